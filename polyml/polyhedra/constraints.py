@@ -81,7 +81,7 @@ def _matrix(rows: Sequence[NamedRow], columns: Mapping[str, int]) -> isl.Mat:
     return matrix
 
 
-def has_integers(equal: Iterable[LinearRow], least: Iterable[LinearRow]) -> bool:
+def has_integers(equal: Iterable[tuple[dict[Hashable, int], int]], least: Iterable[tuple[dict[Hashable, int], int]]) -> bool:
     """Whether some integers make all of the first rows 0 and all of the others at least 0. Names may be anything."""
     names: dict[Hashable, str] = {}
     parts = []

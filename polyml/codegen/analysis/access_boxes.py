@@ -104,8 +104,9 @@ def _divisor(e: Lin, loops: Mapping[str, Loop]) -> int:
     found = abs(e.const)
     for atom, coefficient in e.terms:
         loop = loops.get(atom) if isinstance(atom, str) else None
-        known = loop is not None and not loop.last and len(loop.lower) == 1
-        found = gcd(found, coefficient * (gcd(loop.step, _divisor(loop.lower[0], loops)) if known else 1))
+        is_known = loop is not None and not loop.last and len(loop.lower) == 1
+        own = gcd(loop.step, _divisor(loop.lower[0], loops)) if loop is not None and is_known else 1
+        found = gcd(found, coefficient * own)
     return found
 
 

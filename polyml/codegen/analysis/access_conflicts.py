@@ -15,9 +15,9 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.linexpr import Compare, Condition, Extremum, FloorDiv, Lin, var
-from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Unroll
+from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, SameNodes, Unroll
 from polyml.codegen.presburger.loop_facts import FIRST, SECOND, SHARED, Fact, NotAffine, Sides, Systems, fact_text
-from polyml.codegen.presburger.omega_test import Shadow, System, at_least, bounds, equal, is_empty, shadow
+from polyml.codegen.presburger.omega_test import Row, Shadow, System, at_least, bounds, equal, is_empty, shadow
 from polyml.model.core.scop import Access, Scop
 from polyml.polyhedra import BudgetExceeded, budget
 
@@ -95,7 +95,7 @@ class Differences:
         self._count, self._known, self._whole, self._ask = count, known, whole, exact
         self._bounds, is_box = ({}, False) if known is None or known.system is None else bounds(known.system)
         self._is_never = known is not None and known.system is None or any(map(_is_nothing, self._bounds.values()))
-        self._is_box = is_box and known.is_exact
+        self._is_box = is_box and known is not None and known.is_exact
 
     @cached_property
     def exact(self) -> isl.Set | None:
@@ -119,7 +119,8 @@ class Differences:
     def allows(self, where: System) -> bool:
         """Whether the differences may be such that the system of their numbers holds."""
         if self._known is not None:
-            is_not = self._is_never or is_empty(self._known.system & where)
+            system = self._known.system
+            is_not = system is None or self._is_never or is_empty(system & where)
             if is_not or is_not is False and self._known.is_exact:
                 return not is_not
         if self._whole is not None and is_empty(self._whole & where) is False:
@@ -140,32 +141,32 @@ def _isl_set(system: System, count: int) -> isl.Set:
     return isl.Set(f"{{ [{', '.join(f'd{k}' for k in range(count))}] : {' and '.join(texts) or 'true'} }}")
 
 
-@dataclass(frozen=True)
-class Place:
+@dataclass(frozen=True, eq=False)
+class _Context:
     """Loops and guards around: what they say, as facts and as a system, and whether that says as much."""
 
-    nodes: tuple[Around, ...]
     facts: tuple[Fact, ...]
     system: System
     is_complete: bool
 
     @classmethod
-    def of(cls, nodes: Sequence[Around]) -> Place:
+    def of(cls, nodes: Sequence[Around]) -> _Context:
         facts = _facts_around(nodes)
         systems = Systems(Sides())
         for fact in facts:
             systems.add(fact)
-        return cls(tuple(nodes), facts, systems.system(), systems.is_complete)
+        return cls(facts, systems.system(), systems.is_complete)
 
 
 class ConflictTest:
     """Tests on one SCoP's accesses."""
 
     def __init__(self, scop: Scop, table: AccessTable):
-        self._table, self._context = table, scop.checked
+        self._table, self._parameters = table, scop.checked
         self._statements = scop.statements
-        self._known: dict[tuple, Differences | bool] = {}
-        self._places: dict[tuple[int, ...], Place] = {}
+        self._known: dict[tuple, Differences] = {}
+        self._possible: dict[tuple, bool] = {}
+        self._contexts: dict[SameNodes, _Context] = {}
         self._shadows: dict[tuple, System | None] = {}
 
     def subscripts(self, touch: Touch) -> tuple[Lin, ...]:
@@ -186,7 +187,7 @@ class ConflictTest:
         uniform = _uniform(x, y, chain, (*inner, *other_inner))
         if uniform is not None:
             return uniform
-        key = (x, y, self._place(shared), tuple(chain), inner, other_inner)
+        key = (x, y, self._context_of(shared), tuple(chain), inner, other_inner)
         if key not in self._known:
             around = ((FIRST, (*chain, *inner)), (SECOND, (*chain, *other_inner)))
             facts = [f for side, ranges in around for r in ranges for f in r.facts(side)]
@@ -205,13 +206,13 @@ class ConflictTest:
         """Whether the first subscripts are always among so many indices from `low` on, dimension by dimension. None: of
         that dimension nothing is asked.
         """
-        place = self._place(around)
+        context = self._context_of(around)
         for e, first, length in zip(self.subscripts(touch), low, lengths):
             if length is None or e == first and length > 0:
                 continue
             below, above = (first - 1, e), (e, first + length)
             outside = ([Fact(">=", (high, SHARED), (low, SHARED))] for high, low in (below, above))
-            if any(self._is_possible(place, facts, Sides()) for facts in outside):
+            if any(self._is_possible(context, facts, Sides()) for facts in outside):
                 return False
         return True
 
@@ -229,66 +230,68 @@ class ConflictTest:
         first, second = ((own, *map(jam_range, inside)) for inside in (jams, other_jams))
         facts = [f for side, ranges in ((FIRST, first), (SECOND, second)) for r in ranges for f in r.facts(side)]
         facts += [Fact("==", (e, FIRST), (f, SECOND)) for e, f in zip(self.subscripts(a), self.subscripts(b))]
-        return self._is_possible(self._place(path), facts, Sides((), tuple(r.var for r in first), tuple(r.var for r in second)))
+        return self._is_possible(
+            self._context_of(path), facts, Sides((), tuple(r.var for r in first), tuple(r.var for r in second))
+        )
 
-    def _is_possible(self, place: tuple[int, ...], facts: Sequence[Fact], sides: Sides) -> bool:
+    def _is_possible(self, context: _Context, facts: Sequence[Fact], sides: Sides) -> bool:
         """Whether the facts may hold in some iteration there."""
-        key = (place, tuple(facts), sides)
-        if key not in self._known:
-            system, is_complete = self._system(place, facts, sides, False)
+        key = (context, tuple(facts), sides)
+        if key not in self._possible:
+            system, is_complete = self._system(context, facts, sides, False)
             is_impossible = system is None or is_empty(system)
             if is_impossible is None or not is_impossible and not is_complete:
-                is_impossible = not self._is_possible_exactly(place, facts, sides)
-            self._known[key] = not is_impossible
-        return self._known[key]
+                is_impossible = not self._is_possible_exactly(context, facts, sides)
+            self._possible[key] = not is_impossible
+        return self._possible[key]
 
-    def _is_possible_exactly(self, place: tuple[int, ...], facts: Sequence[Fact], sides: Sides) -> bool:
+    def _is_possible_exactly(self, context: _Context, facts: Sequence[Fact], sides: Sides) -> bool:
         renamed = sides.renamed()
         try:
-            constraints = [fact_text(f, renamed) for f in (*self._places[place].facts, *facts)]
+            constraints = [fact_text(f, renamed) for f in (*context.facts, *facts)]
         except NotAffine:
             return True
-        names = sorted(self._names(place, facts, sides)) + sorted({*renamed[FIRST].values(), *renamed[SECOND].values()})
+        names = sorted(self._names(context, facts, sides)) + sorted({*renamed[FIRST].values(), *renamed[SECOND].values()})
         return not isl.Set(f"{{ [{', '.join(names)}] : {' and '.join(constraints) or 'true'} }}").is_empty()
 
-    def _names(self, place: tuple[int, ...], facts: Sequence[Fact], sides: Sides) -> frozenset[str]:
+    def _names(self, context: _Context, facts: Sequence[Fact], sides: Sides) -> frozenset[str]:
         """What the facts name outside of the touches' own loops."""
-        names = frozenset().union(*(f.names for f in (*self._places[place].facts, *facts)))
+        names = frozenset().union(*(f.names for f in (*context.facts, *facts)))
         return names.difference(sides.moving, sides.first, sides.second)
 
-    def _apart(self, place: tuple[int, ...], facts: Sequence[Fact], sides: Sides) -> isl.Set | None:
+    def _apart(self, context: _Context, facts: Sequence[Fact], sides: Sides) -> isl.Set | None:
         """The differences by isl. None past the budget: one hard question must not use up that of all code."""
         _, first, second = renamed = sides.renamed()
         try:
-            body = " and ".join(fact_text(f, renamed) for f in (*self._places[place].facts, *facts)) or "true"
+            body = " and ".join(fact_text(f, renamed) for f in (*context.facts, *facts)) or "true"
         except NotAffine:
             return None
         exists = [first[name] for name in sides.first] + [second[name] for name in sides.second]
         if exists:
             body = f"exists {', '.join(exists)}: {body}"
         sources, sinks = (", ".join(side[name] for name in sides.moving) for side in (first, second))
-        parameters = ", ".join(sorted(self._names(place, facts, sides)))
+        parameters = ", ".join(sorted(self._names(context, facts, sides)))
         try:
             with budget(QUESTION_OPERATIONS):
                 meeting = isl.Map(f"[{parameters}] -> {{ [{sources}] -> [{sinks}] : {body} }}")
-                return meeting.intersect_params(self._context).deltas()
+                return meeting.intersect_params(self._parameters).deltas()
         except BudgetExceeded:
             return None
 
     # -- systems -----------------------------------------------------------------------------------------------------
 
-    def _place(self, around: Sequence[Around]) -> tuple[int, ...]:
-        """What tells these loops and guards from others."""
-        key = tuple(map(id, around))
-        if key not in self._places:
-            self._places[key] = Place.of(around)  # which keeps them, so that no other ones get their numbers
-        return key
+    def _context_of(self, around: Sequence[Around]) -> _Context:
+        """What these loops and guards say, the same object each time."""
+        key = SameNodes(around)
+        if key not in self._contexts:
+            self._contexts[key] = _Context.of(around)
+        return self._contexts[key]
 
     def _shadow(
-        self, key: tuple[int, ...], facts: Sequence[Fact], sides: Sides, in_context: bool
+        self, context: _Context, facts: Sequence[Fact], sides: Sides, in_context: bool
     ) -> tuple[Shadow | None, System | None]:
         """What the facts say of the differences there, and all that they say where that is a system."""
-        system, is_complete = self._system(key, facts, sides, in_context)
+        system, is_complete = self._system(context, facts, sides, in_context)
         if system is None:
             return Shadow(None), None
         found = shadow(system, frozenset(range(len(sides.moving))))
@@ -296,23 +299,23 @@ class ConflictTest:
             return found, system if is_complete else None
         return replace(found, is_exact=False), None
 
-    def _system(self, key: tuple[int, ...], facts: Sequence[Fact], sides: Sides, in_context: bool) -> tuple[System | None, bool]:
+    def _system(self, context: _Context, facts: Sequence[Fact], sides: Sides, in_context: bool) -> tuple[System | None, bool]:
         """(what the facts say there, None: nothing runs there; whether that is all they say)"""
-        systems, place = Systems(sides), self._places[key]
+        systems = Systems(sides)
         for fact in facts:
             systems.add(fact)
         system = systems.system()
-        around = self._around(key, frozenset(name for terms, _ in (*system.equal, *system.least) for name in terms), in_context)
-        is_complete = place.is_complete and systems.is_complete and not (in_context and self._limits is None)
+        around = self._around(context, frozenset(name for terms, _ in (*system.equal, *system.least) for name in terms), in_context)
+        is_complete = context.is_complete and systems.is_complete and not (in_context and self._limits is None)
         return None if around is None else around & system, is_complete
 
-    def _around(self, key: tuple[int, ...], names: frozenset, in_context: bool) -> System | None:
+    def _around(self, context: _Context, names: frozenset, in_context: bool) -> System | None:
         """What holds there, as far as it is about these names. None: nothing runs there."""
-        system = self._places[key].system
+        system = context.system
         if in_context and self._limits is not None:
             system &= self._limits
         mentioned = names & {name for terms, _ in (*system.equal, *system.least) for name in terms}
-        known = (key, mentioned, in_context)
+        known = (context, mentioned, in_context)
         if known not in self._shadows:
             found = shadow(system, mentioned)
             self._shadows[known] = found.system if found is not None and found.is_exact else system
@@ -321,13 +324,16 @@ class ConflictTest:
     @cached_property
     def _limits(self) -> System | None:
         """What is known of parameters, None where that is no system."""
-        rows = polyhedra.rows(self._context)
+        rows = polyhedra.rows(self._parameters)
         if rows is None:
             return None
-        return System(
-            tuple((terms, constant) for is_zero, terms, constant in rows if is_zero),
-            tuple((terms, constant) for is_zero, terms, constant in rows if not is_zero),
-        )
+        found: tuple[list[Row], list[Row]] = [], []
+        for is_zero, terms, constant in rows:
+            row: Row = {}, constant
+            for name, c in terms.items():
+                row[0][name] = c
+            found[0 if is_zero else 1].append(row)
+        return System(tuple(found[0]), tuple(found[1]))
 
 
 def _uniform(x: tuple[Lin, ...], y: tuple[Lin, ...], chain: Sequence[Range], inner: tuple) -> Differences | None:

@@ -61,7 +61,7 @@ class Ranges:
     def _sum(self, e: Lin) -> Range:
         low = high = e.const
         for atom, c in e.terms:
-            least, most = self._names.get(atom, _ANY) if type(atom) is str else self._of_atom(atom)
+            least, most = self._names.get(atom, _ANY) if isinstance(atom, str) else self._of_atom(atom)
             low += c * (least if c > 0 else most)
             high += c * (most if c > 0 else least)
         return low, high

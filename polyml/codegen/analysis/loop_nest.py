@@ -23,7 +23,7 @@ class TouchIn:
     subscripts: tuple[Lin, ...]
 
 
-@dataclass
+@dataclass(eq=False)
 class Nest:
     """chain: loops, outermost first, each the only node in the one before. body: what the innermost one runs.
 

@@ -11,7 +11,7 @@ one element, which is read behind the update in the same iteration, or before it
 
 from __future__ import annotations
 
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 
 from polyml.codegen.analysis.access_conflicts import ConflictTest
 from polyml.codegen.analysis.loop_nest import Nest, TouchIn
@@ -48,7 +48,7 @@ def _may_come_first(nest: Nest, instance: Instance) -> bool:
     """Whether nothing that the instance touches is written by those before it, in a body of instances alone."""
     statements = nest.program.scop.statements
     statement, before = statements[instance.statement], takewhile(lambda node: node is not instance, nest.body)
-    written = {statements[node.statement].write.array for node in before}
+    written = {statements[node.statement].write.array for node in before if isinstance(node, Instance)}
     return written.isdisjoint(a.array for a in (*statement.reads, statement.write))
 
 
@@ -57,7 +57,13 @@ def is_read_before(program: Program, tests: ConflictTest, body: tuple[Node, ...]
     statements = program.scop.statements
     write = statements[instance.statement].write
     before = takewhile(lambda node: node is not instance, body)
-    reads = ((a, node) for node in before for a in statements[node.statement].reads if a.array == write.array)
+    reads = (
+        (a, node)
+        for node in before
+        if isinstance(node, Instance)
+        for a in statements[node.statement].reads
+        if a.array == write.array
+    )
     return any(tests.subscripts(read) == tests.subscripts((write, instance)) for read in reads)
 
 
@@ -95,8 +101,8 @@ def _before(nest: Nest, write: TouchIn, name: str) -> int | None:
 
 
 def _comes_later(nest: Nest, write: TouchIn, read: TouchIn) -> bool:
-    places = {id(node): number for number, node in enumerate(nest.body)}
-    return places[id(write.instance)] < places[id(read.instance)]
+    """Whether the read stands behind the write in a body of instances alone."""
+    return any(node is read.instance for node in dropwhile(lambda node: node is not write.instance, nest.body))
 
 
 def _moves(subscripts: tuple[Lin, ...], name: str) -> bool:

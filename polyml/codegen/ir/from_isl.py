@@ -21,6 +21,7 @@ from polyml.codegen.ir.linexpr import (
 )
 
 _OP = isl.ast_expr_op_type
+_AND, _OR = (getattr(_OP, name) for name in ("and_", "or_"))  # which the types of islpy leave out
 
 
 def integer_expression(value: isl.PwAff) -> Lin:
@@ -66,9 +67,9 @@ def condition_of_ast(expr: isl.AstExpr) -> Condition:
     if expr.get_type() == isl.ast_expr_type.int:
         return TRUE if expr.get_val().to_python() else Logic("or", ())
     op = expr.get_op_type()
-    if op in (_OP.and_, _OP.and_then):
+    if op in (_AND, _OP.and_then):
         return conjunction(condition_of_ast(expr.get_op_arg(i)) for i in range(expr.get_op_n_arg()))
-    if op in (_OP.or_, _OP.or_else):
+    if op in (_OR, _OP.or_else):
         return Logic("or", tuple(condition_of_ast(expr.get_op_arg(i)) for i in range(expr.get_op_n_arg())))
     if op in (_OP.cond, _OP.select):
         test = condition_of_ast(expr.get_op_arg(0))

@@ -284,14 +284,11 @@ def modulo(operand: Lin, divisor: int) -> Lin:
     return operand - floor_div(operand, divisor) * divisor
 
 
-def extremum(op: str, operands: Iterable[Lin]) -> Lin:
+def extremum(op: str, values: Iterable[Lin]) -> Lin:
     """min or max; operands that differ by a constant are compared now, nested ones are flattened."""
     flat: list[Lin] = []
-    for e in operands:
-        if e.const == 0 and len(e.terms) == 1 and e.terms[0][1] == 1 and getattr(e.terms[0][0], "op", None) == op:
-            flat.extend(e.terms[0][0].operands)
-        else:
-            flat.append(e)
+    for e in values:
+        flat.extend(operands(op, e))
     best: dict[tuple, int] = {}
     pick = min if op == "min" else max
     for e in flat:
@@ -304,7 +301,7 @@ def operands(op: str, value: Lin) -> tuple[Lin, ...]:
     """The operands of an outermost min or max, so that a loop bound is a list."""
     if value.const == 0 and len(value.terms) == 1 and value.terms[0][1] == 1:
         top = value.terms[0][0]
-        if getattr(top, "op", None) == op:
+        if isinstance(top, Extremum) and top.op == op:
             return top.operands
     return (value,)
 

@@ -6,9 +6,9 @@ node = Loop | Guard | Instance        what a schedule gives
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Union
+from typing import TypeVar, Union
 
 from polyml.codegen.ir.linexpr import Condition, Lin
 from polyml.model.core.reductions import Reduction
@@ -100,6 +100,24 @@ class Unroll:
 Node = Union[Loop, Guard, Instance, Jam, Unroll]
 
 
+class SameNodes:
+    """Nodes as a key of what is known of them: keys are equal where the nodes are the same objects, which the key keeps alive."""
+
+    __slots__ = ("_hash", "_nodes")
+
+    def __init__(self, nodes: Iterable[Node]):
+        self._nodes = tuple(nodes)
+        self._hash = hash(tuple(map(id, self._nodes)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SameNodes) or len(self._nodes) != len(other._nodes):
+            return False
+        return all(a is b for a, b in zip(self._nodes, other._nodes))
+
+
 @dataclass(frozen=True)
 class Window:
     """The part of a local array that has memory, wherever the array is used: per dimension from which index on, and how
@@ -164,7 +182,11 @@ def with_paths(nodes: tuple[Node, ...], path: tuple[Node, ...] = ()) -> Iterator
             yield from with_paths(node.body, (*path, node))
 
 
-def with_body(node: Node, body: tuple[Node, ...]) -> Node:
+Holder = TypeVar("Holder", bound=Union[Loop, Guard, Jam, Unroll])  # a node with a body
+
+
+def with_body(node: Holder, body: tuple[Node, ...]) -> Holder:
+    """The node around another body."""
     return replace(node, body=body)
 
 

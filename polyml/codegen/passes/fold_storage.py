@@ -24,7 +24,7 @@ import islpy as isl
 from polyml.codegen.analysis.access_conflicts import QUESTION_OPERATIONS, ConflictTest, Touch, compares, jam_range, loop_range
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.linexpr import Lin, const, var
-from polyml.codegen.ir.program import Guard, Jam, Loop, Node, Program, Window, every, loops, with_paths
+from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Node, Program, Window, every, loops, with_paths
 from polyml.codegen.presburger.loop_facts import NotAffine, isl_text
 from polyml.model.core.scop import Array, Role
 from polyml.polyhedra import BudgetExceeded, budget, extremes, without_sizes
@@ -52,10 +52,18 @@ def with_rings(program: Program, arrays: Iterable[Array]) -> Program:
 
 
 def _note(array: Array, window: Window, is_private: bool) -> str:
-    length = window.lengths[window.ring]
+    length = _ring_length(window)
     what = "row" if window.ring == len(array.shape) - 2 else "plane"
     whose = " and thread" if is_private else ""
     return f"{array.source_name or array.name}: {length} {what}{'s' * (length > 1)} at a time{whose} in memory"
+
+
+def _ring_length(window: Window) -> int:
+    """How many neighbours along the ring's dimension have memory."""
+    length = None if window.ring is None else window.lengths[window.ring]
+    if length is None:
+        raise ValueError("a window without a ring has no length")
+    return length
 
 
 def _may_be_ring(program: Program, array: Array) -> bool:
@@ -100,9 +108,8 @@ def _ring(tests: ConflictTest, context: isl.Set, array: Array, loop: Loop, uses:
         found = (_reach([(e - middle, path) for e, path in places], context) for middle in _middles(loop, places))
         length = next((n for n in found if n is not None), None)
         if length is not None and not any(_lanes_along(tests, use, dim) for use in uses):
-            lengths = [None] * len(array.shape)
-            lengths[dim] = length
-            return Window((const(0),) * len(array.shape), tuple(lengths), ring=dim)
+            lengths = tuple(length if d == dim else None for d in range(len(array.shape)))
+            return Window((const(0),) * len(array.shape), lengths, ring=dim)
     return None
 
 
@@ -110,7 +117,7 @@ def _middles(loop: Loop, places: Sequence[tuple[Lin, tuple[Node, ...]]]) -> Iter
     """Expressions that rise, or fall, with the loop alone, and that indices may keep near to."""
     yield var(loop.var)
     for e, path in places:
-        others = {node.var for node in path if not isinstance(node, Guard)} - {loop.var}
+        others = {node.var for node in path if not isinstance(node, Guard | Instance)} - {loop.var}
         if e.coefficient(loop.var) and not e.names & others and e - e.const != var(loop.var):
             yield e - e.const
             return
@@ -119,16 +126,17 @@ def _middles(loop: Loop, places: Sequence[tuple[Lin, tuple[Node, ...]]]) -> Iter
 def _reach(offsets: Sequence[tuple[Lin, tuple[Node, ...]]], context: isl.Set) -> int | None:
     """How many neighbouring numbers the expressions inside their nodes stay in; None where no number is known."""
     known: dict[str, tuple[int, int] | None] = {}
-    low = high = None
+    found: list[tuple[int, int]] = []
     for offset, path in offsets:
         text = _values(offset - offset.const, path)
         if text not in known:
             known[text] = _limits(text, context)
-        if known[text] is None:
+        limits = known[text]
+        if limits is None:
             return None
-        least, greatest = (limit + offset.const for limit in known[text])
-        low, high = (least, greatest) if low is None else (min(low, least), max(high, greatest))
-    return high - low + 1
+        least, greatest = limits
+        found.append((least + offset.const, greatest + offset.const))
+    return max(greatest for _, greatest in found) - min(least for least, _ in found) + 1
 
 
 def _limits(text: str, context: isl.Set) -> tuple[int, int] | None:
@@ -144,6 +152,8 @@ def _values(e: Lin, path: Sequence[Node]) -> str:
     """[names] -> { [e] } inside the nodes; all numbers where e is not affine."""
     names, facts = set(e.names), []
     for node in reversed(path):
+        if isinstance(node, Instance):
+            continue
         if isinstance(node, Guard) or node.var in names or isinstance(node, Loop) and node.last in names:
             for text, used in _facts(node):
                 facts.append(text)
@@ -166,6 +176,8 @@ def _facts(node: Node) -> Iterator[tuple[str, frozenset[str]]]:
 
 def _signs(node: Node) -> Iterator[tuple[Lin, str]]:
     """Expressions that are zero, or not negative, inside a node."""
+    if isinstance(node, Instance):
+        return
     if isinstance(node, Guard):
         yield from ((c.expr, ">=" if c.op == ">=" else "=") for c in compares(node.condition))
         return

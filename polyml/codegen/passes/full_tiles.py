@@ -138,15 +138,13 @@ def _full(chain: tuple[Loop, ...]) -> tuple[Condition, list[_Box]] | None:
     """When every loop of the chain runs over its whole tile; None where that is always so, or cannot be told."""
     inside = {name for loop in chain for name in (loop.var, loop.last)}
     boxes: dict[str, _Box] = {}
-    tests: list[Condition] = []
+    tests: list[Compare] = []
     for loop in chain:
         box = _box(loop, inside)
         if box is None or loop.step != 1:
             return None
         if loop is chain[-1]:
-            box = replace(
-                box, others=tuple(_beside(side, end, inside) for side, end in ((loop.lower, box.low), (loop.upper, box.high)))
-            )
+            box = replace(box, others=(_beside(loop.lower, box.low, inside), _beside(loop.upper, box.high, inside)))
         for bound in loop.lower:
             if bound not in box.lower:
                 highest = _extreme(bound, boxes, largest=True)

@@ -32,10 +32,11 @@ def with_extremes(program: Program) -> Program:
     wanted = [p for p in scop.parameters if p.extreme]
     if not wanted:
         return program
-    statements = {s.name: s for p in wanted for s in (_start(p), _step(p, scop.arrays[p.array]))}
+    arrays = {p.name: p.array for p in wanted if p.array is not None}
+    statements = {s.name: s for p in wanted for s in (_start(p), _step(p, scop.arrays[arrays[p.name]]))}
     scalars = {p.name: Array(name=p.name, element=I64, shape=(), role=Role.LOCAL) for p in wanted}
     before: list[Node] = [Instance(_start(p).name, ()) for p in wanted]
-    for name in dict.fromkeys(p.array for p in wanted):
+    for name in dict.fromkeys(arrays.values()):
         before.append(_loops(scop, name, [p for p in wanted if p.array == name]))
     return replace(
         program,

@@ -9,13 +9,14 @@ This keeps temporaries in the cache, and untouched memory untouched. (Array cont
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import count
 
 from polyml.codegen.analysis.access_conflicts import Around, ConflictTest, Touch
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.linexpr import Lin, const, var
-from polyml.codegen.ir.program import Guard, Instance, Loop, Node, Program, Window, instances, with_body, with_paths
+from polyml.codegen.ir.program import Guard, Loop, Node, Program, Window, instances, with_body, with_paths
 from polyml.model.core.scop import Array, Role
 
 
@@ -33,12 +34,11 @@ def with_private_arrays(program: Program) -> Program:
         if not isinstance(node, Loop) or not (node.parallel or node.role == "tile"):
             continue
         own = [a for a in sorted(_arrays(program, (node,))) if touched[a] == {position} and _may_be_private(program, a)]
-        first = {a: _first(program, tests, a, node, guards) for a in own}
-        found = tuple(a for a in own if first[a] is not None)
-        if found:
-            marked[id(node)] = replace(node, private=(*node.private, *found)) if node.parallel else node
-            windows |= {a: _strip(program.scop.arrays[a], first[a], node.step) for a in found}
-    return replace(program, body=_replaced(program.body, marked), windows=windows) if marked else program
+        begins = {a: first for a in own if (first := _first(program, tests, a, node, guards)) is not None}
+        if begins:
+            marked[position] = replace(node, private=(*node.private, *begins)) if node.parallel else node
+            windows |= {a: _strip(program.scop.arrays[a], first, node.step) for a, first in begins.items()}
+    return replace(program, body=_replaced(program.body, marked, count()), windows=windows) if marked else program
 
 
 def _strip(array: Array, first: Lin, length: int) -> Window:
@@ -47,8 +47,8 @@ def _strip(array: Array, first: Lin, length: int) -> Window:
     return Window((first, *[const(0)] * rest), (length, *[None] * rest))
 
 
-def _outermost(nodes: tuple[Node, ...], guards: tuple[Guard, ...]) -> Iterator[tuple[Loop | Instance, tuple[Guard, ...]]]:
-    """The loops (and instances) that no loop is around, each with the guards around it."""
+def _outermost(nodes: tuple[Node, ...], guards: tuple[Guard, ...]) -> Iterator[tuple[Node, tuple[Guard, ...]]]:
+    """The loops (and instances) that no loop is around, in textual order, each with the guards around it."""
     for node in nodes:
         if isinstance(node, Guard):
             yield from _outermost(node.body, (*guards, node))
@@ -80,8 +80,13 @@ def _touches(
 ) -> Iterator[tuple[Touch, tuple[Around, ...]]]:
     for instance, path in with_paths(nodes, around):
         statement = program.scop.statements[instance.statement]
-        yield from (((a, instance), path) for a in (*statement.reads, statement.write) if a.array == name)
+        inside = tuple(node for node in path if isinstance(node, Around))
+        yield from (((a, instance), inside) for a in (*statement.reads, statement.write) if a.array == name)
 
 
-def _replaced(nodes: tuple[Node, ...], marked: dict[int, Loop]) -> tuple[Node, ...]:
-    return tuple(with_body(n, _replaced(n.body, marked)) if isinstance(n, Guard) else marked.get(id(n), n) for n in nodes)
+def _replaced(nodes: tuple[Node, ...], marked: Mapping[int, Loop], positions: Iterator[int]) -> tuple[Node, ...]:
+    """The nodes with those of `_outermost` at some positions replaced."""
+    return tuple(
+        with_body(n, _replaced(n.body, marked, positions)) if isinstance(n, Guard) else marked.get(next(positions), n)
+        for n in nodes
+    )

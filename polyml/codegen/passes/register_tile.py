@@ -1,4 +1,4 @@
-"""Apply one Shape to a nest: strip-mine the loops that run together, put the innermost one inside, split off remainders.
+"""Apply one RegisterTiling to a nest: strip-mine the loops that run together, put the innermost one inside, split off remainders.
 
     for i, j, k: S      ->      for i by 6: for j by 16: for k: together i, j: S
                                 remainder columns (masked), remainder rows
@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from polyml.codegen.analysis.cost_model import Shape
 from polyml.codegen.analysis.loop_nest import Nest
+from polyml.codegen.analysis.register_tiling import RegisterTiling
 from polyml.codegen.ir.linexpr import Lin, const, extremum, floor_div, modulo, var
 from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Node, Unroll, with_body
 
@@ -54,26 +54,27 @@ class _Order:
     reduces: bool  # the lane loop is innermost and carries a reduction, whose partial results want a loop
     interleaved: bool  # vectors side by side are one of as many lanes
     rests: tuple[int, ...]  # how many of the iterations left over run together, 1: none
-    line: Lin | None  # as in Shape
+    line: Lin | None  # as in RegisterTiling
     plain_rest: bool
     scans: bool
     body: tuple[Node, ...]
 
 
-def reshape(nest: Nest, shape: Shape) -> tuple[Node, ...]:
+def reshape(nest: Nest, shape: RegisterTiling) -> tuple[Node, ...]:
     """The nest in that shape. Raises CannotReshape."""
     order = _order(nest, shape)
     counts = dict(shape.jams)
     if shape.vector is not None:
         counts[shape.vector] = shape.vectors
-    reduces = shape.vector is not None and shape.vector == shape.innermost and not nest.free(shape.vector, range(shape.start))
     fixed = [v for v in range(len(nest.chain)) if v != shape.vector]
+    vector = shape.vector if shape.vector == shape.innermost else None
+    reduces = vector is not None and not (nest.free(vector, range(shape.start)) or nest.free(vector, fixed))
     plan = _Order(
         tuple(nest.chain[v] for v in order),
         tuple(counts.get(v, 1) for v in order),
         tuple(shape.lanes if v == shape.vector else 1 for v in order),
         tuple(v in shape.unrolled for v in order),
-        reduces and not nest.free(shape.vector, fixed),
+        reduces,
         shape.interleaved,
         tuple(dict(shape.rests).get(v, 1) for v in order),
         shape.line,
@@ -87,7 +88,7 @@ def reshape(nest: Nest, shape: Shape) -> tuple[Node, ...]:
     return inside
 
 
-def _order(nest: Nest, shape: Shape) -> list[int]:
+def _order(nest: Nest, shape: RegisterTiling) -> list[int]:
     """The chain's loops as they will run: the lanes' loop outermost of those that run together, where bounds allow.
 
     Then what a vector block reads stays in the first cache while the jammed loop inside runs over it.
@@ -254,8 +255,10 @@ def _body(nodes: tuple[Node, ...], active: tuple[Together, ...]) -> tuple[Node, 
             if any(t.var in node.condition.names for t in active):
                 raise CannotReshape("a guard depends on a variable that runs together")
             out.append(with_body(node, _body(node.body, active)))
-        else:
+        elif isinstance(node, Loop):
             out.extend(_inner_loop(node, active))
+        else:
+            raise CannotReshape("iterations run together already")
     if run:
         out.extend(_jammed(tuple(run), active))
     return tuple(out)

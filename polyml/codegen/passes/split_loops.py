@@ -10,7 +10,7 @@ the statement there has. The order of iterations stays. (Index-set splitting of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import filterfalse
 
@@ -73,15 +73,16 @@ class _Cutter:
     def _node(self, node: Node) -> tuple[Node, ...]:
         if isinstance(node, Instance):
             return (node,)
-        if not isinstance(node, Loop) or not all(isinstance(n, Instance) for n in node.body):
+        inside = [n for n in node.body if isinstance(n, Instance)]
+        if not isinstance(node, Loop) or len(inside) < len(node.body):
             return (with_body(node, self.nodes(node.body)),)
         if node.step != 1 or node.role == "tile" or node.parallel or node.asked.together:
             return (node,)
-        return self._parts(node)
+        return self._parts(node, inside)
 
-    def _parts(self, loop: Loop) -> tuple[Node, ...]:
+    def _parts(self, loop: Loop, inside: Sequence[Instance]) -> tuple[Node, ...]:
         cuts: dict[Lin, list[_Cut]] = {}
-        for instance in loop.body:
+        for instance in inside:
             for cut in self._cuts(loop.var, instance):
                 cuts.setdefault(cut.value, []).append(cut)
         if not 0 < len(cuts) <= MOST:
@@ -93,7 +94,7 @@ class _Cutter:
             upper = (*loop.upper, *(value - 1 for value in values[k : k + 1]))
             from_here = [cut for value in values[:k] for cut in cuts[value]]
             before = [cut for value in values[k : k + 1] for cut in cuts[value]]
-            body = tuple(self._specialised(n, from_here, before) for n in loop.body)
+            body = tuple(self._specialised(n, from_here, before) for n in inside)
             parts.append(replace(loop, lower=lower, upper=upper, body=body))
         return tuple(parts)
 

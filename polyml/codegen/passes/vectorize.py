@@ -7,37 +7,29 @@ tile, a stencil its vectors along the rows, a dot product its lanes of partial s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
 from math import prod
 
 from polyml.codegen.analysis.access_conflicts import Around, ConflictTest
-from polyml.codegen.analysis.cost_model import FAR, CostModel, Shape
+from polyml.codegen.analysis.cost_model import CostContext, CostModel
 from polyml.codegen.analysis.loop_nest import Nest, chain_of, guard_names, has_guard
-from polyml.codegen.analysis.scans import may_scan
+from polyml.codegen.analysis.register_tiling import RegisterTiling
 from polyml.codegen.ir.abi import SlotMap
 from polyml.codegen.ir.accesses import AccessTable
-from polyml.codegen.ir.program import Guard, Instance, Loop, Node, Program, instances, loops, with_body
+from polyml.codegen.ir.program import Guard, Instance, Loop, Node, Program, SameNodes, instances, loops, with_body
+from polyml.codegen.passes.legal_tilings import LegalTilings
 from polyml.codegen.passes.register_tile import CannotReshape, reshape
 from polyml.errors import ScheduleError
 from polyml.machines.cpu import CpuMachine
 
-JAM_COUNTS = (2, 3, 4, 5, 6, 7, 8)
-PAIR_COUNTS = (2, 3, 4, 6, 8)  # the same of two loops
-VECTOR_COUNTS = (1, 2, 3, 4)
-COPIES_LIMIT = 32  # vectors that run together
 TOLERANCE = 1.06  # shapes that cost up to this much more than the cheapest are taken if their code is smaller
 TOLERANCE_AROUND = 1.01  # the same around loops, whose code is small beside what they run
 DISTRIBUTION_GAIN = 0.8  # statements that share a loop use each other's data while it is near
 LINE_GAIN = 0.95  # what vectors that begin on cache lines are worth their code for
-RARE_COPIES_LIMIT = 8  # the same for partial tiles
 MOST_COPIES = 128  # of a nest that a schedule may ask for
 SLOWER = 1.5  # times as long as without it, past which what a schedule asks for is remarked on
 TOUCHES_LIMIT = 128  # accesses that run together: what bounds the size of the code
-LOOPS_LIMIT = (
-    12  # the innermost of a chain, of which iterations may run together: shapes grow with the fourth power of their number
-)
 
 
 def vectorize(program: Program, machine: CpuMachine, layouts: tuple[str, ...], sizes: Mapping[str, int] | None = None) -> Program:
@@ -53,8 +45,8 @@ class _Vectorizer:
         self._program, self._machine, self._sizes = program, machine, sizes or {}
         self.notes: list[str] = []
         self._rare = False  # inside a guard that seldom holds: small code
-        self._models: dict[int, CostModel] = {}  # by nest, which they keep
-        self._known: dict[tuple, tuple[Nest, tuple[Shape, float] | None]] = {}
+        self._models: dict[Nest, CostModel] = {}
+        self._known: dict[tuple, tuple[RegisterTiling, float] | None] = {}
         self._table = AccessTable(program.scop.context)
         self._tests = ConflictTest(program.scop, self._table)
         slots = SlotMap.of(program, layouts)
@@ -62,6 +54,7 @@ class _Vectorizer:
         given = [a for a in program.scop.arrays.values() if slots.has_word(a.name) and not slots.unaligned(a.name) and not a.pairs]
         taken = {p.name for p in program.scop.parameters}
         self._phases = {a.name: _free_name(f"{a.name}_phase", taken) for a in given}
+        self._context = CostContext(self._unit_dims, machine.vector_bytes, machine.vector_registers, self._sizes, self._phases)
 
     def phases_in(self, nodes: tuple[Node, ...]) -> dict[str, str]:
         """The phases that loops' bounds know, each with its array."""
@@ -71,12 +64,12 @@ class _Vectorizer:
     def nodes(self, nodes: tuple[Node, ...], shared: tuple[Around, ...]) -> tuple[Node, ...]:
         out: list[Node] = []
         for node in nodes:
-            if isinstance(node, Instance):
-                out.append(node)
-            elif not isinstance(node, Loop):
+            if isinstance(node, Guard):
                 rare, self._rare = self._rare, self._rare or node.rare
                 out.append(with_body(node, self.nodes(node.body, (*shared, node))))
                 self._rare = rare
+            elif not isinstance(node, Loop):
+                out.append(node)
             elif node.role == "tile" or node.parallel:
                 if node.asked.together:
                     raise refused(node, "it goes over tiles or to threads")
@@ -127,7 +120,7 @@ class _Vectorizer:
             inside = (with_body(outer, inside),)
         return inside
 
-    def _say_if_slower(self, nest: Nest, shape: Shape) -> None:
+    def _say_if_slower(self, nest: Nest, shape: RegisterTiling) -> None:
         """A note where what is asked is thought to take longer than what would be done without it."""
         model, best = self._model(nest), self._best(nest)
         free, asked = self._plain(nest, model) if best is None else best[1], model.per_iteration(shape)
@@ -137,7 +130,7 @@ class _Vectorizer:
                 f"what is asked of {names} is thought to take {asked / free:.2g} times as long as without it: {model.terms(shape)}"
             )
 
-    def _asked_shape(self, nest: Nest, asked: list[int]) -> Shape:
+    def _asked_shape(self, nest: Nest, asked: list[int]) -> RegisterTiling:
         """The shape that these loops of the chain ask for, in their order."""
         others = [inner for inner in loops(nest.body) if inner.asked.together]
         if others:
@@ -151,13 +144,13 @@ class _Vectorizer:
         for v in asked:
             self._may_run_together(nest, v, sums=v == innermost and vector in (None, v))
         lanes = 1 if vector is None else self._lanes(nest)
-        if vector is not None and not self._lane_ready(nest, self._model(nest), vector):
+        if vector is not None and not self._model(nest).is_vectorizable(vector):
             raise refused(nest.chain[vector], "a subscript is not linear in it, or an operation is for numbers one by one")
         if vector is not None and lanes == 1:
             raise refused(nest.chain[vector], "a register holds one element")
         counts = {v: max(1, nest.chain[v].asked.unroll_jam) for v in asked}
         jams = tuple((v, counts[v]) for v in asked if v != vector)
-        shape = Shape(asked[0], innermost, vector, counts.get(vector, 1), lanes, jams, keeps_order=True)
+        shape = RegisterTiling(asked[0], innermost, vector, 1 if vector is None else counts[vector], lanes, jams, keeps_order=True)
         copies = shape.copies // lanes
         if copies > MOST_COPIES:
             why = f"{copies} copies of the loops inside would run together, at most {MOST_COPIES} may"
@@ -176,12 +169,12 @@ class _Vectorizer:
         if nest.free(v, around):
             return
         if sums and not has_guard(nest.body) and nest.free(v, around, reorder=True):
-            updated = [r for r in self._model(nest).reaches if r.touch.accumulates and r.touch.writes]
-            if all(r.moves[v] == 0 and nest.alone(r.touch.access.array, around) for r in updated):
+            updated = [r for r in self._model(nest).accesses if r.touch.accumulates and r.touch.writes]
+            if all(r.moves[v].stays and nest.alone(r.touch.access.array, around) for r in updated):
                 return
         raise refused(loop, "iterations touch the same element, apart from the sums of an innermost loop")
 
-    def _note(self, nest: Nest, shape: Shape, made: Sequence[Node]) -> None:
+    def _note(self, nest: Nest, shape: RegisterTiling, made: Sequence[Node]) -> None:
         """What was chosen and what it is thought to cost, where sizes decide about it; of loops that a schedule names, their order too,
         where it became another.
         """
@@ -226,26 +219,25 @@ class _Vectorizer:
         return total
 
     def _model(self, nest: Nest) -> CostModel:
-        if id(nest) not in self._models:
-            bytes_, registers = self._machine.vector_bytes, self._machine.vector_registers
-            self._models[id(nest)] = CostModel(nest, self._unit_dims, bytes_, registers, self._sizes, self._phases)
-        return self._models[id(nest)]
+        if nest not in self._models:
+            self._models[nest] = CostModel(nest, self._context)
+        return self._models[nest]
 
-    def _best(self, nest: Nest) -> tuple[Shape, float] | None:
+    def _best(self, nest: Nest) -> tuple[RegisterTiling, float] | None:
         """The cheapest shape and its cycles per iteration of the chain, found once for loops that are priced and then made."""
         bounds = tuple((loop.var, loop.lower, loop.upper, loop.step) for loop in nest.chain)
-        key = (bounds, *(tuple(map(id, nodes)) for nodes in (nest.body, nest.shared)), self._rare)
+        key = (bounds, SameNodes(nest.body), SameNodes(nest.shared), self._rare)
         if key not in self._known:
-            self._known[key] = (nest, self._cheapest(nest))  # which keeps the nodes, so that no other ones get their numbers
-        return self._known[key][1]
+            self._known[key] = self._cheapest(nest)
+        return self._known[key]
 
-    def _cheapest(self, nest: Nest) -> tuple[Shape, float] | None:
+    def _cheapest(self, nest: Nest) -> tuple[RegisterTiling, float] | None:
         model = self._model(nest)
         lanes = self._lanes(nest)
         plain = self._plain(nest, model)
-        touches = len(model.reaches)
-        priced: list[tuple[float, int, Shape]] = []
-        for shape in self._shapes(nest, model, lanes):
+        touches = len(model.accesses)
+        priced: list[tuple[float, int, RegisterTiling]] = []
+        for shape in LegalTilings(nest, model, lanes, self._rare).all():
             if shape.copies // shape.lanes * touches > TOUCHES_LIMIT and shape.copies // shape.lanes > 4:
                 continue
             cycles = model.per_iteration(shape)
@@ -261,14 +253,14 @@ class _Vectorizer:
             priced.remove(chosen)
         return None
 
-    def _with_rests(self, model: CostModel, shape: Shape) -> Shape:
+    def _with_rests(self, model: CostModel, shape: RegisterTiling) -> RegisterTiling:
         """The shape in which several iterations that are left over run together as well, where sizes say how many."""
         if not self._sizes or self._rare or shape.lanes == 1 or shape.unrolled:
             return shape
         rests = ((loop, model.left_over(loop, count)) for loop, count in shape.jams)
         return replace(shape, rests=tuple((loop, rest) for loop, rest in rests if rest > 1))
 
-    def _on_lines(self, model: CostModel, shape: Shape) -> Shape:
+    def _on_lines(self, model: CostModel, shape: RegisterTiling) -> RegisterTiling:
         """The shape with vectors that begin on cache lines, where they are as long and that pays: innermost ones where all rows
         begin as the first one does.
         """
@@ -277,12 +269,12 @@ class _Vectorizer:
         if shape.vector == shape.innermost and not self._rows_are_lines(model):
             return shape
         better = [replace(shape, line=line) for line in model.lines(shape)]
-        least = min(better, key=model.per_iteration, default=shape)
-        return least if model.per_iteration(least) < LINE_GAIN * model.per_iteration(shape) else shape
+        least = min(better, key=lambda each: _cycles(model, each), default=shape)
+        return least if _cycles(model, least) < LINE_GAIN * _cycles(model, shape) else shape
 
     def _rows_are_lines(self, model: CostModel) -> bool:
         """Whether the rows of all arrays that have rows are whole cache lines apart in the call that code is made for."""
-        arrays = {r.touch.access.array for r in model.reaches}
+        arrays = {r.touch.access.array for r in model.accesses}
         return all(self._row_bytes(name) % self._machine.line_bytes == 0 for name in arrays)
 
     def _row_bytes(self, name: str) -> int:
@@ -300,7 +292,7 @@ class _Vectorizer:
     def _plain(self, nest: Nest, model: CostModel) -> float:
         """Cycles per iteration of the chain as it stands, one iteration at a time."""
         has_loops = any(not isinstance(n, Instance) for n in nest.body)
-        shape = Shape(0, None if has_loops else len(nest.chain) - 1, None, 1, 1)
+        shape = RegisterTiling(0, None if has_loops else len(nest.chain) - 1, None, 1, 1)
         return model.per_iteration(shape) or 2.0 * model.instances()
 
     def _lanes(self, nest: Nest) -> int:
@@ -310,116 +302,6 @@ class _Vectorizer:
             arrays = [self._program.scop.arrays[a.array] for a in (*statement.reads, statement.write)]
             widest = max([widest, *(a.element.size_bytes for a in arrays)])
         return self._machine.vector_bytes // widest
-
-    def _shapes(self, nest: Nest, model: CostModel, lanes: int) -> Iterator[Shape]:
-        """Every legal way of running the nest together, small to large."""
-        guards = guard_names(nest.body)
-        has_loops = any(isinstance(n, Loop) for n in nest.body)
-        for start in range(max(0, len(nest.chain) - LOOPS_LIMIT), len(nest.chain)):
-            fixed = tuple(range(start))
-            loops = range(start, len(nest.chain))
-            free = {v for v in loops if nest.free(v, fixed) and nest.chain[v].var not in guards}
-            if lanes > 1 and has_loops:
-                yield from self._around(nest, model, lanes, start, free)
-            elif lanes > 1:
-                yield from self._leaf(nest, model, lanes, start, free)
-            yield from self._numbers(nest, start, free, has_loops)
-
-    def _numbers(self, nest: Nest, start: int, free: set[int], has_loops: bool) -> Iterator[Shape]:
-        """Plain numbers, several iterations of an independent loop side by side: what hides a recurrence's latency."""
-        innermost = None if has_loops else len(nest.chain) - 1
-        for loop in sorted(free - {innermost}):
-            if nest.chain[loop].step == 1:
-                for count in (2, 4, 8):
-                    yield Shape(start, innermost, None, 1, 1, ((loop, count),))
-
-    def _around(self, nest: Nest, model: CostModel, lanes: int, start: int, free: set[int]) -> Iterator[Shape]:
-        """The chain's loops run together around the loops of the body."""
-        for vector in sorted(free):
-            if self._lane_ready(nest, model, vector):
-                yield from self._counts(model, Shape(start, None, vector, 1, lanes), sorted(free - {vector}))
-
-    def _leaf(self, nest: Nest, model: CostModel, lanes: int, start: int, free: set[int]) -> Iterator[Shape]:
-        count = len(nest.chain)
-        for innermost in range(start, count):
-            passed = set(range(innermost + 1, count))
-            if innermost not in free and not passed <= free:
-                continue
-            jammed = sorted(free - {innermost})
-            for vector in jammed:
-                if self._lane_ready(nest, model, vector):
-                    rest = [j for j in jammed if j != vector]
-                    yield from self._counts(model, Shape(start, innermost, vector, 1, lanes), rest)
-            if not self._lane_ready(nest, model, innermost):
-                continue
-            base = Shape(start, innermost, innermost, 1, lanes)
-            fixed = tuple(v for v in range(count) if v != innermost)
-            if innermost in free:
-                yield from self._counts(model, base, jammed)
-                yield from self._unrolled(nest, model, base, free)
-            elif not has_guard(nest.body) and nest.free(innermost, tuple(range(start)), reorder=True):
-                updated = [r for r in model.reaches if r.touch.accumulates and r.touch.writes]
-                carried = [r for r in updated if r.moves[innermost] == 0]
-                others = {r.touch.access.array for r in updated} - {r.touch.access.array for r in carried}
-                in_lanes = all(nest.separate(array, innermost, fixed) for array in others)
-                if in_lanes and all(nest.alone(r.touch.access.array, fixed) for r in carried):
-                    base = replace(base, plain_rest=_has_plain_rest(model, innermost, {r.touch.access.array for r in carried}))
-                    yield from self._counts(model, base, sorted(self._loose(nest, start) - {innermost}))
-            elif innermost == count - 1 and nest.free(innermost, fixed):
-                yield base
-            elif may_scan(nest, innermost):
-                yield from self._counts(model, replace(base, scans=True), [])
-
-    def _loose(self, nest: Nest, start: int) -> set[int]:
-        """The loops of which iterations may run together as long as it is one after the other, by the updates of reductions."""
-        guards, fixed = guard_names(nest.body), tuple(range(start))
-        return {v for v in range(start, len(nest.chain)) if nest.free(v, fixed, reorder=True) and nest.chain[v].var not in guards}
-
-    def _unrolled(self, nest: Nest, model: CostModel, base: Shape, free: set[int]) -> Iterator[Shape]:
-        """A loop that keeps its order, several of its iterations inside the independent innermost one."""
-        others = [v for v in range(base.start, len(nest.chain)) if v != base.innermost]
-        for loop in others:
-            inside = {v for v in others if v > loop}
-            if loop in free or not inside <= free or nest.chain[loop].step != 1:
-                continue
-            for count in (2, 4, 8):
-                if model.trips[loop] >= count:
-                    yield replace(base, jams=((loop, count),), unrolled=frozenset({loop}))
-
-    def _lane_ready(self, nest: Nest, model: CostModel, var: int) -> bool:
-        """Whether the loop's iterations can be lanes: unit step, every subscript linear in it. An element that all of them write
-        is none of these, unless it adds them up: such iterations are free only where no code ever comes by.
-        """
-        linear = nest.chain[var].step == 1 and all(r.moves[var] is not None for r in model.reaches)
-        one_for_all = any(r.moves[var] == 0 and r.touch.writes and not r.touch.accumulates for r in model.reaches)
-        return linear and not one_for_all and model.may_be_lanes(var)
-
-    def _counts(self, model: CostModel, base: Shape, jammed: list[int]) -> Iterator[Shape]:
-        """The shape with every number of vectors, and every jam of at most two other loops."""
-        jammed = [j for j in jammed if model.nest.chain[j].step == 1 and model.shares(j)]
-        limit = RARE_COPIES_LIMIT if self._rare else COPIES_LIMIT
-        for vectors in model.interleaved or VECTOR_COUNTS:
-            if vectors > 1 and vectors * base.lanes > model.trips[base.vector]:
-                break
-            wide = replace(base, vectors=vectors, interleaved=vectors > 1 and bool(model.interleaved))
-            yield wide
-            for loop in jammed:
-                for count in JAM_COUNTS:
-                    if count <= model.trips[loop] and vectors * count <= limit:
-                        yield replace(wide, jams=((loop, count),))
-            for a, b in combinations(jammed, 2):
-                for count in PAIR_COUNTS:
-                    for other in PAIR_COUNTS:
-                        if vectors * count * other <= limit:
-                            yield replace(wide, jams=((a, count), (b, other)))
-
-
-def _has_plain_rest(model: CostModel, vector: int, sums: set[str]) -> bool:
-    """Whether what is left over of sums should run one by one: where lanes lie apart, a mask costs each of them; and what is read
-    of the array that the sums go to may just have been computed, one element after the other, which a vector would wait for.
-    """
-    reads = (r for r in model.reaches if not r.touch.writes and not r.touch.accumulates)
-    return any(r.moves[vector] == FAR or r.touch.access.array in sums for r in reads)
 
 
 def refused(loop: Loop, why: str) -> ScheduleError:
@@ -446,14 +328,24 @@ def _shares_rows(nest: Nest) -> bool:
     chain = {loop.var for loop in nest.chain}
     users: dict[str, set[int]] = {}
     wide: set[str] = set()
-    owner = {id(instance): position for position, node in enumerate(nest.body) for instance in instances((node,))}
     for touch in nest.touches():
-        users.setdefault(touch.access.array, set()).add(owner[id(touch.instance)])
+        users.setdefault(touch.access.array, set()).add(_position(nest, touch.instance))
         inner = {loop.var for loop in touch.inner}
         moving = frozenset().union(*(e.names for e in touch.subscripts))
         if moving & inner and moving & chain:
             wide.add(touch.access.array)
     return any(len(users[array]) > 1 for array in wide)
+
+
+def _position(nest: Nest, instance: Instance) -> int:
+    """The number of the body's node in which the instance is."""
+    return next(k for k, node in enumerate(nest.body) if any(inside is instance for inside in instances((node,))))
+
+
+def _cycles(model: CostModel, shape: RegisterTiling) -> float:
+    """Cycles per iteration of the chain; as many as any number where registers do not suffice."""
+    found = model.per_iteration(shape)
+    return float("inf") if found is None else found
 
 
 def _free_name(name: str, taken: set[str]) -> str:
@@ -462,7 +354,7 @@ def _free_name(name: str, taken: set[str]) -> str:
     return name
 
 
-def _fits(nest: Nest, shape: Shape) -> bool:
+def _fits(nest: Nest, shape: RegisterTiling) -> bool:
     """Whether the loops' bounds let the nest run in that shape."""
     try:
         reshape(nest, shape)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import gcd
 
-from polyml.codegen.presburger.omega_test import MOST_ROWS, Row, System, combined
+from polyml.codegen.presburger.omega_test import MOST_ROWS, Name, Row, System, combined
 from polyml.polyhedra import Quotient
 
 SOME_ROWS = 60  # that are kept where some do
@@ -62,11 +62,11 @@ def of_loops(rows: Iterable[Row]) -> bool:
     return all(type(name) in (str, tuple) for terms, _ in rows for name in terms)
 
 
-def solve(equations: Sequence[Row], shortest: bool = False) -> tuple[dict[int | Quotient, Row], list[Row]]:
+def solve(equations: Sequence[Row], shortest: bool = False) -> tuple[dict[Name, Row], list[Row]]:
     """(what iterators and quotients are by the equations, the equations that are not used). shortest: of the equations that
     have the fewest of them first.
     """
-    solved: dict[int | Quotient, Row] = {}
+    solved: dict[Name, Row] = {}
     left = [*equations]
     while True:
         usable = ((row, n) for row in left for n, c in row[0].items() if c in (1, -1) and type(n) in (int, Quotient))
@@ -86,19 +86,19 @@ def equations_in(rows: Iterable[Row]) -> list[Row]:
     return [row for row in found if row[0] and row_key(opposite(row)) in keys]
 
 
-def _unknowns(usable: tuple[Row, int | Quotient]) -> int:
+def _unknowns(usable: tuple[Row, Name]) -> int:
     return sum(type(name) in (int, Quotient) for name in usable[0][0])
 
 
-def solved_for(row: Row, name) -> Row:
+def solved_for(row: Row, name: Name) -> Row:
     """What a name with coefficient 1 or -1 is where the row is 0."""
     sign = -row[0][name]
     return {n: sign * c for n, c in row[0].items() if n != name}, sign * row[1]
 
 
-def replaced(row: Row, values: dict) -> Row:
+def replaced(row: Row, values: Mapping[Name, Row]) -> Row:
     """The row with names replaced by their values, which have none of them."""
-    terms: dict = {}
+    terms: dict[Name, int] = {}
     constant = row[1]
     for name, c in row[0].items():
         more, number = values.get(name, ({name: 1}, 0))
@@ -126,7 +126,7 @@ def outline(rows: Iterable[Row]) -> list[Row] | None:
     """Something of what rows say of parameters and loops alone; None where they contradict each other."""
     least, eliminated = _tightest(_origins(rows), True), 0
     while least is not None:
-        counts: dict[int | Quotient, list[int]] = {}
+        counts: dict[Name, list[int]] = {}
         for row, _ in least.values():
             for name, c in row[0].items():
                 if type(name) in (int, Quotient):
@@ -177,9 +177,10 @@ def _reach(item: tuple[frozenset, _Derived]) -> tuple[int, int]:
     return sum(type(name) is not str for name, _ in item[0]) or 2, len(item[0])
 
 
-def _eliminated(rows: dict[frozenset, _Derived], name: Depth | int | Quotient, most: int) -> Iterator[_Derived]:
+def _eliminated(rows: dict[frozenset, _Derived], name: Name, most: int) -> Iterator[_Derived]:
     """What the rows say without the name, of at most so many rows each."""
-    above, below = [], []
+    above: list[tuple[Row, frozenset[int], int]] = []
+    below: list[tuple[Row, frozenset[int], int]] = []
     for row, origin in rows.values():
         c = row[0].get(name, 0)
         if c == 0:

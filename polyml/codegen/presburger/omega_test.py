@@ -248,7 +248,8 @@ class _Rows:
 
     def eliminate(self, name: Name) -> None:
         """Replace the rows with the name by those that they say of the others."""
-        above, below = [], []
+        above: list[tuple[int, Row]] = []
+        below: list[tuple[int, Row]] = []
         for key, row in [*self._least.items()]:
             c = row[0].get(name)
             if c is not None:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from polyml.codegen.analysis.cost_model import operations
+from polyml.codegen.analysis.expression_costs import operations
 from polyml.codegen.analysis.instruction_costs import FUNCTIONS, LIBRARY_CALL, price_of_function
 from polyml.errors import PolymlTypeError
 from polyml.frontend import elementwise_functions

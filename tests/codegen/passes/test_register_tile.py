@@ -2,7 +2,7 @@
 
 import pytest
 
-from polyml.codegen.analysis.cost_model import Shape
+from polyml.codegen.analysis.register_tiling import RegisterTiling
 from polyml.codegen.ir.linexpr import Compare, const, floor_div, var
 from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Program, Unroll, every
 from polyml.codegen.passes.register_tile import CannotReshape, reshape
@@ -69,7 +69,11 @@ def resumed(nodes, values):
     return count
 
 
-TILED = [Shape(0, 1, 1, 2, 4, jams=((0, 3),)), Shape(0, 1, 1, 1, 4, jams=((0, 4),), rests=((0, 2),)), Shape(0, 1, 1, 2, 4, line=N)]
+TILED = [
+    RegisterTiling(0, 1, 1, 2, 4, jams=((0, 3),)),
+    RegisterTiling(0, 1, 1, 1, 4, jams=((0, 4),), rests=((0, 2),)),
+    RegisterTiling(0, 1, 1, 2, 4, line=N),
+]
 
 
 @pytest.mark.parametrize("shape", TILED, ids=["rows", "rests", "lines"])
@@ -80,13 +84,13 @@ def test_a_loop_over_what_is_left_begins_where_the_one_before_it_ended(low, high
 
 
 def test_vectors_of_the_innermost_loop_leave_a_masked_remainder():
-    nodes = check(nest_of(ELEMENT), Shape(0, 1, 1, 2, 4))
+    nodes = check(nest_of(ELEMENT), RegisterTiling(0, 1, 1, 2, 4))
     whole, rest = ["j step 8", ["j x 2 x 4", "S"]], ["j step 4", ["j x 1 x 4 masked", "S"]]
     assert loops_of(nodes) == [["i step 1", whole, rest]]
 
 
 def test_rows_run_together_around_vectors_and_the_last_rows_alone():
-    nodes = check(nest_of(ELEMENT), Shape(0, 1, 1, 1, 4, jams=((0, 3),)))
+    nodes = check(nest_of(ELEMENT), RegisterTiling(0, 1, 1, 1, 4, jams=((0, 3),)))
     together = [["j step 4", ["i x 3", ["j x 1 x 4", "S"]]], ["j step 4", ["i x 3", ["j x 1 x 4 masked", "S"]]]]
     alone = [["j step 4", ["j x 1 x 4", "S"]], ["j step 4", ["j x 1 x 4 masked", "S"]]]
     assert loops_of(nodes) == [["i step 3", *together], ["i step 1", *alone]]
@@ -95,7 +99,7 @@ def test_rows_run_together_around_vectors_and_the_last_rows_alone():
 def test_a_register_tile_has_its_reduction_innermost_and_its_lanes_outside_of_the_rows():
     loops = {**SQUARE, "k": (ZERO, LAST)}
     case = nest_of(ELEMENT, [("A", ["i", "k"])], loops)
-    nodes = reshape(case.nest, Shape(0, 2, 1, 1, 4, jams=((0, 2),)))
+    nodes = reshape(case.nest, RegisterTiling(0, 2, 1, 1, 4, jams=((0, 2),)))
     jam = ["k step 1", ["i x 2", ["j x 1 x 4", "S"]]]
     assert loops_of(nodes)[0][:2] == ["j step 4", ["i step 2", jam]]
 
@@ -106,31 +110,31 @@ def test_a_register_tile_has_its_reduction_innermost_and_its_lanes_outside_of_th
 )
 def test_what_has_the_most_copies_is_outside_in_a_register_tile(vectors, rows, jams):
     case = nest_of(ELEMENT, [("A", ["i", "k"])], {**SQUARE, "k": (ZERO, LAST)})
-    nodes = reshape(case.nest, Shape(0, 2, 1, vectors, 4, jams=((0, rows),)))
+    nodes = reshape(case.nest, RegisterTiling(0, 2, 1, vectors, 4, jams=((0, rows),)))
     assert loops_of(nodes)[0][1][1] == ["k step 1", jams]
 
 
 def test_lanes_of_partial_sums_finish_with_a_masked_vector_in_a_loop():
-    nodes = check(nest_of(("B", ["i"]), [ELEMENT], reduces=True), Shape(0, 1, 1, 2, 4))
+    nodes = check(nest_of(("B", ["i"]), [ELEMENT], reduces=True), RegisterTiling(0, 1, 1, 2, 4))
     assert loops_of(nodes) == [["i step 1", ["j step 8", ["j x 2 x 4", "S"]], ["j step 4", ["j x 1 x 4 masked", "S"]]]]
 
 
 def test_lanes_of_partial_sums_finish_with_plain_iterations_where_masks_cost_more():
-    nodes = check(nest_of(("B", ["i"]), [ELEMENT], reduces=True), Shape(0, 1, 1, 2, 4, plain_rest=True))
+    nodes = check(nest_of(("B", ["i"]), [ELEMENT], reduces=True), RegisterTiling(0, 1, 1, 2, 4, plain_rest=True))
     assert loops_of(nodes) == [["i step 1", ["j step 8", ["j x 2 x 4", "S"]], ["j step 4", ["j x 1 x 4", "S"]], ["j step 1", "S"]]]
 
 
 @pytest.mark.parametrize("length, lanes", [(1, 1), (2, 2), (3, 4), (4, 4), (9, 1), (11, 4), (12, 4), (8, None)])
 def test_a_known_rest_of_partial_sums_has_the_narrowest_vector(length, lanes):
     columns = {"i": (ZERO, LAST), "j": (ZERO, (const(length - 1),))}
-    nodes = check(nest_of(("B", ["i"]), [ELEMENT], columns, reduces=True), Shape(0, 1, 1, 2, 4))
+    nodes = check(nest_of(("B", ["i"]), [ELEMENT], columns, reduces=True), RegisterTiling(0, 1, 1, 2, 4))
     rests = [node for node in every(nodes) if isinstance(node, Jam) and node.count == 1]
     assert [jam.lanes for jam in rests] == ([] if lanes is None else [lanes])
 
 
 def test_iterations_that_keep_their_order_are_unrolled_inside_the_lanes():
     case = nest_of(ELEMENT, [("A", ["i - 1", "j"])])
-    nodes = check(case, Shape(0, 1, 1, 1, 4, jams=((0, 2),), unrolled=frozenset({0})))
+    nodes = check(case, RegisterTiling(0, 1, 1, 1, 4, jams=((0, 2),), unrolled=frozenset({0})))
     assert loops_of(nodes)[0][1] == ["j step 4", ["j x 1 x 4", ["i x 2", "S"]]]
     (lanes,) = nodes[0].body[0].body
     assert isinstance(lanes, Jam) and isinstance(lanes.body[0], Unroll)
@@ -138,7 +142,7 @@ def test_iterations_that_keep_their_order_are_unrolled_inside_the_lanes():
 
 def test_lanes_of_an_outer_loop_run_together_through_the_inner_one():
     case = nest_of(("A", ["j", "i"]), [("A", ["j - 1", "i"])])
-    nodes = check(case, Shape(0, 1, 0, 1, 4))
+    nodes = check(case, RegisterTiling(0, 1, 0, 1, 4))
     assert loops_of(nodes) == [
         ["i step 4", ["j step 1", ["i x 1 x 4", "S"]]],
         ["i step 4", ["j step 1", ["i x 1 x 4 masked", "S"]]],
@@ -146,7 +150,7 @@ def test_lanes_of_an_outer_loop_run_together_through_the_inner_one():
 
 
 def test_loops_outside_the_shape_stay():
-    nodes = check(nest_of(ELEMENT, [("A", ["i - 1", "j + 1"])]), Shape(1, 1, 1, 1, 4))
+    nodes = check(nest_of(ELEMENT, [("A", ["i - 1", "j + 1"])]), RegisterTiling(1, 1, 1, 1, 4))
     assert loops_of(nodes)[0][0] == "i step 1"
 
 
@@ -165,13 +169,13 @@ def test_loops_outside_the_shape_stay():
 )
 def test_a_triangle_shares_what_all_its_rows_have(columns, jams, vectors):
     case = nest_of(ELEMENT, loops={"i": (ZERO, LAST), "j": columns})
-    check(case, Shape(0, 1, 1, vectors, 4, jams))
-    check(case, Shape(0, 1, 0, vectors, 4), sizes=(0, 1, 5, 9, 16))
+    check(case, RegisterTiling(0, 1, 1, vectors, 4, jams))
+    check(case, RegisterTiling(0, 1, 0, vectors, 4), sizes=(0, 1, 5, 9, 16))
 
 
 def test_a_remainder_row_by_row_surrounds_the_part_that_rows_share():
     case = nest_of(ELEMENT, loops={"i": (ZERO, LAST), "j": ((I - 1, const(0)), (I + 9, N - 1))})
-    (rows, _) = check(case, Shape(0, 1, 1, 1, 2, jams=((0, 4),)))
+    (rows, _) = check(case, RegisterTiling(0, 1, 1, 1, 2, jams=((0, 4),)))
     before, *shared, after = loops_of(rows.body)
     assert before[0] == after[0] == "i step 1" and all(part[0] == "j step 2" for part in shared)
 
@@ -179,7 +183,7 @@ def test_a_remainder_row_by_row_surrounds_the_part_that_rows_share():
 @pytest.mark.parametrize("length", range(11))
 def test_a_loop_of_constant_length_has_no_parts_that_never_run(length):
     case = nest_of(ELEMENT, loops={"i": (ZERO, LAST), "j": ((I,), (I + length - 1,))})
-    (rows,) = check(case, Shape(0, 1, 1, 1, 4), sizes=(0, 1, 6))
+    (rows,) = check(case, RegisterTiling(0, 1, 1, 1, 4), sizes=(0, 1, 6))
     parts = [node for node in every(rows.body) if isinstance(node, Jam)]
     left = length % 4
     narrow = [] if left == 0 else [(left, False)] if left != 3 else [(4, True)]  # the narrowest vector that holds them
@@ -202,18 +206,18 @@ def with_inner(*body):
 
 
 def test_loops_of_the_body_stay_inside_what_runs_together():
-    nodes = check(with_inner(inner(S, high=(const(2),))), Shape(0, None, 0, 1, 4))
+    nodes = check(with_inner(inner(S, high=(const(2),))), RegisterTiling(0, None, 0, 1, 4))
     assert loops_of(nodes)[0] == ["i step 4", ["j step 1", ["k step 1", ["i x 1 x 4", "S"]]]]
 
 
 def test_a_loop_of_the_body_with_other_bounds_per_iteration_is_split():
-    nodes = check(with_inner(inner(S, low=(I,), high=(I + J, N))), Shape(0, None, 0, 1, 4), sizes=range(9))
+    nodes = check(with_inner(inner(S, low=(I,), high=(I + J, N))), RegisterTiling(0, None, 0, 1, 4), sizes=range(9))
     assert [part[0] for part in loops_of(nodes)[0][1][1:]] == ["i step 1", "k step 1", "i step 1"]
 
 
 def test_a_guard_on_other_variables_stays():
     guard = Guard(Compare(">=", J - 2), (inner(S, high=(const(2),)),))
-    nodes = reshape(with_inner(guard).nest, Shape(0, None, 0, 1, 4))
+    nodes = reshape(with_inner(guard).nest, RegisterTiling(0, None, 0, 1, 4))
     assert isinstance(nodes[0].body[0].body[0], Guard)
 
 
@@ -222,32 +226,32 @@ def test_a_guard_on_other_variables_stays():
     [
         (
             nest_of(ELEMENT, loops={"i": (ZERO, LAST), "j": (ZERO, (I,))}),
-            Shape(0, 0, 0, 1, 4),
+            RegisterTiling(0, 0, 0, 1, 4),
             "the bounds of a loop need one inside it",
         ),
         (
             nest_of(ELEMENT, loops={"i": (ZERO, LAST), "j": (ZERO, (floor_div(I, 2),))}),
-            Shape(0, 1, 1, 1, 4, jams=((0, 2),)),
+            RegisterTiling(0, 1, 1, 1, 4, jams=((0, 2),)),
             "a bound is not linear in i",
         ),
         (
             nest_of(ELEMENT, loops={"i": (ZERO, LAST), "j": (ZERO, (I,))}),
-            Shape(0, 1, 1, 1, 4, jams=((0, 2),), unrolled=frozenset({0})),
+            RegisterTiling(0, 1, 1, 1, 4, jams=((0, 2),), unrolled=frozenset({0})),
             "iterations that keep their order have different bounds",
         ),
         (
             nest_of(ELEMENT, body=[S, Guard(Compare(">=", J - 2), (S,))]),
-            Shape(0, 1, 1, 1, 4, jams=((0, 2),), unrolled=frozenset({0})),
+            RegisterTiling(0, 1, 1, 1, 4, jams=((0, 2),), unrolled=frozenset({0})),
             "iterations that keep their order run the whole body, of which a guard or a loop is a part",
         ),
         (
             with_inner(Guard(Compare(">=", I), (inner(S),))),
-            Shape(0, None, 0, 1, 4),
+            RegisterTiling(0, None, 0, 1, 4),
             "a guard depends on a variable that runs together",
         ),
         (
             with_inner(inner(S, low=(I,), step=2)),
-            Shape(0, None, 0, 1, 4),
+            RegisterTiling(0, None, 0, 1, 4),
             "the steps of a strided loop start elsewhere in iterations that run together",
         ),
     ],

@@ -11,7 +11,7 @@ from polyml.codegen.astgen.build import build
 from polyml.codegen.interpreter import run
 from polyml.codegen.ir.program import Guard, Loop, every, loops, with_paths
 from polyml.codegen.passes.balance import with_even_shares
-from polyml.codegen.passes.packing import pack as packing
+from polyml.codegen.passes.packing import choose
 from polyml.codegen.passes.packing.pack import pack
 from polyml.codegen.passes.privatize import with_private_arrays
 from polyml.codegen.passes.vectorize import vectorize
@@ -114,7 +114,7 @@ def arguments(kernel, sizes, dtype="int64"):
 @pytest.fixture
 def small(monkeypatch):
     """Tiles of a few iterations, and copies of what is read twice."""
-    monkeypatch.setattr(packing, "LEAST_USES", 2)
+    monkeypatch.setattr(choose, "LEAST_USES", 2)
     monkeypatch.setattr(cpu_mapping._Mapping, "_tile_sizes", lambda self, roles, names: [(1, 4, 3, 4)[r] for r in roles])
     monkeypatch.setattr(contraction, "blocks", blocks_of(8, 4, 3, 4))
 
@@ -250,7 +250,7 @@ def test_long_rows_of_a_copy_begin_an_odd_number_of_cache_lines_apart():
     for name, window in program.windows.items():
         row_bytes = window.lengths[-1] * 8
         assert row_bytes % 64 == 0
-        assert row_bytes // 64 % 2 == 1 or row_bytes // 64 < packing.LONG_ROW, name
+        assert row_bytes // 64 % 2 == 1 or row_bytes // 64 < choose.LONG_ROW, name
 
 
 def test_a_copy_that_does_not_fit_the_second_cache_is_not_made(monkeypatch):
@@ -286,7 +286,7 @@ def test_each_thread_copies_the_part_that_it_uses_alone():
 
 
 def test_copies_of_short_pieces_of_rows_are_shared(monkeypatch):
-    monkeypatch.setattr(packing, "LONG_ROW", 1000)
+    monkeypatch.setattr(choose, "LONG_ROW", 1000)
     program = packed_for(600)
     assert "B_tile0" in program.windows
     assert not any(loop.private for loop in loops(program.body))

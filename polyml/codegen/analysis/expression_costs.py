@@ -1,0 +1,148 @@
+"""The operations of an expression, with what each costs and depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from polyml import polyhedra
+from polyml.codegen.analysis.instruction_costs import (
+    CONVERSION,
+    EASY_POWER,
+    EASY_POWERS,
+    FUNCTIONS,
+    OPERATORS,
+    SIMPLE,
+    SQUARE,
+    Price,
+    price_of_function,
+)
+from polyml.codegen.ir.program import Instance
+from polyml.dtypes import PYINT
+from polyml.frontend import syntax
+from polyml.model.core.nest import children
+from polyml.model.core.scop import Gather, Index, Load, ScalarArg, Value
+
+GATHERED = Price(cycles=4.0)  # the elements that one register gathers
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation of an expression.
+
+    quick: how many simple instructions it takes.
+    slow: cycles of others, of which a unit does one after the other.
+    loads: the numbers of the statement's reads that it depends on.
+    indices: the affine integers that it depends on.
+    in_lanes: whether lanes may run it.
+    """
+
+    quick: float
+    slow: float
+    loads: frozenset[int]
+    indices: tuple[Index, ...]
+    in_lanes: bool
+
+
+def operations(value: Value) -> list[Operation]:
+    """The operations of an expression, equal ones once. A product that is added at once costs nothing, nor does the comparison of a
+    minimum or maximum.
+    """
+    return _Collector().collected(value)
+
+
+def index_names(index: Index, instance: Instance) -> frozenset[str]:
+    """The loop variables that an affine integer changes with."""
+    used = polyhedra.used_iterators(index.value)
+    return frozenset().union(*(instance.point[k].names for k in used))
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A value below: a number that equal ones share, and what it depends on."""
+
+    number: int
+    loads: frozenset[int] = frozenset()
+    indices: tuple[Index, ...] = ()
+
+
+class _Collector:
+    """Collects the operations of one expression. Leaves are told apart by identity: the expression keeps them alive."""
+
+    def __init__(self) -> None:
+        self._found: list[Operation] = []
+        self._known: dict[Hashable, _Part] = {}
+
+    def collected(self, value: Value) -> list[Operation]:
+        self._part(value)
+        return self._found
+
+    def _part(self, value: Value) -> _Part:
+        if isinstance(value, Load):
+            return self._leaf(("load", value.access), frozenset({value.access}))
+        if isinstance(value, Index):
+            return self._leaf(("index", id(value)), indices=(value,))
+        if isinstance(value, (ScalarArg, syntax.Const)):
+            return self._leaf(("value", id(value)))
+        if isinstance(value, syntax.IfExp) and _is_extreme(value):
+            return self._operation(value, [self._part(value.then), self._part(value.orelse)])
+        return self._operation(value, [self._part(v) for v in children(value)])
+
+    def _leaf(self, key: Hashable, loads: frozenset[int] = frozenset(), indices: tuple[Index, ...] = ()) -> _Part:
+        return self._known.setdefault(key, _Part(len(self._known), loads, indices))
+
+    def _operation(self, value: Value, below: list[_Part]) -> _Part:
+        kind = (getattr(value, name, None) for name in ("op", "function", "to", "dtype"))
+        key = (type(value), *kind, *(part.number for part in below))
+        if isinstance(value, Gather) or key not in self._known:
+            loads = frozenset().union(*(part.loads for part in below))
+            indices = tuple(index for part in below for index in part.indices)
+            self._known[key] = _Part(len(self._known), loads, indices)
+            price = _price(value)
+            quick = 0.0 if _is_fused(value) else price.instructions
+            self._found.append(Operation(quick, price.cycles, loads, indices, _lanes_may(value)))
+        return self._known[key]
+
+
+def _is_fused(value: Value) -> bool:
+    """Whether one multiply-add does both this sum and a product below."""
+    if not isinstance(value, syntax.Binary) or value.op not in "+-" or not value.dtype.is_float:
+        return False
+    return any(isinstance(v, syntax.Binary) and v.op == "*" for v in (value.left, value.right))
+
+
+def _is_extreme(value: syntax.IfExp) -> bool:
+    """Whether a select is the smaller or the larger one of two values."""
+    test = value.condition
+    if not isinstance(test, syntax.Compare) or test.op in ("==", "!="):
+        return False
+    return (test.left, test.right) in ((value.then, value.orelse), (value.orelse, value.then))
+
+
+def _price(value: Value) -> Price:
+    if isinstance(value, syntax.Cast):
+        return CONVERSION
+    if isinstance(value, Gather):
+        return GATHERED
+    if isinstance(value, syntax.Call):
+        return price_of_function(value.function)
+    if isinstance(value, syntax.Binary) and value.op == "**":
+        return _price_of_power(value)
+    if isinstance(value, syntax.Binary):
+        return OPERATORS.get(value.op, SIMPLE)
+    return SIMPLE
+
+
+def _price_of_power(value: syntax.Binary) -> Price:
+    exponent = value.right
+    if isinstance(exponent, syntax.Const) and exponent.value in EASY_POWERS:
+        return SQUARE if exponent.value == 2 else EASY_POWER
+    return FUNCTIONS["pow"] if value.dtype.is_float else OPERATORS["**"]
+
+
+def _lanes_may(value: Value) -> bool:
+    """Whether several lanes may do the operation at once: Python ints are checked one by one."""
+    if isinstance(value, syntax.Cast):
+        narrows = value.operand.dtype == PYINT and value.to.is_integer
+        return value.to != PYINT and not (narrows and not isinstance(value.operand, (Index, syntax.Const)))
+    return not (isinstance(value, (syntax.Unary, syntax.Binary)) and value.dtype == PYINT)

@@ -1,0 +1,142 @@
+"""Every legal way of running the iterations of a nest together, small to large: what `vectorize` prices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations
+
+from polyml.codegen.analysis.access_moves import MoveKind
+from polyml.codegen.analysis.cost_model import CostModel
+from polyml.codegen.analysis.loop_nest import Nest, guard_names, has_guard
+from polyml.codegen.analysis.register_tiling import RegisterTiling
+from polyml.codegen.analysis.scans import may_scan
+from polyml.codegen.ir.program import Loop
+
+JAM_COUNTS = (2, 3, 4, 5, 6, 7, 8)
+PAIR_COUNTS = (2, 3, 4, 6, 8)  # the same of two loops
+VECTOR_COUNTS = (1, 2, 3, 4)
+COPIES_LIMIT = 32  # vectors that run together
+RARE_COPIES_LIMIT = 8  # the same for partial tiles
+LOOPS_LIMIT = 12  # of a chain, the innermost ones: shapes grow with the fourth power of their number
+
+
+class LegalTilings:
+    """The register tilings of one nest.
+
+    lanes: numbers in a vector register.
+    is_rare: the nest seldom runs, so its code is kept small.
+    """
+
+    def __init__(self, nest: Nest, model: CostModel, lanes: int, is_rare: bool):
+        self._nest, self._model, self._lanes, self._is_rare = nest, model, lanes, is_rare
+
+    def all(self) -> Iterator[RegisterTiling]:
+        """Every legal way of running the nest together, small to large."""
+        guards = guard_names(self._nest.body)
+        has_loops = any(isinstance(n, Loop) for n in self._nest.body)
+        for start in range(max(0, len(self._nest.chain) - LOOPS_LIMIT), len(self._nest.chain)):
+            fixed = tuple(range(start))
+            loops = range(start, len(self._nest.chain))
+            free = {v for v in loops if self._nest.free(v, fixed) and self._nest.chain[v].var not in guards}
+            if self._lanes > 1 and has_loops:
+                yield from self._around(start, free)
+            elif self._lanes > 1:
+                yield from self._leaf(start, free)
+            yield from self._numbers(start, free, has_loops)
+
+    def _numbers(self, start: int, free: set[int], has_loops: bool) -> Iterator[RegisterTiling]:
+        """Plain numbers, several iterations of an independent loop side by side: what hides a recurrence's latency."""
+        innermost = None if has_loops else len(self._nest.chain) - 1
+        for loop in sorted(free - {innermost}):
+            if self._nest.chain[loop].step == 1:
+                for count in (2, 4, 8):
+                    yield RegisterTiling(start, innermost, None, 1, 1, ((loop, count),))
+
+    def _around(self, start: int, free: set[int]) -> Iterator[RegisterTiling]:
+        """The chain's loops run together around the loops of the body."""
+        for vector in sorted(free):
+            if self._model.is_vectorizable(vector):
+                yield from self._counts(RegisterTiling(start, None, vector, 1, self._lanes), sorted(free - {vector}))
+
+    def _leaf(self, start: int, free: set[int]) -> Iterator[RegisterTiling]:
+        count = len(self._nest.chain)
+        for innermost in range(start, count):
+            passed = set(range(innermost + 1, count))
+            if innermost not in free and not passed <= free:
+                continue
+            jammed = sorted(free - {innermost})
+            for vector in jammed:
+                if self._model.is_vectorizable(vector):
+                    rest = [j for j in jammed if j != vector]
+                    yield from self._counts(RegisterTiling(start, innermost, vector, 1, self._lanes), rest)
+            if not self._model.is_vectorizable(innermost):
+                continue
+            base = RegisterTiling(start, innermost, innermost, 1, self._lanes)
+            fixed = tuple(v for v in range(count) if v != innermost)
+            if innermost in free:
+                yield from self._counts(base, jammed)
+                yield from self._unrolled(base, free)
+            elif not has_guard(self._nest.body) and self._nest.free(innermost, tuple(range(start)), reorder=True):
+                updated = [r for r in self._model.accesses if r.touch.accumulates and r.touch.writes]
+                carried = [r for r in updated if r.moves[innermost].stays]
+                others = {r.touch.access.array for r in updated} - {r.touch.access.array for r in carried}
+                in_lanes = all(self._nest.separate(array, innermost, fixed) for array in others)
+                if in_lanes and all(self._nest.alone(r.touch.access.array, fixed) for r in carried):
+                    base = replace(
+                        base, plain_rest=_has_plain_rest(self._model, innermost, {r.touch.access.array for r in carried})
+                    )
+                    yield from self._counts(base, sorted(self._loose(start) - {innermost}))
+            elif innermost == count - 1 and self._nest.free(innermost, fixed):
+                yield base
+            elif may_scan(self._nest, innermost):
+                yield from self._counts(replace(base, scans=True), [])
+
+    def _loose(self, start: int) -> set[int]:
+        """The loops of which iterations may run together as long as it is one after the other, by the updates of reductions."""
+        guards, fixed = guard_names(self._nest.body), tuple(range(start))
+        return {
+            v
+            for v in range(start, len(self._nest.chain))
+            if self._nest.free(v, fixed, reorder=True) and self._nest.chain[v].var not in guards
+        }
+
+    def _unrolled(self, base: RegisterTiling, free: set[int]) -> Iterator[RegisterTiling]:
+        """A loop that keeps its order, several of its iterations inside the independent innermost one."""
+        others = [v for v in range(base.start, len(self._nest.chain)) if v != base.innermost]
+        for loop in others:
+            inside = {v for v in others if v > loop}
+            if loop in free or not inside <= free or self._nest.chain[loop].step != 1:
+                continue
+            for count in (2, 4, 8):
+                if self._model.trips[loop] >= count:
+                    yield replace(base, jams=((loop, count),), unrolled=frozenset({loop}))
+
+    def _counts(self, base: RegisterTiling, jammed: list[int]) -> Iterator[RegisterTiling]:
+        """The shape with every number of vectors, and every jam of at most two other loops."""
+        if base.vector is None:
+            return
+        jammed = [j for j in jammed if self._nest.chain[j].step == 1 and self._model.shares(j)]
+        limit = RARE_COPIES_LIMIT if self._is_rare else COPIES_LIMIT
+        for vectors in self._model.interleaved or VECTOR_COUNTS:
+            if vectors > 1 and vectors * base.lanes > self._model.trips[base.vector]:
+                break
+            wide = replace(base, vectors=vectors, interleaved=vectors > 1 and bool(self._model.interleaved))
+            yield wide
+            for loop in jammed:
+                for count in JAM_COUNTS:
+                    if count <= self._model.trips[loop] and vectors * count <= limit:
+                        yield replace(wide, jams=((loop, count),))
+            for a, b in combinations(jammed, 2):
+                for count in PAIR_COUNTS:
+                    for other in PAIR_COUNTS:
+                        if vectors * count * other <= limit:
+                            yield replace(wide, jams=((a, count), (b, other)))
+
+
+def _has_plain_rest(model: CostModel, vector: int, sums: set[str]) -> bool:
+    """Whether what is left over of sums should run one by one: where lanes lie apart, a mask costs each of them; and what is read
+    of the array that the sums go to may just have been computed, one element after the other, which a vector would wait for.
+    """
+    reads = (r for r in model.accesses if not r.touch.writes and not r.touch.accumulates)
+    return any(r.moves[vector].kind is MoveKind.FAR or r.touch.access.array in sums for r in reads)

@@ -1,0 +1,301 @@
+"""Which reads are moved to copies, where those are filled, and whether that pays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+
+from polyml.codegen.analysis.access_boxes import box, moving_names, tile_of
+from polyml.codegen.analysis.access_conflicts import Around
+from polyml.codegen.analysis.trip_estimates import middle_values, trips
+from polyml.codegen.ir.linexpr import Compare, var
+from polyml.codegen.ir.program import Instance, Loop, Node, loops, with_paths
+from polyml.codegen.passes.packing import storage
+from polyml.codegen.passes.packing.copies import PackingContext, TileCopy, TileRead
+from polyml.codegen.passes.packing.operands import alone, with_numbers_in
+from polyml.errors import ScheduleError
+from polyml.model.core.nest import subvalues
+from polyml.model.core.scop import Gather, Load
+
+LEAST_USES = 48  # times that an element is read for which copying it pays, where sizes are not known
+LEAST_USES_SIZED = 256  # where they are
+LEAST_ALIASED_USES = 48  # the same of arrays whose rows compete for the same places of the first cache
+LEAST_FAR_USES = 8  # and of arrays of more than half of the last cache, whose rows must be read from memory as they lie there
+LEAST_MADE_USES = 16  # and of copies that hold a product of the element
+LEAST_TURNED_USES = 4  # and where the loops of a register tile do not run along its rows
+NEVER = 2**62
+PAGE_BYTES = 4096  # a power of two of which rows that are multiples compete for the same places of the first cache
+MOST_UNREAD = 2  # elements of a copy for one that is read: a box around a diagonal, or around columns of a flat matrix
+LONG_ROW = 8  # cache lines from which rows that follow each other must not begin at multiples of a power of two
+
+
+@dataclass
+class _Group:
+    """A copy that reads share, while the reads are gathered."""
+
+    copy: TileCopy
+    reads: list[TileRead] = field(default_factory=list)
+
+    def whole(self) -> TileCopy:
+        return replace(self.copy, reads=tuple(self.reads))
+
+
+def copies(context: PackingContext, chain: tuple[Loop, ...], around: tuple[Around, ...]) -> list[TileCopy]:
+    """The copies of a chain of loops over tiles: those that the schedule asks for, or else those that pay."""
+    if any(loop.asked.pack for loop in loops((chain[0],))):
+        return _asked(context, chain, around)
+    is_strip = len(chain) == 1  # it goes over its data once, or as it lies in memory
+    if is_strip and (context.sizes is None or any(map(_has_tiles, chain[0].body))):
+        return []
+    found: dict[tuple, _Group] = {}
+    for reads in _reads(context, chain, around):
+        chosen = _best(context, reads, chain, found)
+        if chosen is not None:
+            read, copy = chosen
+            found.setdefault(copy.elements, _Group(copy)).reads.append(read)
+    made = [group.whole() for group in found.values()]
+    made = [copy for copy in made if not is_strip or storage.is_turned(context, copy)]
+    made = [copy for copy in made if all(_stays(context, read, copy) for read in copy.reads)]
+    level = min((copy.level for copy in made), default=0)
+    return [copy for copy in made if not any(test.expr.is_const for test in pays(context, copy, level))]
+
+
+def pays(context: PackingContext, copy: TileCopy, level: int) -> list[Compare]:
+    """What must hold in the body of the chain's loop at `level` so that each element of the copy is read often, where sizes are not
+    known: the first loop that goes over it again is long.
+    """
+    if context.sizes is not None or copy.is_asked:
+        return []
+    read = copy.reads[0]
+    again = read.again(copy.chain, copy.level)
+    if again is None:
+        return []
+    unknown = read.unknown(copy.chain, level)
+    lengths = [high - low + 1 for low in again.lower for high in again.upper]
+    tests = [Compare(">=", n - LEAST_USES) for n in lengths if not n.names & unknown]
+    return [test for test in tests if not (test.expr.is_const and test.expr.const >= 0)]
+
+
+# -- what the schedule asks for ------------------------------------------------------------------------------------------
+
+
+def _asked(context: PackingContext, chain: tuple[Loop, ...], around: tuple[Around, ...]) -> list[TileCopy]:
+    """The copies that the schedule asks for in the chain's loops, and no others. ScheduleError for what cannot be."""
+    found: dict[tuple, _Group] = {}
+    packed: dict[tuple[int, int], Loop] = {}  # where, by position of the instance and number of the read
+    for level, loop in enumerate(chain):
+        for name in loop.asked.pack:
+            for read in _reads_of(context, name, chain, level, around):
+                copy = _candidate(context, read, chain, level)
+                copy = replace(copy, panel=storage.panel(context, read, copy), is_asked=True)
+                group = found.setdefault((level, *copy.elements), _Group(copy))
+                other = packed.setdefault((read.position, read.number), loop)
+                if other is not loop:
+                    raise _refused(loop, name, f"it is at loop `{other.name}`, which is around that one")
+                if _is_written(context, read, chain, level):
+                    raise _refused(loop, name, "the element that is read may be written in the same iteration")
+                if not _stays(context, read, group.copy):
+                    raise _refused(loop, name, "which elements are read cannot be told")
+                group.reads.append(read)
+    deeper = [loop for loop in loops(chain[-1].body) if loop.asked.pack]
+    if found and deeper:
+        why = f"`{chain[0].name}`, with other loops in between, has copies already"
+        raise _refused(deeper[0], deeper[0].asked.pack[0], why)
+    return [group.whole() for group in found.values()]
+
+
+def _reads_of(
+    context: PackingContext, array: str, chain: tuple[Loop, ...], level: int, around: tuple[Around, ...]
+) -> list[TileRead]:
+    """The reads of the array's elements in the body of chain[level], each with its window there."""
+    found = []
+    for position, (instance, path) in enumerate(with_paths(chain[-1].body)):
+        statement = context.program.scop.statements[instance.statement]
+        if any(isinstance(v, Gather) and v.array == array for v in subvalues(statement.value)):
+            raise _refused(chain[level], array, "data decide which elements are read")
+        inner = [node for node in path if isinstance(node, Loop)]
+        for number, access in enumerate(statement.reads):
+            if access.array == array and access.subscripts:
+                subscripts = context.tests.subscripts((access, instance))
+                window = box(array, subscripts, [*chain[level + 1 :], *inner], True)
+                if window is None:
+                    raise _refused(chain[level], array, "which elements are read cannot be told")
+                moving = moving_names(subscripts, (*chain, *inner))
+                found.append(TileRead(statement, number, instance, position, (*around, *chain, *_around(path)), window, moving))
+    return found
+
+
+def _refused(loop: Loop, array: str, why: str) -> ScheduleError:
+    return ScheduleError(f"`{array}` cannot be packed at loop `{loop.name}`: {why}")
+
+
+# -- what pays -----------------------------------------------------------------------------------------------------------
+
+
+def _reads(context: PackingContext, chain: tuple[Loop, ...], around: tuple[Around, ...]) -> Iterator[list[tuple[int, TileRead]]]:
+    """Each read with the windows that hold it in the bodies of the chain's loops, from the outermost one inwards."""
+    for position, (instance, path) in enumerate(with_paths(chain[-1].body)):
+        statement = context.program.scop.statements[instance.statement]
+        inner = [node for node in path if isinstance(node, Loop)]
+        for number, access in enumerate(statement.reads):
+            subscripts = context.tests.subscripts((access, instance))
+            moving = moving_names(subscripts, (*chain, *inner))
+            found = []
+            for level in range(-1 if context.sizes else 0, len(chain)):
+                window = box(access.array, subscripts, [*chain[level + 1 :], *inner], context.sizes is not None)
+                if window is not None and (level < 0 or chain[level].var in window.names):
+                    enclosing = (*around, *chain, *_around(path))
+                    found.append((level, TileRead(statement, number, instance, position, enclosing, window, moving)))
+            yield found
+
+
+def _around(path: Sequence[Node]) -> tuple[Around, ...]:
+    """The nodes around an instance, before any run together."""
+    return tuple(node for node in path if isinstance(node, Around))
+
+
+def _candidate(context: PackingContext, read: TileRead, chain: tuple[Loop, ...], level: int) -> TileCopy:
+    """A copy for the read, filled in the body of chain[level]."""
+    value = alone(with_numbers_in(read.statement, read.number))
+    is_shared = any(loop.parallel for loop in chain[level + 1 :])
+    return TileCopy(read.window, value, storage.order(context, read, chain), level, chain, is_shared=is_shared)
+
+
+def _best(
+    context: PackingContext, reads: Sequence[tuple[int, TileRead]], chain: tuple[Loop, ...], found: Mapping[tuple, _Group]
+) -> tuple[TileRead, TileCopy] | None:
+    """The copy that the read is best moved to, and the read with its window: the outermost one that pays, or the same in parts
+    inside loops that go over other elements each time, as long as threads share it or no second cache holds it.
+    """
+    best: tuple[TileRead, TileCopy] | None = None
+    for level, read in reads:
+        if best is not None and not _is_better_apart(context, *best, level):
+            break
+        if not read.window.lengths or read.again(chain, level) is None:
+            continue
+        copy = _candidate(context, read, chain, level)
+        known = found.get(copy.elements)
+        if known is None:
+            copy = replace(copy, panel=storage.panel(context, read, copy))
+            if not _fits(context, copy, read):
+                continue
+            if context.sizes is not None and context.times(read, copy) < _least_uses(context, copy, read):
+                break
+        elif known.copy.level != level:
+            continue
+        else:
+            copy = known.copy
+        if not _is_written(context, read, chain, level) and (best is None or _is_part(context, copy, best[1])):
+            best = read, copy
+    return best
+
+
+def _is_better_apart(context: PackingContext, read: TileRead, copy: TileCopy, level: int) -> bool:
+    """Whether parts of the copy, made in the body of a loop further inside, are used as often and may be nearer."""
+    if context.sizes is None or any(loop.var not in read.moving for loop in copy.chain[copy.level + 1 : level + 1]):
+        return False
+    return copy.is_shared or context.size_bytes(copy) > context.machine.cache(2).size_bytes
+
+
+def _is_part(context: PackingContext, part: TileCopy, whole: TileCopy) -> bool:
+    """Whether the part lies in memory as the whole does, and is read from the array in pieces that are long as well."""
+    unit = context.unit_dim(part.window.array)
+    if unit is None or (part.panel is None) != (whole.panel is None):
+        return False
+    long = LONG_ROW * context.machine.line_bytes // context.array(part).element.size_bytes
+    length = part.window.lengths[unit]
+    return length is None or length == whole.window.lengths[unit] or length >= long
+
+
+def _is_written(context: PackingContext, read: TileRead, chain: tuple[Loop, ...], level: int) -> bool:
+    """Whether something in the body of chain[level] may write an element that is read there."""
+    for instance, path in with_paths(chain[-1].body):
+        write = context.program.scop.statements[instance.statement].write
+        if write.array == read.window.array:
+            inside = [node for node in (*chain[level + 1 :], *path) if isinstance(node, Loop)]
+            touches = (read.access, read.instance), (write, instance)
+            if context.tests.may_be_same(*touches, read.outside(chain, level), read.below(chain, level), inside):
+                return True
+    return False
+
+
+def _stays(context: PackingContext, read: TileRead, copy: TileCopy) -> bool:
+    """Whether the read never leaves the window."""
+    touch, window = (read.access, read.instance), read.window
+    if not context.tests.stays_within(touch, read.around, window.low, window.lengths):
+        return False
+    if copy.panel is None:
+        return True
+    dim, tile = copy.order[-1], copy.panel
+    lows = tuple(var(tile.var) if d == dim else low for d, low in enumerate(window.low))
+    lengths = tuple(tile.step if d == dim else n for d, n in enumerate(window.lengths))
+    return context.tests.stays_within(touch, read.around, lows, lengths)
+
+
+def _fits(context: PackingContext, copy: TileCopy, read: TileRead) -> bool:
+    """Whether a cache holds the copy, of which all sizes are known, and most of it is read."""
+    whole = [d for d, n in enumerate(copy.window.lengths) if n is None]
+    size = prod(n for n in copy.window.lengths if n is not None)
+    inside = read.unknown(copy.chain, copy.level)
+    if size == 1 and not whole or size > MOST_UNREAD * _elements_read(context, read, inside, whole):
+        return False
+    extents = [context.table.affine(context.array(copy).shape[d]) for d in whole]
+    if any(not e.names <= context.known_sizes.keys() for e in extents):
+        return False
+    limit = max(context.machine.cache(2).size_bytes, context.machine.cache(3).size_bytes // 4)
+    return context.size_bytes(copy) <= limit
+
+
+def _elements_read(context: PackingContext, read: TileRead, inside: set[str], whole: Sequence[int]) -> int:
+    """About how many elements the loops inside read, for each index in dimensions that are read as a whole. A loop over tiles
+    counts its tiles.
+    """
+    subscripts = context.subscripts(read)
+    of_whole = moving_names(tuple(subscripts[d] for d in whole), read.loops) if whole else frozenset()
+    total, known = 1, middle_values(read.loops, context.known_sizes)
+    for loop in read.loops:
+        ends = tile_of(loop) if loop.var in inside - of_whole else None
+        if ends is not None and loop.var in read.moving:
+            total *= (ends[1] - ends[0]).const // loop.step + 1
+        elif loop.var in (inside - of_whole) & read.moving & known.keys():
+            total *= max(1, trips(loop, known))
+    return total
+
+
+def _least_uses(context: PackingContext, copy: TileCopy, read: TileRead) -> int:
+    """Times that an element is read for which copying it pays, where sizes are known."""
+    array, unit = context.array(copy), context.unit_dim(copy.window.array)
+    if not isinstance(copy.value, Load):
+        return LEAST_MADE_USES
+    if storage.is_turned(context, copy) or copy.panel is not None and not storage.is_along_row(context, copy, read):
+        return LEAST_TURNED_USES
+    extents = [context.table.affine(e) for e in array.shape]
+    if unit is not None and all(e.names <= context.known_sizes.keys() for e in extents):
+        counts = [e.evaluate(context.known_sizes) for e in extents]
+        is_aliased = counts[unit] * array.element.size_bytes % PAGE_BYTES == 0
+        if copy.panel is None and _is_read_in_rows(context, read):
+            return NEVER
+        if 2 * prod(counts) * array.element.size_bytes > context.machine.cache(3).size_bytes:
+            return LEAST_FAR_USES
+        if is_aliased and copy.panel is not None:
+            return LEAST_ALIASED_USES
+    return LEAST_USES_SIZED
+
+
+def _is_read_in_rows(context: PackingContext, read: TileRead) -> bool:
+    """Whether a register tile reads rows of the array as they lie: what is written stays along one dimension only, and that or the
+    tile goes along the rows.
+    """
+    written = {name for e in context.written(read) for name in e.names}
+    subscripts = context.subscripts(read)
+    unit = context.unit_dim(read.window.array)
+    along = unit is None or not subscripts[unit].names & written or bool(subscripts[unit].names & read.in_tile)
+    return along and sum(not e.names & written for e in subscripts) == 1
+
+
+def _has_tiles(node: Node) -> bool:
+    """Whether some loop in there is over tiles."""
+    if isinstance(node, Instance):
+        return False
+    return isinstance(node, Loop) and node.role == "tile" or any(map(_has_tiles, node.body))

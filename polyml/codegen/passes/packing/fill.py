@@ -1,0 +1,155 @@
+"""The loops that fill a copy: each element of the window that the array has, once, with the statement that copies it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.codegen.analysis.access_boxes import lower_outside
+from polyml.codegen.ir.linexpr import Compare, Lin, const, floor_div, var
+from polyml.codegen.ir.program import Guard, Instance, Loop, Node
+from polyml.codegen.passes.packing.copies import PackingContext, TileCopy
+from polyml.model.core.scop import Access, Statement
+
+PANELS_AT_ONCE = 16  # that are filled row by row, so that rows of the array are read as they lie in memory
+
+
+@dataclass(frozen=True)
+class Filling:
+    """The code that fills a copy. statement: it copies one element. node: the loops around its instances."""
+
+    statement: Statement
+    node: Node
+
+
+@dataclass(frozen=True)
+class _Bounds:
+    """What is known of the indices of one dimension that the copy is read at, as bounds of the loop that fills them.
+
+    low, high: where the window begins and ends; none where it is all of the array. lower, upper: more, of the loops that read.
+    last: the array's last index.
+    """
+
+    low: tuple[Lin, ...]
+    high: tuple[Lin, ...]
+    lower: tuple[Lin, ...]
+    upper: tuple[Lin, ...]
+    last: Lin
+
+    @property
+    def begins(self) -> tuple[Lin, ...]:
+        return (*self.low, *self.lower, const(0))
+
+    @property
+    def ends(self) -> tuple[Lin, ...]:
+        return (*self.high, *self.upper, self.last)
+
+
+def fill(context: PackingContext, copy: TileCopy) -> Filling:
+    """for each element of the window that the array has: copy it."""
+    if copy.panel is not None:
+        return _fill_panels(context, copy, copy.panel.step)
+    rank = len(copy.window.low)
+    iterators = tuple(f"i{d}" for d in range(rank))
+    subscripts = _subscripts(_name(copy), iterators)
+    statement = _statement(copy, iterators, tuple(subscripts[d] for d in copy.order), subscripts)
+    variables = [f"{copy.name}_{d}" for d in range(rank)]
+    inside: Node = Instance(statement.name, tuple(map(var, variables)))
+    for d in reversed(range(rank)):
+        bounds, to_threads = _bounds(context, copy, d), copy.is_shared and d == 0 and rank > 1
+        role = "tile" if to_threads else "point"
+        inside = Loop(variables[d], bounds.begins, bounds.ends, 1, (inside,), parallel=to_threads, role=role)
+    return Filling(statement, inside)
+
+
+def _fill_panels(context: PackingContext, copy: TileCopy, width: int) -> Filling:
+    """for some panels: for each row of them: for each panel, and each element of it that the array has: copy it."""
+    rank, dim = len(copy.window.low), copy.order[-1]
+    iterators = (*(f"i{d}" for d in range(rank)), "p")
+    *subscripts, start = _subscripts(_name(copy), iterators)
+    read = tuple(start.add(e) if d == dim else e for d, e in enumerate(subscripts))
+    written = [start.scale_down_val(isl.Val(width)).floor(), *(subscripts[d] for d in copy.order)]
+    statement = _statement(copy, iterators, tuple(written), read)
+    variables = [f"{copy.name}_{d}" for d in range(rank)]
+    panel, group = f"{copy.name}_p", f"{copy.name}_g"
+    along = _bounds(context, copy, dim)
+    last = along.last
+    begins = (*(along.low or (const(0),)), *(floor_div(b, width) * width for b in along.lower if not along.low))
+    element = (Instance(statement.name, tuple(map(var, (*variables, panel)))),)
+    part = Loop(variables[dim], (const(0),), (const(width - 1), last - var(panel)), 1, element)
+    inside: tuple[Node, ...] = (part,)
+    step = width * (PANELS_AT_ONCE if context.unit_dim(copy.window.array) == dim else 1)
+    if step > width:
+        whole, ends = replace(part, upper=(const(width - 1),)), (*along.ends, var(group) + (step - width))
+        left_over = floor_div(last + 1, width) * width
+        narrow = Loop(panel, (var(group), left_over), ends, width, (part,))
+        inside = (
+            Loop(panel, (var(group),), (*ends, last - (width - 1)), width, (whole,)),
+            Guard(Compare(">=", last - left_over), (narrow,), rare=True),
+        )
+    for d in reversed(copy.order[:-1]):
+        bounds = _bounds(context, copy, d)
+        inside = (Loop(variables[d], bounds.begins, bounds.ends, 1, inside),)
+    outer = group if step > width else panel
+    return Filling(statement, Loop(outer, begins, along.ends, step, inside, parallel=copy.is_shared, role="tile"))
+
+
+def _bounds(context: PackingContext, copy: TileCopy, dim: int) -> _Bounds:
+    length, first = copy.window.lengths[dim], copy.window.low[dim]
+    low, high = ((), ()) if length is None else ((first,), (first + (length - 1),))
+    lower, upper = _needed(context, copy, dim, (*low, *high, const(0)))
+    return _Bounds(low, high, lower, upper, context.table.affine(context.array(copy).shape[dim]) - 1)
+
+
+def _needed(context: PackingContext, copy: TileCopy, dim: int, edges: tuple[Lin, ...]) -> tuple[tuple[Lin, ...], tuple[Lin, ...]]:
+    """What more is known of the indices that are read: the bounds, beyond the tile's edges, of the loops that they follow."""
+    known = []
+    for read in copy.reads:
+        e = context.subscripts(read)[dim]
+        loop = next((loop for loop in read.loops if e == var(loop.var)), None)
+        if loop is None:
+            return (), ()
+        inside = read.unknown(copy.chain, copy.level)
+        known.append(
+            (
+                [b for e in loop.lower for b in lower_outside(e, read.around, inside) if b not in edges],
+                [b for b in loop.upper if b not in edges and not b.names & inside],
+            )
+        )
+    lower, upper = known[0]
+    return (
+        tuple(b for b in dict.fromkeys(lower) if all(b in other for other, _ in known)),
+        tuple(b for b in dict.fromkeys(upper) if all(b in other for _, other in known)),
+    )
+
+
+def _name(copy: TileCopy) -> str:
+    return f"fill_{copy.name}"
+
+
+def _subscripts(name: str, iterators: tuple[str, ...]) -> tuple[isl.PwAff, ...]:
+    """Each iterator as a subscript."""
+    return tuple(isl.PwAff(f"{{ {name}[{', '.join(iterators)}] -> [({i})] }}") for i in iterators)
+
+
+def _statement(
+    copy: TileCopy, iterators: tuple[str, ...], written: tuple[isl.PwAff, ...], read: tuple[isl.PwAff, ...]
+) -> Statement:
+    """The statement that copies one element."""
+    name = _name(copy)
+    return Statement(
+        name=name,
+        iterators=iterators,
+        domain=isl.Set(f"{{ {name}[{', '.join(iterators)}] }}"),
+        write=access_to(copy.name, written),
+        reads=(access_to(copy.window.array, read),),
+        value=copy.value,
+    )
+
+
+def access_to(array: str, subscripts: tuple[isl.PwAff, ...]) -> Access:
+    """{ S[...] -> array[subscripts] }"""
+    relation = polyhedra.relation(subscripts[0].get_domain_space(), array, subscripts)
+    return Access(array=array, relation=relation, subscripts=subscripts)

@@ -1,0 +1,80 @@
+"""How a copy is stored: the order of its dimensions, and panels, in which the last one is as short as a tile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from polyml.codegen.analysis.access_boxes import begins_on_step
+from polyml.codegen.analysis.trip_estimates import middle_values, trips
+from polyml.codegen.ir.linexpr import Lin, var
+from polyml.codegen.ir.program import Loop
+from polyml.codegen.passes.packing.copies import PackingContext, TileCopy, TileRead
+
+
+def order(context: PackingContext, read: TileRead, chain: tuple[Loop, ...]) -> tuple[int, ...]:
+    """The dimensions as the loops around go through them, and last the one along which the written row runs; where there is
+    none, the one whose elements are neighbours, if what is written moves along it and tiles hold several.
+    """
+    written, subscripts = context.written(read), context.subscripts(read)
+    row = _row(context, read, written)
+    along = (written[row].names if written else frozenset()) - _of_one_iteration(context, read)
+    others = [e for d, e in enumerate(written) if d != row]
+    last = [d for d, e in enumerate(subscripts) if e.names & along and not any(e.names & other.names for other in others)]
+    unit = context.unit_dim(read.window.array)
+    if not last and len(chain) > 1 and unit is not None and any(subscripts[unit].names & e.names & read.in_tile for e in written):
+        last = [unit]
+    depths = {node.var: depth for depth, node in enumerate(read.around) if isinstance(node, Loop)}
+
+    def depth(d: int) -> tuple[bool, int]:
+        return d in last[-1:], max((depths.get(name, -1) for name in subscripts[d].names), default=-1)
+
+    return tuple(sorted(range(len(subscripts)), key=depth))
+
+
+def _row(context: PackingContext, read: TileRead, written: Sequence[Lin]) -> int:
+    """The dimension of what is written that a register tile is longest along: the last one, or that of the innermost loop where
+    its tile is longer than the last one's.
+    """
+    last, steps = len(written) - 1, read.tile_steps
+    moving = [v for v in steps if any(v in e.names for e in written)]
+    if context.sizes is None or not moving or moving[-1] in written[last].names:
+        return last
+    own = max((steps.get(v, 1) for v in moving if v in written[last].names), default=0)
+    dims = [d for d, e in enumerate(written) if moving[-1] in e.names]
+    return dims[0] if len(dims) == 1 and 0 < own < steps.get(moving[-1], 1) else last
+
+
+def _of_one_iteration(context: PackingContext, read: TileRead) -> set[str]:
+    """The variables of loops that run once at the sizes expected."""
+    known = middle_values(read.loops, context.known_sizes)
+    return {loop.var for loop in read.loops if trips(loop, known) == 1}
+
+
+def panel(context: PackingContext, read: TileRead, copy: TileCopy) -> Loop | None:
+    """The loop over tiles inside the copy's that moves along its last dimension, and along what is written: its tiles become
+    panels, in which that dimension is as short as a tile. Not one whose tiles begin where a thread's share does.
+    """
+    dim = copy.order[-1]
+    e = context.subscripts(read)[dim]
+    if not any(e.names & other.names for other in context.written(read)):
+        return None
+    point = next((loop for loop in read.loops if e == var(loop.var)), None)
+    if point is None:
+        return None
+    for tile in copy.chain[copy.level + 1 :]:
+        begins, ends = ([e - var(tile.var) for e in side] for side in (point.lower, point.upper))
+        along = any(e.is_const and e.const >= 0 for e in begins) and any(e.is_const and e.const < tile.step for e in ends)
+        if along and tile.step > 1 and begins_on_step(tile, copy.window.low[dim], read.around):
+            return tile
+    return None
+
+
+def is_turned(context: PackingContext, copy: TileCopy) -> bool:
+    """Whether neighbours in the copy are none in the array."""
+    return copy.order[-1] != context.unit_dim(copy.window.array)
+
+
+def is_along_row(context: PackingContext, copy: TileCopy, read: TileRead) -> bool:
+    """Whether the copy's last dimension is that along which the written row runs."""
+    last = context.subscripts(read)[copy.order[-1]]
+    return any(last.names & e.names for e in context.written(read)[-1:])
