@@ -18,6 +18,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from types import FunctionType
+from typing import Any, cast
 
 import numpy as np
 
@@ -48,8 +49,8 @@ class Value:
     def make(self, rng: np.random.Generator) -> object:
         """The same for the same generator: floats below 1, integers and Python's numbers below 7."""
         if self.shape is None:
-            drawn = int(rng.integers(1, 7)) if self.number is None else self.number
-            return (_PYTHON.get(self.element) or dtype_of(self.element).type)(drawn)
+            one = int(rng.integers(1, 7)) if self.number is None else self.number
+            return (_PYTHON.get(self.element) or dtype_of(self.element).type)(one)
         dtype = dtype_of(self.element)
         gaps = self.layout == "A" and self.shape != ()
         shape = (*self.shape[:-1], 2 * self.shape[-1]) if gaps else self.shape
@@ -80,7 +81,9 @@ class Bundle:
 
     def arguments(self) -> list[object]:
         """Made anew, always the same."""
-        rng, known, made = np.random.default_rng(0), {}, []
+        rng = np.random.default_rng(0)
+        known: dict[tuple, object] = {}
+        made: list[object] = []
         for value in self.values:
             argument = value.make(rng)
             is_first = value.shape is None or not self.shared
@@ -93,7 +96,7 @@ class Bundle:
         linecache.cache[file] = (len(self.source), None, self.source.splitlines(keepends=True), file)
         scope: dict[str, object] = {"__name__": "bundle"}
         exec(compile(self.source, file, "exec"), scope)
-        return scope[self.function]
+        return cast(FunctionType, scope[self.function])
 
     @property
     def digest(self) -> str:
@@ -143,7 +146,7 @@ def read(path: str | os.PathLike) -> Bundle:
     return found
 
 
-def _value(known: Mapping[str, object]) -> Value:
+def _value(known: Mapping[str, Any]) -> Value:  # JSON, whose values are tested below
     shape = known["shape"] if known["shape"] is None else tuple(known["shape"])
     found = Value(**{**known, "shape": shape})
     if found.element not in _PYTHON:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from types import FunctionType, ModuleType
+from typing import cast
 
 import numpy as np
 
@@ -32,7 +33,7 @@ def _own_text(function: FunctionType, with_defaults: bool) -> str:
     tree = definition_of(function).tree
     if not isinstance(tree, ast.FunctionDef):
         raise TypeError(f"{function.__name__} is no function with a text of its own")
-    node = ast.parse(ast.unparse(tree)).body[0]
+    node = cast(ast.FunctionDef, ast.parse(ast.unparse(tree)).body[0])
     node.decorator_list, node.name, node.returns = [], name_of(function), None
     arguments = node.args
     for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
@@ -56,7 +57,7 @@ def _bound(name: str, value: object) -> Iterator[str]:
     elif isinstance(value, np.ufunc):
         yield f"from numpy import {value.__name__} as {name}"
     elif is_library(value) and value.__module__ != "builtins":
-        yield f"from {value.__module__} import {value.__qualname__} as {name}"
+        yield f"from {value.__module__} import {cast(FunctionType, value).__qualname__} as {name}"
     elif isinstance(value, np.number):
         yield f"from numpy import {type(value).__name__} as _{name}\n{name} = _{name}({str(value)!r})"
     elif isinstance(value, (float, complex)) and not isinstance(value, np.generic):

@@ -53,7 +53,7 @@ class Found:
 
 def bisect(bundle: Bundle, tried: Callable[[int], None] = lambda length: None) -> Found:
     """tried: told of the limits of lengths before they are. Raises ConfigError where plain Python itself raises."""
-    found = None
+    found: Found | None = None
     for smaller in _smaller(bundle):
         tried(_longest(smaller))
         start = time.perf_counter()
@@ -65,6 +65,8 @@ def bisect(bundle: Bundle, tried: Callable[[int], None] = lambda length: None) -
             continue  # lengths that do not fit one another
         if found.culprit or time.perf_counter() - start > MOST_SECONDS:
             break
+    if found is None:
+        raise ConfigError("the bundle has no arguments to compare with")
     if not found.culprit and _longest(bundle) > found.longest:
         failed, _, _ = _compiled(bundle, bundle.arguments())
         if failed is not None:  # with these sizes alone
@@ -113,7 +115,8 @@ def _compiled(bundle: Bundle, arguments: list) -> tuple[PolymlError | None, obje
 
 
 def _compared(bundle: Bundle, right: Sequence[object]) -> Found:
-    names, longest, passes = [value.name for value in bundle.values], _longest(bundle), []
+    names, longest = [value.name for value in bundle.values], _longest(bundle)
+    passes: list[str] = []
     arguments = bundle.arguments()
     failed, result, programs = _compiled(bundle, arguments)
     for name, program in programs:
@@ -145,8 +148,8 @@ def _failing(problem: PolymlError) -> str:
 def _difference(names: Sequence[str], got: Sequence[object], right: Sequence[object]) -> tuple[str, str]:
     """The first element that differs by more than rounding, in words, and whose it is: an argument, or "" for the result."""
     for name, mine, wanted in zip(("", *names), got, right, strict=True):
-        several = isinstance(wanted, tuple)
-        for one, other in zip(mine if several and isinstance(mine, tuple) else (mine,), wanted if several else (wanted,)):
+        results = mine if isinstance(wanted, tuple) and isinstance(mine, tuple) else (mine,)
+        for one, other in zip(results, wanted if isinstance(wanted, tuple) else (wanted,)):
             if other is not None and (found := _element(np.asarray(one), np.asarray(other))):
                 return f"{name or 'the result'}{found}", name
     return "", ""

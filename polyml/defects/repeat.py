@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from polyml.api import kernel
 from polyml.api.decorator import Kernel
 from polyml.bundles.bundle import Bundle, read
 from polyml.errors import ConfigError, PolymlError
@@ -16,7 +15,8 @@ def compiled(bundle: Bundle) -> Kernel:
         function = bundle.defined()
     except Exception as problem:
         raise ConfigError(f"the source of the bundle raises {type(problem).__name__}: {problem}") from None
-    return kernel(function, cache=False, on_defect="raise", fallback="error", **bundle.settings)
+    settings = {**bundle.settings, "cache": False, "on_defect": "raise", "fallback": "error"}
+    return Kernel(function, settings)
 
 
 def repeat(bundle: Bundle) -> PolymlError | None:

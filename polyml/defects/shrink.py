@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ast
 import copy
+import operator
 from collections.abc import Callable, Iterator
-from typing import TypeVar
+from functools import partial
+from typing import TypeVar, cast
 
 Case = TypeVar("Case")
 
@@ -56,43 +58,45 @@ def _edits(tree: ast.AST) -> Iterator[Callable[[], None]]:
         for name, value in ast.iter_fields(node):
             if isinstance(value, ast.expr) and not isinstance(node, ast.Attribute) and name != "func":
                 for part in _parts(value):
-                    yield lambda node=node, name=name, part=part: setattr(node, name, part)
-            elif isinstance(value, list) and not isinstance(node, (ast.Tuple, ast.arguments)):
+                    yield partial(setattr, node, name, part)
+            elif (
+                isinstance(value, list)
+                and not isinstance(node, ast.arguments)
+                and (name == "elts" or not isinstance(node, ast.Tuple))
+            ):
                 for position, item in enumerate(value):
                     for part in _parts(item) if isinstance(item, ast.expr) else ():
-                        yield lambda v=value, p=position, part=part: v.__setitem__(p, part)
-            elif isinstance(node, ast.Tuple) and name == "elts" and isinstance(value, list):
-                for position, item in enumerate(value):
-                    for part in _parts(item):
-                        yield lambda v=value, p=position, part=part: v.__setitem__(p, part)
+                        yield partial(operator.setitem, value, position, part)
 
 
 def _block_edits(block: list[ast.stmt], may_empty: bool) -> Iterator[Callable[[], None]]:
     for position, statement in enumerate(block):
+        here = slice(position, position + 1)
         if len(block) > 1 or may_empty:
-            yield lambda p=position: block.__delitem__(p)
+            yield partial(operator.delitem, block, position)
         elif not isinstance(statement, ast.Pass):
-            yield lambda p=position: block.__setitem__(p, ast.Pass())
+            yield partial(operator.setitem, block, position, ast.Pass())
         if isinstance(statement, ast.If):
-            yield lambda p=position, s=statement: block.__setitem__(slice(p, p + 1), s.body)
+            yield partial(operator.setitem, block, here, statement.body)
             if statement.orelse:
-                yield lambda p=position, s=statement: block.__setitem__(slice(p, p + 1), s.orelse)
-        if isinstance(statement, ast.For):
+                yield partial(operator.setitem, block, here, statement.orelse)
+        if isinstance(statement, ast.For) and isinstance(statement.iter, ast.Call) and isinstance(statement.target, ast.Name):
             first = statement.iter.args[0] if len(statement.iter.args) > 1 else ast.Constant(0)
             one = ast.Assign([ast.Name(statement.target.id, ast.Store())], first)
-            yield lambda p=position, s=statement, one=one: block.__setitem__(slice(p, p + 1), [one, *s.body])
-            yield lambda p=position, s=statement, first=first: _substituted(block, p, s, first)
+            yield partial(operator.setitem, block, here, [one, *statement.body])
+            yield partial(_substituted, block, position, statement, first)
         if isinstance(statement, ast.AugAssign):
-            plain = ast.Assign([statement.target], statement.value)
-            yield lambda p=position, plain=plain: block.__setitem__(p, plain)
+            yield partial(operator.setitem, block, position, ast.Assign([statement.target], statement.value))
 
 
 def _substituted(block: list[ast.stmt], position: int, loop: ast.For, value: ast.expr) -> None:
     """The loop's body once, its variable replaced by its first value."""
 
+    name = cast(ast.Name, loop.target).id
+
     class Replace(ast.NodeTransformer):
-        def visit_Name(self, node):
-            return copy.deepcopy(value) if node.id == loop.target.id and isinstance(node.ctx, ast.Load) else node
+        def visit_Name(self, node: ast.Name) -> ast.expr:
+            return copy.deepcopy(value) if node.id == name and isinstance(node.ctx, ast.Load) else node
 
     block[position : position + 1] = [Replace().visit(s) for s in loop.body]
 

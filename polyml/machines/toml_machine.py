@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from os import PathLike
+from typing import Any
 
 from polyml.errors import ConfigError
 from polyml.machines import cache_spec, toml_tables
@@ -117,15 +118,14 @@ def _gpu(table: Table) -> Gpu:
     places = [figures.bandwidth(table.table(key), place, spread=key == "shared", private=True, known=("read", "update", *others))
               for key, place, *others in (("shared", "shared"), ("l2_cache", "L2", "latency")) if table.has(key)]  # fmt: skip
     memory = table.table("memory")
-    far = {"l2_latency_s": "l2_cache", "memory_latency_s": "memory"}
-    latencies = {name: figures.latency(table.table(key)) for name, key in far.items() if table.has(key)}
+    counts: dict[str, Any] = {key: table.count(key) for key in _GPU_COUNTS}  # by the names of Gpu's fields
+    counts |= {name: table.size(key) for key, name in keys.items()}
     made = Gpu(
         name=table.text("name"), frequency_hz=figures.frequency, peaks=figures.peaks("peak"),
         tensor_peaks=figures.peaks("tensor"), bandwidths=(*places, *figures.memory("size", "latency")),
         compute_capability=table.text("compute_capability"), memory_bytes=memory.size("size"),
-        **latencies,
-        **{key: table.count(key) for key in _GPU_COUNTS},
-        **{name: table.size(key) for key, name in keys.items()},
+        l2_latency_s=figures.latency(table.table("l2_cache")) if table.has("l2_cache") else None,
+        memory_latency_s=figures.latency(memory), **counts,
     )  # fmt: skip
     if made.shared_bytes_per_block > made.shared_bytes_per_multiprocessor:
         raise table.error("shared_per_block", "a block gets more shared memory than a multiprocessor has")
@@ -153,6 +153,8 @@ def _systolic(table: Table) -> Systolic:
     if 8 * array.size("operand") != bits:
         raise array.error("operand", f"an operand of {array.size('operand')} bytes is no {number}", f'expected "{bits // 8} B"')
     rate = figures.frequency.all
+    if rate is None:
+        raise table.error("frequency", "`frequency` says nothing of all units", 'expected a text such as "700 MHz"')
     each = Figure(2 * rows * columns * rate.value, rate.origin, f"a multiply-add per unit and cycle; {rate.source}")
     row_bytes, accumulator_bytes = columns * accumulators.size("word"), accumulators.size("size")
     if accumulator_bytes % row_bytes:

@@ -83,7 +83,8 @@ class _Counting(Numbered):
 
     def __init__(self, program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed], numbers: Mapping[int, int]):
         super().__init__(program, sizes, places, ENTRY, "i64 @{}(ptr %counters)")
-        self._numbers, self._copies = dict(numbers), []
+        self._numbers = dict(numbers)
+        self._copies: list[tuple[Node, ...]] = []
         self.statements = _Nothing()
 
     def nodes(self, nodes: tuple[Node, ...]) -> None:

@@ -112,8 +112,8 @@ class Level:
     @property
     def lines(self) -> int | None:
         """Of all arrays, for the given sizes."""
-        values = [f.lines.value for f in self.footprints]
-        return None if None in values else sum(values)
+        values = [f.lines.value for f in self.footprints if f.lines.value is not None]
+        return sum(values) if len(values) == len(self.footprints) else None
 
     def share(self, cache: CacheLevel) -> float | None:
         """Of a cache that all lines are."""
@@ -161,7 +161,7 @@ def compulsory(
     where = None if sizes is None else places or placed_whole(scop, sizes)
     level = _level(scop, _Part((), (), scop.domain), _Measure(line_bytes, sizes, where, (), seconds))
     lines = {each.array: each.lines for each in level.footprints}
-    if where is None or all(where[array].address % line_bytes == 0 for array in lines):
+    if sizes is None or where is None or all(where[array].address % line_bytes == 0 for array in lines):
         return Compulsory(lines, level.lines)
     used = touched(scop, {name: statement.domain for name, statement in scop.statements.items()})
     numbers = {array: polyhedra.at_sizes(elements, sizes) for array, elements in used.items()}

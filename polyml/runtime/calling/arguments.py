@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, cast
 
 import numpy as np
 
@@ -50,7 +51,7 @@ def argument(name: str, original: object) -> Argument:
     array, copied = (original, False) if type(original) is np.ndarray else _read(name, original)
     element = _ELEMENTS.get(array.dtype)
     kind = ArrayType(element, array.ndim) if element else arg_type(array, name)
-    plain = numpy_dtype(kind.element)
+    plain = numpy_dtype(cast(ArrayType, kind).element)
     if array.dtype is not plain:  # the same numbers under another of NumPy's type objects
         array = array.view(plain)
     return Argument(name, original, array, kind, layouts(array)[0], copied)
@@ -86,7 +87,7 @@ def not_writable(argument: Argument) -> PolymlError | None:
             notes=["pass a NumPy array, or an object with __array_interface__, the buffer protocol or DLPack"],
             code="PML-F050",
         )
-    if not argument.value.flags.writeable:
+    if isinstance(argument.value, np.ndarray) and not argument.value.flags.writeable:
         return PolymlValueError(f"argument `{argument.name}` is written, but the array is read-only")
     return None
 
@@ -119,7 +120,7 @@ def distinct(array: np.ndarray) -> bool:
 
 def _share(a: np.ndarray, b: np.ndarray) -> bool:
     try:
-        return np.shares_memory(a, b, max_work=_OVERLAP_WORK)
+        return np.shares_memory(a, b, max_work=cast(Literal[-1, 0], _OVERLAP_WORK))  # NumPy's stub knows these two alone
     except np.exceptions.TooHardError:
         return True
 
@@ -140,7 +141,7 @@ def _number(name: str, original: object) -> object:
         return original
     if isinstance(original, (float, complex)):  # as such, whatever a class derived from them does when it is converted
         return float.__float__(original) if isinstance(original, float) else complex.__pos__(original)
-    value = int.__int__(original)
+    value = int.__int__(cast(int, original))
     if not -(2**63) <= value < 2**63:
         raise PolymlOverflowError(
             f"argument `{name}` is {_short(value)}, which does not fit 64 bits",
@@ -228,7 +229,7 @@ def _text(problem: Exception) -> str:
 
 def _has_buffer(original: object) -> bool:
     try:
-        memoryview(original).release()
+        memoryview(cast(bytes, original)).release()
     except TypeError:
         return False
     return True

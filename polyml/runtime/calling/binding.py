@@ -37,7 +37,7 @@ class Guard:
 
     def holds(self) -> bool:
         """Whether it still does."""
-        if type(self.place) is dict:
+        if isinstance(self.place, dict):
             return self.place.get(self.key, ABSENT) is self.expected
         try:
             return self.place.cell_contents is self.expected

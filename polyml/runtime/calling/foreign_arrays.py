@@ -6,6 +6,7 @@ import ctypes
 import os
 import sys
 from functools import cache
+from typing import cast
 
 import numpy as np
 
@@ -23,8 +24,9 @@ def missing_memory(array: np.ndarray) -> str:
     told = f"{array.size:,} elements of {array.itemsize} bytes at {low:#x}"
     if low < 0 or high >= 2**63:
         return f"it says that it has {told}, which is no memory of a process"
-    if isinstance(array.base, (bytes, bytearray, memoryview, np.ndarray)):  # a buffer, of which NumPy does not ask how long it is
-        first, last = bounds(np.asarray(memoryview(array.base)))
+    base: object = array.base
+    if isinstance(base, (bytes, bytearray, memoryview, np.ndarray)):  # a buffer, of which NumPy does not ask how long it is
+        first, last = bounds(np.asarray(memoryview(cast(bytes, base))))
         if low < first or high > last:
             return f"it says that it has {told}, and its buffer has {last - first:,} bytes from {first:#x} on"
     return "" if _is_mapped(low, high) else f"it says that it has {told}, where this process has no such memory"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from types import FunctionType, ModuleType
+from typing import cast
 
 import numpy as np
 
@@ -82,7 +83,7 @@ def _described(name: str, value: object, guards: list[Guard], lines: list[str], 
 
 def _guard(function: FunctionType, kind: str, name: str, position: int, value: object) -> Guard:
     if kind == "cell":
-        return Guard(function.__closure__[position], name, ABSENT if value is MISSING else value)
+        return Guard((function.__closure__ or ())[position], name, ABSENT if value is MISSING else value)
     return Guard(function.__globals__, name, value if name in function.__globals__ else ABSENT)
 
 
@@ -97,7 +98,7 @@ def _text(value: object) -> str | None:
     if isinstance(value, np.ufunc):  # which has no __module__ before NumPy 2
         return f"numpy.{value.__name__}" if getattr(np, value.__name__, None) is value else None
     if is_library(value):
-        return f"{value.__module__}.{value.__qualname__}"
+        return f"{value.__module__}.{cast(FunctionType, value).__qualname__}"
     return "" if value is MISSING else None
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from typing import cast
 
 import numpy as np
 
 from polyml.frontend.syntax import ArgType, ArrayType
 from polyml.numpy_dtypes import number_type, numpy_dtype
 from polyml.runtime.calling import arguments
-from polyml.runtime.calling.binding import ABSENT, MISS, Entry, Guard, Outcome, receivers
+from polyml.runtime.calling.binding import MISS, Entry, Guard, Outcome, receivers
 from polyml.runtime.loading.link import Code
 from polyml.runtime.storage.artifact import Artifact
 
@@ -26,7 +27,7 @@ def python_entry(artifact: Artifact, code: Code, threads: int, guards: tuple[Gua
     first_receiver = expected - len(receivers(artifact))
 
     def call(*args):
-        if len(args) != expected or not all(_holds(g) for g in guards):
+        if len(args) != expected or not all(g.holds() for g in guards):
             return MISS
         for i in range(count):
             if not _matches(args[i], artifact.types[i], layouts.get(i), artifact.params[i] in artifact.written):
@@ -44,17 +45,8 @@ def python_entry(artifact: Artifact, code: Code, threads: int, guards: tuple[Gua
             receiver.view(np.int64)[0] = word
         return None
 
-    call.keep = (code, kernel)
+    vars(call)["keep"] = (code, kernel)
     return call
-
-
-def _holds(guard: Guard) -> bool:
-    if isinstance(guard.place, dict):
-        return guard.place.get(guard.key, ABSENT) is guard.expected
-    try:
-        return guard.place.cell_contents is guard.expected
-    except ValueError:  # an empty cell
-        return guard.expected is ABSENT
 
 
 def _matches(value: object, expected: ArgType, layout: str | None, written: bool) -> bool:
@@ -64,7 +56,7 @@ def _matches(value: object, expected: ArgType, layout: str | None, written: bool
         return False
     if value.ndim != expected.ndim or (written and not value.flags.writeable):
         return False
-    return layout in arguments.layouts(value)
+    return layout is not None and layout in arguments.layouts(value)
 
 
 def _fits(value: int) -> bool:
@@ -83,5 +75,5 @@ def _words(value: object) -> list[int]:
         return [struct.unpack("<q", struct.pack("<d", value))[0]]
     if isinstance(value, (complex, np.complex64)):
         return _words(value.real) + _words(value.imag)
-    word = int(value)
+    word = int(cast(int, value))
     return [word - 2**64 if word >= 2**63 else word]

@@ -58,7 +58,7 @@ def _written(node: ast.expr, names: Mapping[str, str]) -> str:
     raise ValueError(node)
 
 
-def _chain(node: ast.expr, operators: Mapping[type, str], names: Mapping[str, str]) -> str:
+def _chain(node: ast.expr, operators: Mapping[type[ast.operator], str], names: Mapping[str, str]) -> str:
     """Operands between which one kind of operators is, however many there are."""
     parts = []
     while isinstance(node, ast.BinOp) and type(node.op) in operators:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import count
+from typing import cast
 
 import numpy as np
 
@@ -70,11 +71,11 @@ def _allocator(
         *(f"    {names[p.name]} = {_value(p, params, values)}" for p in parameters if names[p.name] in used),
         f"    return ({''.join(f'{a}, ' for a in (*arrays, *numbers))})",
     ]
-    known = {"_aligned": aligned, "_empty": np.empty, "_int": int, "_max": max, "_min": min}
+    known: dict[str, object] = {"_aligned": aligned, "_empty": np.empty, "_int": int, "_max": max, "_min": min}
     known |= {f"_t{i}": numpy_dtype(BY_NUMPY_NAME[r.element]) for i, r in enumerate(fresh)}
     known |= {f"_r{i}": numpy_dtype(t) for i, t in enumerate(types)}
     exec("\n".join(lines), known)
-    return known["allocate"]
+    return cast(Callable[..., tuple[np.ndarray, ...]], known["allocate"])
 
 
 def aligned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:

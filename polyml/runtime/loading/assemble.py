@@ -185,7 +185,8 @@ class _idle_machines:  # noqa: N801 (used as a function, cached by its arguments
     """Those of a kind that no thread uses: to make one takes as long as the code of a small function."""
 
     def __init__(self, cpu: str, features: str, level: int):
-        self._kind, self._idle = (cpu, features, level), []
+        self._kind = cpu, features, level
+        self._idle: list[object] = []  # LLVM's target machines, of which llvmlite has no types
 
     def take(self):
         try:

@@ -15,7 +15,7 @@ def loaded(name: str, text: str, *symbols: str) -> link.Code:
     cache = open_cache(config.resolve())
     key = f"code-{name}-{os.uname().sysname}-{os.uname().machine}-{hashlib.sha256(text.encode()).hexdigest()}"
     kept = None if cache is None else cache.get(key)
-    if kept is not None:
+    if cache is not None and kept is not None:
         try:
             return _with(kept, symbols)
         except MemoryError:

@@ -42,9 +42,11 @@ def of_libraries(symbol: str) -> int:
     """The address of a function of Python's C API, libc or libm."""
     for library in libraries():
         try:
-            return ctypes.cast(getattr(library, symbol), ctypes.c_void_p).value
+            address = ctypes.cast(getattr(library, symbol), ctypes.c_void_p).value
         except AttributeError:
             continue
+        if address is not None:
+            return address
     raise CompileError(f"the compiled code needs the symbol `{symbol}`, which this system does not have")
 
 

@@ -196,7 +196,7 @@ def _from_json(head: dict, object_code: tuple[bytes, ...]) -> Artifact:
     return Artifact(
         name=_text(head["name"]),
         params=_tuple(_text, head["params"]),
-        types=_tuple(parse_type, _tuple(_text, head["types"])),
+        types=tuple(map(parse_type, _tuple(_text, head["types"]))),
         layouts=_tuple(_layout, head["layouts"]),
         entry=_text(head["entry"]),
         object_code=object_code,
@@ -226,7 +226,7 @@ def _flag(value: object) -> bool:
 
 
 def _integer(value: object) -> int:
-    if type(value) is not int or not -(2**63) <= value < 2**63:
+    if not isinstance(value, int) or type(value) is not int or not -(2**63) <= value < 2**63:
         raise ValueError(f"a number is expected, not {value!r:.40}")
     return value
 
@@ -238,7 +238,7 @@ def _count(value: object) -> int:
 
 
 def _tuple(one: Callable[[object], T], value: object) -> tuple[T, ...]:
-    if type(value) not in (list, tuple):
+    if not isinstance(value, (list, tuple)) or type(value) not in (list, tuple):
         raise ValueError(f"a list is expected, not {value!r:.40}")
     return tuple(map(one, value))
 

@@ -84,7 +84,8 @@ def alike(extents: Iterable[tuple[str, int, int]]) -> tuple[Alike, ...]:
     >>> alike([("A", 0, 100), ("A", 1, 90), ("B", 0, 101), ("B", 1, 50)])
     (Alike(name='B', other='A', dim=0, difference=1),)
     """
-    found, first = [], []
+    found: list[Alike] = []
+    first: list[tuple[str, int, int]] = []
     for name, dim, extent in extents:
         near = next(((n, e) for n, d, e in first if d == dim and abs(e - extent) <= NEAR), None)
         if near is None:

@@ -67,9 +67,9 @@ class Tiles:
     @cached_property
     def schedule(self) -> Schedule | None:
         """The source's loops in the chosen tiles, proved, for `k.with_schedule`; None where there are no tiles."""
-        if self.chosen is None:
-            return None
         found = self.source
+        if self.chosen is None or found is None:
+            return None
         for names in self.nests:
             found = found.tile(dict(zip(names, self.chosen.sizes)))
         return found
@@ -85,14 +85,14 @@ def tiles(
     """
     start, began = time.perf_counter(), time.process_time()
     problem = source.problem
-    nests = [names for names in nests_of(source.loops) if len(names) > 1]
-    if not nests:
+    several = [names for names in nests_of(source.loops) if len(names) > 1]
+    if not several:
         return Tiles(problem="no loops are directly around each other")
     idle = [s.name for s in problem.scop.statements.values() if polyhedra.fix(s.domain, sizes).is_empty()]
     if idle:
         return Tiles(problem=f"{', '.join(idle)} has no instances with these sizes")
-    depth = max(map(len, nests))
-    nests, counts = _varied([names for names in nests if len(names) == depth], source, sizes)
+    depth = max(map(len, several))
+    nests, counts = _varied([names for names in several if len(names) == depth], source, sizes)
     names = tuple(address.rpartition(".")[2] for address in nests[0])
     try:
         problem.prove(tiled(source, nests, (2,) * len(names)).tree)

@@ -22,7 +22,7 @@ from polyml.codegen.ir.program import Program
 from polyml.machines.cpu import CacheLevel
 from polyml.model.core.scop import Scop, Statement
 from polyml.model.counting.operation_counts import instances
-from polyml.performance.vectorizability import counted_by
+from polyml.performance.vectorizability import counted_by, loop_at
 from polyml.schedule.script import transforms
 from polyml.schedule.script.schedule import Schedule
 from polyml.schedule.tree import loop_tree
@@ -126,8 +126,10 @@ class Estimates:
 
     def _referring(self, names: Sequence[str]) -> tuple[list[Moving], list[Walked]]:
         """The references of a nest's statements, as its loops move them: for boxes, and one by one."""
-        nest = [transforms.at(self._source.loops, transforms.find(self._source.loops, name)) for name in names]
-        iterators, middles, each = {}, {}, []
+        nest = [loop_at(self._source.loops, name) for name in names]
+        iterators: dict[str, list[int | None]] = {}
+        middles: dict[str, list[int]] = {}
+        each: list[Walked] = []
         for statement in self._statements(names):
             members = [next(m for m in loop_tree.pieces(loop.member) if m.domain().get_tuple_name() == statement) for loop in nest]
             iterators[statement] = [counted[0] if (counted := counted_by(member)) else None for member in members]

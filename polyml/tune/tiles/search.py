@@ -103,7 +103,8 @@ class Search:
             if sizes is None:
                 break
             self._predict(known.get(sizes, self.estimates.candidates[sizes]), found)
-        return tuple(sorted((c for c in found.values() if c.seconds is not None), key=lambda c: c.seconds))
+        timed = [(c.seconds, place, c) for place, c in enumerate(found.values()) if c.seconds is not None]
+        return tuple(c for _, _, c in sorted(timed, key=lambda each: each[:2]))
 
     def _expected(self, found: Mapping[tuple[int, ...], Candidate]) -> tuple[int, ...] | None:
         """What should be fastest, by the instructions of those that are known and by estimates of misses; None where that is none
@@ -183,7 +184,7 @@ class Search:
         return sum(w * m for w, m in zip(self._weights, misses))
 
     def _cost(self, c: Candidate) -> float:
-        return self._weighed(c.misses)
+        return self._weighed(c.misses or ())
 
     def _simulate(self, candidate: Candidate, found: dict) -> None:
         if candidate.sizes in found or found and time.process_time() > self._end:

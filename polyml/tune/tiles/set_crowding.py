@@ -39,8 +39,8 @@ def walked(
     """
     found = []
     for access in reads_and_write(scop.statements[statement]):
-        rows = [polyhedra.linear_row(subscript) for subscript in access.subscripts]
-        if access.array not in places or None in rows:
+        rows = [row for subscript in access.subscripts if (row := polyhedra.linear_row(subscript)) is not None]
+        if access.array not in places or len(rows) < len(access.subscripts):
             continue
         place = places[access.array]
         start, moved = place.address, [0] * len(middles)
@@ -62,11 +62,12 @@ def crowded(references: Sequence[Walked], box: Sequence[int], level: CacheLevel)
     """
     if level.sets == 1:
         return {}
-    by_array: dict[str, list[np.ndarray | None]] = {}
+    by_array: dict[str, list[np.ndarray]] = {}
     for reference in dict.fromkeys(references):
-        by_array.setdefault(reference.array, []).append(_lines(reference, box, level.line_bytes))
-    if any(lines is None for each in by_array.values() for lines in each):
-        return {}
+        found = _lines(reference, box, level.line_bytes)
+        if found is None:
+            return {}
+        by_array.setdefault(reference.array, []).append(found)
     lines = {array: each[0] if len(each) == 1 else np.unique(np.concatenate(each)) for array, each in by_array.items()}
     sets = {array: own % set_count(level) for array, own in lines.items()}
     counts = np.bincount(np.concatenate([*sets.values()]), minlength=1)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import islpy as isl
 
 from polyml import polyhedra
 from polyml.codegen.ir.linexpr import const
 from polyml.codegen.ir.program import Instance, Loop, Node, Program, with_body
+from polyml.performance.vectorizability import loop_at
 from polyml.schedule.script import transforms
 from polyml.schedule.script.schedule import Schedule
 from polyml.schedule.tree import loop_tree
@@ -19,7 +21,7 @@ Ends = tuple[int, int]  # the first and the last value of a loop
 
 def ends(source: Schedule, name: str, sizes: Mapping[str, int], domain: isl.UnionSet | None = None) -> Ends:
     """Of a loop of the source, over all iterations around it. domain: of the instances that count."""
-    loop = transforms.at(source.loops, transforms.find(source.loops, name))
+    loop = loop_at(source.loops, name)
     times = isl.UnionMap.from_union_pw_aff(loop.member).intersect_domain(source.problem.scop.domain if domain is None else domain)
     values = [polyhedra.fix(each, sizes) for each in polyhedra.pieces(times.range())]
     values = [each for each in values if not each.is_empty()]
@@ -41,7 +43,8 @@ class Tiled:
 
     def window(self, values: Mapping[str, int], instances: int, most: int) -> dict[str, Ends]:
         """By loop over tiles, from where to where about `most` of all instances are, in the middle. values: of parameters."""
-        domain, found = self.source.problem.scop.domain, {}
+        domain = self.source.problem.scop.domain
+        found: dict[str, Ends] = {}
         for k, size in enumerate(self.sizes):
             if instances <= most:
                 break
@@ -58,12 +61,12 @@ class Tiled:
 
     def _within(self, domain: isl.UnionSet, k: int, parts: Sequence[Ends]) -> isl.UnionSet:
         """The instances between these values of each nest's k-th loop, and all outside the nests."""
-        tree, found = self.source.loops, None
+        parts_: list[isl.UnionSet] = []
         for names, (first, last) in zip(self.nests, parts):
-            for member in loop_tree.pieces(transforms.at(tree, transforms.find(tree, names[k])).member):
+            for member in loop_tree.pieces(loop_at(self.source.loops, names[k]).member):
                 inside = member.ge_set(_constant(member, first)).intersect(member.le_set(_constant(member, last)))
-                part = isl.UnionSet.from_set(member.domain().intersect(inside))
-                found = part if found is None else found.union(part)
+                parts_.append(isl.UnionSet.from_set(member.domain().intersect(inside)))
+        found = reduce(isl.UnionSet.union, parts_)
         others = self.source.problem.scop.domain.subtract(isl.UnionSet.universe(found))
         return domain.intersect(found.union(others))
 
@@ -74,10 +77,11 @@ def tiled(source: Schedule, nests: Sequence[Sequence[str]], sizes: Sequence[int]
     for names in nests:
         path = transforms.find(tree, names[0])
         tree = transforms.tile(tree, dict(zip(names, sizes)))
-        loop, own = transforms.at(tree, path), []
-        for _ in names:
-            own.append(loop.name)
-            loop = loop.body
+        node = loop_tree.at(tree, path)
+        own: list[str] = []
+        while isinstance(node, loop_tree.Loop) and len(own) < len(names):
+            own.append(node.name)
+            node = node.body
         found.append(tuple(own))
     written = loop_tree.write(source.problem.scop.domain, tree)
     return Tiled(source, tuple(map(tuple, nests)), tuple(sizes), written, tuple(found))
