@@ -6,11 +6,13 @@ Nothing of polyml is imported but its public names: a subject runs with the poly
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import json
 import linecache
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -55,11 +57,13 @@ def _kernel(name: str) -> Sections:
 
 
 def _examples(part: str = "") -> ModuleType:
-    """The package of the folder kernels/, or a part of it, by the name that this polyml or an older one has for it."""
-    try:
-        return importlib.import_module(f"polyml.kernels{part}")
-    except ModuleNotFoundError:
-        return importlib.import_module(f"kernels{part}")
+    """The package of the folder kernels/, or a part of it, by the name that this polyml or an older one has for it.
+
+    Which of both that is, its folder says: another installed polyml could have the new name too.
+    """
+    spec = importlib.util.find_spec("polyml")
+    is_part = spec is not None and spec.origin is not None and Path(spec.origin).with_name("kernels").exists()
+    return importlib.import_module(f"{'polyml.' if is_part else ''}kernels{part}")
 
 
 def _array_kernels() -> Iterator[Subject]:
