@@ -15,34 +15,17 @@ Its values are Any: numbers and arrays, which say themselves what they can do. I
 
 from __future__ import annotations
 
-import math
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from polyml.dtypes import PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, DType
 from polyml.errors import PolymlOverflowError
 from polyml.frontend import syntax
+from polyml.frontend.scalar_arithmetic import HALVES, binary, call, cast, unary
 from polyml.numpy_dtypes import numpy_dtype
-
-_OPERATORS: dict[str, Callable[..., Any]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
-    "%": operator.mod, "**": operator.pow, "&": operator.and_, "|": operator.or_, "^": operator.xor,
-    "<<": operator.lshift, ">>": operator.rshift, "min": min, "max": max,
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
-}  # fmt: skip
-_ORDERS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
-_UNARY: dict[str, Callable[..., Any]] = {"-": operator.neg, "+": operator.pos, "~": operator.invert, "not": operator.not_}
-_MATH = {
-    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
-    "arctanh": "atanh", "abs": "fabs",
-}  # fmt: skip
-_NUMPY = {"pow": "power"}
-_PYTHON = (bool, int, float, complex)
-_HALVES = ("float16", "bfloat16")
 
 
 @dataclass(frozen=True)
@@ -175,7 +158,7 @@ class _Run:
             return np.dtype(bool)
         function = wanted.function.removeprefix("wide ")
         made = getattr(kind, function)().dtype if function else kind.dtype
-        return np.dtype(np.float32) if function != wanted.function and made.name in _HALVES else made
+        return np.dtype(np.float32) if function != wanted.function and made.name in HALVES else made
 
     def _element(self, expr: syntax.Subscript) -> tuple[int, ...]:
         """The element's index, not negative; IndexError if it is outside the array."""
@@ -213,17 +196,17 @@ class _Run:
                 element = self._values[expr.array][index]
                 return getattr(element, expr.part) if expr.part else element
             case syntax.Unary():
-                return _unary(expr.op, self._expr(expr.operand))
+                return unary(expr.op, self._expr(expr.operand))
             case syntax.Binary() | syntax.Compare():
-                return _binary(expr.op, self._expr(expr.left), self._expr(expr.right))
+                return binary(expr.op, self._expr(expr.left), self._expr(expr.right))
             case syntax.Logical():
                 return self._logical(expr)
             case syntax.IfExp():
                 return self._expr(expr.then if self._expr(expr.condition) else expr.orelse)
             case syntax.Call():
-                return _call(expr.module, expr.function, [self._expr(a) for a in expr.args])
+                return call(expr.module, expr.function, [self._expr(a) for a in expr.args])
             case syntax.Cast():
-                return _cast(expr.to, self._expr(expr.operand))
+                return cast(expr.to, self._expr(expr.operand))
         raise TypeError(f"not an expression: {expr!r}")
 
     def _shape(self, expr: syntax.Shape) -> int:
@@ -260,145 +243,3 @@ def _index(value: Any) -> int:
     if isinstance(value, (bool, np.bool_)):
         raise TypeError("a truth value is not a subscript, a size or a bound")
     return operator.index(value)
-
-
-def _unary(op: str, value: Any) -> Any:
-    if op == "not" or type(value) not in _PYTHON:
-        with np.errstate(all="ignore"):
-            return _UNARY[op](value)
-    return _in_range(_UNARY[op](value if isinstance(value, (float, complex)) else int(value)))
-
-
-def _binary(op: str, left: Any, right: Any) -> Any:
-    if type(left) in _PYTHON and type(right) in _PYTHON:
-        return _in_range(_python_binary(op, left, right))
-    if type(left) is complex and type(right) is np.float64:
-        left = np.complex128(left)
-    with np.errstate(all="ignore"):
-        is_order = op in _ORDERS or op in ("min", "max")
-        if is_order and (isinstance(left, np.complexfloating) or isinstance(right, np.complexfloating)):
-            return _ordered(op, left, right)
-        return _OPERATORS[op](left, right)
-
-
-def _ordered(op: str, left, right):
-    """As arrays of complex numbers are, also the smaller or the larger of two numbers."""
-    if op in ("min", "max"):
-        return right if _ordered("<" if op == "min" else ">", right, left) else left
-    return _ORDERS[op](left, right)
-
-
-def _python_binary(op: str, left, right):
-    a, b = left, right
-    if isinstance(left, complex) or isinstance(right, complex):
-        return _complex_binary(op, left, right)
-    if op == "/" or isinstance(left, float) or isinstance(right, float):
-        a, b = _float(left), _float(right)
-    if op in ("min", "max"):
-        chosen = b < a if op == "min" else b > a
-        return right if chosen else left
-    if op == "**":
-        return _python_power(a, b)
-    if op == "<<" and a != 0 and b > 64:
-        raise _too_large()
-    try:
-        return _OPERATORS[op](a, b)
-    except ZeroDivisionError:
-        if isinstance(a, float):
-            return _as_ieee(_OPERATORS[op], a, b)
-        return 0
-
-
-def _complex_binary(op: str, left, right):
-    """As NumPy's complex numbers, which divide by zero."""
-    if op in ("==", "!="):
-        return _OPERATORS[op](left, right)
-    with np.errstate(all="ignore"):
-        return complex(_OPERATORS[op](np.complex128(left), np.complex128(right)))
-
-
-def _python_power(a, b):
-    if isinstance(a, int) and b < 0:
-        a, b = _float(a), _float(b)
-    if isinstance(a, int) and b > 64 and abs(a) > 1:
-        raise _too_large()
-    try:
-        result = a**b
-    except (ZeroDivisionError, OverflowError):
-        return _as_ieee(np.power, a, b)
-    return _as_ieee(np.power, a, b) if isinstance(result, complex) else result
-
-
-def _as_ieee(function, *operands: float) -> float:
-    with np.errstate(all="ignore"):
-        return float(function(*map(np.float64, operands)))
-
-
-def _float(value) -> float:
-    try:
-        return float(value)
-    except OverflowError as problem:
-        raise _too_large() from problem
-
-
-def _in_range(value):
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise _too_large()
-    return value
-
-
-def _too_large() -> PolymlOverflowError:
-    return PolymlOverflowError("a Python int leaves 64 bits", notes=["accepted: np.int64(x), which wraps, or float(x)"])
-
-
-def _call(module: str, function: str, args: list) -> Any:
-    if function == "where":
-        return np.where(*args)[()]
-    if function == "wide":
-        return np.float32(args[0]) if np.asarray(args[0]).dtype.name in _HALVES else args[0]
-    if function == "matmul":
-        return np.matmul([args[0]], [args[1]])
-    if function == "einsum":
-        return np.einsum(",".join("i" * len(args)) + "->", *([a] for a in args))
-    if function in ("real", "imag"):
-        return getattr(args[0], function)
-    if function == "complex":
-        return complex(*args)
-    if function == "inexact":
-        return args[0] if isinstance(args[0], (float, complex, np.inexact)) else np.float64(args[0])
-    if function == "round":
-        return np.round(args[0])
-    if function == "angle":
-        return np.angle(args[0])
-    if module == "method":
-        return args[0].conj() if isinstance(args[0], np.generic) else args[0].conjugate()
-    if function == "norm":
-        return np.real(args[0] * np.conj(args[0])) if np.iscomplexobj(args[0]) else np.square(args[0])
-    if module == "builtins":
-        return _in_range(abs(args[0]))
-    if module == "math":
-        return _math(function, args)
-    with np.errstate(all="ignore"):
-        return getattr(np, _NUMPY.get(function, function))(*args)
-
-
-def _math(function: str, args: list) -> object:
-    try:
-        return _in_range(getattr(math, _MATH.get(function, function))(*args))
-    except (ValueError, OverflowError):
-        if function in ("floor", "ceil", "trunc"):  # an int, which has no infinity and no NaN
-            raise
-    return _as_ieee(getattr(np, _NUMPY.get(function, function)), *map(_float, args))
-
-
-def _cast(to: DType, value: Any) -> Any:
-    if to == PYFLOAT:
-        return _float(value)
-    if to == PYCOMPLEX:
-        return complex(value)
-    if to == PYINT:
-        return _in_range(int(value))
-    if to == PYBOOL:
-        return bool(value)
-    with np.errstate(all="ignore"):
-        return numpy_dtype(to).type(value)

@@ -10,7 +10,7 @@ import numpy as np
 
 from polyml.dtypes import BF16, BOOL, C128, F64, PYINT
 from polyml.frontend import syntax
-from polyml.frontend.interpreter import _binary, _unary
+from polyml.frontend.scalar_arithmetic import binary, unary
 from polyml.numpy_dtypes import numpy_dtype
 
 
@@ -94,13 +94,13 @@ class _Evaluation:
                 return np.bool_(not self.condition(expr.operand))
             case syntax.Unary():
                 assert expr.operand.dtype == expr.dtype, expr
-                return _unary(expr.op, self.expr(expr.operand))
+                return unary(expr.op, self.expr(expr.operand))
             case syntax.Binary():
                 assert expr.left.dtype == expr.right.dtype == expr.dtype, expr
-                return _binary(expr.op, self.expr(expr.left), self.expr(expr.right))
+                return binary(expr.op, self.expr(expr.left), self.expr(expr.right))
             case syntax.Compare():
                 assert expr.left.dtype == expr.right.dtype, expr
-                return np.bool_(_binary(expr.op, self.expr(expr.left), self.expr(expr.right)))
+                return np.bool_(binary(expr.op, self.expr(expr.left), self.expr(expr.right)))
             case syntax.Logical():
                 values = [self.condition(o) for o in expr.operands]
                 return np.bool_(all(values) if expr.op == "and" else any(values))

@@ -16,7 +16,7 @@ import ast
 import copy
 import linecache
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import count
 from types import CellType, CodeType, FunctionType
@@ -25,33 +25,17 @@ import numpy as np
 
 from polyml.errors import LanguageError
 from polyml.frontend import attributes
-from polyml.frontend.parsing.source_text import FUTURES, Written, definition, last_line, text_of
+from polyml.frontend.parsing.source_text import FUTURES, definition, last_line, text_of
 from polyml.frontend.regions import live_variables
+from polyml.frontend.regions.names_in_text import SCOPES, binds_view, certain, kept, loaded, needed, shared, stored, subscripts_of
 from polyml.source import Loc, Source
 
 BULK = 256  # elements from which an array makes a part without loops worth a call
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.Expr, ast.For, ast.If, ast.Pass)
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.GeneratorExp)  # which run when they like
 _LEAVES = (
     ast.Return, ast.Break, ast.Continue, ast.While, ast.Yield, ast.YieldFrom, ast.Await, ast.Delete, ast.NamedExpr, ast.Raise, ast.Assert,
-    ast.Try, ast.With, ast.Match, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.ListComp, ast.SetComp, ast.DictComp, *_SCOPES,
+    ast.Try, ast.With, ast.Match, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.ListComp, ast.SetComp, ast.DictComp, *SCOPES,
 )  # fmt: skip
-_VIEWS = {
-    "T",
-    "real",
-    "imag",
-    "reshape",
-    "ravel",
-    "transpose",
-    "swapaxes",
-    "squeeze",
-    "diagonal",
-    "view",
-    "moveaxis",
-    "flip",
-    "expand_dims",
-    "mT",
-}
 _WATCHED = {"locals", "vars", "dir", "eval", "exec", "globals", "__class__", "super", "breakpoint", "_getframe", "currentframe"}
 _parts: set[CodeType] = set()
 
@@ -155,7 +139,7 @@ def where_read(function: FunctionType, names: Set[str]) -> tuple[Loc, ...]:
                 found.append(text.loc(stmt))
             for each in inside:
                 look(each, wanted)
-            wanted = wanted - set(_stored([stmt]))
+            wanted = wanted - set(stored([stmt]))
         return wanted
 
     look(tree.body, names)
@@ -189,11 +173,11 @@ class _Splitter:
 
     def __post_init__(self):
         self._parameters = {a.arg for a in _parameters(self.tree)}
-        self._locals = self._parameters | set(_stored(self.tree.body))
+        self._locals = self._parameters | set(stored(self.tree.body))
         self._names = {node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name)} | self._locals
         self._live = live_variables.live_after(self.tree.body)
         self._attributes = attributes.attributes(self.tree, self._names)
-        self._kept, self._shared = _kept(self.tree), _shared(self.tree)
+        self._kept, self._shared = kept(self.tree), shared(self.tree)
 
     @property
     def bound_names(self) -> set[str]:
@@ -208,10 +192,10 @@ class _Splitter:
                 run.append(stmt)
                 continue
             made += self._part(run, bound)
-            bound |= _certain(run)
+            bound |= certain(run)
             run = []
             made.append(self._taken_apart(stmt, bound))
-            bound |= _certain([stmt])
+            bound |= certain([stmt])
         return [*made, *self._part(run, bound)]
 
     def _may_be_in_a_part(self, stmt: ast.stmt) -> bool:
@@ -220,7 +204,7 @@ class _Splitter:
             return False
         if any(isinstance(node, _LEAVES) for node in ast.walk(stmt)):
             return False
-        bound = set(_stored([stmt]))
+        bound = set(stored([stmt]))
         return not bound & self._shared and not (bound | live_variables.loaded(stmt)) & (self._kept | {self.tree.name})
 
     def is_refused(self, node: ast.stmt | ast.expr) -> bool:
@@ -230,7 +214,7 @@ class _Splitter:
     def _taken_apart(self, stmt: ast.stmt, bound: set[str]) -> ast.stmt:
         """A statement that stays, with parts inside it. What `try` may catch in the middle stays whole."""
         if isinstance(stmt, ast.For):
-            stmt.body = self.block(stmt.body, bound | set(_stored([ast.Assign([stmt.target], stmt.iter)])))
+            stmt.body = self.block(stmt.body, bound | set(stored([ast.Assign([stmt.target], stmt.iter)])))
             stmt.orelse = self.block(stmt.orelse, bound)
         elif isinstance(stmt, ast.While):
             stmt.test = self._value(stmt.test, bound)
@@ -247,14 +231,14 @@ class _Splitter:
         """A call of the statements as a part; the statements where they cannot be one."""
         if not body or not any(map(self._is_work, body)):
             return body
-        reads, stored = _needed(body, set()) & self._locals, set(_stored(body))
-        out = stored & self._live[id(body[-1])]
-        reads |= out - _certain(body)
-        view = next((k for k, stmt in enumerate(body) if _binds_view(stmt) and set(_stored([stmt])) & out), None)
+        reads = needed(body, set()) & self._locals
+        out = set(stored(body)) & self._live[id(body[-1])]
+        reads |= out - certain(body)
+        view = next((k for k, stmt in enumerate(body) if binds_view(stmt) and set(stored([stmt])) & out), None)
         if view is not None:  # a part cannot return it, and Python binds it at once
             before, stmt, behind = body[:view], body[view], body[view + 1 :]
-            known = bound | _certain(before)
-            return [*self._part(before, bound), stmt, *self._part(behind, known | _certain([stmt]))]
+            known = bound | certain(before)
+            return [*self._part(before, bound), stmt, *self._part(behind, known | certain([stmt]))]
         if not reads <= bound:
             return body
         first, last = place = body[0].lineno, last_line(body[-1])
@@ -276,7 +260,7 @@ class _Splitter:
 
     def _value(self, value: ast.expr, bound: set[str]) -> ast.expr:
         """A call that computes a condition; the condition where it is no work."""
-        reads = {name for name, _ in _loaded([ast.Expr(value)])} & self._locals
+        reads = {name for name, _ in loaded([ast.Expr(value)])} & self._locals
         is_work = any(isinstance(node, (ast.Call, ast.BinOp)) for node in ast.walk(value))
         if (
             not is_work
@@ -325,7 +309,7 @@ class _Splitter:
             values.append((names.index(base), attr))
         name = next(n for k in count() if (n := f"_part{k}") not in self.parts and n not in self._names)
         loops = any(isinstance(node, ast.For) for stmt in body for node in ast.walk(stmt))
-        taken, given = _subscripts_of(lifted_body), lifted.__code__.co_varnames
+        taken, given = subscripts_of(lifted_body), lifted.__code__.co_varnames
         wholes = tuple((k, taken[given[k]]) for k in range(len(values)) if given[k] in taken)
         self.parts[name] = Part(function, lifted, tuple(values), place, loops, wholes)
         return ast.Call(ast.Name(name, ast.Load()), [ast.Name(n, ast.Load()) for n in names], [])
@@ -373,109 +357,3 @@ def _function(tree: ast.FunctionDef, function: FunctionType, file: str, free: Se
 
 def _cell(value: object) -> CellType:
     return CellType(value)
-
-
-def _loaded(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.Name]]:
-    for stmt in body:
-        for node in ast.walk(stmt):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-                yield node.id, node
-            if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-                yield node.target.id, node.target
-
-
-def _stored(body: Sequence[ast.stmt]) -> Iterator[str]:
-    for stmt in body:
-        for node in ast.walk(stmt):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                yield node.id
-
-
-def _within(node: Written, body: Sequence[ast.stmt]) -> bool:
-    first, last = body[0], body[-1]
-    return (first.lineno, first.col_offset) <= (node.lineno, node.col_offset) and _end(node) <= _end(last)
-
-
-def _end(node: Written) -> tuple[int, int]:
-    return last_line(node), node.end_col_offset or 0
-
-
-def _certain(body: Sequence[ast.stmt]) -> set[str]:
-    """The names that have a value after the statements, whatever happens in them."""
-    found: set[str] = set()
-    for stmt in body:
-        if isinstance(stmt, ast.If):
-            found |= _certain(stmt.body) & _certain(stmt.orelse)
-        elif isinstance(stmt, ast.Assign):
-            found |= {name for target in stmt.targets for node in ast.walk(target) if (name := _bound(node))}
-        elif isinstance(stmt, ast.AugAssign) and isinstance(stmt.target, ast.Name):
-            found.add(stmt.target.id)
-    return found
-
-
-def _binds_view(stmt: ast.stmt) -> bool:
-    """Whether the statement gives a name to a view of an array, as far as its text tells."""
-    if not isinstance(stmt, ast.Assign):
-        return False
-    match stmt.value:
-        case ast.Subscript(slice=index):
-            return any(isinstance(n, ast.Slice) or isinstance(n, ast.Constant) and n.value in (None, ...) for n in ast.walk(index))
-        case ast.Attribute(attr=attr) | ast.Call(func=ast.Attribute(attr=attr)):
-            return attr in _VIEWS
-    return False
-
-
-def _bound(node: ast.AST) -> str | None:
-    """The name that the node binds."""
-    return node.id if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else None
-
-
-def _kept(tree: ast.FunctionDef) -> set[str]:
-    """The names that others may bind or that may lose their value: those of `global`, `nonlocal` and `del`."""
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Global, ast.Nonlocal)):
-            found |= set(node.names)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Del):
-            found.add(node.id)
-    return found
-
-
-def _shared(tree: ast.FunctionDef) -> set[str]:
-    """The names that functions inside this one may read, whenever they are called."""
-    inside = [node for stmt in tree.body for node in ast.walk(stmt) if isinstance(node, _SCOPES)]
-    return {name for node in inside for name in live_variables.loaded(node)}
-
-
-def _needed(body: Sequence[ast.stmt], bound: set[str]) -> set[str]:
-    """The names that may be read before the statements give them a value."""
-    bound, needed = set(bound), set()
-    for stmt in body:
-        if isinstance(stmt, ast.For):
-            inside = bound | set(_stored([ast.Assign([stmt.target], stmt.iter)]))
-            needed |= {name for name, _ in _loaded([ast.Expr(stmt.iter)])} - bound
-            needed |= _needed(stmt.body, inside) | _needed(stmt.orelse, bound)
-        elif isinstance(stmt, ast.If):
-            needed |= {name for name, _ in _loaded([ast.Expr(stmt.test)])} - bound
-            needed |= _needed(stmt.body, bound) | _needed(stmt.orelse, bound)
-        else:
-            needed |= {name for name, _ in _loaded([stmt])} - bound
-        bound |= _certain([stmt])
-    return needed
-
-
-def _subscripts_of(body: Sequence[ast.stmt]) -> dict[str, int]:
-    """name -> the least number of numbers that it is subscripted with; 0 where it stands alone or is sliced."""
-    found: dict[str, int] = {}
-    bases: set[int] = set()
-    for stmt in body:
-        for node in ast.walk(stmt):
-            taken, base = 0, node
-            while isinstance(base, ast.Subscript):
-                indices = base.slice.elts if isinstance(base.slice, ast.Tuple) else [base.slice]
-                taken += sum(not isinstance(i, ast.Slice) for i in indices)
-                base = base.value
-            if isinstance(base, ast.Name) and id(base) not in bases:
-                bases.add(id(base))
-                found[base.id] = min(found.get(base.id, taken), taken)
-    return found

@@ -39,7 +39,7 @@ from polyml.frontend.arrays import lower
 from polyml.frontend.arrays.shapes import checked_dim, dimensions
 from polyml.frontend.name_resolution import statements
 from polyml.frontend.syntax import ArgType, ArrayType, ScalarType, Stmt
-from polyml.frontend.types import rules
+from polyml.frontend.types import function_rules, rules
 from polyml.frontend.types.conversions import UNKNOWN, Value, converted, held, narrowed, truth
 from polyml.frontend.types.type_sets import (
     Kinds,
@@ -264,7 +264,7 @@ class _Inference:
             case syntax.Call(function="wide"):
                 return self._wide(self._value(expr.args[0]))
             case syntax.Call():
-                return rules.call(expr, tuple(map(self._value, expr.args)))
+                return function_rules.call(expr, tuple(map(self._value, expr.args)))
             case syntax.Cast():
                 return rules.cast(expr, self._value(expr.operand))
         raise TypeError(f"not an expression: {expr!r}")
@@ -361,7 +361,7 @@ class _Inference:
                 notes=["accepted: one subscript per dimension"],
             )
         whole = Value(dataclasses.replace(expr, indices=indices, part="", dtype=array.element), of_type(array.element))
-        return rules.call(syntax.Call(expr.part, (expr,), loc=expr.loc), (whole,)) if expr.part else whole
+        return function_rules.call(syntax.Call(expr.part, (expr,), loc=expr.loc), (whole,)) if expr.part else whole
 
     def _integer(self, expr: syntax.Expr, what: str) -> syntax.Expr:
         """As PYINT: what Python's __index__ takes."""
@@ -410,18 +410,18 @@ class _Inference:
         condition, then, orelse = self._condition(expr.args[0]), self._value(expr.args[1]), self._value(expr.args[2])
         if not then.known or not orelse.known:
             return UNKNOWN
-        common = rules.call(syntax.Call("where", expr.args[1:], loc=expr.loc), (then, orelse))
+        common = function_rules.call(syntax.Call("where", expr.args[1:], loc=expr.loc), (then, orelse))
         typed = tuple(converted(v, common.dtype) for v in (then, orelse))
         return Value(syntax.IfExp(condition, *typed, dtype=common.dtype, loc=expr.loc), common.kinds)
 
     def _clip(self, expr: syntax.Call) -> Value:
         """np.clip, in the type that NumPy promotes all three operands to."""
-        common = rules.call(expr, tuple(map(self._value, expr.args)))
+        common = function_rules.call(expr, tuple(map(self._value, expr.args)))
         if not common.known or not isinstance(common.expr, syntax.Call):
             return UNKNOWN
         number, low, high = (Value(part, common.kinds) for part in common.expr.args)
-        least = rules.call(syntax.Call("maximum", expr.args[:2], loc=expr.loc), (number, low))
-        return rules.call(syntax.Call("minimum", expr.args[1:], loc=expr.loc), (least, high))
+        least = function_rules.call(syntax.Call("maximum", expr.args[:2], loc=expr.loc), (number, low))
+        return function_rules.call(syntax.Call("minimum", expr.args[1:], loc=expr.loc), (least, high))
 
     def _wide(self, value: Value) -> Value:
         """A factor of a sum of products: float16 and bfloat16 as float32."""

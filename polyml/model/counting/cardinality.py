@@ -21,6 +21,7 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.model.counting import formula_text
 from polyml.model.counting.quasi_polynomial import Floor, Poly, floor, summed
+from polyml.model.counting.rows import Row, between, beyond, bound_of, difficulty, period, replaced, tidy
 from polyml.polyhedra import LinearRow
 
 MOST_REMAINDERS = 64  # of an unknown inside floors
@@ -30,7 +31,6 @@ MOST_CASES = 100  # that are told apart for people
 
 LONGEST_CONDITION = 60  # characters of a formula's condition that are shown beside the sizes it is for
 NEAR = "sizes are like these"  # in place of a longer one
-Row = tuple[dict[str, int], int]  # coefficients by name, and a constant: at least 0, or 0
 
 
 class CannotCount(Exception):
@@ -201,8 +201,8 @@ class _Counter:
                 shifts = {k: -(c // abs(a)) * sign for k, c in terms.items() if k != chosen and c // abs(a)}
                 solution = shifts | {new: 1}, -(constant // abs(a)) * sign
                 unknowns = [new if u == chosen else u for u in unknowns]
-            equal = [_replaced(r, chosen, solution) for r in equal]
-            least = [_replaced(r, chosen, solution) for r in least]
+            equal = [replaced(r, chosen, solution) for r in equal]
+            least = [replaced(r, chosen, solution) for r in least]
             value = value.substitute({chosen: Poly.linear(solution[0].items(), solution[1])})
             equal = [r for r in equal if r[0] or r[1]]
         yield from self._sum(least, unknowns, value, conditions)
@@ -214,7 +214,7 @@ class _Counter:
         return name
 
     def _sum(self, rows: list[Row], unknowns: list[str], value: Poly, conditions: tuple[Row, ...]):
-        least = _tidy(rows)
+        least = tidy(rows)
         if least is None:
             return
         self.steps -= 1 + len(value.terms) // 20
@@ -225,7 +225,7 @@ class _Counter:
         if not unknowns:
             yield self._piece(least, value, conditions)
             return
-        chosen = min(unknowns, key=lambda u: _difficulty(u, least, value))
+        chosen = min(unknowns, key=lambda u: difficulty(u, least, value))
         inside = [a for a in value.atoms if isinstance(a, Floor) and chosen in a.names]
         if inside:
             if self._is_empty(least, unknowns, conditions):
@@ -241,22 +241,22 @@ class _Counter:
         if not lower or not upper:
             raise CannotCount("the set is not bounded")
         for i, low in enumerate(lower):
-            tightest = [_beyond(low, r, chosen, strict=k < i) for k, r in enumerate(lower) if k != i]
+            tightest = [beyond(low, r, chosen, strict=k < i) for k, r in enumerate(lower) if k != i]
             for j, high in enumerate(upper):
-                near = [_beyond(high, r, chosen, strict=k < j) for k, r in enumerate(upper) if k != j]
-                inner = [*others, *tightest, *near, _between(low, high, chosen)]
-                over = summed(value, chosen, _bound(low, chosen), _bound(high, chosen))
+                near = [beyond(high, r, chosen, strict=k < j) for k, r in enumerate(upper) if k != j]
+                inner = [*others, *tightest, *near, between(low, high, chosen)]
+                over = summed(value, chosen, bound_of(low, chosen), bound_of(high, chosen))
                 yield from self._sum(inner, left, over, conditions)
 
     def _by_remainder(self, chosen: str, inside: list[Floor], least: list[Row], unknowns: list[str], value: Poly, conditions):
-        step = lcm(*(_period(atom, chosen) for atom in inside))
+        step = lcm(*(period(atom, chosen) for atom in inside))
         if step > MOST_REMAINDERS:
             raise CannotCount(f"floors of period {step}")
         whole = next(self._fresh)
         left = [whole if u == chosen else u for u in unknowns]
         for remainder in range(step):
             solution = {whole: step}, remainder
-            rows = [_replaced(r, chosen, solution) for r in least]
+            rows = [replaced(r, chosen, solution) for r in least]
             each = value.substitute({chosen: Poly.linear(solution[0].items(), remainder)})
             yield from self._sum(rows, left, each, conditions)
 
@@ -376,74 +376,3 @@ def _symbolic_condition(region: isl.Set):
         rows = [sympy.Eq(value(row), 0) for row in equalities] + [sympy.Ge(value(row), 0) for row in inequalities]
         alternatives.append(sympy.And(*rows))
     return sympy.Or(*alternatives)
-
-
-def _replaced(row: Row, name: str, solution: Row) -> Row:
-    terms, constant = row
-    c = terms.get(name, 0)
-    if not c:
-        return row
-    total = {k: v for k, v in terms.items() if k != name}
-    for k, v in solution[0].items():
-        total[k] = total.get(k, 0) + c * v
-    return {k: v for k, v in total.items() if v}, constant + c * solution[1]
-
-
-def _tidy(rows: list[Row]) -> list[Row] | None:
-    """The rows without factors and without those that others imply; None where one cannot hold."""
-    found: dict[tuple, int] = {}
-    for terms, constant in rows:
-        if not terms:
-            if constant < 0:
-                return None
-            continue
-        common = gcd(*terms.values())
-        key = tuple(sorted((k, c // common) for k, c in terms.items()))
-        found[key] = min(found.get(key, constant // common), constant // common)
-    return [(dict(key), constant) for key, constant in found.items()]
-
-
-def _difficulty(name: str, least: list[Row], value: Poly) -> tuple:
-    """Unknowns that no floor has and whose bounds have no factors first, then those with the fewest pairs of bounds."""
-    factors = [r[0][name] for r in least if r[0].get(name)]
-    lower = sum(c > 0 for c in factors)
-    inside = any(isinstance(a, Floor) and name in a.names for a in value.atoms)
-    outside = [  # other unknowns that a floor of this one's bounds would have
-        len(r[0]) for r in least if abs(r[0].get(name, 0)) > 1
-    ]
-    return inside, sum(outside), lower * (len(factors) - lower), name
-
-
-def _bound(row: Row, name: str) -> Poly:
-    """The least or the greatest value that a row allows the name."""
-    terms, constant = row
-    a = terms[name]
-    others = Poly.linear([(k, c) for k, c in terms.items() if k != name], constant)
-    return -floor(others, a) if a > 0 else floor(others, -a)
-
-
-def _beyond(row: Row, other: Row, name: str, strict: bool) -> Row:
-    """That one bound is at least as tight as another of its side, as rational numbers; tighter where `strict`."""
-    a, b = abs(row[0][name]), abs(other[0][name])
-    return _sum_of(other, a, row, -b, int(strict), name)
-
-
-def _between(low: Row, high: Row, name: str) -> Row:
-    """That the lower bound is not above the upper one, as rational numbers."""
-    return _sum_of(low, abs(high[0][name]), high, low[0][name], 0, name)
-
-
-def _sum_of(row: Row, a: int, other: Row, b: int, less: int, name: str) -> Row:
-    total = {k: a * row[0].get(k, 0) + b * other[0].get(k, 0) for k in row[0].keys() | other[0].keys() if k != name}
-    return {k: c for k, c in total.items() if c}, a * row[1] + b * other[1] - less
-
-
-def _period(atom: Floor, name: str) -> int:
-    """By how much a name must grow for the floor to grow by a whole number, whatever the others are."""
-    period = 1
-    for part, c in atom.terms:
-        if part == name:
-            period = lcm(period, atom.divisor // gcd(atom.divisor, c))
-        elif isinstance(part, Floor) and name in part.names:
-            period = lcm(period, _period(part, name) * atom.divisor)
-    return period

@@ -1,0 +1,134 @@
+"""The names that statements of Python's syntax tree read, bind, and certainly have bound afterwards."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from polyml.frontend.parsing.source_text import Written, last_line
+from polyml.frontend.regions import live_variables
+
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.GeneratorExp)  # which run when they like
+_VIEWS = {
+    "T",
+    "real",
+    "imag",
+    "reshape",
+    "ravel",
+    "transpose",
+    "swapaxes",
+    "squeeze",
+    "diagonal",
+    "view",
+    "moveaxis",
+    "flip",
+    "expand_dims",
+    "mT",
+}
+
+
+def loaded(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.Name]]:
+    for stmt in body:
+        for node in ast.walk(stmt):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                yield node.id, node
+            if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+                yield node.target.id, node.target
+
+
+def stored(body: Sequence[ast.stmt]) -> Iterator[str]:
+    for stmt in body:
+        for node in ast.walk(stmt):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                yield node.id
+
+
+def within(node: Written, body: Sequence[ast.stmt]) -> bool:
+    first, last = body[0], body[-1]
+    return (first.lineno, first.col_offset) <= (node.lineno, node.col_offset) and _end(node) <= _end(last)
+
+
+def _end(node: Written) -> tuple[int, int]:
+    return last_line(node), node.end_col_offset or 0
+
+
+def certain(body: Sequence[ast.stmt]) -> set[str]:
+    """The names that have a value after the statements, whatever happens in them."""
+    found: set[str] = set()
+    for stmt in body:
+        if isinstance(stmt, ast.If):
+            found |= certain(stmt.body) & certain(stmt.orelse)
+        elif isinstance(stmt, ast.Assign):
+            found |= {name for target in stmt.targets for node in ast.walk(target) if (name := _bound(node))}
+        elif isinstance(stmt, ast.AugAssign) and isinstance(stmt.target, ast.Name):
+            found.add(stmt.target.id)
+    return found
+
+
+def binds_view(stmt: ast.stmt) -> bool:
+    """Whether the statement gives a name to a view of an array, as far as its text tells."""
+    if not isinstance(stmt, ast.Assign):
+        return False
+    match stmt.value:
+        case ast.Subscript(slice=index):
+            return any(isinstance(n, ast.Slice) or isinstance(n, ast.Constant) and n.value in (None, ...) for n in ast.walk(index))
+        case ast.Attribute(attr=attr) | ast.Call(func=ast.Attribute(attr=attr)):
+            return attr in _VIEWS
+    return False
+
+
+def _bound(node: ast.AST) -> str | None:
+    """The name that the node binds."""
+    return node.id if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else None
+
+
+def kept(tree: ast.FunctionDef) -> set[str]:
+    """The names that others may bind or that may lose their value: those of `global`, `nonlocal` and `del`."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Global, ast.Nonlocal)):
+            found |= set(node.names)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Del):
+            found.add(node.id)
+    return found
+
+
+def shared(tree: ast.FunctionDef) -> set[str]:
+    """The names that functions inside this one may read, whenever they are called."""
+    inside = [node for stmt in tree.body for node in ast.walk(stmt) if isinstance(node, SCOPES)]
+    return {name for node in inside for name in live_variables.loaded(node)}
+
+
+def needed(body: Sequence[ast.stmt], bound: set[str]) -> set[str]:
+    """The names that may be read before the statements give them a value."""
+    found: set[str] = set()
+    bound = set(bound)
+    for stmt in body:
+        if isinstance(stmt, ast.For):
+            inside = bound | set(stored([ast.Assign([stmt.target], stmt.iter)]))
+            found |= {name for name, _ in loaded([ast.Expr(stmt.iter)])} - bound
+            found |= needed(stmt.body, inside) | needed(stmt.orelse, bound)
+        elif isinstance(stmt, ast.If):
+            found |= {name for name, _ in loaded([ast.Expr(stmt.test)])} - bound
+            found |= needed(stmt.body, bound) | needed(stmt.orelse, bound)
+        else:
+            found |= {name for name, _ in loaded([stmt])} - bound
+        bound |= certain([stmt])
+    return found
+
+
+def subscripts_of(body: Sequence[ast.stmt]) -> dict[str, int]:
+    """name -> the least number of numbers that it is subscripted with; 0 where it stands alone or is sliced."""
+    found: dict[str, int] = {}
+    bases: set[int] = set()
+    for stmt in body:
+        for node in ast.walk(stmt):
+            taken, base = 0, node
+            while isinstance(base, ast.Subscript):
+                indices = base.slice.elts if isinstance(base.slice, ast.Tuple) else [base.slice]
+                taken += sum(not isinstance(i, ast.Slice) for i in indices)
+                base = base.value
+            if isinstance(base, ast.Name) and id(base) not in bases:
+                bases.add(id(base))
+                found[base.id] = min(found.get(base.id, taken), taken)
+    return found

@@ -1,0 +1,210 @@
+"""The typing rules of functions of numbers: NumPy's, those of math, the builtin abs, and methods.
+
+Their results are written in one way: a function that NumPy calls by several names, or that is an operator, becomes the operator.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+
+from polyml.dtypes import (
+    BF16,
+    BOOL,
+    C128,
+    F64,
+    I64,
+    PYBOOL,
+    PYCOMPLEX,
+    PYFLOAT,
+    PYINT,
+    DType,
+)  # fmt: skip
+from polyml.errors import PolymlTypeError
+from polyml.frontend import syntax
+from polyml.frontend.elementwise_functions import COMPARISONS, OPERATORS
+from polyml.frontend.types import promotion
+from polyml.frontend.types.conversions import UNKNOWN, Value, constant, converted, truth
+from polyml.frontend.types.results import Results, result_kinds, rule_of
+from polyml.frontend.types.rules import BOOL_FORMS, check_one_type, compare, power
+from polyml.frontend.types.type_sets import (
+    Kinds,
+    held_as,
+    of_type,
+    representation,
+    rounded,
+    union,
+)
+
+_ANGLES = {"deg2rad": math.pi / 180, "rad2deg": 180 / math.pi}
+_TESTS = ("isnan", "isinf", "isfinite")
+_ROUNDINGS = ("floor", "ceil", "trunc")
+
+
+def call(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
+    if not all(a.known for a in args):
+        return UNKNOWN
+    if expr.function in ("real", "imag"):
+        return _part(expr, args[0])
+    if expr.function == "complex":
+        return _joined(expr, args)
+    if expr.function == "angle":
+        return _angle(expr, args[0])
+    if expr.module == "method":  # which keeps the type, Python's too
+        made = dataclasses.replace(expr, args=(args[0].expr,), module="numpy", dtype=args[0].dtype)
+        return Value(made, args[0].kinds) if args[0].dtype.is_complex else args[0]
+    if expr.function == "round":
+        whole = args[0].dtype.is_integer
+        return (
+            Value(converted(args[0], I64), of_type(I64))
+            if args[0].dtype == PYINT
+            else args[0]
+            if whole
+            else _numpy_call(dataclasses.replace(expr, function="rint"), args)
+        )
+    if expr.function == "inexact":
+        is_inexact = args[0].dtype.kind in "cf" and args[0].dtype != BF16  # which NumPy's rules do not know
+        return args[0] if is_inexact else Value(converted(args[0], F64), of_type(F64))
+    if expr.function == "norm":
+        return _norm(expr, args[0])
+    if expr.module == "math":
+        return _math_call(expr, args)
+    if expr.module == "builtins":
+        return _absolute(expr, args[0])
+    return _numpy_call(expr, args)
+
+
+def _part(expr: syntax.Call, operand: Value) -> Value:
+    """The real or the imaginary part; of a real number it is the number, or zero."""
+    kinds = union({_kind_of_part(kind): None} for kind in operand.kinds)
+    typed, part = converted(operand, held_as(operand.kinds)), held_as(kinds)
+    if typed.dtype.is_complex:
+        return Value(dataclasses.replace(expr, args=(typed,), module="numpy", dtype=part), kinds)
+    number = typed if expr.function == "real" else syntax.Const(0, dtype=typed.dtype, loc=expr.loc)
+    return Value(converted(Value(number, operand.kinds), part), kinds)
+
+
+def _kind_of_part(kind: DType) -> DType:
+    return {PYCOMPLEX: PYFLOAT, PYBOOL: PYINT}.get(kind, kind.part)
+
+
+def _joined(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
+    """complex(x, y)."""
+    parts = tuple(converted(arg, F64) for arg in args)
+    return Value(dataclasses.replace(expr, args=parts, dtype=C128), of_type(PYCOMPLEX))
+
+
+def _angle(expr: syntax.Call, operand: Value) -> Value:
+    """arctan2 of the parts, as np.angle has it: the imaginary part of a real number is a Python int."""
+    real, imag = (dataclasses.replace(expr, function=name) for name in ("real", "imag"))
+    is_complex = operand.dtype.is_complex
+    y = _part(imag, operand) if is_complex else constant(0, PYINT, expr.loc)
+    return _numpy_call(dataclasses.replace(expr, function="arctan2"), (y, _part(real, operand)))
+
+
+def _norm(expr: syntax.Call, operand: Value) -> Value:
+    """The square of the absolute value."""
+    if not operand.dtype.is_complex:
+        return _numpy_call(dataclasses.replace(expr, function="square"), (operand,))
+    check_one_type(expr, operand.kinds)
+    return Value(dataclasses.replace(expr, args=(operand.expr,), dtype=operand.dtype.part), of_type(operand.dtype.part))
+
+
+def _modulus(expr: syntax.Call, operand: Value, kinds: Kinds) -> Value:
+    """The absolute value of a complex number, which is real."""
+    typed = converted(operand, held_as(operand.kinds))
+    return Value(dataclasses.replace(expr, function="abs", args=(typed,), module="numpy", dtype=held_as(kinds)), kinds)
+
+
+def _math_call(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
+    """Functions of math take float(x) and give a Python float, bool, or for the roundings int."""
+    name = expr.function
+    if name in _ROUNDINGS and args[0].is_weak and not args[0].dtype.is_float:
+        return Value(converted(args[0], PYINT), of_type(PYINT))
+    if name == "trunc" and any(not k.weak and k != F64 for k in args[0].kinds):
+        raise PolymlTypeError(f"math.trunc has no rule for {args[0]}", loc=expr.loc, notes=["accepted: int(x)"])
+    floats = tuple(converted(a, F64) for a in args)
+    if name == "pow":
+        return Value(syntax.Binary("**", *floats, dtype=F64, loc=expr.loc), of_type(PYFLOAT))
+    result = PYBOOL if name in _TESTS else PYFLOAT
+    typed = dataclasses.replace(expr, args=floats, module="numpy", dtype=representation(result))
+    if name in _ROUNDINGS:
+        return Value(syntax.Cast(typed, PYINT, dtype=PYINT, loc=expr.loc), of_type(PYINT))
+    return Value(typed, of_type(result))
+
+
+def _absolute(expr: syntax.Call, operand: Value) -> Value:
+    results: Results = {(kind,): rule_of(expr, promotion.unary, "abs", kind)[1] for kind in operand.kinds}
+    kinds = result_kinds(expr, (operand,), results, abs)
+    if operand.dtype.is_complex:
+        return _modulus(expr, operand, kinds)
+    dtype = held_as(kinds)
+    if dtype == PYINT:  # affine where the operand is; -x is checked for leaving 64 bits
+        typed = converted(operand, PYINT)
+        negated = syntax.Unary("-", typed, dtype=PYINT, loc=expr.loc)
+        return Value(syntax.Binary("max", typed, negated, dtype=PYINT, loc=expr.loc), kinds)
+    return Value(_of_one_type(expr, "abs", (operand,), dtype), kinds)
+
+
+def _numpy_call(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
+    name = expr.function
+    if name in COMPARISONS:
+        if all(a.is_weak for a in args) and any(PYCOMPLEX in a.kinds for a in args):  # of which Python has no order
+            args = tuple(Value(converted(a, C128), of_type(C128)) for a in args)
+        compared = compare(syntax.Compare(COMPARISONS[name], *expr.args, loc=expr.loc), *args)
+        return Value(compared.expr, of_type(BOOL))
+    if name.startswith("logical_"):
+        return Value(_logical(expr, tuple(truth(a.expr) for a in args)), of_type(BOOL))
+    combinations = itertools.product(*(a.kinds for a in args))
+    results = {c: rule_of(expr, promotion.function, name, c)[1] for c in combinations}
+    if name in _TESTS:
+        floats = converted(args[0], args[0].dtype if args[0].dtype.kind in "cf" else F64)
+        return Value(dataclasses.replace(expr, args=(floats,), dtype=BOOL), of_type(BOOL))
+    kinds = result_kinds(expr, args, results, None)
+    if name == "abs" and args[0].dtype.is_complex:
+        return _modulus(expr, args[0], kinds)
+    dtype = held_as(kinds)
+    if name in ("reciprocal", "fmod") and dtype.kind not in "cf":
+        raise PolymlTypeError(
+            f"np.{name} of integers is not part of the language", loc=expr.loc, notes=["accepted: floats, or // and %"]
+        )
+    if name == "pow":
+        power(expr, dtype, args[1])
+    return Value(_of_one_type(expr, name, args, dtype), kinds)
+
+
+def _logical(expr: syntax.Call, truths: tuple[syntax.Expr, ...]) -> syntax.Expr:
+    if expr.function == "logical_not":
+        return syntax.Unary("not", *truths, dtype=BOOL, loc=expr.loc)
+    return syntax.Binary(OPERATORS[expr.function], *truths, dtype=BOOL, loc=expr.loc)
+
+
+def _of_one_type(expr: syntax.Call, name: str, args: tuple[Value, ...], dtype: DType) -> syntax.Expr:
+    """The call in type `dtype`, as a simpler operation where that is the same."""
+    operands = tuple(converted(a, dtype) for a in args)
+    if name in _ROUNDINGS and not dtype.is_float or name == "abs" and dtype.kind in "ub":
+        return operands[0]
+    if name == "conj" and not dtype.is_complex:
+        return operands[0]
+    if name in OPERATORS and len(operands) == 2:
+        op = OPERATORS[name]
+        return syntax.Binary(BOOL_FORMS.get(op, op) if dtype == BOOL else op, *operands, dtype=dtype, loc=expr.loc)
+    if name in OPERATORS:
+        return syntax.Unary(OPERATORS[name], *operands, dtype=dtype, loc=expr.loc)
+    if name == "positive":
+        return operands[0]
+    if name in _ANGLES:
+        return syntax.Binary("*", operands[0], _number(_ANGLES[name], dtype), dtype=dtype, loc=expr.loc)
+    if dtype.kind not in "cf":
+        name = {"fmin": "minimum", "fmax": "maximum"}.get(name, name)  # they differ for NaN alone
+    if dtype == BOOL and name in ("minimum", "maximum"):
+        return syntax.Binary("&" if name == "minimum" else "|", *operands, dtype=BOOL, loc=expr.loc)
+    if name == "square" and not dtype.is_float:
+        return syntax.Binary("*", *operands, *operands, dtype=dtype, loc=expr.loc)
+    name = "abs" if name == "fabs" else name
+    return dataclasses.replace(expr, function=name, args=operands, module="numpy", dtype=dtype)
+
+
+def _number(value: float, dtype: DType) -> syntax.Const:
+    return syntax.Const(rounded(value, dtype), dtype=dtype)

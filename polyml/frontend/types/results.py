@@ -1,0 +1,125 @@
+"""The types of a result, given its type for each choice of the types of the operands."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from polyml.dtypes import (
+    BOOL,
+    F64,
+    I64,
+    PYBOOL,
+    PYCOMPLEX,
+    PYFLOAT,
+    PYINT,
+    DType,
+)  # fmt: skip
+from polyml.errors import PolymlTypeError
+from polyml.frontend import syntax
+from polyml.frontend.types.conversions import Value
+from polyml.frontend.types.promotion import NoRule
+from polyml.frontend.types.type_sets import (
+    Kinds,
+    exact,
+    representation,
+    spelled,
+    storage,
+    union,
+)
+from polyml.numpy_dtypes import numpy_dtype
+
+Results = dict[tuple[DType, ...], DType]  # the type of a result by the types of its operands
+
+
+def rule_of(expr: syntax.Expr, rule: Callable, *operands) -> tuple[DType | None, DType]:
+    """(type to compute in, type of the result), or the refusal of an operation that does not exist."""
+    try:
+        return rule(*operands)
+    except NoRule as problem:
+        accepted = "operands of types that have one; convert them, for instance with int(x) or np.float64(x)"
+        raise PolymlTypeError(str(problem), loc=expr.loc, notes=[f"accepted: {accepted}"]) from problem
+
+
+def result_kinds(
+    expr: syntax.Expr,
+    operands: Sequence[Value],
+    results: Results,
+    evaluated: Callable | None,
+) -> Kinds:
+    """The kinds of a result, given its type for each choice of the operands' types.
+
+    evaluated: the operation itself, by which results of constants are found; None refuses several types.
+    """
+    distinct = dict.fromkeys(results.values())
+    if len(distinct) == 1:
+        return distinct
+    if len([d for d in distinct if not d.weak]) > 1:
+        raise depends_on_path(expr, distinct)
+    if {k for types in results for k in types} <= {BOOL, PYBOOL} and set(distinct) <= {BOOL, PYBOOL}:
+        return distinct  # & | ^ of truth values, whosever they are
+    main = main_type(distinct)
+    kinds: Kinds = {main: None}
+    for types, dtype in results.items():
+        if dtype == main:
+            continue
+        known = [operand.kinds[kind] for operand, kind in zip(operands, types, strict=True)]
+        same = _same_arithmetic(evaluated, dtype, main)
+        values = None if same else _proved(evaluated, known, dtype, main)
+        if values is None and not same:
+            raise depends_on_path(expr, distinct)
+        kinds = union((kinds, {dtype: values}))
+    if storage(kinds) != representation(main):  # too many constants to keep
+        raise depends_on_path(expr, distinct)
+    return kinds
+
+
+def main_type(kinds: Kinds) -> DType:
+    """The type in which the program computes: NumPy's, or the largest of Python's."""
+    return next((k for k in kinds if not k.weak), None) or next(k for k in (PYCOMPLEX, PYFLOAT, PYINT, PYBOOL) if k in kinds)
+
+
+def _same_arithmetic(evaluated: Callable | None, dtype: DType, main: DType) -> bool:
+    """Python's floats compute as float64 does; its ints, shifts apart, as int64, which wraps what leaves 64 bits."""
+    return (dtype, main) == (PYFLOAT, F64) or (dtype, main) == (PYINT, I64) and evaluated is not None
+
+
+def _proved(evaluated: Callable | None, known: Sequence[tuple | None], dtype: DType, main: DType) -> tuple | None:
+    """The results for constants of Python, if computing in type `main` gives the same; else None."""
+    if (
+        evaluated is operator.mul
+        and dtype.is_float == main.is_float
+        and not main.is_complex
+        and any(k and not any(k) for k in known)
+    ):
+        return next(k for k in known if k and not any(k))  # zero times anything, where that is in the range of `main`
+    sets = [k for k in known if k is not None]
+    if evaluated is None or len(sets) < len(known):
+        return None
+    results = [_result_in_both(evaluated, numbers, representation(main)) for numbers in itertools.product(*sets)]
+    return None if any(r is None for r in results) else tuple(results)
+
+
+def _result_in_both(evaluated: Callable, numbers: Sequence[object], main: DType) -> object | None:
+    """What Python gives, if `main` gives and holds the same."""
+    as_main = numpy_dtype(main).type
+    try:
+        with np.errstate(all="ignore"):
+            result, same = evaluated(*numbers), evaluated(*map(as_main, numbers))
+    except (ArithmeticError, TypeError, ValueError):
+        return None
+    if not isinstance(result, bool) and exact(result, main) is None:
+        return None
+    as_python = type(same.item())
+    return result if repr(same.item()) == repr(as_python(result)) else None
+
+
+def depends_on_path(expr: syntax.Expr, kinds: Kinds) -> PolymlTypeError:
+    return PolymlTypeError(
+        f"the type of this depends on the path the program takes: {spelled(kinds)}",
+        loc=expr.loc,
+        notes=["accepted: one type on all paths, by a conversion such as np.float32(0.5) where they differ"],
+    )

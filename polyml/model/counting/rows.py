@@ -1,0 +1,80 @@
+"""Linear constraints over integer unknowns as rows, and what is asked of them while points are counted."""
+
+from __future__ import annotations
+
+from math import gcd, lcm
+
+from polyml.model.counting.quasi_polynomial import Floor, Poly, floor
+
+Row = tuple[dict[str, int], int]  # coefficients by name, and a constant: at least 0, or 0
+
+
+def replaced(row: Row, name: str, solution: Row) -> Row:
+    terms, constant = row
+    c = terms.get(name, 0)
+    if not c:
+        return row
+    total = {k: v for k, v in terms.items() if k != name}
+    for k, v in solution[0].items():
+        total[k] = total.get(k, 0) + c * v
+    return {k: v for k, v in total.items() if v}, constant + c * solution[1]
+
+
+def tidy(rows: list[Row]) -> list[Row] | None:
+    """The rows without factors and without those that others imply; None where one cannot hold."""
+    found: dict[tuple, int] = {}
+    for terms, constant in rows:
+        if not terms:
+            if constant < 0:
+                return None
+            continue
+        common = gcd(*terms.values())
+        key = tuple(sorted((k, c // common) for k, c in terms.items()))
+        found[key] = min(found.get(key, constant // common), constant // common)
+    return [(dict(key), constant) for key, constant in found.items()]
+
+
+def difficulty(name: str, least: list[Row], value: Poly) -> tuple:
+    """Unknowns that no floor has and whose bounds have no factors first, then those with the fewest pairs of bounds."""
+    factors = [r[0][name] for r in least if r[0].get(name)]
+    lower = sum(c > 0 for c in factors)
+    inside = any(isinstance(a, Floor) and name in a.names for a in value.atoms)
+    outside = [  # other unknowns that a floor of this one's bounds would have
+        len(r[0]) for r in least if abs(r[0].get(name, 0)) > 1
+    ]
+    return inside, sum(outside), lower * (len(factors) - lower), name
+
+
+def bound_of(row: Row, name: str) -> Poly:
+    """The least or the greatest value that a row allows the name."""
+    terms, constant = row
+    a = terms[name]
+    others = Poly.linear([(k, c) for k, c in terms.items() if k != name], constant)
+    return -floor(others, a) if a > 0 else floor(others, -a)
+
+
+def beyond(row: Row, other: Row, name: str, strict: bool) -> Row:
+    """That one bound is at least as tight as another of its side, as rational numbers; tighter where `strict`."""
+    a, b = abs(row[0][name]), abs(other[0][name])
+    return _sum_of(other, a, row, -b, int(strict), name)
+
+
+def between(low: Row, high: Row, name: str) -> Row:
+    """That the lower bound is not above the upper one, as rational numbers."""
+    return _sum_of(low, abs(high[0][name]), high, low[0][name], 0, name)
+
+
+def _sum_of(row: Row, a: int, other: Row, b: int, less: int, name: str) -> Row:
+    total = {k: a * row[0].get(k, 0) + b * other[0].get(k, 0) for k in row[0].keys() | other[0].keys() if k != name}
+    return {k: c for k, c in total.items() if c}, a * row[1] + b * other[1] - less
+
+
+def period(atom: Floor, name: str) -> int:
+    """By how much a name must grow for the floor to grow by a whole number, whatever the others are."""
+    steps = 1
+    for part, c in atom.terms:
+        if part == name:
+            steps = lcm(steps, atom.divisor // gcd(atom.divisor, c))
+        elif isinstance(part, Floor) and name in part.names:
+            steps = lcm(steps, period(part, name) * atom.divisor)
+    return steps
