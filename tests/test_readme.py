@@ -50,7 +50,9 @@ def test_the_picture_shows_the_rates_that_the_text_says():
     assert re.findall(r"peak ([\d.]+ GFLOP/s)</text>", picture) == re.findall(r"polyml: ([\d.]+ GFLOP/s)", picture)
 
 
-@pytest.mark.parametrize("page, lines", [("README.md", 150), ("docs/polyml_from_scratch.md", 400), ("AGENTS.md", 25)])
+@pytest.mark.parametrize(
+    "page, lines", [("README.md", 150), ("ARCHITECTURE.md", 250), ("docs/polyml_from_scratch.md", 400), ("AGENTS.md", 25)]
+)
 def test_what_is_read_first_is_short(page, lines):
     assert len((ROOT / page).read_text().splitlines()) <= lines
 
