@@ -129,9 +129,12 @@ def test_random_programs_give_what_numpy_gives(seed):
     assert outcome in ("ok", "python"), what
 
 
-def test_a_narrow_product_that_is_widened_counts_as_inexact():
-    """4693 multiplies complex128 numbers by a product in float32, whose terms cancel: NumPy's order of them is one of many."""
-    outcome, what = check(generate(4693))
+@pytest.mark.parametrize("seed", [4693, 14344])
+def test_products_whose_terms_cancel_count_as_inexact(seed):
+    """4693 multiplies complex128 numbers by a product in float32: NumPy's order of its terms is one of many. 14344 converts to bool the
+    real part of the square of -1.2 + 1.2j, which is 0 where both products are rounded, and not where NumPy fuses one.
+    """
+    outcome, what = check(generate(seed))
     assert outcome in ("ok", "python"), what
 
 

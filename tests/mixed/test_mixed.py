@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.mixed.check import _Pairs, check
+from tests.mixed.check import _Pairs, _prints_alike, check
 from tests.mixed.generate import mixed
 
 
@@ -29,3 +29,15 @@ def test_what_is_one_object_on_one_side_alone_is_seen():
     assert "share memory on one side alone" in pairs.identities()
     assert "is a list" in _Pairs().difference("result", (1,), [1])
     assert "is a float" in _Pairs().difference("result", np.float64(1), 1.0)
+
+
+def test_printed_sums_of_another_order_are_alike_and_other_texts_are_not():
+    assert _prints_alike("1.2362309\nx np.float32(1.5)", "1.2362156\nx np.float32(1.50001)")
+    for other in (
+        "1.24\nx np.float32(1.5)",
+        "1.2362309 x np.float32(1.5)",
+        "1.2362309\nx np.float64(1.5)",
+        "1.2362309\ny np.float32(1.5)",
+    ):
+        assert not _prints_alike("1.2362309\nx np.float32(1.5)", other)
+    assert not _prints_alike("100000", "100001")
