@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -209,6 +210,13 @@ class Lines:
         """The lines that follow and are indented by `indent` or more, as long as the caller reads those that belong to each."""
         while not self.is_done and self._lines[self._next].indent >= indent:
             yield self.next("a line", indent)
+
+    def split(self, word: str) -> Lines:
+        """The lines from the first one on that begins with this word without being indented, which these lines then lack."""
+        place = next((n for n, line in enumerate(self._lines) if not line.indent and line.is_at(word)), len(self._lines))
+        rest = copy(self)
+        self._lines, rest._lines, rest._next = self._lines[:place], self._lines[place:], 0
+        return rest
 
     def block(self, indent: int) -> str:
         """The lines that follow and are indented by `indent` or more, as they stand, without these spaces."""

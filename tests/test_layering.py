@@ -36,6 +36,7 @@ LAYERS = (
     ("model.scop_passes",),
     ("model.counting",),
     ("schedule.tree",),
+    ("model.text",),  # which has the source's order in it
     ("schedule.legality",),
     ("schedule.analysis",),
     ("schedule.affine",),

@@ -29,7 +29,7 @@ from polyml.dtypes import BOOL, BY_NUMPY_NAME, C128, F64, OF_PYTHON, PYBOOL, PYC
 from polyml.frontend import syntax
 from polyml.frontend.syntax import Expr
 from polyml.frontend.text import constants
-from polyml.text_scanner import Line, Token
+from polyml.text_scanner import Line, Token, quoted
 
 LONGEST, DEEPEST = 600, 24  # characters of an expression and operations in one another, before a part of it gets a line of its own
 _LONGEST_SHARED = 12  # characters of what is written out wherever it is used
@@ -160,7 +160,7 @@ class ExpressionWriter:
             case syntax.Cast():
                 return Printed(f"{'to_' if value.implicit else ''}{value.to}({texts})")
             case syntax.Call():
-                return Printed(f"{'' if value.module == 'numpy' else value.module + '.'}{value.function}({texts})")
+                return Printed(f"{'' if value.module == 'numpy' else value.module + '.'}{quoted(value.function)}({texts})")
             case syntax.IfExp():
                 condition, then, orelse = (at_least(each, int(n < 2)) for n, each in enumerate(operands))
                 return Printed(f"{then} if {condition} else {orelse}", BINDING["if"])

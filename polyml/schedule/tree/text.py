@@ -26,7 +26,14 @@ def read_schedule(text: str) -> isl.Schedule:
     on some texts, so the tree is read here and built node by node.
     """
     try:
-        tree = parse_tree(text)
+        return schedule_of(parse_tree(text))
+    except RecursionError:
+        raise ValueError("the tree is too deep") from None
+
+
+def schedule_of(tree: Tree) -> isl.Schedule:
+    """The schedule of a tree that was read. ValueError or isl.Error where it is none."""
+    try:
         _check_keys(tree, {"domain"}, {"child"})
         leaf = isl.Schedule.from_domain(isl.UnionSet(_text(tree["domain"]))).get_root().child(0)
         return _built(leaf, tree).get_schedule()

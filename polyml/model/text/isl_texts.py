@@ -1,0 +1,105 @@
+"""isl's sets, relations and functions in the text of a SCoP.
+
+    set = ["[" {NAME ","} "]" "->"] "{" isl's text "}"
+
+The names in front are left out where they are the parameters that the braces mention, in the order of the SCoP's parameters. What
+belongs to statements (domains, accesses, instances) mostly has the same parameters, mentioned or not: there they are left out where
+they are those of the one before in the text, which mentions no others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.polyhedra import BudgetExceeded
+from polyml.text_scanner import Line, Token
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_FUNCTION = re.compile(r"\{ (\w*)\[([^\]]*)\] -> \[\(([^:;]*)\)\] \}")
+
+_Read = TypeVar("_Read", isl.Set, isl.Map, isl.PwAff)
+
+
+class IslTexts:
+    """parameters: of the SCoP, in their order."""
+
+    def __init__(self, parameters: Sequence[str]):
+        self._parameters = tuple(parameters)
+        self._before: tuple[str, ...] = ()  # the names of the last one that belongs to statements
+
+    def written(self, value: isl.Set | isl.Map | isl.PwAff) -> str:
+        return self._without_names(value, self._mentioned)
+
+    def written_after(self, value: isl.Set | isl.Map | isl.PwAff) -> str:
+        """Of what belongs to a statement."""
+        text = self._without_names(value, self._following)
+        self._before = polyhedra.parameter_names(value)
+        return text
+
+    def _without_names(self, value: isl.Set | isl.Map | isl.PwAff, usual: Callable[[str], tuple[str, ...]]) -> str:
+        text = str(value).replace("{  :", "{ :")
+        braces = text[text.index("{") :]
+        return braces if polyhedra.parameter_names(value) == usual(braces) else text
+
+    def read(self, kind: type[_Read], line: Line, what: str) -> _Read:
+        """The object that is next on the line. what: it is, in the error where isl cannot read it."""
+        token = line.token
+        text = self._named(line.braces(what), self._mentioned)
+        return self._made(kind, text, lambda: line.refused(f"isl cannot read this as {what}", token=token))
+
+    def read_after(self, kind: type[_Read], line: Line, what: str) -> _Read:
+        """The same of what belongs to a statement."""
+        token = line.token
+        text = self._named(line.braces(what), self._following)
+        found = self._made(kind, text, lambda: line.refused(f"isl cannot read this as {what}", token=token))
+        self._before = polyhedra.parameter_names(found)
+        return found
+
+    def _made(self, kind: type[_Read], text: str, wrong: Callable[[], Exception]) -> _Read:
+        try:
+            return kind(text)
+        except (isl.Error, BudgetExceeded):
+            raise wrong() from None
+
+    def expression(self, value: isl.PwAff, name: str, iterators: Sequence[str]) -> str:
+        """{ name[iterators] -> [(e)] } as `{e}`, any other function whole."""
+        text = self.written(value)
+        found = _FUNCTION.fullmatch(text)
+        if found and (found[1], found[2]) == (name, ", ".join(iterators)) and self._mentioned(found[3]) == self._mentioned(text):
+            return f"{{{found[3]}}}"
+        return text
+
+    def read_expression(self, line: Line, name: str, iterators: Sequence[str]) -> isl.PwAff:
+        """What `expression` was given."""
+        token, text = line.token, line.braces("an affine expression in braces")
+        if "->" not in text:
+            text = f"{{ {name}[{', '.join(iterators)}] -> [({text[1:-1]})] }}"
+        text = self._named(text, self._mentioned)
+        return self._made(isl.PwAff, text, lambda: line.refused("isl cannot read this as an affine expression", token=token))
+
+    def simple(self, line: Line, token: Token) -> isl.PwAff:
+        """{ [] -> [(N)] } of a parameter or a number, which has been read."""
+        text = self._named(f"{{ [] -> [({token.text})] }}", self._mentioned)
+        if token.kind == "name" and token.text not in self._parameters:
+            raise line.refused(
+                f"there is no parameter `{token.text}`", (f"parameters: {', '.join(self._parameters) or 'none'}",), token
+            )
+        return self._made(isl.PwAff, text, lambda: line.wrong("a parameter or a number", token))
+
+    def _mentioned(self, text: str) -> tuple[str, ...]:
+        words = set(_WORD.findall(text))
+        return tuple(name for name in self._parameters if name in words)
+
+    def _following(self, text: str) -> tuple[str, ...]:
+        """The names of the one before, and then others that are mentioned."""
+        return tuple(dict.fromkeys((*self._before, *self._mentioned(text))))
+
+    def _named(self, text: str, usual: Callable[[str], tuple[str, ...]]) -> str:
+        """The text with the names that go without saying."""
+        names = usual(text) if text.startswith("{") else ()
+        return f"[{', '.join(names)}] -> {text}" if names else text

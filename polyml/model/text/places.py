@@ -1,0 +1,72 @@
+"""Where things were written, in a text: `at 22:17+7` is line 22, column 17, 7 characters of the first source at the text's end.
+
+at      = "at" [INTEGER "/"] INTEGER ":" INTEGER "+" INTEGER         the source's number in front, where it is not the first
+source  = "source" STRING "from" INTEGER {STRING}                    a file, the number of its first line here, its lines
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from polyml.source import Loc, Source
+from polyml.text_scanner import INDENT, Line, Lines, string
+
+
+class PlaceWriter:
+    """Numbers the sources of the places that it writes."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Source, int] = {}
+
+    def at(self, loc: Loc | None) -> str:
+        """With a space in front; "" for no place."""
+        if loc is None:
+            return ""
+        number = self._numbers.setdefault(loc.source, 1 + len(self._numbers))
+        return f" at {f'{number}/' if number > 1 else ''}{loc.line}:{loc.column}+{loc.width}"
+
+    def lines(self) -> Iterator[str]:
+        """The sources, for the end of the text."""
+        for source in self._numbers:
+            yield f"source {string(source.file)} from {source.first_line}"
+            yield from (INDENT + string(line) for line in source.lines)
+
+
+class PlaceReader:
+    """Takes the sources from the end of a text, and reads places in it."""
+
+    def __init__(self, lines: Lines):
+        rest, self._sources = lines.split("source"), list[Source]()
+        while not rest.is_done:
+            self._sources.append(_source(rest, rest.next("source", 0)))
+
+    def at(self, line: Line) -> Loc | None:
+        """The place that is next on the line; None where there is none."""
+        if not line.accepts("at"):
+            return None
+        token, number, row = line.token, 1, line.integer("the number of a line")
+        if line.accepts("/"):
+            number, row = row, line.integer("the number of a line")
+        line.expect(":")
+        column = line.integer("a column")
+        line.expect("+")
+        width = line.integer("a number of characters")
+        if not 0 < number <= len(self._sources):
+            notes = ("expected `source` with its lines at the end of the text",)
+            raise line.refused(f"the text has no source {number}", notes, token)
+        return Loc(self._sources[number - 1], row, column, width)
+
+
+def _source(lines: Lines, line: Line) -> Source:
+    line.expect("source")
+    file = line.string("the name of a file")
+    line.expect("from")
+    first = line.integer("the number of a line")
+    line.finish()
+    return Source(file, first, tuple(_line(each) for each in lines.below(len(INDENT))))
+
+
+def _line(line: Line) -> str:
+    text = line.string("a line in double quotes")
+    line.finish()
+    return text

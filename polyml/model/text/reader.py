@@ -1,0 +1,327 @@
+"""The text of a SCoP -> the SCoP that it was written of. The grammar is that of `writer`."""
+
+from __future__ import annotations
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.frontend.syntax import ArgType, Expr, ScalarType
+from polyml.frontend.text import constants
+from polyml.frontend.text.expressions import ExpressionReader
+from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult
+from polyml.model.core.scop import Access, Array, Check, Gather, Index, Load, Role, ScalarArg, Scop, Statement
+from polyml.model.text.isl_texts import IslTexts
+from polyml.model.text.places import PlaceReader
+from polyml.model.text.writer import FORMAT, KIND, RESERVED, LeafTypes, subscripts
+from polyml.polyhedra import BudgetExceeded, budget
+from polyml.schedule.tree.text import parse_block, schedule_of
+from polyml.source import Loc
+from polyml.text_scanner import INDENT, Line, Lines, Token, opened
+
+OPERATIONS = 20_000_000  # of isl, to read a text
+_STEP = len(INDENT)
+_CHECKS = ("bounds", "range", "shape", "limit", "usual")
+
+
+def parse(text: str, file: str = "<text>") -> Scop:
+    """The SCoP of a text that `writer.text` wrote. file: its name in messages. TextError for any other text."""
+    lines = opened(text, file, KIND, FORMAT)
+    places = PlaceReader(lines)
+    with budget(OPERATIONS):
+        scop = read(lines, places)
+    if not lines.is_done:
+        raise lines.next("the end of the text").wrong("`source` or the end of the text")
+    return scop
+
+
+def read(lines: Lines, places: PlaceReader) -> Scop:
+    """The SCoP whose lines are next."""
+    return _Reader(lines, places).scop()
+
+
+class _Reader:
+    def __init__(self, lines: Lines, places: PlaceReader):
+        self.lines, self.at, self.isl = lines, places.at, IslTexts(())
+        self.arguments: tuple[str, ...] = ()  # numbers among the kernel's parameters
+        self._arrays: dict[str, Array] = {}
+        self.types = LeafTypes((), self._arrays)
+
+    def scop(self) -> Scop:
+        line = self.next("kernel")
+        name = line.name("the kernel's name")
+        line.expect("(")
+        given = line.listed(lambda: _param(line), ")")
+        loc = self.ended(line)
+        parameters = self._parameters()
+        self.isl = IslTexts([p.name for p in parameters])
+        context = self.set(self.next("context"))
+        usual = self.set(self.next("usual")) if self.lines.is_at("usual") else None
+        limits: dict[str, int] = {}
+        if self.lines.is_at("limits"):
+            line = self.next("limits")
+            limits = dict(line.listed(lambda: _limit(line), ""))
+        self._arrays = {a.name: a for a in iter(lambda: self._array("array"), None)}
+        spared = tuple(iter(lambda: self._array("spared"), None))
+        self.types = LeafTypes(given, self._arrays)
+        self.arguments = tuple(param for param, kind in given if isinstance(kind, ScalarType))
+        statements: dict[str, Statement] = {}
+        while self.lines.is_at("statement"):
+            statement = _Statement(self).read()
+            statements[statement.name] = statement
+        checks = []
+        while self.lines.is_at("check"):
+            checks.append(self._check())
+        is_tuple, results = self._returns()
+        schedule = self._order(context, statements)
+        return Scop(
+            name=name, params=tuple(param for param, _ in given), types=tuple(kind for _, kind in given), parameters=parameters,
+            arrays=self._arrays, statements=statements, context=context, schedule=schedule, checks=tuple(checks), results=results,
+            result_is_tuple=is_tuple, usual=usual, limits=limits, spared=spared, loc=loc,
+        )  # fmt: skip
+
+    def next(self, *words: str) -> Line:
+        """The next line, of which these words are read."""
+        line = self.lines.next(f"`{words[0]}`", 0)
+        for word in words:
+            line.expect(word)
+        return line
+
+    def ended(self, line: Line) -> Loc | None:
+        """The place at a line's end."""
+        loc = self.at(line)
+        line.finish()
+        return loc
+
+    def set(self, line: Line) -> isl.Set:
+        found = self.isl.read(isl.Set, line, "a set")
+        line.finish()
+        return found
+
+    def set_after(self, word: str) -> isl.Set:
+        """The set behind this word, of what belongs to a statement."""
+        line = self.below(word)
+        found = self.isl.read_after(isl.Set, line, "a set")
+        line.finish()
+        return found
+
+    def _parameters(self) -> tuple[Parameter, ...]:
+        line = self.next("parameters")
+        line.expect("[")
+        token = line.token
+        names = line.listed(lambda: line.name("the name of a parameter"), "]")
+        line.finish()
+        found = tuple(_parameter(each) for each in self.lines.below(_STEP))
+        if names != tuple(p.name for p in found):
+            raise line.refused("these are not the parameters below", (f"expected [{', '.join(p.name for p in found)}]",), token)
+        return found
+
+    def _array(self, word: str) -> Array | None:
+        if not self.lines.is_at(word):
+            return None
+        line = self.next(*dict.fromkeys((word, "array")))
+        name = line.name("the array's name")
+        line.expect(":")
+        element = constants.dtype(line)
+        shape = line.listed(lambda: self._extent(line), "]") if line.accepts("[") else ()
+        line.expect("(")
+        role = Role(line.expect(*(each.value for each in Role)))
+        source_name, pairs = name, False
+        while line.accepts(","):
+            if line.expect("of", "pairs") == "of":
+                source_name = line.string()
+            else:
+                pairs = True
+        line.expect(")")
+        return Array(name=name, element=element, shape=shape, role=role, source_name=source_name, pairs=pairs, loc=self.ended(line))
+
+    def _extent(self, line: Line) -> isl.PwAff:
+        if line.token.kind not in ("name", "number"):
+            return self.isl.read_expression(line, "", ())
+        return self.isl.simple(line, line.take())
+
+    def _check(self) -> Check:
+        line = self.next("check")
+        kind = line.expect(*_CHECKS)
+        line.expect("[")
+        iterators = line.listed(lambda: line.name("an iterator"), "]")
+        what = line.string()
+        dim = line.integer() if line.accepts("dim") else 0
+        may = bool(line.accepts("perhaps"))
+        loc = self.ended(line)
+        violated = self.set(self.below("violated"))
+        instances = self.set_after("instances")
+        subscript, size = (self._function(word) for word in ("subscript", "size"))
+        return Check(
+            kind=kind, violated=violated, instances=instances, iterators=iterators, what=what, may=may, dim=dim, subscript=subscript,
+            size=size, loc=loc,
+        )  # fmt: skip
+
+    def below(self, word: str) -> Line:
+        line = self.lines.next(f"`{word}`", _STEP)
+        line.expect(word)
+        return line
+
+    def _function(self, word: str) -> isl.PwAff | None:
+        if not self.lines.is_at(word):
+            return None
+        line = self.below(word)
+        found = self.isl.read(isl.PwAff, line, "a function")
+        line.finish()
+        return found
+
+    def _returns(self) -> tuple[bool, tuple[ScalarResult | ArrayResult, ...]]:
+        if not self.lines.is_at("returns"):
+            return False, ()
+        line = self.next("returns")
+        is_tuple = bool(line.accepts("("))
+        results = line.listed(lambda: _result(line), ")") if is_tuple else (_result(line),)
+        line.finish()
+        return is_tuple, results
+
+    def _order(self, context: isl.Set, statements: dict[str, Statement]) -> isl.Schedule:
+        line = self.next("order")
+        line.finish()
+        try:
+            order = schedule_of(parse_block(self.lines.block(_STEP)))
+        except (isl.Error, ValueError):
+            notes = ("expected `domain:` and `child:`, as isl prints them",)
+            raise line.refused("there is no schedule tree below", notes) from None
+        except BudgetExceeded:
+            raise line.refused("isl takes too long to read the schedule tree below") from None
+        empty = isl.UnionSet.empty(context.get_space())
+        if not order.get_domain().is_equal(polyhedra.union([isl.UnionSet.from_set(s.domain) for s in statements.values()], empty)):
+            raise line.refused("the tree below has other instances than the statements", ("expected their domains",))
+        return order
+
+
+class _Statement:
+    """Reads a statement and what belongs to it."""
+
+    def __init__(self, scop: _Reader):
+        self._scop, self._isl = scop, scop.isl
+        self._name = ""
+        self._iterators: tuple[str, ...] = ()
+        self._labels: dict[str, int] = {}
+        self._reads: tuple[Access, ...] = ()
+
+    def read(self) -> Statement:
+        line = self._scop.next("statement")
+        self._name = line.name("the statement's name")
+        line.expect("[")
+        self._iterators = line.listed(lambda: line.name("an iterator"), "]")
+        loc = self._scop.ended(line)
+        domain = self._scop.set_after("domain")
+        write = self._access(self._scop.below("write"))
+        while self._scop.lines.is_at("read"):
+            self._read()
+        return Statement(
+            name=self._name, iterators=self._iterators, domain=domain, write=write, reads=self._reads,
+            value=self._value(), loc=loc,
+        )  # fmt: skip
+
+    def _read(self) -> None:
+        line = self._scop.below("read")
+        token = line.token
+        label = line.name("the name of a read")
+        if label in self._labels:
+            raise line.refused(f"there are two reads `{label}`", ("expected names that differ, such as `A.0` and `A.1`",), token)
+        self._labels[label] = len(self._reads)
+        self._reads += (self._access(line),)
+
+    def _access(self, line: Line) -> Access:
+        token = line.token
+        relation = self._isl.read_after(isl.Map, line, "a relation")
+        if line.accepts("by"):
+            found: tuple[isl.PwAff, ...] | None = (self._isl.read_after(isl.PwAff, line, "a function"),)
+            while line.accepts(","):
+                found = (*(found or ()), self._isl.read_after(isl.PwAff, line, "a function"))
+        else:
+            found = subscripts(relation)
+        if found is None:
+            notes = ("expected one element for each instance, or `by` with the subscripts",)
+            raise line.refused("the relation is no function", notes, token)
+        may = bool(line.accepts("perhaps"))
+        array = polyhedra.range_name(relation)
+        return Access(array=array, relation=relation, subscripts=found, may=may, loc=self._scop.ended(line))
+
+    def _value(self) -> Expr:
+        lets: dict[str, Expr] = {}
+        self._scop.types.reads = self._reads
+        while True:
+            line = self._scop.lines.next("`let` or `value`", _STEP)
+            reader = ExpressionReader(line, self._leaf, self._scop.types.natural, lets=lets)
+            if line.expect("let", "value") == "value":
+                value = reader.expr()
+                line.finish()
+                return value
+            reader.let()
+            line.finish()
+
+    def _leaf(self, reader: ExpressionReader) -> Expr | None:
+        line, token = reader.line, reader.line.token
+        if line.is_at("{", "["):
+            return reader.made(Index(self._isl.read_expression(line, self._name, self._iterators)), token)
+        is_argument = bool(line.accepts("arg"))
+        if line.token.kind != "name" or line.is_at(*RESERVED):
+            return None
+        name = line.take().text
+        if line.is_at("[", "!") and not is_argument:
+            return self._gather(reader, name, token)
+        if name in self._labels and not is_argument:
+            return reader.made(Load(self._labels[name]), token)
+        if name.partition(".")[0] not in self._scop.arguments:
+            known = ", ".join((*self._labels, *self._scop.arguments))
+            raise line.refused(
+                f"there is no `{name}`", (f"expected a read or an argument that is a number: {known or 'none'}",), token
+            )
+        return reader.made(ScalarArg(name), token)
+
+    def _gather(self, reader: ExpressionReader, name: str, token: Token) -> Expr:
+        line = reader.line
+        is_inside = bool(line.accepts("!"))
+        line.expect("[")
+        return reader.made(Gather(name, line.listed(reader.expr, "]"), inside=is_inside), token)
+
+
+def _param(line: Line) -> tuple[str, ArgType]:
+    name = line.name("the name of an argument")
+    line.expect(":")
+    return name, constants.arg_type(line)
+
+
+def _limit(line: Line) -> tuple[str, int]:
+    name = line.name("the name of a parameter")
+    line.expect("<=")
+    return name, line.integer()
+
+
+def _parameter(line: Line) -> Parameter:
+    """N = A.shape[0], m = A.min(), n = n of an argument, z alone for one of the same name."""
+    name = line.name("the name of a parameter")
+    if not line.accepts("="):
+        line.finish()
+        return Parameter(name)
+    array = line.name("the name of an argument")
+    if not line.accepts("."):
+        line.finish()
+        return Parameter(name, argument=array)
+    extreme = line.expect("shape", "min", "max")
+    dim = 0
+    if extreme != "shape":
+        line.expect("(")
+        line.expect(")")
+    if extreme == "shape" or line.is_at("["):
+        line.expect("[")
+        dim = line.integer("the number of a dimension")
+        line.expect("]")
+    argument = line.name() if line.accepts("for") else array
+    line.finish()
+    return Parameter(name, array, dim, argument, "" if extreme == "shape" else extreme)
+
+
+def _result(line: Line) -> ScalarResult | ArrayResult:
+    array = line.name("the name of an array")
+    if not line.accepts(":"):
+        return ArrayResult(array)
+    kind = constants.dtype(line)
+    return ScalarResult(array, kind, constants.dtype(line) if line.accepts("of") else None)
