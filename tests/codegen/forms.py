@@ -7,6 +7,7 @@ import pytest
 
 from polyml.codegen.astgen.build import build
 from polyml.codegen.passes.full_tiles import separate_full_tiles
+from polyml.machines import catalogue
 from polyml.machines import cpu as machine
 from polyml.machines.cpu import CacheLevel
 from polyml.model.core.dependence import dependences
@@ -67,7 +68,7 @@ def programs(kernel):
     free = reductions(scop, "reassociate")
     with pytest.MonkeyPatch.context() as patch:
         small_tiles(patch)
-        found = compute(scop, dependences(scop), machine.preset("avx2"), tile=True, parallel=True)
+        found = compute(scop, dependences(scop), catalogue.processor("avx2"), tile=True, parallel=True)
     tiled = build(scop, found.tree, free)
     source = build(scop, scop.schedule, free)
     return {"source": source, "tiled": tiled, "apart": separate_full_tiles(tiled)}

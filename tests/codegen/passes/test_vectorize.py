@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from polyml.codegen.astgen.build import build
 from polyml.codegen.ir.linexpr import var
 from polyml.codegen.ir.program import Guard, Instance, Jam, Program, Unroll, instances, loops
+from polyml.codegen.passes import legal_tilings
 from polyml.codegen.passes import vectorize as vectorizing
 from polyml.codegen.passes.register_tile import CannotReshape, reshape
 from polyml.codegen.passes.vectorize import vectorize
@@ -44,7 +45,7 @@ class Proposals(vectorizing._Vectorizer):
     def _best(self, nest):
         model = self._model(nest)
         lanes = self._lanes(nest)
-        for shape in self._shapes(nest, model, lanes):
+        for shape in legal_tilings.LegalTilings(nest, model, lanes, self._rare).all():
             self.found.append((nest, shape))
             self.found += [(nest, replace(shape, line=line)) for line in model.lines(shape)[:1]]
 
@@ -99,8 +100,8 @@ def vectorized(program, preset="avx2"):
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.__name__)
 @pytest.mark.sweep(keep=11)
 def test_every_shape_that_is_proposed_is_legal(monkeypatch, kernel, form):
-    monkeypatch.setattr(vectorizing, "JAM_COUNTS", (3,))
-    monkeypatch.setattr(vectorizing, "VECTOR_COUNTS", (1, 2))
+    monkeypatch.setattr(legal_tilings, "JAM_COUNTS", (3,))
+    monkeypatch.setattr(legal_tilings, "VECTOR_COUNTS", (1, 2))
     program = programs(kernel)[form]
     for nest, shape in proposals(program, "neon"):
         if fits(nest, shape):
@@ -116,8 +117,8 @@ def test_every_shape_proposed_for_a_random_nest_is_legal(case):
     program = whole(case)
     wanted = [History({"N": size}, steps(case, size), program.reductions) for size in (2, 5, 9)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(vectorizing, "JAM_COUNTS", (2, 3))
-        patch.setattr(vectorizing, "VECTOR_COUNTS", (1, 2))
+        patch.setattr(legal_tilings, "JAM_COUNTS", (2, 3))
+        patch.setattr(legal_tilings, "VECTOR_COUNTS", (1, 2))
         for nest, shape in proposals(program, "neon"):
             if fits(nest, shape):
                 changed = applied(program, "neon", nest, shape)
@@ -215,7 +216,7 @@ def test_partial_tiles_get_smaller_code_than_full_ones():
     program = programs(lower_update)["apart"]
     full, partial = (node for node in nodes_in(vectorized(program).body) if isinstance(node, Guard))
     assert not full.rare and partial.rare
-    assert copies_in(partial) <= vectorizing.RARE_COPIES_LIMIT * catalogue.processor("avx2").lanes(8)
+    assert copies_in(partial) <= legal_tilings.RARE_COPIES_LIMIT * catalogue.processor("avx2").lanes(8)
 
 
 def test_no_lanes_write_one_element():
