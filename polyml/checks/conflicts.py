@@ -1,0 +1,88 @@
+"""Iterations that run at the same time must not meet: neither on threads, nor in lanes.
+
+Two accesses of one place in memory conflict where they are of different iterations of one loop that run at the same time, at least
+one of them writes, and they are not both updates by one reduction that may share the element there (Bernstein's conditions:
+"Analysis of programs for parallel processing", IEEE TEC 15(5), 1966).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from polyml.checks.finding import Finding, Violation, element_text, instance_text
+from polyml.checks.memory import Instance, Place
+
+_SEVERAL = -1  # iterations that have read a place
+
+
+@dataclass
+class _Use:
+    """Who touched a place: an iteration (or _SEVERAL), its thread, whether it wrote, and by which reduction."""
+
+    iteration: int
+    thread: int
+    writes: bool
+    update: str
+    instance: Instance
+
+
+@dataclass
+class Region:
+    """One run of a loop whose iterations run at the same time.
+
+    what: the loop, in words. private: arrays of which each thread has its own here. partial: those that all iterations may
+    update by one reduction, None: any (the lanes of a vector). owned: arrays with a row for each thread.
+    """
+
+    what: str
+    private: frozenset[str] = frozenset()
+    partial: frozenset[str] | None = frozenset()
+    owned: frozenset[str] = frozenset()
+    iteration: int = 0
+    thread: int = 0
+    _uses: dict[Place, _Use] = field(default_factory=dict)
+
+    def touched(self, place: Place, instance: Instance, writes: bool, update: str) -> None:
+        """Takes note of an access. Raises Violation where it meets another one."""
+        array = place[0]
+        if array in self.private:
+            return
+        if not (self.partial is None or array in self.partial):
+            update = ""
+        use = self._uses.get(place)
+        if use is None:
+            self._uses[place] = _Use(self.iteration, self.thread, writes, update, instance)
+            return
+        if use.iteration == self.iteration or array in self.owned and use.thread == self.thread:
+            use.writes |= writes
+            use.update = update if use.update == update else ""
+            return
+        if not writes and not use.writes:
+            use.iteration = _SEVERAL
+        elif not update or use.update != update:
+            element, both = element_text(*place), (instance_text(*use.instance), instance_text(*instance))
+            what = f"{both[0]} and {both[1]} touch {element} in different iterations of {self.what}"
+            raise Violation(Finding(what, both[1], element))
+
+
+class Conflicts:
+    """The loops around an instance whose iterations run at the same time."""
+
+    def __init__(self) -> None:
+        self._regions: list[Region] = []
+
+    @contextmanager
+    def inside(self, region: Region) -> Iterator[Region]:
+        """Watches accesses within the block for conflicts in the region."""
+        self._regions.append(region)
+        try:
+            yield region
+        finally:
+            self._regions.pop()
+
+    def touched(self, place: Place, instance: Instance, *, writes: bool, update: str) -> None:
+        """Takes note of an access. update: the operator of the reduction that makes it, or ""."""
+        for region in self._regions:
+            region.touched(place, instance, writes, update)

@@ -1,0 +1,225 @@
+"""What an instance of a statement does to memory whose elements are terms."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from types import CodeType
+from typing import NamedTuple, Protocol
+
+from polyml.checks.memory import Cell, Index, Instance, Memory, Place
+from polyml.checks.terms import Term, Terms
+from polyml.codegen.interpreter.order import Env, evaluate, integer_code, tuple_code
+from polyml.codegen.ir.accesses import AccessTable
+from polyml.frontend import syntax
+from polyml.model.core.nest import children, subvalues
+from polyml.model.core.reductions import Reduction, identity
+from polyml.model.core.scop import Access, Gather, Load, ScalarArg, Scop, Statement, Value
+from polyml.model.core.scop import Index as IndexValue
+
+
+class Touch(NamedTuple):
+    """One read of an instance: the element that it names and what is there."""
+
+    array: str
+    index: Index
+    cell: Cell
+
+
+class Event(NamedTuple):
+    """One instance that ran.
+
+    values: of a plain statement the value it wrote; of an update by a reduction each value it brought, without the element's own.
+    reads: its reads in the statement's order; of an update without the accumulator's, whose place is None.
+    """
+
+    instance: Instance
+    values: tuple[Term, ...]
+    reads: tuple[Touch | None, ...]
+
+
+class Witness(Protocol):
+    """Whoever watches accesses: for conflicts between iterations that run at the same time."""
+
+    def touched(self, place: Place, instance: Instance, *, writes: bool, update: str) -> None:
+        """Takes note of an access. update: the operator of the reduction that makes it, or ""."""
+
+
+@dataclass(frozen=True)
+class _Read:
+    array: str
+    subscripts: CodeType
+    is_accumulator: bool
+
+
+class Effect:
+    """The effect of one statement, made into code once.
+
+    Sub-trees that a value shares are computed once per instance. Both branches of a select are terms, whatever its condition:
+    an element that only the branch not taken reads may not exist.
+    """
+
+    def __init__(
+        self, scop: Scop, statement: Statement, table: AccessTable, terms: Terms, reduction: Reduction | None, shares: bool
+    ):
+        self._statement, self._table, self._terms, self._reduction = statement, table, terms, reduction
+        self._update = reduction.operator if reduction is not None and shares else ""
+        self._steps: list[tuple[Hashable, ...]] = []  # of a leaf, ("load", k) or ("integer", code, dtype) or ("term", number)
+        self._positions: dict[int, int] = {}
+        self._operators: list[tuple[int, ...]] = []
+        accumulator = None if reduction is None else reduction.access
+        self._reads = [self._read(access, k == accumulator) for k, access in enumerate(statement.reads)]
+        self._write = statement.write.array, tuple_code(table.subscripts(statement.write))
+        self._identity = self._hole = -1
+        if reduction is None:
+            self._results = [("+", self._position(statement.value))]
+        else:
+            element = scop.arrays[statement.write.array].element
+            number = syntax.Const(identity(reduction.operator, element), dtype=element)
+            self._identity, self._hole = _constant(terms, number), terms.of("hole", reduction.operator)
+            self._results = [(sign, self._position(v)) for sign, v in brought(statement.value, reduction)]
+
+    def run(self, point: Index, env: Env, sizes: Env, memory: Memory, witness: Witness) -> Event:
+        """Runs one instance. env: the loop variables where it stands; sizes: the parameters."""
+        instance = (self._statement.name, point)
+        named = {**sizes, **dict(zip(self._statement.iterators, point))}
+        touches = [self._loaded(read, named, env, instance, memory, witness) for read in self._reads]
+        values = self._values(named, touches)
+        array, code = self._write
+        index = evaluate(code, named)
+        place = memory.place(array, index, env, instance)
+        witness.touched(place, instance, writes=True, update=self._update)
+        if not self._reduction:
+            ((_, position),) = self._results
+            memory.write(place, index, values[position], instance)
+            return Event(instance, (values[position],), tuple(touches))
+        before = touches[self._reduction.access]
+        found = tuple(self._signed(sign, values[position]) for sign, position in self._results)
+        joined = self._terms.joined(self._reduction.operator, self._identity, before.cell.value, *found)
+        memory.write(place, index, joined, instance)
+        reads = tuple(None if read.is_accumulator else touch for read, touch in zip(self._reads, touches))
+        return Event(instance, found, reads)
+
+    def _loaded(self, read: _Read, named: Env, env: Env, instance: Instance, memory: Memory, witness: Witness) -> Touch:
+        index = evaluate(read.subscripts, named)
+        if not memory.has(read.array, index):  # of a branch that is not taken, or of a call that the entry refuses
+            return Touch(read.array, index, Cell(self._terms.of("outside", read.array, index), index, None))
+        place = memory.place(read.array, index, env, instance)
+        witness.touched(place, instance, writes=False, update=self._update if read.is_accumulator else "")
+        return Touch(read.array, index, memory.read(place, index, instance))
+
+    def _values(self, named: Env, touches: list[Touch]) -> list[Term]:
+        found: list[Term] = []
+        for step, operands in zip(self._steps, self._operators):
+            if step[0] == "load":
+                found.append(touches[step[1]].cell.value)  # type: ignore[call-overload]  # a number, made in `_leaf`
+            elif step[0] == "integer":
+                found.append(self._terms.of("const", repr(evaluate(step[1], named)), step[2]))  # type: ignore[arg-type]  # as above
+            elif step[0] == "term":
+                found.append(step[1])  # type: ignore[arg-type]  # as above
+            else:
+                found.append(self._terms.of(*step, *(found[o] for o in operands)))
+        return found
+
+    def _signed(self, sign: str, value: Term) -> Term:
+        return value if sign == "+" else self._terms.of("-", value)
+
+    def _read(self, access: Access, is_accumulator: bool) -> _Read:
+        return _Read(access.array, tuple_code(self._table.subscripts(access)), is_accumulator)
+
+    def _position(self, value: Value) -> int:
+        """Returns where among the steps the value is computed, operands first."""
+        known = self._positions.get(id(value))
+        if known is None:
+            operands = tuple(map(self._position, children(value)))
+            self._steps.append(operation(value) if operands else self._leaf(value))
+            self._operators.append(operands)
+            known = self._positions[id(value)] = len(self._steps) - 1
+        return known
+
+    def _leaf(self, value: Value) -> tuple[Hashable, ...]:
+        if isinstance(value, Load):
+            if self._reduction is not None and value.access == self._reduction.access:
+                return "term", self._hole
+            return "load", value.access
+        if isinstance(value, IndexValue):
+            return "integer", integer_code(self._table.affine(value.value)), value.dtype.name
+        if isinstance(value, ScalarArg):
+            return "term", self._terms.of("scalar", value.name, value.dtype.name)
+        if isinstance(value, syntax.Const):
+            return "term", _constant(self._terms, value)
+        return operation(value)  # a function without arguments
+
+
+def effects(
+    scop: Scop, table: AccessTable, terms: Terms, reductions: Mapping[str, Reduction], shared: Container[str] = ()
+) -> dict[str, Effect]:
+    """Returns the effect of every statement.
+
+    reductions: by statement, the updates that are compared in any order.
+    shared: those of them that iterations which run at the same time may make to one element.
+    """
+    return {name: Effect(scop, s, table, terms, reductions.get(name), name in shared) for name, s in scop.statements.items()}
+
+
+def brought(value: Value, reduction: Reduction) -> list[tuple[str, Value]]:
+    """Returns what an update brings to its element, each with a sign: of s = (s + a*b) - c, a*b and -c.
+
+    Where the accumulator is inside something else (a select), the whole value is one, in which a hole stands for the accumulator.
+    """
+    if isinstance(value, Load) and value.access == reduction.access:
+        return []
+    operands, sign = _sides(value, reduction.operator)
+    for spine, other in (operands, operands[::-1]) if operands else ():
+        if _mentions(spine, reduction) and not _mentions(other, reduction):
+            if sign == "-" and spine is not operands[0]:
+                break
+            terms = list(_summands(other, sign)) if reduction.operator == "+" else [(sign, other)]
+            return [*brought(spine, reduction), *terms]
+    return [("+", value)]
+
+
+def _sides(value: Value, operator: str) -> tuple[tuple[Value, ...], str]:
+    """Returns both operands where the value is one application of the operator, and the sign of the right one."""
+    if isinstance(value, syntax.Binary) and value.op in (operator, "-" if operator == "+" else operator):
+        return (value.left, value.right), "-" if value.op == "-" else "+"
+    if isinstance(value, syntax.Call) and value.function == operator and len(value.args) == 2:
+        return value.args, "+"
+    is_logical = isinstance(value, syntax.Logical) and {"or": "|", "and": "&"}[value.op] == operator
+    return (value.operands, "+") if is_logical and len(value.operands) == 2 else ((), "+")
+
+
+def _summands(value: Value, sign: str) -> Iterator[tuple[str, Value]]:
+    """Yields what is added up, each with its sign."""
+    if not (isinstance(value, syntax.Binary) and value.op in ("+", "-")):
+        yield sign, value
+        return
+    yield from _summands(value.left, sign)
+    yield from _summands(value.right, sign if value.op == "+" else {"+": "-", "-": "+"}[sign])
+
+
+def _mentions(value: Value, reduction: Reduction) -> bool:
+    return any(isinstance(v, Load) and v.access == reduction.access for v in subvalues(value))
+
+
+def _constant(terms: Terms, value: syntax.Const) -> Term:
+    return terms.of("const", repr(value.value), value.dtype.name if value.dtype else "")
+
+
+def operation(value: Value) -> tuple[Hashable, ...]:
+    """Returns what an operation is besides its operands."""
+    if isinstance(value, (syntax.Unary, syntax.Binary, syntax.Compare, syntax.Logical)):
+        return value.op, _type(value)
+    if isinstance(value, syntax.Cast):
+        return "cast", value.to.name
+    if isinstance(value, syntax.IfExp):
+        return "if", _type(value)
+    if isinstance(value, Gather):
+        return "gather", value.array
+    if isinstance(value, syntax.Call):
+        return value.function, value.module, _type(value)
+    raise TypeError(f"not an operation: {value!r}")
+
+
+def _type(value: syntax.Unary | syntax.Binary | syntax.Compare | syntax.Logical | syntax.IfExp | syntax.Call) -> str:
+    return value.dtype.name if value.dtype else ""

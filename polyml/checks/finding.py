@@ -1,0 +1,56 @@
+"""What a checker finds wrong with a pass: a sentence, and the least that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A difference between what a pass was given and what it made.
+
+    what: the difference, as a sentence without its end.
+    instance: the statement instance that shows it, `S1[3, 4]`; "" where no single one does.
+    element: the array element that shows it, `A[2, 4]`; "" where no single one does.
+    sizes: the values of the parameters with which it was found.
+    """
+
+    what: str
+    instance: str = ""
+    element: str = ""
+    sizes: Mapping[str, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        known = ", ".join(f"{name} = {value}" for name, value in self.sizes.items())
+        return f"{self.what}, with {known}" if known else self.what
+
+    def at(self, sizes: Mapping[str, int]) -> Finding:
+        """Returns the same finding with the sizes at which it was made."""
+        return replace(self, sizes=dict(sizes))
+
+
+class Violation(Exception):
+    """A run that cannot go on: the program breaks a rule of its own, whatever it is compared with."""
+
+    def __init__(self, finding: Finding):
+        super().__init__(str(finding))
+        self.finding = finding
+
+
+def element_text(array: str, index: tuple[int, ...]) -> str:
+    """Returns an element as the source writes it.
+
+    >>> element_text("A", (1, 2)), element_text("s", ())
+    ('A[1, 2]', 's')
+    """
+    return f"{array}[{', '.join(map(str, index))}]" if index else array
+
+
+def instance_text(statement: str, point: tuple[int, ...]) -> str:
+    """Returns an instance as messages write it.
+
+    >>> instance_text("S0", (1, 2))
+    'S0[1, 2]'
+    """
+    return f"{statement}[{', '.join(map(str, point))}]"

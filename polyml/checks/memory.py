@@ -1,0 +1,101 @@
+"""The memory of arrays whose elements are terms: where each element lies, and who wrote what is there last."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import CodeType
+from typing import NamedTuple
+
+from polyml.checks.finding import Finding, Violation, element_text, instance_text
+from polyml.checks.terms import Term, Terms
+from polyml.codegen.interpreter.order import Env, evaluate, tuple_code
+from polyml.codegen.ir.accesses import AccessTable
+from polyml.codegen.ir.program import Window
+from polyml.model.core.scop import Role, Scop
+
+Index = tuple[int, ...]
+Instance = tuple[str, Index]
+Place = tuple[str, Index]  # an array, and where in its memory: the element's index where it has no window
+
+
+class Cell(NamedTuple):
+    """What one place of memory holds: a value, the element that it is of, and the instance that wrote it (None: nobody)."""
+
+    value: Term
+    index: Index
+    writer: Instance | None
+
+
+class Memory:
+    """All arrays of a SCoP at given sizes.
+
+    An array with a window has memory for a part of its elements: element e lies at e - low, or at the remainder of that in
+    a ring, so that elements share places. A read of a place that holds another element is a violation.
+    """
+
+    def __init__(self, scop: Scop, windows: Mapping[str, Window], sizes: Env, table: AccessTable, terms: Terms):
+        self._terms, self._arrays = terms, scop.arrays
+        self._shapes = {a.name: tuple(table.affine(e).evaluate(sizes) for e in a.shape) for a in scop.arrays.values()}
+        self._windows = windows
+        self._lows: dict[str, CodeType] = {name: tuple_code(window.low) for name, window in windows.items()}
+        self._cells: dict[str, dict[Index, Cell]] = {name: {} for name in scop.arrays}
+
+    def place(self, array: str, index: Index, env: Env, instance: Instance) -> Place:
+        """Returns where an element lies for an access made where the loop variables are `env`."""
+        window = self._windows.get(array)
+        if window is None:
+            return array, index
+        offsets = [e - low for e, low in zip(index, evaluate(self._lows[array], env))]
+        if window.ring is not None and (length := window.lengths[window.ring]) is not None:
+            offsets[window.ring] %= length
+        extents = (n if length is None else length for n, length in zip(self._shapes[array], window.lengths))
+        if not all(0 <= offset < extent for offset, extent in zip(offsets, extents)):
+            element = element_text(array, index)
+            what = f"{instance_text(*instance)} touches {element}, for which {array} has no memory there"
+            raise Violation(Finding(what, instance_text(*instance), element))
+        return array, tuple(offsets)
+
+    def has(self, array: str, index: Index) -> bool:
+        """Returns whether the array has the element."""
+        for e, n in zip(index, self._shapes[array]):  # a loop, since every access asks
+            if not 0 <= e < n:
+                return False
+        return True
+
+    def read(self, place: Place, index: Index, instance: Instance) -> Cell:
+        """Returns what an instance reads that names this element."""
+        array, where = place
+        cell = self._cells[array].get(where)
+        if cell is None:
+            return self.at_first(array, index)
+        if cell.index != index:
+            element = element_text(array, index)
+            holder = f"{element_text(array, cell.index)}, which {instance_text(*cell.writer)} wrote" if cell.writer else "another"
+            what = f"{instance_text(*instance)} reads {element}, whose memory holds {holder}"
+            raise Violation(Finding(what, instance_text(*instance), element))
+        return cell
+
+    def at_first(self, array: str, index: Index) -> Cell:
+        """Returns what an element is before anything wrote it."""
+        kind = "argument" if self._arrays[array].role is Role.ARGUMENT else "fresh"
+        return Cell(self._terms.of(kind, array, index), index, None)
+
+    def write(self, place: Place, index: Index, value: Term, instance: Instance) -> None:
+        """Stores the value of an element."""
+        array, where = place
+        if not self.has(array, index):
+            element = element_text(array, index)
+            what = f"{instance_text(*instance)} writes {element}, outside the shape {self._shapes[array]}"
+            raise Violation(Finding(what, instance_text(*instance), element))
+        self._cells[array][where] = Cell(value, index, instance)
+
+    def forget(self, arrays: tuple[str, ...]) -> None:
+        """Leaves the arrays as memory that nobody has written, as a thread finds its own."""
+        for array in arrays:
+            self._cells[array].clear()
+
+    def visible(self) -> dict[Place, Cell]:
+        """Returns the changed elements that the caller sees, and those of numbers, which may be results."""
+        shown = (a for a in self._arrays.values() if a.role is not Role.LOCAL or not a.shape)
+        cells = {(a.name, index): cell for a in shown for index, cell in self._cells[a.name].items()}
+        return {place: cell for place, cell in cells.items() if cell.value != self.at_first(*place).value}

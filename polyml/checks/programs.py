@@ -1,0 +1,183 @@
+"""Checks that a pass from a Program to a Program, or the generation of loops, changes nothing but the order that dependences leave free.
+
+Both programs run on terms (`runs`), and are compared instance by instance (`compare`): the same instances run, each reads what
+it read, whether of the array or of a copy, a thread's own, or folded storage; iterations that run at the same time do not meet; what
+the caller sees is the same. The sizes are few (`sizes`), so that this finds errors and proves nothing; what a proof for all sizes
+costs is paid for the loops of isl alone (`codegen.astgen.translation_validation`).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from polyml import polyhedra
+from polyml.checks import compare, sizes
+from polyml.checks.finding import Finding
+from polyml.checks.runs import Run, TooManyInstances, rows_of_threads, run_in_order, run_program
+from polyml.checks.terms import Terms
+from polyml.codegen.ir.program import Program, instances
+from polyml.model.core.call_interface import Parameter
+from polyml.model.core.reductions import Reduction
+from polyml.model.core.scop import Scop
+
+MOST_INSTANCES = 4_000  # of one run, also those that a pass adds to fill copies
+MOST_TOGETHER = 8_000  # of all runs of one program
+_KEPT = 64  # runs that are kept
+
+
+class Checker:
+    """Checks programs one after the other; what one pass made is what the next is given, so that runs of it serve two checks."""
+
+    def __init__(self) -> None:
+        self._terms = Terms()
+        self._runs: OrderedDict[tuple[int, tuple[tuple[str, int], ...]], tuple[Program, Run]] = OrderedDict()
+        self._known: tuple[Program | None, Mapping[str, Reduction]] = None, {}
+
+    def passes(self, before: Program, after: Program) -> Finding | None:
+        """Returns what a pass did wrong; None for nothing."""
+        if before is after:
+            return None
+        free = self._known[1] if self._known[0] is before else before.reductions
+        still_free = _still_free(before, after, free)
+        self._known = after, still_free
+        wrong = wrong_extremes(before, after) or wrong_fetches(after)
+        if wrong is not None or _means_the_same(before, after):
+            return wrong
+        total = 0
+        for at in sizes.sizes(before.scop, sizes.factors_of(before, after)):
+            given, made = self._run(before, at, free), self._run(after, at, still_free)
+            if given is None or made is None:
+                continue
+            total += len(given.events)
+            if total > MOST_TOGETHER or given.finding is not None:  # for which an earlier pass is at fault
+                return None
+            team = {before.thread, after.thread} - {""}
+            rows = rows_of_threads(before) | rows_of_threads(after)
+            found = compare.compared(given, made, (before.scop, after.scop), self._terms, team=team, rows=rows)
+            if found is not None:
+                return found.at(at)
+        return None
+
+    def builds(self, scop: Scop, program: Program) -> Finding | None:
+        """Returns what the loops of a schedule do wrong, compared with the source's order; None for nothing."""
+        self._known = program, program.reductions
+        total = 0
+        for at in sizes.sizes(scop, sizes.factors_of(program)):
+            order, made = in_source_order(scop, at, MOST_INSTANCES), self._run(program, at, program.reductions)
+            if order is None or made is None:
+                continue
+            total += len(order)
+            if total > MOST_TOGETHER:
+                return None
+            given = run_in_order(scop, order, at, self._terms, program.reductions)
+            found = compare.compared(given, made, (scop, program.scop), self._terms)
+            if found is not None:
+                return found.at(at)
+        return None
+
+    def _run(self, program: Program, at: Mapping[str, int], free: Mapping[str, Reduction]) -> Run | None:
+        """Returns what comes of the program at these sizes; None where that takes too long."""
+        key = id(program), tuple(at.items())
+        if key not in self._runs:
+            try:
+                made = run_program(program, at, self._terms, MOST_INSTANCES, free)
+            except TooManyInstances:
+                return None
+            self._runs[key] = program, made  # with the program, so that no other one gets its number
+            if len(self._runs) > _KEPT:
+                self._runs.popitem(last=False)
+        return self._runs[key][1]
+
+
+def _still_free(before: Program, after: Program, free: Mapping[str, Reduction]) -> dict[str, Reduction]:
+    """Returns the updates of `after` that are compared in any order, since those that they come from may be reordered: a pass may use
+    less freedom than it has.
+    """
+    named = compare.origins(before.scop, after.scop)
+    return {name: replace(free[origin], statement=name) for name, origin in named.items() if origin in free} | after.reductions
+
+
+def _means_the_same(before: Program, after: Program) -> bool:
+    """Whether the programs differ at most in what no run depends on."""
+    same = all(a is b for a, b in zip((before.scop, before.reductions), (after.scop, after.reductions)))
+    return same and (before.body, before.windows, before.thread) == (after.body, after.windows, after.thread)
+
+
+def check(before: Program, after: Program) -> Finding | None:
+    """Returns what a pass from `before` to `after` did wrong; None where nothing was found."""
+    return Checker().passes(before, after)
+
+
+def check_build(scop: Scop, program: Program) -> Finding | None:
+    """Returns what loops that were made of a schedule do wrong; None where nothing was found.
+
+    program: of the scop, with the reductions whose updates its schedule may have reordered.
+    """
+    return Checker().builds(scop, program)
+
+
+def in_source_order(scop: Scop, at: dict[str, int], most: int) -> list[tuple[str, tuple[int, ...]]] | None:
+    """Returns all instances in the order of the source; None where there are more than `most`."""
+    found: list[tuple[tuple[int, ...], str, tuple[int, ...]]] = []
+    for name, times in scop.times.items():
+        relation = times.intersect_domain(scop.statements[name].domain)
+        if polyhedra.at_sizes(relation.domain(), at).count_val().to_python() + len(found) > most:
+            return None
+        found += [(time, name, point) for (_, point), (_, time) in polyhedra.points(relation, **at)]
+    return [(name, point) for _, name, point in sorted(found)]
+
+
+def wrong_extremes(before: Program, after: Program) -> Finding | None:
+    """Returns which element of an index array the loops in front of the checks at entry leave out; None for none.
+
+    They run before anything is known of the elements, so that they must see each of them once, whatever the sizes are.
+    """
+    if after.before == before.before:
+        return None
+    for parameter in (p for p in after.scop.parameters if p.extreme):
+        found = _left_out(after, parameter)
+        if found is not None:
+            return found
+    return None
+
+
+def _left_out(program: Program, parameter: Parameter) -> Finding | None:
+    scop = program.scop
+    readers = {s.name for s in scop.statements.values() if s.write.array == parameter.name and s.reads}
+    if not readers & {instance.statement for instance in instances(program.before)}:
+        return Finding(f"nothing finds the {parameter.extreme} of {parameter.array}, which checks at entry ask for")
+    names = [p.name for p in scop.parameters if not p.extreme]
+    for size in (0, 1, 3, 10):
+        at = dict.fromkeys(names, size)
+        run = run_program(Program(scop, program.before, program.reductions), at, Terms(), MOST_INSTANCES)
+        seen = sorted(t.index for e in run.events if e.instance[0] in readers for t in e.reads if t and t.array == parameter.array)
+        shape = [polyhedra.value_at(extent, at) for extent in scop.arrays[str(parameter.array)].shape]
+        wanted = sorted(_indices(shape))
+        if seen != wanted:
+            at_fault = next(iter(sorted({*seen} ^ {*wanted})), ())
+            element = f"{parameter.array}{list(at_fault)}"
+            return Finding(f"{element} is not looked at once for the {parameter.extreme} of {parameter.array}", "", element).at(at)
+    return None
+
+
+def _indices(shape: list[int]) -> Iterator[tuple[int, ...]]:
+    if not shape:
+        yield ()
+        return
+    for first in range(shape[0]):
+        for rest in _indices(shape[1:]):
+            yield first, *rest
+
+
+def wrong_fetches(program: Program) -> Finding | None:
+    """Returns which prefetch names no read or no iterator of its statement; None for none. What is fetched need not exist."""
+    for name, fetches in program.ahead.items():
+        statement = program.scop.statements.get(name)
+        for read, (iterator, distance) in fetches.items():
+            if statement is None or not 0 <= read < len(statement.reads):
+                return Finding(f"read {read} of {name} is fetched ahead, which does not exist", name)
+            if iterator not in statement.iterators or distance < 1:
+                return Finding(f"{name} fetches {distance} iterations of `{iterator}` ahead, which is none of its loops", name)
+    return None

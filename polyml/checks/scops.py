@@ -1,0 +1,47 @@
+"""Checks that a pass from a SCoP to a SCoP computes the same: both run on terms in their source order.
+
+Instances are known by what they bring, since a pass may number iterations anew (`align_slices`), divide a statement (`node_splitting`,
+`index_set_splitting`) or read values from another array (`scalar_expansion`, `array_expansion`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from polyml.checks import compare, sizes
+from polyml.checks.finding import Finding
+from polyml.checks.programs import MOST_INSTANCES, MOST_TOGETHER, in_source_order
+from polyml.checks.runs import Run, run_in_order
+from polyml.checks.terms import Terms
+from polyml.model.core.reductions import Reduction
+from polyml.model.core.scop import Scop
+
+_FACTORS = (4, 9)  # SCoPs have no tiles: any sizes tell
+
+
+def check(before: Scop, after: Scop, reductions: Mapping[str, Reduction] | None = None) -> Finding | None:
+    """Returns what a pass from `before` to `after` did wrong; None where nothing was found.
+
+    reductions: the updates of `before` that the pass may have put in another order, by statement.
+    """
+    if before is after:
+        return None
+    terms, free, total = Terms(), dict(reductions or {}), 0
+    of_after = {name: free[o] for name, o in compare.origins(before, after).items() if o in free}
+    of_after = {name: Reduction(name, after.statements[name].write.array, r.operator, r.access) for name, r in of_after.items()}
+    for at in sizes.sizes(before, _FACTORS):
+        given, made = _run(before, at, terms, free), _run(after, at, terms, of_after)
+        if given is None or made is None:
+            continue
+        total += len(given.events)
+        if total > MOST_TOGETHER:
+            return None
+        found = compare.compared(given, made, (before, after), terms, by_point=False)
+        if found is not None:
+            return found.at(at)
+    return None
+
+
+def _run(scop: Scop, at: dict[str, int], terms: Terms, free: Mapping[str, Reduction]) -> Run | None:
+    order = in_source_order(scop, at, MOST_INSTANCES)
+    return None if order is None else run_in_order(scop, order, at, terms, free)
