@@ -45,8 +45,8 @@ class Options:
     kernel that has compiled code does with a call that needs other code, "default": compile, "fail": raise, "plain": run as plain
     Python. on_defect: what happens where the compiler itself fails, "simpler": the call goes on with a simpler form, "raise":
     CompileError. compile_budget_s: seconds that a compilation should take at most, kept by counted work and not by a clock, so that
-    the same budget gives the same code. cache_dir: absolute; None: the user's cache folder. debug: stages and passes to dump, see
-    STAGES and PASSES;
+    the same budget gives the same code. cache_dir: absolute; None: the user's cache folder. check: every pass is checked at small
+    sizes, and nothing is taken from the cache. debug: stages and passes to dump, see STAGES and PASSES;
     debug_dir None: to stderr.
     """
 
@@ -64,6 +64,7 @@ class Options:
     cache: bool = True
     cache_dir: str | None = None
     cache_size_mb: int = 512
+    check: bool = False
     debug: tuple[str, ...] = ()
     debug_dir: str | None = None
 
@@ -181,6 +182,7 @@ _SETTINGS = {
     "cache": _flag(),
     "cache_dir": _folder(is_absolute=True),
     "cache_size_mb": _count("a size in megabytes, at least 1", 1, 2**40),
+    "check": _flag(),
     "debug": _stages(),
     "debug_dir": _folder(is_absolute=False),
 }
@@ -220,6 +222,8 @@ def _environment(values: tuple[str | None, ...]) -> dict[str, object]:
 def resolve(overrides: Mapping[str, object] | None = None) -> Options:
     """The settings in force here: defaults < environment < scope < `overrides` (already checked)."""
     found: dict[str, Any] = {**environment(), **(_active.get() or {}), **(overrides or {})}  # Any: each checked by its own setting
+    if found.get("check"):
+        found["cache"] = False  # what is taken from there was checked by whoever made it, if at all
     return Options(**found)
 
 

@@ -121,6 +121,12 @@ class CompileError(PolymlError):
     stages: tuple[tuple[str, str], ...] = ()
 
 
+class PassError(PolymlError):
+    """A pass made something else than it was given, which the setting `check` looks for; the message names the pass, the statement
+    instance and the element. Always a defect of polyml, and never passed over.
+    """
+
+
 class PolymlDefectWarning(UserWarning):
     """The compiler failed on a kernel, which runs in a simpler form; the text names the stage and the form. A defect of polyml."""
 

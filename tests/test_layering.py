@@ -57,6 +57,8 @@ LAYERS = (
         "codegen.llvm.loops",
     ),  # arithmetic below, functions above
     ("codegen.interpreter",),
+    ("checks.symbolic",),
+    ("checks",),
     ("runtime.storage",),
     ("runtime.loading",),
     ("runtime.calling",),

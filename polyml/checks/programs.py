@@ -10,21 +10,33 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from polyml import polyhedra
-from polyml.checks import compare, sizes
-from polyml.checks.finding import Finding
-from polyml.checks.runs import Run, TooManyInstances, rows_of_threads, run_in_order, run_program
-from polyml.checks.terms import Terms
+from polyml.checks import sizes
+from polyml.checks.symbolic import compare
+from polyml.checks.symbolic.finding import Finding
+from polyml.checks.symbolic.runs import Executable, InOrder, Run, TooManyInstances, rows_of_threads
+from polyml.checks.symbolic.terms import Terms
 from polyml.codegen.ir.program import Program, instances
 from polyml.model.core.call_interface import Parameter
 from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Scop
 
-MOST_INSTANCES = 4_000  # of one run, also those that a pass adds to fill copies
-MOST_TOGETHER = 8_000  # of all runs of one program
-_KEPT = 64  # runs that are kept
+MOST_INSTANCES = 3_000  # of one run, also those that a pass adds to fill copies
+MOST_TOGETHER = 5_000  # of all runs of one program
+_KEPT = 2  # programs whose runs are kept: what a pass is given, and what it makes
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A program as code, with its runs by sizes, None for those that take too long. It keeps the program, so that no other one gets its
+    number.
+    """
+
+    program: Program
+    code: Executable
+    runs: dict[tuple[tuple[str, int], ...], Run | None] = field(default_factory=dict)
 
 
 class Checker:
@@ -32,7 +44,7 @@ class Checker:
 
     def __init__(self) -> None:
         self._terms = Terms()
-        self._runs: OrderedDict[tuple[int, tuple[tuple[str, int], ...]], tuple[Program, Run]] = OrderedDict()
+        self._made: OrderedDict[int, _Made] = OrderedDict()
         self._known: tuple[Program | None, Mapping[str, Reduction]] = None, {}
 
     def passes(self, before: Program, after: Program) -> Finding | None:
@@ -63,7 +75,7 @@ class Checker:
     def builds(self, scop: Scop, program: Program) -> Finding | None:
         """Returns what the loops of a schedule do wrong, compared with the source's order; None for nothing."""
         self._known = program, program.reductions
-        total = 0
+        source, total = InOrder(scop, self._terms, program.reductions), 0
         for at in sizes.sizes(scop, sizes.factors_of(program)):
             order, made = in_source_order(scop, at, MOST_INSTANCES), self._run(program, at, program.reductions)
             if order is None or made is None:
@@ -71,7 +83,7 @@ class Checker:
             total += len(order)
             if total > MOST_TOGETHER:
                 return None
-            given = run_in_order(scop, order, at, self._terms, program.reductions)
+            given = source.run(order, at)
             found = compare.compared(given, made, (scop, program.scop), self._terms)
             if found is not None:
                 return found.at(at)
@@ -79,16 +91,18 @@ class Checker:
 
     def _run(self, program: Program, at: Mapping[str, int], free: Mapping[str, Reduction]) -> Run | None:
         """Returns what comes of the program at these sizes; None where that takes too long."""
-        key = id(program), tuple(at.items())
-        if key not in self._runs:
+        if id(program) not in self._made:
+            self._made[id(program)] = _Made(program, Executable(program, self._terms, free))
+            if len(self._made) > _KEPT:
+                self._made.popitem(last=False)
+        made = self._made[id(program)]
+        key = tuple(at.items())
+        if key not in made.runs:
             try:
-                made = run_program(program, at, self._terms, MOST_INSTANCES, free)
+                made.runs[key] = made.code.run(at, MOST_INSTANCES)
             except TooManyInstances:
-                return None
-            self._runs[key] = program, made  # with the program, so that no other one gets its number
-            if len(self._runs) > _KEPT:
-                self._runs.popitem(last=False)
-        return self._runs[key][1]
+                made.runs[key] = None
+        return made.runs[key]
 
 
 def _still_free(before: Program, after: Program, free: Mapping[str, Reduction]) -> dict[str, Reduction]:
@@ -149,10 +163,13 @@ def _left_out(program: Program, parameter: Parameter) -> Finding | None:
     if not readers & {instance.statement for instance in instances(program.before)}:
         return Finding(f"nothing finds the {parameter.extreme} of {parameter.array}, which checks at entry ask for")
     names = [p.name for p in scop.parameters if not p.extreme]
+    alone = Executable(Program(scop, program.before, program.reductions), Terms())
     for size in (0, 1, 3, 10):
         at = dict.fromkeys(names, size)
-        run = run_program(Program(scop, program.before, program.reductions), at, Terms(), MOST_INSTANCES)
-        seen = sorted(t.index for e in run.events if e.instance[0] in readers for t in e.reads if t and t.array == parameter.array)
+        run = alone.run(at, MOST_INSTANCES)
+        seen = sorted(
+            t.element for e in run.events if e.instance[0] in readers for t in e.reads if t and t.array == parameter.array
+        )
         shape = [polyhedra.value_at(extent, at) for extent in scop.arrays[str(parameter.array)].shape]
         wanted = sorted(_indices(shape))
         if seen != wanted:

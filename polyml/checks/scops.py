@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from polyml.checks import compare, sizes
-from polyml.checks.finding import Finding
+from polyml.checks import sizes
 from polyml.checks.programs import MOST_INSTANCES, MOST_TOGETHER, in_source_order
-from polyml.checks.runs import Run, run_in_order
-from polyml.checks.terms import Terms
+from polyml.checks.symbolic import compare
+from polyml.checks.symbolic.finding import Finding
+from polyml.checks.symbolic.runs import InOrder, Run
+from polyml.checks.symbolic.terms import Terms
 from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Scop
 
@@ -29,8 +30,9 @@ def check(before: Scop, after: Scop, reductions: Mapping[str, Reduction] | None 
     terms, free, total = Terms(), dict(reductions or {}), 0
     of_after = {name: free[o] for name, o in compare.origins(before, after).items() if o in free}
     of_after = {name: Reduction(name, after.statements[name].write.array, r.operator, r.access) for name, r in of_after.items()}
+    code = InOrder(before, terms, free), InOrder(after, terms, of_after)
     for at in sizes.sizes(before, _FACTORS):
-        given, made = _run(before, at, terms, free), _run(after, at, terms, of_after)
+        given, made = _run(code[0], before, at), _run(code[1], after, at)
         if given is None or made is None:
             continue
         total += len(given.events)
@@ -42,6 +44,6 @@ def check(before: Scop, after: Scop, reductions: Mapping[str, Reduction] | None 
     return None
 
 
-def _run(scop: Scop, at: dict[str, int], terms: Terms, free: Mapping[str, Reduction]) -> Run | None:
+def _run(code: InOrder, scop: Scop, at: dict[str, int]) -> Run | None:
     order = in_source_order(scop, at, MOST_INSTANCES)
-    return None if order is None else run_in_order(scop, order, at, terms, free)
+    return None if order is None else code.run(order, at)

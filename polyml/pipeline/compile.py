@@ -16,7 +16,8 @@ import islpy as isl
 import llvmlite.binding  # noqa: F401  as isl: loaded with the compiler, not in the midst of its first kernel
 
 import polyml.frontend.parsing.parse  # noqa: F401  as well
-from polyml import debug
+from polyml import debug, pass_manager
+from polyml.checks.watcher import Watcher
 from polyml.codegen.astgen.build import build
 from polyml.codegen.ir import printer as program_text
 from polyml.codegen.ir.accesses import as_parameters
@@ -118,6 +119,9 @@ def compile(
     Raises LanguageError, NotAffineError or PolymlTypeError for what the language does not have, ScheduleError or
     IllegalSchedule for a given schedule that is for something else.
     """
+    if options.check:
+        with pass_manager.watched(Watcher()):
+            return compile(kernel, types, layouts, replace(options, check=False), aliased, sizes, schedules, given)
     clock = Clock()
     of_sizes = sizes if given is None else dict(given.sizes) or None
     with dumps(options, kernel.name, clock.made):

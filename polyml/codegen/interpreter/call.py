@@ -8,7 +8,7 @@ import numpy as np
 
 from polyml.codegen.interpreter.order import Env
 from polyml.codegen.ir.accesses import AccessTable
-from polyml.dtypes import BY_PART
+from polyml.dtypes import BY_PART, DType
 from polyml.errors import BoundsError, PolymlOverflowError
 from polyml.model.core import call_interface
 from polyml.model.core.call_interface import ArrayResult
@@ -54,18 +54,22 @@ def _test(check: Check, sizes: Mapping[str, int]) -> None:
 def _memory(array: Array, arguments: Mapping[str, object], table: AccessTable, sizes: Env) -> np.ndarray:
     if array.role is Role.ARGUMENT:
         given = arguments[array.source_name or array.name]
-        given = _as_pairs(given) if array.pairs else given
+        given = as_pairs(given) if array.pairs else given
         if given.dtype != numpy_dtype(array.element) or given.ndim != len(array.shape):
             raise TypeError(f"{array.name} is not of type {array.element} with {len(array.shape)} dimensions")
         return given
-    shape = tuple(table.affine(extent).evaluate(sizes) for extent in array.shape)
-    if array.element.is_float:
-        return np.full(shape, np.nan, numpy_dtype(array.element))
-    if array.element.kind == "b":
+    return fresh(array.element, tuple(table.affine(extent).evaluate(sizes) for extent in array.shape))
+
+
+def fresh(element: DType, shape: tuple[int, ...]) -> np.ndarray:
+    """Returns memory that was never written: NaN, bytes of POISON, or True."""
+    if element.is_float:
+        return np.full(shape, np.nan, numpy_dtype(element))
+    if element.kind == "b":
         return np.ones(shape, bool)
-    fresh = np.empty(shape, numpy_dtype(array.element))
-    fresh.fill(int.from_bytes([POISON] * fresh.itemsize, "little", signed=array.element.kind == "i"))
-    return fresh
+    memory = np.empty(shape, numpy_dtype(element))
+    memory.fill(int.from_bytes([POISON] * memory.itemsize, "little", signed=element.kind == "i"))
+    return memory
 
 
 def result(scop: Scop, arrays: Mapping[str, np.ndarray], arguments: Mapping[str, object]):
@@ -85,7 +89,7 @@ def result(scop: Scop, arrays: Mapping[str, np.ndarray], arguments: Mapping[str,
     return values[0] if values else None
 
 
-def _as_pairs(array: np.ndarray) -> np.ndarray:
+def as_pairs(array: np.ndarray) -> np.ndarray:
     """The parts of complex numbers, as a view with one more dimension, the first."""
     parts = array.real
     return np.lib.stride_tricks.as_strided(

@@ -90,7 +90,7 @@ class _Effect:
             code, dtype = integer_code(self._table.affine(value.value)), value.dtype
             return lambda env, seen: scalars.cast(scalars.python_int(evaluate(code, env)), dtype)
         if isinstance(value, ScalarArg):
-            number = _argument(call_interface.number(value.name, self._arguments), value.dtype)
+            number = argument(call_interface.number(value.name, self._arguments), value.dtype)
         else:
             number = scalars.constant(value)
         return lambda env, seen: number
@@ -106,11 +106,12 @@ class _Effect:
         if isinstance(value, syntax.Logical):
             combine = all if value.op == "and" else any
             return lambda env, seen: np.bool_(combine(operand(env, seen) for operand in operands))
-        apply, dtype = _arithmetic(value), value.dtype
+        apply, dtype = arithmetic(value), value.dtype
         return lambda env, seen: scalars.typed(apply(*(operand(env, seen) for operand in operands)), dtype)
 
 
-def _arithmetic(value: Value) -> Callable:
+def arithmetic(value: Value) -> Callable:
+    """Returns the operation as a function of its operands' values."""
     if isinstance(value, syntax.Unary):
         return lambda a: scalars.unary(value.op, a)
     if isinstance(value, syntax.Binary):
@@ -146,7 +147,8 @@ def _loaded(array: np.ndarray, subscripts: tuple[int, ...], dtype: DType):
     return scalars.typed(array[subscripts], dtype)
 
 
-def _argument(number, dtype: DType):
+def argument(number, dtype: DType):
+    """Returns a number argument as the type that the kernel takes it for."""
     if dtype == PYINT:
         return scalars.python_int(number)
     return numpy_dtype(dtype).type(number)

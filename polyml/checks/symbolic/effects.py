@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Container, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from types import CodeType
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Union
 
-from polyml.checks.memory import Cell, Index, Instance, Memory, Place
-from polyml.checks.terms import Term, Terms
+from polyml.checks.symbolic.finding import element_text
+from polyml.checks.symbolic.memory import Cell, Index, Instance, Memory, Place
+from polyml.checks.symbolic.terms import Term, Terms
 from polyml.codegen.interpreter.order import Env, evaluate, integer_code, tuple_code
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.frontend import syntax
@@ -22,7 +23,7 @@ class Touch(NamedTuple):
     """One read of an instance: the element that it names and what is there."""
 
     array: str
-    index: Index
+    element: Index
     cell: Cell
 
 
@@ -46,6 +47,32 @@ class Witness(Protocol):
 
 
 @dataclass(frozen=True)
+class _Loaded:
+    """The element that a read names."""
+
+    read: int
+
+
+@dataclass(frozen=True)
+class _Integer:
+    """An integer of the iterators."""
+
+    code: CodeType
+    dtype: str
+
+
+@dataclass(frozen=True)
+class _Operation:
+    """An operation on what earlier steps computed."""
+
+    key: tuple[Hashable, ...]
+    operands: tuple[int, ...]
+
+
+_Step = Union[_Loaded, _Integer, _Operation, Term]  # a term is itself
+
+
+@dataclass(frozen=True)
 class _Read:
     array: str
     subscripts: CodeType
@@ -64,9 +91,8 @@ class Effect:
     ):
         self._statement, self._table, self._terms, self._reduction = statement, table, terms, reduction
         self._update = reduction.operator if reduction is not None and shares else ""
-        self._steps: list[tuple[Hashable, ...]] = []  # of a leaf, ("load", k) or ("integer", code, dtype) or ("term", number)
+        self._steps: list[_Step] = []
         self._positions: dict[int, int] = {}
-        self._operators: list[tuple[int, ...]] = []
         accumulator = None if reduction is None else reduction.access
         self._reads = [self._read(access, k == accumulator) for k, access in enumerate(statement.reads)]
         self._write = statement.write.array, tuple_code(table.subscripts(statement.write))
@@ -76,7 +102,7 @@ class Effect:
         else:
             element = scop.arrays[statement.write.array].element
             number = syntax.Const(identity(reduction.operator, element), dtype=element)
-            self._identity, self._hole = _constant(terms, number), terms.of("hole", reduction.operator)
+            self._identity, self._hole = _constant(terms, number), terms.leaf("the element itself", "hole", reduction.operator)
             self._results = [(sign, self._position(v)) for sign, v in brought(statement.value, reduction)]
 
     def run(self, point: Index, env: Env, sizes: Env, memory: Memory, witness: Witness) -> Event:
@@ -103,22 +129,27 @@ class Effect:
     def _loaded(self, read: _Read, named: Env, env: Env, instance: Instance, memory: Memory, witness: Witness) -> Touch:
         index = evaluate(read.subscripts, named)
         if not memory.has(read.array, index):  # of a branch that is not taken, or of a call that the entry refuses
-            return Touch(read.array, index, Cell(self._terms.of("outside", read.array, index), index, None))
+            return Touch(read.array, index, Cell(self._outside(read.array, index), index, None))
         place = memory.place(read.array, index, env, instance)
         witness.touched(place, instance, writes=False, update=self._update if read.is_accumulator else "")
         return Touch(read.array, index, memory.read(place, index, instance))
 
+    def _outside(self, array: str, index: Index) -> Term:
+        return self._terms.leaf(f"{element_text(array, index)}, outside its array", "outside", array, index)
+
     def _values(self, named: Env, touches: list[Touch]) -> list[Term]:
+        """Returns the value of every step."""
         found: list[Term] = []
-        for step, operands in zip(self._steps, self._operators):
-            if step[0] == "load":
-                found.append(touches[step[1]].cell.value)  # type: ignore[call-overload]  # a number, made in `_leaf`
-            elif step[0] == "integer":
-                found.append(self._terms.of("const", repr(evaluate(step[1], named)), step[2]))  # type: ignore[arg-type]  # as above
-            elif step[0] == "term":
-                found.append(step[1])  # type: ignore[arg-type]  # as above
+        for step in self._steps:
+            if isinstance(step, _Operation):
+                found.append(self._terms.of(*step.key, *[found[o] for o in step.operands]))
+            elif isinstance(step, _Loaded):
+                found.append(touches[step.read].cell.value)
+            elif isinstance(step, _Integer):
+                number = repr(evaluate(step.code, named))
+                found.append(self._terms.leaf(number, "const", number, step.dtype))
             else:
-                found.append(self._terms.of(*step, *(found[o] for o in operands)))
+                found.append(step)
         return found
 
     def _signed(self, sign: str, value: Term) -> Term:
@@ -132,23 +163,21 @@ class Effect:
         known = self._positions.get(id(value))
         if known is None:
             operands = tuple(map(self._position, children(value)))
-            self._steps.append(operation(value) if operands else self._leaf(value))
-            self._operators.append(operands)
+            self._steps.append(_Operation(operation(value), operands) if operands else self._leaf(value))
             known = self._positions[id(value)] = len(self._steps) - 1
         return known
 
-    def _leaf(self, value: Value) -> tuple[Hashable, ...]:
+    def _leaf(self, value: Value) -> _Step:
         if isinstance(value, Load):
-            if self._reduction is not None and value.access == self._reduction.access:
-                return "term", self._hole
-            return "load", value.access
+            is_accumulator = self._reduction is not None and value.access == self._reduction.access
+            return self._hole if is_accumulator else _Loaded(value.access)
         if isinstance(value, IndexValue):
-            return "integer", integer_code(self._table.affine(value.value)), value.dtype.name
+            return _Integer(integer_code(self._table.affine(value.value)), value.dtype.name)
         if isinstance(value, ScalarArg):
-            return "term", self._terms.of("scalar", value.name, value.dtype.name)
+            return self._terms.leaf(value.name, "scalar", value.name, value.dtype.name)
         if isinstance(value, syntax.Const):
-            return "term", _constant(self._terms, value)
-        return operation(value)  # a function without arguments
+            return _constant(self._terms, value)
+        return _Operation(operation(value), ())  # a function without arguments
 
 
 def effects(
@@ -185,8 +214,9 @@ def _sides(value: Value, operator: str) -> tuple[tuple[Value, ...], str]:
         return (value.left, value.right), "-" if value.op == "-" else "+"
     if isinstance(value, syntax.Call) and value.function == operator and len(value.args) == 2:
         return value.args, "+"
-    is_logical = isinstance(value, syntax.Logical) and {"or": "|", "and": "&"}[value.op] == operator
-    return (value.operands, "+") if is_logical and len(value.operands) == 2 else ((), "+")
+    if isinstance(value, syntax.Logical) and {"or": "|", "and": "&"}[value.op] == operator and len(value.operands) == 2:
+        return value.operands, "+"
+    return (), "+"
 
 
 def _summands(value: Value, sign: str) -> Iterator[tuple[str, Value]]:
@@ -203,7 +233,7 @@ def _mentions(value: Value, reduction: Reduction) -> bool:
 
 
 def _constant(terms: Terms, value: syntax.Const) -> Term:
-    return terms.of("const", repr(value.value), value.dtype.name if value.dtype else "")
+    return terms.leaf(repr(value.value), "const", repr(value.value), value.dtype.name if value.dtype else "")
 
 
 def operation(value: Value) -> tuple[Hashable, ...]:

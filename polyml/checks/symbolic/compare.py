@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 
-from polyml.checks.effects import Event, Touch
-from polyml.checks.finding import Finding, element_text, instance_text
-from polyml.checks.memory import Instance
-from polyml.checks.runs import Run
-from polyml.checks.terms import Terms
+from polyml.checks.symbolic.effects import Event, Touch
+from polyml.checks.symbolic.finding import Finding, element_text, instance_text
+from polyml.checks.symbolic.memory import Instance
+from polyml.checks.symbolic.runs import Run
+from polyml.checks.symbolic.terms import Terms
 from polyml.model.core.scop import Role, Scop
 
 
@@ -106,8 +106,10 @@ def _reads_differ(
 def _wrong_value(event: Event, old: Event, differing: Sequence[tuple[Touch, Touch]], terms: Terms) -> Finding:
     text = instance_text(*event.instance)
     for new, was in sorted(differing, key=lambda pair: pair[0].array != pair[1].array):
-        element = element_text(new.array, new.index)
-        source = "" if (new.array, new.index) == (was.array, was.index) else f" in place of {element_text(was.array, was.index)}"
+        element = element_text(new.array, new.element)
+        source = (
+            "" if (new.array, new.element) == (was.array, was.element) else f" in place of {element_text(was.array, was.element)}"
+        )
         return Finding(f"{text} reads {element}{source} {_left_by(new)}, not {_left_by(was)}", text, element)
     shown = " and ".join(terms.text(v) for v in event.values if v not in old.values) or "nothing"
     wanted = " and ".join(terms.text(v) for v in old.values if v not in event.values) or "nothing"

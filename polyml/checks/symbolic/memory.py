@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from types import CodeType
 from typing import NamedTuple
 
-from polyml.checks.finding import Finding, Violation, element_text, instance_text
-from polyml.checks.terms import Term, Terms
+from polyml.checks.symbolic.finding import Finding, Violation, element_text, instance_text
+from polyml.checks.symbolic.terms import Term, Terms
 from polyml.codegen.interpreter.order import Env, evaluate, tuple_code
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.program import Window
@@ -22,7 +22,7 @@ class Cell(NamedTuple):
     """What one place of memory holds: a value, the element that it is of, and the instance that wrote it (None: nobody)."""
 
     value: Term
-    index: Index
+    element: Index
     writer: Instance | None
 
 
@@ -35,9 +35,12 @@ class Memory:
 
     def __init__(self, scop: Scop, windows: Mapping[str, Window], sizes: Env, table: AccessTable, terms: Terms):
         self._terms, self._arrays = terms, scop.arrays
-        self._shapes = {a.name: tuple(table.affine(e).evaluate(sizes) for e in a.shape) for a in scop.arrays.values()}
+        self._shapes = (
+            {a.name: tuple(table.affine(e).evaluate(sizes) for e in a.shape) for a in scop.arrays.values()} if sizes else {}
+        )
         self._windows = windows
         self._lows: dict[str, CodeType] = {name: tuple_code(window.low) for name, window in windows.items()}
+        self._first: dict[Place, Cell] = {}  # of elements that were read before they were written
         self._cells: dict[str, dict[Index, Cell]] = {name: {} for name in scop.arrays}
 
     def place(self, array: str, index: Index, env: Env, instance: Instance) -> Place:
@@ -57,10 +60,9 @@ class Memory:
 
     def has(self, array: str, index: Index) -> bool:
         """Returns whether the array has the element."""
-        for e, n in zip(index, self._shapes[array]):  # a loop, since every access asks
-            if not 0 <= e < n:
-                return False
-        return True
+        if (array, index) in self._first:  # as most that are asked for: they were read before
+            return True
+        return all(0 <= e < n for e, n in zip(index, self._shapes[array]))
 
     def read(self, place: Place, index: Index, instance: Instance) -> Cell:
         """Returns what an instance reads that names this element."""
@@ -68,17 +70,23 @@ class Memory:
         cell = self._cells[array].get(where)
         if cell is None:
             return self.at_first(array, index)
-        if cell.index != index:
+        if cell.element != index:
             element = element_text(array, index)
-            holder = f"{element_text(array, cell.index)}, which {instance_text(*cell.writer)} wrote" if cell.writer else "another"
+            holder = f"{element_text(array, cell.element)}, which {instance_text(*cell.writer)} wrote" if cell.writer else "another"
             what = f"{instance_text(*instance)} reads {element}, whose memory holds {holder}"
             raise Violation(Finding(what, instance_text(*instance), element))
         return cell
 
     def at_first(self, array: str, index: Index) -> Cell:
         """Returns what an element is before anything wrote it."""
-        kind = "argument" if self._arrays[array].role is Role.ARGUMENT else "fresh"
-        return Cell(self._terms.of(kind, array, index), index, None)
+        known = self._first.get((array, index))
+        if known is not None:
+            return known
+        is_given = self._arrays[array].role is Role.ARGUMENT
+        text = f"{element_text(array, index)}{' of the call' if is_given else ', never written'}"
+        made = Cell(self._terms.leaf(text, "argument" if is_given else "fresh", array, index), index, None)
+        self._first[array, index] = made
+        return made
 
     def write(self, place: Place, index: Index, value: Term, instance: Instance) -> None:
         """Stores the value of an element."""

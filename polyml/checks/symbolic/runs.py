@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from types import CodeType
 
-from polyml.checks.conflicts import Conflicts, Region
-from polyml.checks.effects import Event, effects
-from polyml.checks.finding import Finding, Violation
-from polyml.checks.memory import Cell, Index, Instance, Memory, Place
-from polyml.checks.terms import Terms
+from polyml.checks.symbolic.conflicts import Conflicts, Region
+from polyml.checks.symbolic.effects import Event, effects
+from polyml.checks.symbolic.finding import Finding, Violation
+from polyml.checks.symbolic.memory import Cell, Index, Instance, Memory, Place
+from polyml.checks.symbolic.terms import Terms
 from polyml.codegen.interpreter.order import Env, evaluate, integer_code, tuple_code
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.linexpr import Condition
@@ -47,53 +47,57 @@ class Run:
     finding: Finding | None
 
 
-def run_in_order(
-    scop: Scop, order: Sequence[Instance], sizes: Mapping[str, int], terms: Terms, reductions: Mapping[str, Reduction]
-) -> Run:
-    """Returns what comes of instances that run one after the other."""
-    table = AccessTable(scop.context)
-    memory = Memory(scop, {}, dict(sizes), table, terms)
-    made, nobody, events = effects(scop, table, terms, reductions), Conflicts(), []
-    try:
-        for name, point in order:
-            events.append(made[name].run(point, {}, dict(sizes), memory, nobody))
-    except Violation as violation:
-        return Run(events, memory.visible(), violation.finding)
-    return Run(events, memory.visible(), None)
+class InOrder:
+    """A SCoP whose instances run one after the other. It is made into code once, for all sizes."""
+
+    def __init__(self, scop: Scop, terms: Terms, free: Mapping[str, Reduction]):
+        """free: the updates that are compared in any order, by statement."""
+        self._scop, self._terms, self._table = scop, terms, AccessTable(scop.context)
+        self._effects = effects(scop, self._table, terms, free)
+
+    def run(self, order: Sequence[Instance], sizes: Mapping[str, int]) -> Run:
+        """Returns what comes of these instances in this order."""
+        memory = Memory(self._scop, {}, dict(sizes), self._table, self._terms)
+        nobody, events = Conflicts(), list[Event]()
+        try:
+            for name, point in order:
+                events.append(self._effects[name].run(point, {}, dict(sizes), memory, nobody))
+        except Violation as violation:
+            return Run(events, memory.visible(), violation.finding)
+        return Run(events, memory.visible(), None)
 
 
-def run_program(
-    program: Program, sizes: Mapping[str, int], terms: Terms, most: int, free: Mapping[str, Reduction] | None = None
-) -> Run:
-    """Returns what comes of a program. Raises TooManyInstances where more than `most` instances would run.
-
-    free: the updates that are compared in any order, None: those that the program may reorder.
+class Executable:
+    """A program made into code once, for all sizes: nodes are functions of a list of environments, which differ in the variables of the
+    jams around the node.
     """
-    walk = _Walk(program, dict(sizes), terms, most, program.reductions if free is None else free)
-    try:
-        walk.run()
-    except Violation as violation:
-        return Run(walk.events, walk.memory.visible(), violation.finding)
-    return Run(walk.events, walk.memory.visible(), None)
 
-
-class _Walk:
-    """Turns nodes into functions of a list of environments, which differ in the variables of the jams around the node."""
-
-    def __init__(self, program: Program, sizes: Env, terms: Terms, most: int, free: Mapping[str, Reduction]):
-        self._program, self._most = program, most
-        team = {program.threads: THREADS, program.thread: 0} if program.threads else {}
-        self._sizes = {**sizes, **dict.fromkeys(program.phases, PHASE), **team}
-        table = AccessTable(program.scop.context)
-        self.memory = Memory(program.scop, program.windows, self._sizes, table, terms)
-        self._effects = effects(program.scop, table, terms, free, program.reductions)
-        self._conflicts, self.events = Conflicts(), list[Event]()
+    def __init__(self, program: Program, terms: Terms, free: Mapping[str, Reduction] | None = None):
+        """free: the updates that are compared in any order, by statement; None: those that the program may reorder."""
+        self._program, self._terms, self._table = program, terms, AccessTable(program.scop.context)
+        free = program.reductions if free is None else free
+        self._effects = effects(program.scop, self._table, terms, free, program.reductions)
         self._owned = rows_of_threads(program)
+        self._most, self._memory = 0, self._memory_at({})
+        self._conflicts, self._events = Conflicts(), list[Event]()
+        self._parts = [self._block(nodes, lanes=False) for nodes in (program.before, program.body)]
 
-    def run(self) -> None:
-        """Runs the whole program."""
-        for nodes in (self._program.before, self._program.body):
-            self._block(nodes, lanes=False)([dict(self._sizes)])
+    def run(self, sizes: Mapping[str, int], most: int) -> Run:
+        """Returns what comes of the program at these sizes. Raises TooManyInstances where more than `most` instances would run."""
+        program = self._program
+        team = {program.threads: THREADS, program.thread: 0} if program.threads else {}
+        known = {**sizes, **dict.fromkeys(program.phases, PHASE), **team}
+        self._most, self._memory = most, self._memory_at(known)
+        self._conflicts, self._events = Conflicts(), list[Event]()
+        try:
+            for part in self._parts:
+                part([dict(known)])
+        except Violation as violation:
+            return Run(self._events, self._memory.visible(), violation.finding)
+        return Run(self._events, self._memory.visible(), None)
+
+    def _memory_at(self, sizes: Env) -> Memory:
+        return Memory(self._program.scop, self._program.windows, sizes, self._table, self._terms)
 
     def _block(self, nodes: tuple[Node, ...], lanes: bool) -> Execute:
         parts = [self._node(node, lanes) for node in nodes]
@@ -118,9 +122,9 @@ class _Walk:
         point, effect = tuple_code(node.point), self._effects[node.statement]
 
         def one(env: Env) -> None:
-            if len(self.events) >= self._most:
+            if len(self._events) >= self._most:
                 raise TooManyInstances
-            self.events.append(effect.run(evaluate(point, env), env, env, self.memory, self._conflicts))
+            self._events.append(effect.run(evaluate(point, env), env, env, self._memory, self._conflicts))
 
         def together(envs: list[Env]) -> None:
             with self._conflicts.inside(Region("a loop that run together", partial=None)) as region:
@@ -146,12 +150,12 @@ class _Walk:
             region = Region(f"parallel loop {node.var}", frozenset(node.private), frozenset(node.partial), self._owned)
             with self._conflicts.inside(region):
                 for region.thread, value, end in _shares(node, first, last):
-                    self.memory.forget(node.private)
+                    self._memory.forget(node.private)
                     here = {node.var: value} | ({node.last: end} if node.last else {})
                     here |= {self._program.thread: region.thread} if self._program.thread else {}
                     body([{**env, **here} for env in envs])
                     region.iteration += 1
-            self.memory.forget(node.private)
+            self._memory.forget(node.private)
 
         return execute
 
@@ -232,4 +236,4 @@ def _condition_code(condition: Condition) -> CodeType:
     return compile(str(condition), "<condition>", "eval")
 
 
-__all__ = ["Index", "Run", "TooManyInstances", "rows_of_threads", "run_in_order", "run_program"]
+__all__ = ["Executable", "InOrder", "Index", "Run", "TooManyInstances", "rows_of_threads"]

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from polyml.checks.finding import Finding, Violation, element_text, instance_text
-from polyml.checks.memory import Instance, Place
+from polyml.checks.symbolic.finding import Finding, Violation, element_text, instance_text
+from polyml.checks.symbolic.memory import Instance, Place
 
 _SEVERAL = -1  # iterations that have read a place
 

@@ -23,7 +23,7 @@ class Total(NamedTuple):
     """The members of a sum: the total of their weights modulo 2**128, and how many there are."""
 
     weight: int
-    count: int
+    members: int
 
 
 NOTHING = Total(0, 0)
@@ -35,6 +35,8 @@ class Terms:
     def __init__(self) -> None:
         self._numbers: dict[tuple[Hashable, ...], Term] = {}
         self._keys: list[tuple[Hashable, ...]] = []
+        self._sums: dict[Term, tuple[str, Total]] = {}
+        self._texts: dict[Term, str] = {}  # of leaves
         self._weights: dict[Term, int] = {}
         self._random = Random(0)
 
@@ -46,47 +48,44 @@ class Terms:
             self._keys.append(key)
         return found
 
-    def key(self, term: Term) -> tuple[Hashable, ...]:
-        """Returns the operation and the operands of a term."""
-        return self._keys[term]
+    def leaf(self, text: str, *key: Hashable) -> Term:
+        """Returns the number of a term without operands. text: what people read."""
+        found = self.of(*key)
+        self._texts[found] = text
+        return found
 
-    def member(self, term: Term) -> Total:
-        """Returns the sum that has this term alone as a member."""
+    def joined(self, operator: str, identity: Term, *terms: Term) -> Term:
+        """Returns the sum of all members of the terms: one of them where that is all, the identity where there are none."""
+        totals = [self._total(term, operator, identity) for term in terms]
+        weight, members = sum(t.weight for t in totals) % _MODULUS, sum(t.members for t in totals)
+        if members == 0:
+            return identity
+        if members == 1:
+            return next(term for term, total in zip(terms, totals) if total.members)
+        found = self.of("sum", operator, weight, members)
+        self._sums[found] = operator, Total(weight, members)
+        return found
+
+    def _total(self, term: Term, operator: str, identity: Term) -> Total:
+        """Returns the members of a term as a sum by an operator; the identity has none."""
+        known = self._sums.get(term)
+        if known is not None and known[0] == operator:
+            return known[1]
+        if term == identity:
+            return NOTHING
         if term not in self._weights:
             self._weights[term] = self._random.getrandbits(_BITS)
         return Total(self._weights[term], 1)
 
-    def total(self, term: Term, operator: str, identity: Term) -> Total:
-        """Returns the members of a term as a sum by an operator; the identity has none."""
-        key = self._keys[term]
-        if key[:2] == ("sum", operator):
-            return Total(key[2], key[3])  # type: ignore[arg-type]  # the key of a sum is made in `joined` alone
-        return NOTHING if term == identity else self.member(term)
-
-    def joined(self, operator: str, identity: Term, *terms: Term) -> Term:
-        """Returns the sum of all members of the terms: one of them where that is all, the identity where there are none."""
-        totals = [self.total(term, operator, identity) for term in terms]
-        weight, count = sum(t.weight for t in totals) % _MODULUS, sum(t.count for t in totals)
-        if count == 0:
-            return identity
-        if count == 1:
-            return next(term for term, total in zip(terms, totals) if total.count)
-        return self.of("sum", operator, weight, count)
-
     def text(self, term: Term, depth: int = _DEPTH) -> str:
         """Returns a term for people, cut where it is deep."""
-        operation, *operands = self._keys[term]
-        if operation == "sum":
-            return f"a sum by {operands[0]} of {operands[2]} values"
-        if operation in ("argument", "fresh", "outside"):
-            array, index = operands
-            element = f"{array}{list(index) if index else ''}"  # type: ignore[arg-type]  # a tuple, made by `Memory`
-            return {"argument": f"{element} of the call", "fresh": f"{element}, never written"}.get(
-                str(operation), f"{element}, outside its array"
-            )
-        if operation in ("const", "scalar"):
-            return str(operands[0])
+        if term in self._texts:
+            return self._texts[term]
+        if term in self._sums:
+            operator, total = self._sums[term]
+            return f"a sum by {operator} of {total.members} values"
         if depth == 0:
             return "..."
+        operation, *operands = self._keys[term]
         inside = [self.text(o, depth - 1) for o in operands if isinstance(o, int)]
         return f"{operation}({', '.join(inside)})"

@@ -1,0 +1,75 @@
+"""Checks of the passes of the frontend: what they made computes what the function does, on small arguments.
+
+Kernels run on the interpreter that defines the language (`frontend.interpreter`), functions run as plain Python. Arguments hold small
+whole numbers, so that NumPy's own order of sums changes nothing; what divides or takes roots is compared bit by bit between two
+kernels, and within rounding with a function of whole arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from polyml.checks.arguments import Arguments, copied, difference
+from polyml.checks.symbolic.finding import Finding
+from polyml.codegen.astgen.build import build
+from polyml.codegen.interpreter.call import UncertainBounds
+from polyml.codegen.interpreter.run import run
+from polyml.errors import PolymlError
+from polyml.frontend import syntax
+from polyml.frontend.interpreter import Unspecialised, interpret
+from polyml.model.core.scop import Scop
+
+Runs = Callable[[Arguments], object]
+_ROUNDING = 1e-3  # of float32 and halves, which NumPy computes in other types; an element that is wrong differs by whole numbers
+
+
+def check(before: syntax.Kernel, after: syntax.Kernel, arguments: Arguments) -> Finding | None:
+    """Returns what a pass from kernel to kernel did wrong; None where both do the same with the arguments, bit by bit."""
+    return _compared(_interpreted(before), _interpreted(after), arguments)
+
+
+def check_function(function: Callable[..., object], kernel: syntax.Kernel, arguments: Arguments) -> Finding | None:
+    """Returns what parsing, inlining, lowering of arrays or types did wrong with a Python function; None where nothing is seen."""
+    return _compared(lambda given: function(*given.values()), _interpreted(kernel), arguments, rounding=_ROUNDING)
+
+
+def check_lowering(kernel: syntax.Kernel, scop: Scop, arguments: Arguments) -> Finding | None:
+    """Returns what the way from a typed kernel to its SCoP, passes of the nest included, did wrong; None where nothing is seen."""
+    program = build(scop, scop.schedule)
+    return _compared(_interpreted(kernel), lambda given: run(program, given), arguments)
+
+
+def _interpreted(kernel: syntax.Kernel) -> Runs:
+    return lambda given: interpret(kernel, list(given.values()))
+
+
+def _compared(before: Runs, after: Runs, arguments: Arguments, rounding: float = 0.0) -> Finding | None:
+    """Returns the first difference. A call that the first one refuses is one for plain Python, and tells nothing."""
+    given, made = copied(arguments), copied(arguments)
+    try:
+        with np.errstate(all="ignore"):
+            wanted = before(given)
+    except (ArithmeticError, LookupError, ValueError, TypeError, PolymlError, Unspecialised):
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            got = after(made)
+    except (Unspecialised, UncertainBounds):
+        return None
+    except (ArithmeticError, LookupError, ValueError, TypeError, PolymlError) as problem:
+        return Finding(f"it raises {type(problem).__name__}: {problem}")
+    pairs = [("the result", got, wanted), *((name, made[name], given[name]) for name in arguments)]
+    for name, mine, right in pairs:
+        found = difference(mine, right, name)
+        if found and not (rounding and _is_near(mine, right, rounding)):
+            return Finding(found, element=found.partition(" is ")[0])
+    return None
+
+
+def _is_near(got: object, wanted: object, rounding: float) -> bool:
+    mine, right = np.asarray(got), np.asarray(wanted)
+    if mine.shape != right.shape or mine.dtype != right.dtype or mine.dtype.kind not in "fc":
+        return False
+    return bool(np.allclose(mine, right, rtol=rounding, atol=rounding, equal_nan=True))

@@ -1,0 +1,54 @@
+"""Checks of the steps that make a schedule: the proof for all sizes, asked of each step's tree and not of the last one alone.
+
+Coverage, order and parallel loops are proved with isl from the exact dependences (`schedule.legality.check`), so that a step
+that passes is right whatever the sizes are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import islpy as isl
+
+from polyml.checks.symbolic.finding import Finding
+from polyml.errors import IllegalSchedule
+from polyml.model.core.dependence import Dependences
+from polyml.model.core.reductions import Reduction
+from polyml.model.core.scop import Scop
+from polyml.schedule.legality.check import check_legal, check_parallel
+from polyml.schedule.tiling.blocked_factorization import restricted
+
+
+def check(
+    scop: Scop,
+    dependences: Dependences,
+    tree: isl.Schedule,
+    reductions: Mapping[str, Reduction] = MappingProxyType({}),
+) -> Finding | None:
+    """Returns what a step that made this schedule of the SCoP did wrong; None for nothing, whatever the sizes are.
+
+    A step that schedules a part is given the part: the statements, domains and dependences that it was asked for.
+    """
+    try:
+        check_legal(tree, scop, dependences, reductions)
+        check_parallel(tree, scop, dependences, reductions)
+    except IllegalSchedule as problem:
+        words = problem.message.split()
+        instance = next((word for word in words if "[" in word), "")
+        return Finding(f"{problem.message}: {problem.notes[0]}" if problem.notes else problem.message, instance)
+    return None
+
+
+def check_part(
+    scop: Scop, dependences: Dependences, tree: isl.Schedule, reductions: Mapping[str, Reduction]
+) -> Finding | None:
+    """Returns what a step that scheduled a part of the SCoP, or all of it, did wrong; None for nothing, and for a part of another SCoP.
+
+    The part is what the tree runs, so that an instance that a step loses is seen where the step for the whole is checked.
+    """
+    instances = tree.get_domain()
+    if not instances.is_subset(scop.domain):
+        return None
+    part, within = (scop, dependences) if instances.is_equal(scop.domain) else restricted(scop, dependences, instances)
+    return check(part, within, tree, {name: r for name, r in reductions.items() if name in part.statements})

@@ -1,0 +1,113 @@
+"""Every pass of a compilation checked as soon as it has run, which the setting `check` asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.checks import kernels, nests, schedules, scops, sizes
+from polyml.checks.arguments import Arguments, arguments_at
+from polyml.checks.programs import Checker
+from polyml.checks.symbolic.finding import Finding
+from polyml.codegen.ir.program import Program
+from polyml.errors import PassError
+from polyml.frontend import syntax
+from polyml.model.core.dependence import Dependences
+from polyml.model.core.nest import Nest
+from polyml.model.core.reductions import Reduction
+from polyml.model.core.scop import Scop
+from polyml.pass_manager import Pass
+from polyml.schedule.compute import Scheduled
+
+_CALLS = 3  # that kernels and nests are run with
+_LARGEST = 12  # of their sizes
+_OPERATIONS = 3_000_000  # of isl for one check, after which it is given up
+
+
+class Watcher:
+    """Takes what passes are given and make, one after the other, and checks each.
+
+    Passes on kernels and nests are checked once there is a SCoP, which says what calls there may be. A proof of isl that takes too long
+    is given up, so that no finding is no proof.
+    """
+
+    def __init__(self) -> None:
+        self._typed: syntax.Kernel | None = None
+        self._waiting: list[tuple[str, Any, Any]] = []
+        self._free: dict[str, Reduction] = {}
+        self._found: Dependences | None = None
+        self._scop: Scop | None = None
+        self._checker = Checker()
+
+    def __call__(self, step: Pass, before: object, after: object, seconds: float) -> None:
+        """Checks what a pass made. Raises PassError where it is wrong."""
+        with polyhedra.uncharged():
+            try:
+                with polyhedra.budget(_OPERATIONS):
+                    self.passed(step.name, before, after)
+            except polyhedra.BudgetExceeded:
+                return
+
+    def passed(self, name: str, before: object, after: object) -> None:
+        """Checks one pass, or keeps what it made for later."""
+        if isinstance(before, syntax.Kernel) and isinstance(after, syntax.Kernel):
+            self._typed = after if after.types and self._typed is None else self._typed
+            self._waiting.append((name, before, after))
+        elif isinstance(before, Nest) and isinstance(after, Nest):
+            self._waiting.append((name, before, after))
+        elif isinstance(before, Nest) and isinstance(after, Scop):
+            self._check_waiting(name, after)
+        elif isinstance(after, Dependences):
+            self._scop, self._found = (before if isinstance(before, Scop) else None), after
+        elif name == "reductions" and isinstance(after, dict):
+            self._free = after
+        else:
+            found = self._difference(before, after)
+            if found is not None:
+                raise error(name, found)
+
+    def _difference(self, before: object, after: object) -> Finding | None:
+        """Returns what a pass behind the frontend did wrong; None for nothing."""
+        if isinstance(before, Program) and isinstance(after, Program):
+            return self._checker.passes(before, after)
+        if isinstance(before, Scop) and isinstance(after, Program):
+            return self._checker.builds(before, after)
+        if isinstance(before, Scop) and isinstance(after, Scop):
+            return scops.check(before, after, {name: r for name, r in self._free.items() if name in before.statements})
+        tree = after.tree if isinstance(after, Scheduled) else after
+        if isinstance(tree, isl.Schedule) and self._scop is not None and self._found is not None:
+            return schedules.check_part(self._scop, self._found, tree, self._free)
+        return None
+
+    def _check_waiting(self, name: str, scop: Scop) -> None:
+        """Checks the passes that led to the SCoP, in their order, and what all of them made."""
+        calls = list(_calls(scop))
+        for each, before, after in self._waiting:
+            check = nests.check if isinstance(before, Nest) else kernels.check
+            _raise_first(each, ((at, check(before, after, given)) for at, given in calls))
+        kernel, self._waiting, self._typed = self._typed, [], None
+        if kernel is not None:
+            _raise_first(name, ((at, kernels.check_lowering(kernel, scop, given)) for at, given in calls))
+
+
+def _calls(scop: Scop) -> Iterator[tuple[sizes.Sizes, Arguments]]:
+    """Yields a few small calls, with the values of their parameters."""
+    small = (at for at in sizes.sizes(scop, (2, 5)) if max(at.values(), default=0) <= _LARGEST)
+    for seed, at in enumerate(islice(small, _CALLS)):
+        yield at, arguments_at(scop, at, seed)
+
+
+def _raise_first(name: str, found: Iterator[tuple[sizes.Sizes, Finding | None]]) -> None:
+    for at, finding in found:
+        if finding is not None:
+            raise error(name, finding.at(at))
+
+
+def error(name: str, finding: Finding) -> PassError:
+    """Returns the error that tells of a pass that did something wrong."""
+    notes = [f"the instance: {finding.instance}"] * bool(finding.instance) + [f"the element: {finding.element}"] * bool(finding.element)
+    return PassError(f"pass {name} is wrong: {finding}", notes=[*notes, "this is a defect of polyml; the function itself is fine"])

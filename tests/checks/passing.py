@@ -1,0 +1,72 @@
+"""What every pass is given and makes, of kernels compiled with tiles and caches so small that small sizes have several tiles."""
+
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from polyml.checks.watcher import Watcher
+from polyml.config import Options
+from polyml.errors import PassError
+from polyml.frontend.argument_types import arg_type
+from polyml.frontend.parsing.parse import parse
+from polyml.pipeline import compile as pipeline
+from polyml.runtime.storage import size_classes
+from tests.codegen.forms import small_machine, small_tiles
+
+
+class Collector(Watcher):
+    """Takes what each pass was given and what it made, and checks it only where the pass is asked for."""
+
+    def __init__(self, checked=()):
+        super().__init__()
+        self.seen, self._checked = [], checked
+
+    def passed(self, name, before, after):
+        self.seen.append((name, before, after))
+        if name in self._checked:
+            super().passed(name, before, after)
+
+
+@contextmanager
+def small():
+    """Tiles, caches and copies for small sizes."""
+    with pytest.MonkeyPatch.context() as patch:
+        small_machine(patch)
+        small_tiles(patch)
+        for name in (
+            "LEAST_USES",
+            "LEAST_USES_SIZED",
+            "LEAST_ALIASED_USES",
+            "LEAST_FAR_USES",
+            "LEAST_MADE_USES",
+            "LEAST_TURNED_USES",
+        ):
+            patch.setattr(f"polyml.codegen.passes.packing.pack.{name}", 2)
+        patch.setattr("polyml.codegen.passes.packing.pack._Packer._fits", lambda *_: True)
+        yield patch
+
+
+def compiled(function, arguments, checked=(), **options):
+    """(pass, before, after) in turn, of the function compiled for calls like this one. Raises PassError for what is checked and wrong."""
+    collector = Collector(checked)
+    types = tuple(arg_type(value, name) for name, value in arguments.items())
+    arrays = {name: value.shape for name, value in arguments.items() if isinstance(value, np.ndarray)}
+    layouts = ("C",) * len(arrays)
+    with pipeline.watched(collector):
+        pipeline.compile(parse(function), types, layouts, Options(**options), sizes=size_classes.sizes_of(arrays))
+    return collector.seen
+
+
+def finding(name, function, arguments, **options):
+    """What the checker says of one pass in this compilation; None for nothing."""
+    try:
+        compiled(function, arguments, (name,), **options)
+    except PassError as problem:
+        return problem
+    return None
+
+
+def changed(seen):
+    """The passes that made something else than they were given."""
+    return [name for name, before, after in seen if type(before) is type(after) and before is not after]
