@@ -6,6 +6,7 @@ that passes is right whatever the sizes are.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -34,15 +35,13 @@ def check(
         check_legal(tree, scop, dependences, reductions)
         check_parallel(tree, scop, dependences, reductions)
     except IllegalSchedule as problem:
-        words = problem.message.split()
-        instance = next((word for word in words if "[" in word), "")
-        return Finding(f"{problem.message}: {problem.notes[0]}" if problem.notes else problem.message, instance)
+        instance = re.search(r"\w+\[[^\]]*\]", problem.message)
+        text = f"{problem.message}: {problem.notes[0]}" if problem.notes else problem.message
+        return Finding(text, instance.group() if instance else "")
     return None
 
 
-def check_part(
-    scop: Scop, dependences: Dependences, tree: isl.Schedule, reductions: Mapping[str, Reduction]
-) -> Finding | None:
+def check_part(scop: Scop, dependences: Dependences, tree: isl.Schedule, reductions: Mapping[str, Reduction]) -> Finding | None:
     """Returns what a step that scheduled a part of the SCoP, or all of it, did wrong; None for nothing, and for a part of another SCoP.
 
     The part is what the tree runs, so that an instance that a step loses is seen where the step for the whole is checked.

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
+from polyml import pass_manager
 from polyml.checks.watcher import Watcher
 from polyml.config import Options
 from polyml.errors import PassError
@@ -42,8 +43,8 @@ def small():
             "LEAST_MADE_USES",
             "LEAST_TURNED_USES",
         ):
-            patch.setattr(f"polyml.codegen.passes.packing.pack.{name}", 2)
-        patch.setattr("polyml.codegen.passes.packing.pack._Packer._fits", lambda *_: True)
+            patch.setattr(f"polyml.codegen.passes.packing.choose.{name}", 2)
+        patch.setattr("polyml.codegen.passes.packing.choose._fits", lambda *_: True)
         yield patch
 
 
@@ -53,7 +54,7 @@ def compiled(function, arguments, checked=(), **options):
     types = tuple(arg_type(value, name) for name, value in arguments.items())
     arrays = {name: value.shape for name, value in arguments.items() if isinstance(value, np.ndarray)}
     layouts = ("C",) * len(arrays)
-    with pipeline.watched(collector):
+    with pass_manager.watched(collector):
         pipeline.compile(parse(function), types, layouts, Options(**options), sizes=size_classes.sizes_of(arrays))
     return collector.seen
 

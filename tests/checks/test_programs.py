@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from polyml import pass_manager
 from polyml.checks import programs
 from polyml.checks.programs import check, check_build
 from polyml.codegen.analysis.loop_nest import Nest
@@ -142,7 +143,7 @@ def shared_strip(monkeypatch):
         body = tuple(replace(n, private=()) if isinstance(n, Loop) else n for n in made.body)
         return replace(made, body=body)
 
-    monkeypatch.setattr("polyml.pipeline.compile.with_private_arrays", shared)
+    monkeypatch.setitem(pass_manager.instead, "privatize", shared)
 
 
 def exchanged_sides(monkeypatch):
@@ -231,22 +232,22 @@ def _jams(node, change):
 
 
 PLANTED = [  # the pass, its bug, a kernel, what is said of it, and settings
-    ("with_extremes", from_the_second_element, gathered, "is not looked at once"),
-    ("with_partial_results", wrong_identity, both_sums, "c["),
-    ("with_partial_results", one_thread_joined, both_sums, "c["),
-    ("with_fetches", fetched_read_that_is_not, both_sums, "read 7 of"),
-    ("with_even_shares", no_end_of_share, strips, "in different iterations of parallel loop"),
+    ("index_bounds", from_the_second_element, gathered, "is not looked at once"),
+    ("privatize_reductions", wrong_identity, both_sums, "c["),
+    ("privatize_reductions", one_thread_joined, both_sums, "c["),
+    ("prefetch", fetched_read_that_is_not, both_sums, "read 7 of"),
+    ("balance", no_end_of_share, strips, "in different iterations of parallel loop"),
     ("pack", short_fill, product, "before anything wrote it"),
     ("pack", late_fill, product, "S0_from"),
-    ("separate_full_tiles", weaker_boxes, lower_update, "which is no instance"),
-    ("with_private_arrays", short_strip, strips, "has no memory there"),
-    ("with_private_arrays", shared_strip, strips, "in different iterations of parallel loop"),
-    ("with_cuts", exchanged_sides, wrapped, "in place of"),
+    ("full_tiles", weaker_boxes, lower_update, "which is no instance"),
+    ("privatize", short_strip, strips, "has no memory there"),
+    ("privatize", shared_strip, strips, "in different iterations of parallel loop"),
+    ("split_loops", exchanged_sides, wrapped, "in place of"),
     ("vectorize", all_free, recurrence, "in different iterations of"),
     ("vectorize", no_masks, strips, "S"),
     ("vectorize", dropped_remainder, strips, "never runs"),
     ("vectorize", one_lane_too_many, strips, "S"),
-    ("with_rings", short_ring, three_rows_back, "whose memory holds", {"schedule": "source"}),
+    ("fold_storage", short_ring, three_rows_back, "whose memory holds", {"schedule": "source"}),
 ]
 
 
