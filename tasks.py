@@ -15,6 +15,7 @@ TASKS: dict[str, tuple[str, tuple[tuple[str, ...], ...]]] = {
     "docs": ("every example of the documents", (("-m", "pytest", "tests/docs", "tests/test_doctests.py"),)),
     "size": ("modules, circles, lengths and shared names beside the last release's", (("-m", "tests.size"),)),
     "replay": ("whether every program is compiled as at a commit: replay BASE", (("-m", "tests.replay.compare"),)),
+    "check": ("every pass of all kernels checked: check [KERNEL ...]", (("-m", "tests.checks"),)),
     "fuzz": ("all fuzzers, one after the other", (("-m", "tests.campaign"),)),
     "bench": ("PolyBench's kernels, checked and timed", (("-m", "polyml", "bench", "all", "--preset", "LARGE"),)),
 }
