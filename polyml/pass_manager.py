@@ -6,6 +6,7 @@ The lists are in `polyml.pipeline.passes`. Everything that looks at passes or ch
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -50,7 +51,7 @@ class Pass:
     @property
     def place(self) -> tuple[str, int]:
         """The file and the line of the function."""
-        code = self.function.__code__
+        code = inspect.unwrap(self.function).__code__
         return code.co_filename, code.co_firstlineno
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import wraps
 from typing import Any
 
 import islpy as isl
@@ -58,7 +59,7 @@ from polyml.schedule.affine.distribution import divide, with_versions
 from polyml.schedule.affine.fusion import fuse
 from polyml.schedule.affine.shift import shift
 from polyml.schedule.affine.traffic_fusion import join_passes
-from polyml.schedule.compute import Scheduled
+from polyml.schedule.compute import Scheduled, compute
 from polyml.schedule.tiling.contraction import map_contractions
 from polyml.schedule.tiling.cpu_mapping import map_bands
 from polyml.schedule.tiling.row_chunks import Chunked, in_chunks
@@ -69,6 +70,7 @@ def _scop(made: object) -> object:
     return made[0] if isinstance(made, tuple) else getattr(made, "scop", made)
 
 
+@wraps(compute)
 def _scheduled(scop: Scop, *given: Any, cache: Cache | None, **named: Any) -> Scheduled:
     """A schedule of the SCoP from the cache, else what `schedule.compute` finds."""
     return remembered(cache, scop, *given, **named)

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pprint import pformat
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import islpy as isl
 
 from polyml.codegen.ir import printer as program_text
 from polyml.codegen.ir.program import Program
+from polyml.codegen.llvm import builder
 from polyml.frontend import syntax
 from polyml.frontend.text import writer as kernel_text
+from polyml.model.core import nest_text
 from polyml.model.core import printer as model_text
 from polyml.model.core.dependence import Dependences
 from polyml.model.core.nest import Nest
 from polyml.model.core.scop import Scop
 from polyml.schedule.compute import Scheduled
 
-_WIDTH = 120
-
 _TEXTS: dict[type, Callable[[Any], str]] = {
     syntax.Kernel: kernel_text.text,
-    Nest: lambda nest: pformat(nest, width=_WIDTH),
+    Nest: nest_text.text,
     Scop: model_text.scop_text,
     Dependences: model_text.dependences_text,
     isl.Schedule: model_text.schedule_text,
@@ -34,6 +33,29 @@ _TEXTS: dict[type, Callable[[Any], str]] = {
 def text(made: object) -> str:
     """The text of a kernel, nest, SCoP, schedule or program, or of dependences; "" for what has none."""
     return _TEXTS.get(type(made), lambda _: "")(made)
+
+
+def shown(made: object) -> str:
+    """The same for people who look on: also LLVM text, and facts by name, one a line."""
+    if isinstance(made, dict):
+        return "\n".join(f"{name}: {fact}" for name, fact in made.items())
+    if isinstance(made, tuple) and made and isinstance(made[0], builder.Unit):
+        return builder.text(made)
+    if isinstance(made, Program):
+        return "\n".join([text(made), *_beside_the_loops(made)])
+    return text(made)
+
+
+def _beside_the_loops(program: Program) -> Iterator[str]:
+    """What passes have found of a program that its loops do not show."""
+    yield from (f"scan {name}: {scan.operator} over {scan.array}" for name, scan in program.scans.items())
+    for name, window in program.windows.items():
+        sizes = ("all" if length is None else f"{length} from {low}" for low, length in zip(window.low, window.lengths))
+        ring = "" if window.ring is None else f", a ring in dimension {window.ring}"
+        yield f"memory of {name}: {', '.join(sizes)}{ring}"
+    for name, reads in program.ahead.items():
+        arrays = [read.array for read in program.scop.statements[name].reads]
+        yield from (f"fetch for {name}: {arrays[read]} at {e} + {step}" for read, (e, step) in reads.items())
 
 
 def text_of_any(made: object) -> str:

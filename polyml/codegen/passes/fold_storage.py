@@ -1,7 +1,7 @@
 """Local arrays of which only what lies near an outer loop's variable is in use have memory for that part: a ring of rows.
 
-        for c by 64: for i in c ... c + 63: T[i, :] = ...                T: 66 rows, row i at i % 66, not all N
-                     for i in c - 1 ... c + 62: B[i, :] = T[i - 1, :] + T[i + 1, :]
+        for c by 64: for i in c ... c + 63: T[i, :] = ...                                  T: N rows
+                     for i in c - 1 ... c + 62: B[i, :] = T[i - 1, :] + T[i + 1, :]     -> T: 66 rows, row i at i % 66
 
 Of every access the index stays in c + low ... c + high (or N - c + low ..., as the loop goes), proved on the finished loops. So
 an element i is touched in the iterations i - high <= c <= i - low alone, and elements that lie high - low + 1 or more apart never

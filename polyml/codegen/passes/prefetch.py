@@ -1,7 +1,7 @@
 """While the last nest of a tile reads what a nest before it has brought to the cache, the next tile is fetched.
 
     for it by 8: { for i in the tile, j: t[i] += A[i, j]*x[j]
-                   for i in the tile, j: y[j] += A[i, j]*t[i] }        fetches A[i + 8, j]
+                   for i in the tile, j: y[j] += A[i, j]*t[i] }   ->   the same, where y[j] += ... fetches A[i + 8, j]
 
 Otherwise memory would have nothing to do in that time. (Mowry, Lam and Gupta, "Design and evaluation of a compiler algorithm
 for prefetching", ASPLOS 1992.)

@@ -1,10 +1,10 @@
 """Local arrays that live within one iteration of a parallel loop, or of one over tiles, need memory for that iteration alone.
 
-        parallel it: for i in the strip: T[i, :] = ...; B[i, :] = T[i, :]      T: a strip for each thread, not all rows
-        kt: for k in the slab: V[k, :] = A[k, :]; ... V[k, i] ...              V: a slab, not all rows
+        parallel it: for i in the strip: T[i, :] = ...; B[i, :] = T[i, :]      T: all rows   ->   a strip for each thread
+        kt: for k in the slab: V[k, :] = A[k, :]; ... V[k, i] ...              V: all rows   ->   a slab
 
 This keeps temporaries in the cache, and untouched memory untouched. (Array contraction to a tile: Lewis, Lin and Snyder,
-"The implementation and evaluation of fusion and contraction in array languages", PLDI 1998.)
+"The implementation and evaluation of fusion and contraction in array languages", PLDI 1998. OpenMP's `private`.)
 """
 
 from __future__ import annotations

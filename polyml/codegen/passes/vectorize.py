@@ -1,8 +1,11 @@
 """Register tiles and vectors: loops whose iterations are independent run together.
 
+    for i: for j: for k: C[i, j] += A[i, k]*B[k, j]   ->   for i by 6: for j by 16: for k: together i ... i + 5, j ... j + 15: ...
+
 For every nest the loops themselves are asked, exactly, which of them are independent (`nest`); every legal shape is
 priced (`cost`); the cheapest is applied (`reshape`). Nothing is recognised by form: a contraction gets its register
-tile, a stencil its vectors along the rows, a dot product its lanes of partial sums from the same few rules.
+tile, a stencil its vectors along the rows, a dot product its lanes of partial sums from the same few rules. (Unroll-and-jam and
+scalar replacement: Callahan, Carr and Kennedy, "Improving register allocation for subscripted variables", PLDI 1990.)
 """
 
 from __future__ import annotations

@@ -391,11 +391,12 @@ def _atom_text(atom: Atom) -> str:
         return f"(({atom.numerator}) // {atom.divisor})"
     if isinstance(atom, Extreme):
         return f"{atom.op}({atom.left}, {atom.right})"
-    return f"({atom.then} if {_formula_text(atom.condition)} else {atom.orelse})"
+    return f"({atom.then} if {formula_text(atom.condition)} else {atom.orelse})"
 
 
-def _formula_text(formula: Formula) -> str:
+def formula_text(formula: Formula) -> str:
+    """The condition in Python's words, as in `(N - 1 >= 0) and (i == 0)`."""
     if isinstance(formula, Compare):
         return f"{formula.affine} {'==' if formula.equality else '>='} 0"
     joiner = " and " if isinstance(formula, And) else " or "
-    return joiner.join(f"({_formula_text(part)})" for part in formula.parts) or str(isinstance(formula, And))
+    return joiner.join(f"({formula_text(part)})" for part in formula.parts) or str(isinstance(formula, And))

@@ -25,7 +25,7 @@ OPERATIONS = (
 )
 
 _RELATIONS = ("flow", "anti", "output", "value_flow")
-_LOOSEST, _TIGHTEST = 0, 20
+_LOOSEST, TIGHTEST = 0, 20
 _BINDING = {
     "or": 1, "and": 2, "not": 3, "compare": 4, "|": 5, "^": 6, "&": 7, "<<": 8, ">>": 8, "+": 9, "-": 9,
     "*": 10, "/": 10, "//": 10, "%": 10, "sign": 11, "**": 12,
@@ -52,7 +52,7 @@ def scop_text(scop: Scop) -> str:
         lines += ["", "checks"]
         lines += [f"    {_check_text(c)}" for c in scop.checks]
     if scop.results:
-        returned = ", ".join(_result_text(r) for r in scop.results)
+        returned = ", ".join(result_text(r) for r in scop.results)
         lines += ["", f"returns ({returned})" if scop.result_is_tuple else f"returns {returned}"]
     return "\n".join([*lines, "", "source order", _indented(schedule_text(scop.schedule))])
 
@@ -131,16 +131,16 @@ def statement_leaf(statement: Statement, integer: Callable[[isl.PwAff], str]) ->
 
     def leaf(value: Value) -> Printed:
         if isinstance(value, Load):
-            return access_text(statement.reads[value.access], integer), _TIGHTEST
+            return access_text(statement.reads[value.access], integer), TIGHTEST
         if isinstance(value, ScalarArg):
-            return value.name, _TIGHTEST
+            return value.name, TIGHTEST
         text = integer(value.value) if isinstance(value, Index) else constant_text(value.value)
-        return text, _binding(text)
+        return text, binding(text)
 
     return leaf
 
 
-def _binding(text: str) -> int:
+def binding(text: str) -> int:
     """How tightly the outermost operation of a printed number binds; isl's own operators count as the loosest."""
     try:
         outermost = ast.parse(text, mode="eval").body
@@ -150,7 +150,7 @@ def _binding(text: str) -> int:
         return _BINDING["+" if isinstance(outermost.op, (ast.Add, ast.Sub)) else "*"]
     if isinstance(outermost, ast.UnaryOp):
         return _BINDING["sign"]
-    return _LOOSEST if isinstance(outermost, ast.IfExp) else _TIGHTEST
+    return _LOOSEST if isinstance(outermost, ast.IfExp) else TIGHTEST
 
 
 def value_text(value: Value, leaf: Callable[[Value], Printed]) -> str:
@@ -241,7 +241,8 @@ def _check_text(check: Check) -> str:
     return f"{where}{check.what}: {outcome} when {_braces(check.violated)}"
 
 
-def _result_text(result: ScalarResult | ArrayResult) -> str:
+def result_text(result: ScalarResult | ArrayResult) -> str:
+    """The array that is returned, of a number with its type."""
     return result.array if isinstance(result, ArrayResult) else f"{result.array}: {result.dtype}"
 
 
@@ -255,7 +256,7 @@ def _printed(value: Value, leaf: Callable[[Value], Printed], seen: dict[int, Pri
     if known is None:
         operands = [_printed(child, leaf, seen) for child in children(value)]
         known = _operation(value, operands) if operands else leaf(value)
-        known = seen[id(value)] = known if len(known[0]) <= LIMIT else ("...", _TIGHTEST)
+        known = seen[id(value)] = known if len(known[0]) <= LIMIT else ("...", TIGHTEST)
     return known
 
 
@@ -264,11 +265,11 @@ def _operation(value: Value, operands: list[Printed]) -> Printed:
     if isinstance(value, syntax.Cast):
         if value.implicit:
             return operands[0]
-        return f"{value.to.name if value.to.weak else value.to.numpy_name}({operands[0][0]})", _TIGHTEST
+        return f"{value.to.name if value.to.weak else value.to.numpy_name}({operands[0][0]})", TIGHTEST
     if isinstance(value, Gather):
-        return f"{value.array}[{', '.join(text for text, _ in operands)}]", _TIGHTEST
+        return f"{value.array}[{', '.join(text for text, _ in operands)}]", TIGHTEST
     if isinstance(value, syntax.Call):
-        return f"{value.function}({', '.join(text for text, _ in operands)})", _TIGHTEST
+        return f"{value.function}({', '.join(text for text, _ in operands)})", TIGHTEST
     if isinstance(value, syntax.IfExp):
         return f"{at(1, 1)} if {at(0, 1)} else {at(2, _LOOSEST)}", _LOOSEST
     if isinstance(value, syntax.Logical):
@@ -281,13 +282,13 @@ def _operation(value: Value, operands: list[Printed]) -> Printed:
         own = _BINDING["not" if value.op == "not" else "sign"]
         return f"{value.op}{' ' if value.op == 'not' else ''}{at(0, own)}", own
     if value.op in ("min", "max"):
-        return f"{value.op}({operands[0][0]}, {operands[1][0]})", _TIGHTEST
+        return f"{value.op}({operands[0][0]}, {operands[1][0]})", TIGHTEST
     own = _BINDING[value.op]
     right_first = value.op == "**"
     joiner = value.op if value.op in _TIGHT else f" {value.op} "
     return f"{at(0, own + right_first)}{joiner}{at(1, own + (not right_first))}", own
 
 
-def _at_least(operands: list[Printed], index: int, binding: int) -> str:
+def _at_least(operands: list[Printed], index: int, least: int) -> str:
     text, own = operands[index]
-    return text if own >= binding else f"({text})"
+    return text if own >= least else f"({text})"

@@ -18,7 +18,12 @@ from polyml.model.lowering.if_conversion import flag
 
 
 def without_value_arguments(nest: Nest, written: Nest) -> Nest:
-    """Number arguments that no domain or access depends on stay numbers: Integer and Truth leaves become ScalarArg."""
+    """The nest with number arguments that no domain or access depends on as numbers: Integer and Truth leaves become ScalarArg.
+
+        parameter k; for i: A[i] = A[i]*k        ->        for i: A[i] = A[i]*k, where k is a value like alpha
+
+    written: the nest before passes changed it: what its loops and accesses depend on stays a parameter as well.
+    """
     structural = _structural_names(nest) | _structural_names(written)
     plain = {p.name: p.argument for p in nest.parameters if p.array is None and p.name not in structural}
     if not plain:
