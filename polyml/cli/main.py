@@ -7,10 +7,8 @@ import sys
 import click
 
 from polyml.cli.inputs.whole_numbers import Whole
+from polyml.config import PASSES, STAGES
 from polyml.errors import ConfigError, PolymlError, ScheduleError, shortened
-
-_STAGES = ("kernel", "domain", "deps", "schedule", "ast", "llvm", "asm")
-
 
 _FAILED, _USAGE = 1, 2  # exit statuses: what was asked for went wrong; what was asked, or a file that it names, cannot be read
 
@@ -143,7 +141,8 @@ def run(target, define, args, preset, threads, repeat, seed, load, fp, schedule,
 
 @main.command()
 @click.argument("target", metavar="FILE.py:FUNC")
-@click.option("--stage", type=click.Choice(_STAGES), required=True, help="Which stage's result.")
+@click.option("--stage", type=click.Choice(STAGES), help="Which stage's result.")
+@click.option("--after", type=click.Choice(PASSES), help="What there is after this pass, in place of a stage.")
 @_define
 @_arg
 @_preset
@@ -151,11 +150,32 @@ def run(target, define, args, preset, threads, repeat, seed, load, fp, schedule,
 @_order
 @_fusion
 @_json
-def show(target, stage, define, args, preset, fp, schedule, fusion, as_json) -> None:
-    """Print what a stage of the compiler makes of a kernel."""
-    from polyml.cli.commands.show import show
+def show(target, stage, after, define, args, preset, fp, schedule, fusion, as_json) -> None:
+    """Print what a stage or a pass of the compiler makes of a kernel."""
+    from polyml.cli.commands.show import show, show_after
 
+    if (stage is None) is (after is None):
+        raise click.UsageError("Give either '--stage' or '--after'.")
+    if after is not None:
+        show_after(target, after, define, args, preset, _given(fp=fp, schedule=schedule, fusion=fusion), as_json)
+        return
     show(target, stage, define, args, preset, _given(fp=fp, schedule=schedule, fusion=fusion), as_json)
+
+
+@main.command()
+@click.argument("target", metavar="FILE.py:FUNC")
+@click.option("--html", "page", metavar="FILE", type=click.Path(dir_okay=False), help="Write a page instead of text.")
+@_define
+@_arg
+@_preset
+@_fp
+@_order
+@_fusion
+def trace(target, page, define, args, preset, fp, schedule, fusion) -> None:
+    """Print every pass in order: its time, what it changed, where its code is."""
+    from polyml.cli.commands.show import trace
+
+    trace(target, page, define, args, preset, _given(fp=fp, schedule=schedule, fusion=fusion))
 
 
 @main.command()

@@ -8,12 +8,12 @@ from typing import Any
 
 import islpy as isl
 
-from polyml import config, debug, pass_manager
+from polyml import config, debug, pass_manager, polyhedra
 from polyml.codegen.ir.program import Program
-from polyml.codegen.llvm import builder
 from polyml.config import Options
 from polyml.frontend import syntax
 from polyml.model.core.dependence import Dependences
+from polyml.model.core.printer import OPERATIONS
 from polyml.model.core.scop import Scop
 from polyml.pass_manager import Pass
 from polyml.pipeline import texts
@@ -36,7 +36,8 @@ def dumps(options: Options, name: str, made: Mapping[str, object]) -> AbstractCo
 def _dumps(options: Options, name: str, made: Mapping[str, object]) -> Iterator[None]:
     def dump(step: Pass, before: Any, after: Any, seconds: float) -> None:
         if step.name in named:
-            debug.dump(step.name, texts.text(after), name=name)
+            with polyhedra.uncharged(), polyhedra.budget(OPERATIONS):  # the compilation does not pay for what is printed
+                debug.dump(step.name, texts.shown(after), name=name)
 
     named = set(options.debug).intersection(config.PASSES)
     with pass_manager.watched(dump) if named else nullcontext():
@@ -45,8 +46,7 @@ def _dumps(options: Options, name: str, made: Mapping[str, object]) -> Iterator[
         except Exception:
             for stage in options.debug:
                 if (value := _last(stage, made)) is not None:
-                    text = builder.text(value) if isinstance(value, tuple) else texts.text_of_any(value)
-                    debug.dump(stage, text, name=name)
+                    debug.dump(stage, texts.shown(value), name=name)
             raise
 
 
