@@ -293,6 +293,7 @@ def test_version_and_unknown_commands():
 
 
 def test_bench_says_what_hinders_numpy(monkeypatch):
+    monkeypatch.delenv("OPENBLAS_L2_SIZE", raising=False)
     monkeypatch.setenv("OPENBLAS_CORETYPE", "Prescott")
     _, err = run("bench", "gemm", "--preset", "MINI", "--check-only")
     assert "OPENBLAS_CORETYPE overrides which code it chooses" in err

@@ -643,7 +643,7 @@ def stale(count: int, seed: int, folder: Path) -> Tally:
         new = text.format(b, 1) if inlined else text.format(1, b)
         imported = _module(path, old).f
         changed = _module(path, new).f
-        linecache.clearcache()
+        linecache.cache.pop(str(path), None)
 
         def use() -> str:
             problem = _problem(changed, cache)

@@ -13,7 +13,7 @@ from types import FunctionType
 import numpy as np
 
 import polyml
-from polyml import kernels
+from polyml import kernels, pass_manager
 from polyml.bundles import folder as bundles
 from polyml.bundles.bundle import read
 from polyml.defects.repeat import repeat
