@@ -3,6 +3,8 @@
 `@pytest.mark.sweep("function")` marks a test with more cases than a change needs: for each value of its parameter `function` one case
 is run, always the same one, `keep=3` of them where it says so (0: none), and all of them with `--sweeps`. Of cases whose names
 have one of `long=("fdtd", "[1]")` in them none is run but with `--sweeps`.
+
+`-m quick` runs the files of `tests/quick.py` alone: some of every package, in about a minute and a half.
 """
 
 import os
@@ -10,6 +12,8 @@ import zlib
 from collections import defaultdict
 
 import pytest
+
+from tests.quick import QUICK
 
 os.environ.setdefault("POLYML_ON_DEFECT", "raise")
 
@@ -19,13 +23,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "quick: of a file of tests/quick.py; they touch every package and take about a minute and a half")
     config.addinivalue_line(
         "markers",
         "sweep(*each, keep=1, long=()): for each value of these parameters `keep` cases are run, of those without these words; all with --sweeps",
     )
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.nodeid.partition("::")[0].removeprefix("tests/") in QUICK:
+            item.add_marker("quick")
     if config.getoption("--sweeps"):
         return
     cases, left = defaultdict(list), set()
