@@ -23,7 +23,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "quick: of a file of tests/quick.py; they touch every package and take about a minute and a half")
+    config.addinivalue_line(
+        "markers", "quick: of a file of tests/quick.py; they touch every package and take about a minute and a half"
+    )
     config.addinivalue_line(
         "markers",
         "sweep(*each, keep=1, long=()): for each value of these parameters `keep` cases are run, of those without these words; all with --sweeps",
