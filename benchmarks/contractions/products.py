@@ -10,33 +10,12 @@ import numpy as np
 from benchmarks.contractions import onednn
 from benchmarks.contractions.problem import Form, Problem, compiled, product_error, torch_library, uniform
 
-SQUARE = [
-    "32",
-    "48",
-    "64",
-    "96",
-    "100",
-    "128",
-    "192",
-    "256",
-    "384",
-    "500",
-    "509",
-    "512",
-    "768",
-    "1000",
-    "1009",
-    "1024",
-    "1000x1100x1200",
-    "1500",
-    "2000",
-    "2039",
-    "2048",
-    "3000",
-    "4093",
-    "4096",
-]
-SKINNY = ["4096x32x4096", "32x4096x4096", "4096x4096x32", "1024x64x1024", "10000x64x64", "64x10000x64", "1x4096x4096", "4096x1x4096"]  # fmt: skip
+SQUARE = (
+    "32 48 64 96 100 128 192 256 384 500 509 512 768 1000 1009 1024 1000x1100x1200 1500 2000 2039 2048 3000 4093 4096"
+).split()
+SKINNY = (
+    "4096x32x4096 32x4096x4096 4096x4096x32 1024x64x1024 10000x64x64 64x10000x64 1x4096x4096 4096x1x4096"
+).split()  # fmt: skip
 LOOPTUNE_SIZES = range(64, 257, 16)  # of m, n and k: the 2,197 shapes of LoopTune (Grubisic et al., 2023)
 
 

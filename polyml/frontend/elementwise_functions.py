@@ -10,79 +10,16 @@ import numpy as np
 
 from polyml.dtypes import BY_NUMPY_NAME, DType
 
-UNARY = [
-    "sqrt",
-    "exp",
-    "exp2",
-    "expm1",
-    "log",
-    "log2",
-    "log10",
-    "log1p",
-    "sin",
-    "cos",
-    "tan",
-    "arcsin",
-    "arccos",
-    "arctan",
-    "sinh",
-    "cosh",
-    "tanh",
-    "arcsinh",
-    "arccosh",
-    "arctanh",
-    "floor",
-    "ceil",
-    "trunc",
-    "rint",
-    "abs",
-    "fabs",
-    "sign",
-    "cbrt",
-    "isnan",
-    "isinf",
-    "isfinite",
-    "reciprocal",
-    "square",
-    "conj",
-    "negative",
-    "positive",
-    "invert",
-    "logical_not",
-    "deg2rad",
-    "rad2deg",
-]
-BINARY = [
-    "power",
-    "arctan2",
-    "hypot",
-    "fmod",
-    "minimum",
-    "maximum",
-    "fmin",
-    "fmax",
-    "copysign",
-    "add",
-    "subtract",
-    "multiply",
-    "true_divide",
-    "floor_divide",
-    "remainder",
-    "bitwise_and",
-    "bitwise_or",
-    "bitwise_xor",
-    "left_shift",
-    "right_shift",
-    "logical_and",
-    "logical_or",
-    "logical_xor",
-    "less",
-    "less_equal",
-    "greater",
-    "greater_equal",
-    "equal",
-    "not_equal",
-]
+UNARY = (
+    "sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh "
+    "floor ceil trunc rint abs fabs sign cbrt isnan isinf isfinite reciprocal square conj negative positive invert "
+    "logical_not deg2rad rad2deg"
+).split()
+BINARY = (
+    "power arctan2 hypot fmod minimum maximum fmin fmax copysign add subtract multiply true_divide floor_divide remainder "
+    "bitwise_and bitwise_or bitwise_xor left_shift right_shift logical_and logical_or logical_xor less less_equal greater "
+    "greater_equal equal not_equal"
+).split()
 OPERATORS = {
     "add": "+", "subtract": "-", "multiply": "*", "true_divide": "/", "floor_divide": "//", "remainder": "%",
     "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "left_shift": "<<", "right_shift": ">>", "pow": "**",
@@ -97,38 +34,11 @@ MATH_NAMES = {
     "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2",
     "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh", "abs": "fabs",
 }  # fmt: skip
-_MATH_UNARY = [
-    "sqrt",
-    "exp",
-    "exp2",
-    "expm1",
-    "log",
-    "log2",
-    "log10",
-    "log1p",
-    "sin",
-    "cos",
-    "tan",
-    "arcsin",
-    "arccos",
-    "arctan",
-    "sinh",
-    "cosh",
-    "tanh",
-    "arcsinh",
-    "arccosh",
-    "arctanh",
-    "floor",
-    "ceil",
-    "trunc",
-    "abs",
-    "cbrt",
-    "erf",
-    "isnan",
-    "isinf",
-    "isfinite",
-]
-_MATH_BINARY = ["pow", "arctan2", "hypot", "fmod", "copysign"]
+_MATH_UNARY = (
+    "sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh "
+    "floor ceil trunc abs cbrt erf isnan isinf isfinite"
+).split()
+_MATH_BINARY = "pow arctan2 hypot fmod copysign".split()
 
 ALLOCATIONS = {
     np.zeros: "zeros", np.empty: "empty", np.ones: "ones", np.full: "full", np.zeros_like: "zeros_like",

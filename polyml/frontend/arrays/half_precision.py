@@ -12,29 +12,10 @@ from polyml.frontend.elementwise_functions import COMPARISONS, OPERATORS
 from polyml.frontend.name_resolution import statements
 from polyml.frontend.syntax import ArgType, ArrayType
 
-_OF_INTEGERS = [
-    "where",
-    "minimum",
-    "maximum",
-    "fmin",
-    "fmax",
-    "abs",
-    "fabs",
-    "sign",
-    "square",
-    "floor",
-    "ceil",
-    "trunc",
-    "rint",
-    "isnan",
-    "isinf",
-    "isfinite",
-    "conj",
-    "negative",
-    "positive",
-    "invert",
-    "logical_not",
-] + [name for name in (*OPERATORS, *COMPARISONS) if name != "pow"]
+_OF_INTEGERS = (
+    "where minimum maximum fmin fmax abs fabs sign square floor ceil trunc rint isnan isinf isfinite conj "
+    "negative positive invert logical_not"
+).split() + [name for name in (*OPERATORS, *COMPARISONS) if name != "pow"]
 
 
 def may_have_halves(kernel: syntax.Kernel, types: Sequence[ArgType]) -> bool:

@@ -28,19 +28,7 @@ _FUNCTIONS = (
     "elementwise functions of numpy and math, functions of arrays such as np.sum, min, max, abs, pow, len, and casts "
     "such as np.float32"
 )
-_OF_UFUNCS = [
-    "out",
-    "where",
-    "dtype",
-    "casting",
-    "order",
-    "subok",
-    "signature",
-    "initial",
-    "mean",
-    "weights",
-    "correction",
-]  # which Python knows
+_OF_UFUNCS = "out where dtype casting order subok signature initial mean weights correction".split()  # which Python knows
 _NOT_COMPILED = ("out", "weights", "returned")
 _SPELLED = {
     ast.With: "a with statement", ast.Try: "try", ast.Raise: "raise", ast.Assert: "assert", ast.Delete: "del",

@@ -6,28 +6,7 @@ import re
 
 _OTHER = re.compile(r"[^A-Za-z0-9_]")
 _STATEMENT = re.compile(r"S\d+")
-_ISL_KEYWORDS = frozenset(
-    [
-        "and",
-        "or",
-        "not",
-        "exists",
-        "mod",
-        "floor",
-        "ceil",
-        "floord",
-        "ceild",
-        "min",
-        "max",
-        "rat",
-        "true",
-        "false",
-        "infty",
-        "infinity",
-        "NaN",
-        "implies",
-    ]
-)
+_ISL_KEYWORDS = frozenset("and or not exists mod floor ceil floord ceild min max rat true false infty infinity NaN implies".split())
 
 
 class Names:

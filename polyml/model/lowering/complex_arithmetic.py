@@ -15,21 +15,9 @@ from polyml.dtypes import BOOL, F32, F64, DType
 from polyml.frontend import syntax
 from polyml.frontend.syntax import Expr
 
-LIBRARY = [
-    "sin",
-    "cos",
-    "tan",
-    "arcsin",
-    "arccos",
-    "arctan",
-    "sinh",
-    "cosh",
-    "tanh",
-    "arcsinh",
-    "arccosh",
-    "arctanh",
-    "pow",
-]  # functions whose parts are the calls "exp.real" and "exp.imag"
+LIBRARY = (
+    "sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh pow"
+).split()  # functions whose parts are the calls "exp.real" and "exp.imag"
 _LONGEST_POWER = 100  # integer exponents below it are products
 _LARGEST_EXPONENT = {F64: 700.0, F32: 80.0}  # from there on an exponential is the square of another
 _FAR = {F64: 2.0**1020, F32: 2.0**124}  # numbers that may not be added

@@ -25,7 +25,7 @@ from polyml.model.lowering.complex_arithmetic import Pair
 
 Place = syntax.Name | syntax.Subscript  # where a number is stored
 
-_OF_PARTS = ["real", "imag", "abs", "norm", "isnan", "isinf", "isfinite"]
+_OF_PARTS = "real imag abs norm isnan isinf isfinite".split()
 _LEAVES = (syntax.Const, syntax.Name, syntax.Subscript)
 
 
