@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FunctionType
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from polyml import config, interrupts
 from polyml.api.calls.specialisation import Request, Specialisation, timed
@@ -39,6 +39,7 @@ class Function:
 
     __name__: str
     __qualname__: str
+    __call__: Callable[..., Any]  # as `Kernel` makes it
 
     def __init__(
         self, function: FunctionType, settings: Mapping[str, object], given: Saved | None = None, target: Target | None = None
@@ -50,10 +51,6 @@ class Function:
         self._given = given  # the schedule to compile with
         self._names = signature.parameters(function)
         self._last: Specialisation | None = None
-
-    def __call__(self, *args, **kwargs):
-        """A call, as `Kernel` makes it."""
-        raise NotImplementedError
 
     @property
     def _where(self) -> str:

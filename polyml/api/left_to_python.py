@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING
 
@@ -33,6 +33,8 @@ class LeftToPython(Function):
     plain Python).
     """
 
+    _call_of_part: Callable[[Part], PartCall]  # by a kernel of its own, which `Kernel` makes
+
     def __init__(
         self, function: FunctionType, settings: Mapping[str, object], given: Saved | None = None, target: Target | None = None
     ):
@@ -55,10 +57,6 @@ class LeftToPython(Function):
         for _, calls in self._parts.values():
             for call in calls:
                 yield from call.compiled_lines()
-
-    def _call_of_part(self, part: Part) -> PartCall:
-        """Returns a call of a part, by a kernel of its own."""
-        raise NotImplementedError
 
     def _passed(self, values: Sequence[object]) -> tuple[tuple[object, ...], dict[str, object]]:
         """The arguments as the function takes them: by position, and by name."""

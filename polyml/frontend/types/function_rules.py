@@ -9,18 +9,7 @@ import dataclasses
 import itertools
 import math
 
-from polyml.dtypes import (
-    BF16,
-    BOOL,
-    C128,
-    F64,
-    I64,
-    PYBOOL,
-    PYCOMPLEX,
-    PYFLOAT,
-    PYINT,
-    DType,
-)  # fmt: skip
+from polyml.dtypes import BF16, BOOL, C128, F64, I64, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, DType
 from polyml.errors import PolymlTypeError
 from polyml.frontend import syntax
 from polyml.frontend.elementwise_functions import COMPARISONS, OPERATORS
@@ -28,14 +17,7 @@ from polyml.frontend.types import promotion
 from polyml.frontend.types.conversions import UNKNOWN, Value, constant, converted, truth
 from polyml.frontend.types.results import Results, result_kinds, rule_of
 from polyml.frontend.types.rules import BOOL_FORMS, check_one_type, compare, power
-from polyml.frontend.types.type_sets import (
-    Kinds,
-    held_as,
-    of_type,
-    representation,
-    rounded,
-    union,
-)
+from polyml.frontend.types.type_sets import Kinds, held_as, of_type, representation, rounded, union
 
 _ANGLES = {"deg2rad": math.pi / 180, "rad2deg": 180 / math.pi}
 _TESTS = ("isnan", "isinf", "isfinite")

@@ -8,28 +8,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from polyml.dtypes import (
-    BOOL,
-    F64,
-    I64,
-    PYBOOL,
-    PYCOMPLEX,
-    PYFLOAT,
-    PYINT,
-    DType,
-)  # fmt: skip
+from polyml.dtypes import BOOL, F64, I64, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, DType
 from polyml.errors import PolymlTypeError
 from polyml.frontend import syntax
 from polyml.frontend.types.conversions import Value
 from polyml.frontend.types.promotion import NoRule
-from polyml.frontend.types.type_sets import (
-    Kinds,
-    exact,
-    representation,
-    spelled,
-    storage,
-    union,
-)
+from polyml.frontend.types.type_sets import Kinds, exact, representation, spelled, storage, union
 from polyml.numpy_dtypes import numpy_dtype
 
 Results = dict[tuple[DType, ...], DType]  # the type of a result by the types of its operands

@@ -20,35 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from polyml.dtypes import (
-    BOOL,
-    BY_NUMPY_NAME,
-    F32,
-    F64,
-    HALVES,
-    I64,
-    OF_PYTHON,
-    PYBOOL,
-    PYFLOAT,
-    PYINT,
-    U64,
-    DType,
-)  # fmt: skip
+from polyml.dtypes import BOOL, BY_NUMPY_NAME, F32, F64, HALVES, I64, OF_PYTHON, PYBOOL, PYFLOAT, PYINT, U64, DType
 from polyml.errors import PolymlOverflowError, PolymlTypeError
 from polyml.frontend import syntax
 from polyml.frontend.types import promotion
 from polyml.frontend.types.conversions import UNKNOWN, Value, constant, converted, held, truth
 from polyml.frontend.types.promotion import embeds
 from polyml.frontend.types.results import Results, depends_on_path, main_type, result_kinds, rule_of
-from polyml.frontend.types.type_sets import (
-    Kinds,
-    held_as,
-    holds,
-    integer_range,
-    of_type,
-    representation,
-    storage,
-)
+from polyml.frontend.types.type_sets import Kinds, held_as, holds, integer_range, of_type, representation, storage
 
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 BOOL_FORMS = {"+": "|", "*": "&", "max": "|", "min": "&"}
