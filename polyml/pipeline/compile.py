@@ -17,7 +17,6 @@ import llvmlite.binding  # noqa: F401  as isl: loaded with the compiler, not in 
 
 import polyml.frontend.parsing.parse  # noqa: F401  as well
 from polyml import debug, pass_manager
-from polyml.checks.watcher import Watcher
 from polyml.codegen.astgen.build import build
 from polyml.codegen.ir import printer as program_text
 from polyml.codegen.ir.accesses import as_parameters
@@ -120,6 +119,8 @@ def compile(
     IllegalSchedule for a given schedule that is for something else.
     """
     if options.check:
+        from polyml.checks.watcher import Watcher  # the checkers take a first compilation as long to load as one of its stages
+
         with pass_manager.watched(Watcher()):
             return compile(kernel, types, layouts, replace(options, check=False), aliased, sizes, schedules, given)
     clock = Clock()
