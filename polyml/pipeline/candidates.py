@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import islpy as isl
 
@@ -118,11 +119,11 @@ class _Search:
             return Scheduled(form.scop.schedule, (_reason(options, self.aliased, self.model),))
         if self._failed is not None and not way.cut and not self._failed.cut and not way.is_small:
             return None
-        choices = {
+        choices: dict[str, Any] = {
             "tile": options.tile and not way.is_small, "parallel": options.parallel, "cut": way.cut, "fusion": options.fusion,
             "alone": options.runs_alone, "pieces": form.pieces, "free": len(sizes_used(form.scop)) - len(self._related),
         }  # fmt: skip
-        known = {"sizes": self.model.typical, "reductions": form.reductions, "budget": options.compile_budget_s}
+        known: dict[str, Any] = {"sizes": self.model.typical, "reductions": form.reductions, "budget": options.compile_budget_s}
         found = self.clock.run(passes.SCHEDULE, form.scop, form.dependences, cpu.host(), cache=self.schedules, **known, **choices)
         return None if form.versions and not found.cut else found
 

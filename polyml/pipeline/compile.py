@@ -166,7 +166,8 @@ def schedule_of(
     model = model_of(kernel, types, options, False, True, sizes, clock)
     if start == "source" or options.schedule == "source":
         sized = options.tile and has_contraction(model.scop) and model.typical is not None
-        tree, related = model.scop.schedule, ()
+        tree = model.scop.schedule
+        related: tuple[str, ...] = ()
     else:
         compiled = compile(kernel, types, layouts, options, False, sizes)
         model = form_of({*compiled.scop.statements}, model, options, clock)

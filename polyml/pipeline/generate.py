@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import islpy as isl
 
@@ -55,7 +57,7 @@ class CallFacts:
     options: Options
     aliased: bool
     sizes: Sizes | None
-    typical: dict[str, int] | None
+    typical: Mapping[str, int] | None
     related: tuple[Alike, ...]
 
 
@@ -108,7 +110,7 @@ def generate(way: Way, scheduled: Scheduled, call: CallFacts, clock: Clock, emit
 def _emitted(program: Program, groups: builder.Groups | None, call: CallFacts, clock: Clock) -> tuple[builder.Unit, ...]:
     """The LLVM text of a program, given to the groups function by function."""
     options = call.options
-    finished = {} if groups is None else {"finished": groups.add}
+    finished: dict[str, Any] = {} if groups is None else {"finished": groups.add}
     units = clock.run(
         passes.EMIT, program, fp=options.fp, aliased=call.aliased, layouts=call.layouts, fused=cpu.host().fma,
         threads=not options.runs_alone, **finished,

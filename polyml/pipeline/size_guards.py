@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import islpy as isl
 
 from polyml import polyhedra
+from polyml.model.core.call_interface import Parameter
 from polyml.model.core.scop import Check, Scop
 from polyml.runtime.storage.size_classes import Alike, Sizes, alike
 from polyml.schedule.compute import Scheduled
@@ -17,7 +19,7 @@ def typical_sizes(scop: Scop, sizes: Sizes) -> dict[str, int] | None:
     if sizes.extents is None:
         return None
     shapes = dict(sizes.extents)
-    return {p.name: shapes[p.array][p.dim] for p in scop.parameters if p.is_size}
+    return {p.name: shapes[array][dim] for p, array, dim in _sizes(scop)}
 
 
 def guarded(scop: Scop, scheduled: Scheduled, sized: bool, sizes: Sizes | None, related: tuple[Alike, ...]) -> Scop:
@@ -39,7 +41,7 @@ def guarded(scop: Scop, scheduled: Scheduled, sized: bool, sizes: Sizes | None, 
 def sizes_used(scop: Scop) -> dict[tuple[str, int], str]:
     """(array, dim) -> parameter of the sizes that instances depend on."""
     used = {name for s in scop.statements.values() for name in polyhedra.used_parameters(s.domain)}
-    return {(p.array, p.dim): p.name for p in scop.parameters if p.is_size and p.name in used}
+    return {(array, dim): p.name for p, array, dim in _sizes(scop) if p.name in used}
 
 
 def related_sizes(scop: Scop, sizes: Sizes | None) -> tuple[Alike, ...]:
@@ -52,10 +54,15 @@ def related_sizes(scop: Scop, sizes: Sizes | None) -> tuple[Alike, ...]:
     )
 
 
+def _sizes(scop: Scop) -> Iterator[tuple[Parameter, str, int]]:
+    """The parameters that are sizes, each with the array and the dimension that it is the size of."""
+    return ((p, p.array, p.dim) for p in scop.parameters if p.array is not None and p.is_size)
+
+
 def _sizes_check(scop: Scop, sizes: Sizes) -> Check:
     """Sizes for which other code is made."""
     limits = dict(sizes.limits)
-    known = {p.name: limits[p.array][p.dim] for p in scop.parameters if p.is_size}
+    known = {p.name: limits[array][dim] for p, array, dim in _sizes(scop)}
     outside = " or ".join(f"{name} < {low} or {name} > {high}" for name, (low, high) in known.items()) or "false"
     return _usual(scop, isl.Set(f"[{', '.join(known)}] -> {{ : {outside} }}"))
 
@@ -79,7 +86,7 @@ def _with_check(scop: Scop, check: Check) -> Scop:
 
 def _holds(scop: Scop, related: tuple[Alike, ...]) -> isl.Set:
     """The sizes that are so related."""
-    names = {(p.array, p.dim): p.name for p in scop.parameters if p.is_size}
+    names = {(array, dim): p.name for p, array, dim in _sizes(scop)}
     facts = [(names[a.name, a.dim], names[a.other, a.dim], a.difference) for a in related]
     space = ", ".join(dict.fromkeys(name for fact in facts for name in fact[:2]))
     equal = " and ".join(f"{name} = {other} + {difference}" for name, other, difference in facts)
