@@ -5,6 +5,7 @@
 
 Tiles then begin where a thread's share does, and the last one of a share ends with it. This is done where nothing but the
 loops over single iterations knows where tiles begin; where these go over different ranges, each keeps its own.
+(OpenMP's schedule(static) divides iterations so.)
 """
 
 from __future__ import annotations

@@ -8,6 +8,8 @@
 In a full tile every loop has a constant length, so it needs no remainders, but for the innermost one, which also ends where
 its array does; and what the test says lets the loops of a
 triangular nest be independent where the partial tiles on the diagonal are not.
+(Full and partial tiles: Kim, Renganarayanan, Rostron,
+Rajopadhye and Strout, "Multi-level tiling: M for the price of one", SC 2007. isl's option isolate, Halide's loop partitioning.)
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@
 An expression is a function from a point to the element there (`views`), so that whatever NumPy would compute step by
 step in arrays of its own is one expression per element. Memory is used only for what has a name or is read many times:
 an array that is assigned to a name, operands and results of reductions and products.
+(Scalarization of array assignments: Allen and Kennedy, "Optimizing Compilers for Modern Architectures".)
 
 * NumPy computes the right side before it stores anything. Where the right side reads the array that it is stored into
   elsewhere than at the element itself, or (aliased) perhaps through another argument, it goes through a temporary.

@@ -4,7 +4,8 @@
                                z.imag = a.real * b.imag + a.imag * b.real
 
 An array of complex numbers is one of their parts with a first dimension of size 2, so that rows stay rows: those of an
-argument are strided in memory, those of a local array are not. So everything behind this pass knows real numbers alone, and the dependences of the parts are exact.
+argument are strided in memory, those of a local array are not. So everything behind this pass knows real numbers alone, and the
+dependences of the parts are exact. (Scalar replacement of aggregates, LLVM's SROA.)
 
 What stays complex: the element types of arguments and allocations, whose memory is made elsewhere, and what is
 returned, a Call of "complex".

@@ -3,7 +3,8 @@
         require X.shape[0] == S.shape[0]; for i < S.shape[0]: X[i]      ->      the same with X.shape[0] nowhere but in the test
 
 The requirement is tested at entry like a bound, so everything behind it may count on it: arrays of one shape have one
-domain, and isl has fewer parameters to think about.
+domain, and isl has fewer parameters to think about. (Global value numbering, of sizes alone: Alpern, Wegman and Zadeck, "Detecting
+equality of variables in programs", POPL 1988.)
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@
             if A[i] > 0: c += 1
 
 Python's ints have no end, so what computes them is checked operation by operation, in the order of the source and on one lane. A
-scalar that starts small and changes by small steps alone would have to change for a year to leave 64 bits.
+scalar that starts small and changes by small steps alone would have to change for a year to leave 64 bits. (Stephenson, Babb and
+Amarasinghe, "Bitwidth analysis with application to silicon compilation", PLDI 2000.)
 """
 
 from __future__ import annotations

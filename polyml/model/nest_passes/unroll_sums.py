@@ -6,7 +6,7 @@
         B[i] = s                                         B[i] = s
 
 What is left is a statement of the loops around, which `forward` makes one of: a stencil, with nothing to run in order. Sums that
-go on in a loop around stay loops, as those of contractions do.
+go on in a loop around stay loops, as those of contractions do. (Full unrolling: LLVM's loop-unroll-full, Halide's unroll.)
 """
 
 from __future__ import annotations

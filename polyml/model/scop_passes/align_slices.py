@@ -4,6 +4,8 @@
         A[k + 1 + i, k] /= A[k, k]                 ->              A[i, k] /= A[k, k]
 
 So `A[k + 1 :, k] /= A[k, k]` is the same to a schedule as the loop that says it: iterations that touch one row have one i.
+(Loop normalisation turned around, whose harm to dependences is shown by Allen and Kennedy, "Optimizing Compilers for Modern
+Architectures".)
 """
 
 from __future__ import annotations
