@@ -23,7 +23,7 @@ from polyml.model.core.scop import Scop
 from polyml.pass_manager import Pass
 from polyml.schedule.compute import Scheduled
 
-_CALLS = 3  # that kernels and nests are run with
+_CALLS = 5  # that kernels and nests are run with
 _LARGEST = 12  # of their sizes
 _OPERATIONS = 3_000_000  # of isl for one check, after which it is given up
 
@@ -56,7 +56,8 @@ class Watcher:
         """Checks one pass, or keeps what it made for later."""
         if isinstance(before, syntax.Kernel) and isinstance(after, syntax.Kernel):
             self._typed = after if after.types and self._typed is None else self._typed
-            self._waiting.append((name, before, after))
+            if not before.types:  # else numbers are in parts from here on, which is checked together with what follows
+                self._waiting.append((name, before, after))
         elif isinstance(before, Nest) and isinstance(after, Nest):
             self._waiting.append((name, before, after))
         elif isinstance(before, Nest) and isinstance(after, Scop):
@@ -98,7 +99,7 @@ class Watcher:
 
 def _calls(scop: Scop) -> Iterator[tuple[sizes.Sizes, Arguments]]:
     """Yields a few small calls, with the values of their parameters."""
-    small = (at for at in sizes.sizes(scop, (2, 5)) if max(at.values(), default=0) <= _LARGEST)
+    small = (at for at in sizes.sizes(scop, (7, 4)) if max(at.values(), default=0) <= _LARGEST)
     for seed, at in enumerate(islice(small, _CALLS)):
         yield at, arguments_at(scop, at, seed)
 

@@ -2,22 +2,31 @@
 
 from contextlib import contextmanager
 
+import islpy as isl
 import numpy as np
 import pytest
 
 from polyml import pass_manager
 from polyml.checks.watcher import Watcher
+from polyml.codegen.ir.program import Program
 from polyml.config import Options
 from polyml.errors import PassError
+from polyml.frontend import syntax
 from polyml.frontend.argument_types import arg_type
 from polyml.frontend.parsing.parse import parse
+from polyml.model.core.dependence import Dependences
+from polyml.model.core.nest import Nest
+from polyml.model.core.scop import Scop
 from polyml.pipeline import compile as pipeline
+from polyml.pipeline import passes
 from polyml.runtime.storage import size_classes
 from tests.codegen.forms import small_machine, small_tiles
 
 
 class Collector(Watcher):
-    """Takes what each pass was given and what it made, and checks it only where the pass is asked for."""
+    """Takes what each pass was given and what it made, and checks it only where the pass is asked for. What leads to a SCoP is
+    checked together, where `extract` is asked for.
+    """
 
     def __init__(self, checked=()):
         super().__init__()
@@ -25,7 +34,8 @@ class Collector(Watcher):
 
     def passed(self, name, before, after):
         self.seen.append((name, before, after))
-        if name in self._checked:
+        known = isinstance(after, Dependences) or name == "reductions" or not isinstance(before, Program | Scop | isl.Schedule)
+        if name in self._checked or known and (name != "extract" or "extract" in self._checked):
             super().passed(name, before, after)
 
 
@@ -68,6 +78,23 @@ def finding(name, function, arguments, **options):
     return None
 
 
+def planted(name, mutate):
+    """The pass with a bug: what it makes is changed by `mutate`, which takes what it was given as well."""
+    right = passes.NAMES[name].function
+
+    def wrong(before, *given, **named):
+        return mutate(right(before, *given, **named), before)
+
+    return pass_manager.replaced({name: wrong})
+
+
 def changed(seen):
-    """The passes that made something else than they were given."""
-    return [name for name, before, after in seen if type(before) is type(after) and before is not after]
+    """The passes on kernels, nests and SCoPs that made something else than they were given."""
+    kinds = (syntax.Kernel, Nest, Scop)
+    return {
+        name for name, before, after in seen if isinstance(after, kinds) and type(before) is type(after) and _differ(before, after)
+    }
+
+
+def _differ(before, after):
+    return before is not after if isinstance(after, Scop) else before != after

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -19,9 +20,12 @@ def main() -> int:
     parser.add_argument("--engines", default=",".join(NAMES), help=f"some of {', '.join(ENGINES)}")
     parser.add_argument("--in-turn", action="store_true", help="each program by one of the engines, those next to it by the others")
     parser.add_argument("--shrink", type=int, default=10, help="how many kinds of failures are made small")
+    parser.add_argument("--check", action="store_true", help="every pass is checked as well, which takes ten times as long")
     parser.add_argument("--show", action="store_true", help="print the program --seed and stop")
     parser.add_argument("--tally", type=Path, help="write what fired to this file, as JSON")
     options = parser.parse_args()
+    if options.check:
+        os.environ["POLYML_CHECK"] = "1"  # of the workers too
     if options.show:
         print(program(options.seed).source, program(options.seed), sep="\n")
         return 0

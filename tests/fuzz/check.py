@@ -10,6 +10,7 @@ from polyml.errors import (
     CompileError,
     IllegalSchedule,
     LanguageError,
+    PassError,
     PolymlError,
     PolymlOverflowError,
     PolymlTypeError,
@@ -157,7 +158,7 @@ def _has_no_type(program: Program) -> bool:
 
 # What an engine may say to a program it does not take, and what it must never say.
 _REFUSALS = (LanguageError, PolymlTypeError, PolymlOverflowError)
-_DEFECTS = (CompileError, IllegalSchedule)
+_DEFECTS = (CompileError, IllegalSchedule, PassError)
 
 # Which error comes first may differ: polyml tests all bounds before anything runs.
 _ENTRY_ERRORS = (IndexError, OverflowError, ValueError)

@@ -1,0 +1,222 @@
+"""A bug planted in each pass on kernels and nests is found by its checker, which names the element; the pass itself is clean."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from polyml.checks.kernels import check, check_function
+from polyml.frontend import syntax
+from polyml.frontend.argument_types import arg_type
+from polyml.frontend.parsing.parse import parse
+from polyml.frontend.types.infer import infer
+from polyml.model.core import nest as nodes
+from tests.checks.passing import changed, compiled, finding, planted
+
+
+def windows(w, A, B):
+    for i in range(B.shape[0] - 2):
+        s = 0.0
+        for p in range(3):
+            s += w[p] * A[i + p]
+        B[i] = s
+
+
+def count(A, r):
+    for i in range(A.shape[0]):
+        c = 0
+        for j in range(A.shape[1]):
+            if A[i, j] > 0:
+                c += 1
+        r[i] = c
+
+
+def named(A, B):
+    for i in range(A.shape[0]):
+        t = A[i] + 1
+        B[i] = t * t
+
+
+def greatest(A):
+    k = 0
+    best = A[0]
+    for i in range(1, A.shape[0]):
+        if A[i] > best:
+            best = A[i]
+            k = i
+    return k, best
+
+
+def mirrored(A, B):
+    T = A + 1
+    B[:] = T[::-1] * 2
+
+
+def copied(A, C):
+    T = A @ A
+    C[:, :] = T
+
+
+def scaled(A, n, B):
+    for i in range(A.shape[0]):
+        B[i] = A[i] * n
+
+
+def placed(A):
+    for i in range(A.shape[0]):
+        for j in range(i):
+            w = A[i, j]
+            for k in range(j):
+                w -= A[i, k] * A[k, j]
+            A[i, j] = w * 2
+
+
+def same_shapes(A, B, C):
+    C[:] = A + B
+
+
+def rotated(z, w):
+    for i in range(z.shape[0]):
+        w[i] = z[i] * (1 + 2j)
+
+
+def twice(A, B):
+    for i in range(A.shape[0]):
+        t = A[i] + 1.0
+        B[i] = t * 2.0
+    for i in range(A.shape[0]):
+        t = A[i] - 1.0
+        A[i] = t * 3.0 + B[i]
+
+
+ROW = np.zeros(40)
+CALLS = {
+    windows: {"w": np.zeros(3), "A": ROW, "B": ROW},
+    count: {"A": np.zeros((40, 40)), "r": ROW.astype(int)},
+    named: {"A": ROW, "B": ROW},
+    greatest: {"A": ROW},
+    mirrored: {"A": ROW, "B": ROW},
+    copied: {"A": np.zeros((40, 40)), "C": np.zeros((40, 40))},
+    scaled: {"A": ROW, "n": 3, "B": ROW},
+    placed: {"A": np.zeros((40, 40))},
+    same_shapes: {"A": ROW, "B": ROW, "C": ROW},
+    rotated: {"z": ROW.astype(complex), "w": ROW.astype(complex)},
+    twice: {"A": ROW, "B": ROW},
+}
+
+
+def without_last(body):
+    """The nodes without the last assignment."""
+    *before, last = body
+    if isinstance(last, nodes.Assign):
+        return tuple(before)
+    inside = without_last(last.body)
+    return (*before, replace(last, body=inside)) if inside else tuple(before)
+
+
+def forgets(nest, before):
+    return replace(nest, body=without_last(nest.body))
+
+
+def late(nest, before):
+    """Loops begin one iteration late."""
+
+    def node(n):
+        if isinstance(n, nodes.Assign):
+            return n
+        made = replace(n, body=tuple(map(node, n.body)))
+        return replace(made, start=made.start + 1) if isinstance(made, nodes.Loop) else made
+
+    return replace(nest, body=tuple(map(node, nest.body)))
+
+
+def next_element(nest, before):
+    """Reads name the element behind the one that they should."""
+
+    def leaf(part):
+        wanted = isinstance(part, nodes.Read) and part.subscripts
+        return replace(part, subscripts=(part.subscripts[0] + 1, *part.subscripts[1:])) if wanted else part
+
+    def node(n):
+        if isinstance(n, nodes.Assign):
+            return replace(n, value=nodes.map_leaves(n.value, leaf))
+        return replace(n, body=tuple(map(node, n.body)))
+
+    return replace(nest, body=tuple(map(node, nest.body)))
+
+
+def last_statement_gone(kernel, before):
+    return replace(kernel, body=kernel.body[:-1])
+
+
+PLANTED = [
+    ("live_ranges", twice, last_statement_gone),
+    ("equal_sizes", same_shapes, late),
+    ("unroll_sums", windows, forgets),
+    ("narrow_counters", count, late),
+    ("forward_substitution", named, next_element),
+    ("counter_steps", count, forgets),
+    ("block_argmax", greatest, forgets),
+    ("inline_arrays", mirrored, next_element),
+    ("copy_coalescing", copied, late),
+    ("value_arguments", scaled, forgets),
+    ("scalar_placement", placed, next_element),
+]
+
+
+@pytest.mark.parametrize(("name", "function", "mutate"), PLANTED, ids=lambda v: getattr(v, "__name__", v))
+def test_a_planted_bug_is_found(name, function, mutate):
+    assert name in changed(compiled(function, CALLS[function])), "the pass has nothing to do here"
+    assert finding("extract", function, CALLS[function]) is None
+    with planted(name, mutate):
+        problem = finding("extract", function, CALLS[function])
+    assert problem is not None
+    assert problem.message.startswith(f"pass {name} is wrong: ")
+
+
+def test_a_bug_in_the_parts_of_complex_numbers_is_found_in_the_scop():
+    with planted("complex_parts", last_statement_gone):
+        problem = finding("extract", rotated, CALLS[rotated])
+    assert problem.message.startswith("pass extract is wrong: w[")
+
+
+def test_a_bug_of_extraction_is_found():
+    def mutate(scop, before):
+        name, statement = next(iter(scop.statements.items()))
+        first = statement.domain.subtract(statement.domain.lexmin())
+        return replace(
+            scop,
+            statements={**scop.statements, name: replace(statement, domain=first)},
+            schedule=scop.schedule.intersect_domain(first),
+        )
+
+    with planted("extract", mutate):
+        problem = finding("extract", named, CALLS[named])
+    assert problem.message.startswith("pass extract is wrong: B[0] is ")
+
+
+def typed(function, arguments):
+    return infer(parse(function), tuple(arg_type(value, name) for name, value in arguments.items()))
+
+
+@pytest.mark.parametrize("function", [named, same_shapes, twice, windows], ids=lambda f: f.__name__)
+def test_what_the_frontend_makes_of_a_function_is_compared_with_the_function(function):
+    arguments = {name: np.arange(5.0) + n + 2 for n, name in enumerate(CALLS[function])}
+    kernel = typed(function, arguments)
+    assert check_function(function, kernel, arguments) is None
+    wrong = replace(kernel, body=tuple(map(_late, kernel.body)))
+    assert check_function(function, wrong, arguments) is not None
+
+
+def test_two_kernels_are_compared_bit_by_bit():
+    kernel = typed(named, CALLS[named])
+    arguments = {"A": np.arange(4.0), "B": np.zeros(4)}
+    assert check(kernel, kernel, arguments) is None
+    assert str(check(kernel, replace(kernel, body=tuple(map(_late, kernel.body))), arguments)) == "B[0] is 0.0, not 1.0"
+
+
+def _late(stmt):
+    """A loop that begins one iteration late."""
+    if not isinstance(stmt, syntax.For):
+        return stmt
+    return replace(stmt, start=syntax.Binary("+", stmt.start, syntax.Const(1, dtype=stmt.start.dtype), dtype=stmt.start.dtype))
