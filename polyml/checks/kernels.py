@@ -36,7 +36,10 @@ def check_function(function: Callable[..., object], kernel: syntax.Kernel, argum
 
 
 def check_lowering(kernel: syntax.Kernel, scop: Scop, arguments: Arguments) -> Finding | None:
-    """Returns what the way from a typed kernel to its SCoP, passes of the nest included, did wrong; None where nothing is seen."""
+    """Returns what the way from a kernel to its SCoP did wrong, types and passes of the nest included; None where nothing is seen.
+
+    kernel: of single elements, without types: the interpreter finds them as NumPy does.
+    """
     program = build(scop, scop.schedule)
     return _compared(_interpreted(kernel), lambda given: run(program, given), arguments)
 

@@ -36,7 +36,7 @@ class Watcher:
     """
 
     def __init__(self) -> None:
-        self._typed: syntax.Kernel | None = None
+        self._untyped: syntax.Kernel | None = None
         self._waiting: list[tuple[str, Any, Any]] = []
         self._free: dict[str, Reduction] = {}
         self._found: Dependences | None = None
@@ -55,8 +55,8 @@ class Watcher:
     def passed(self, name: str, before: object, after: object) -> None:
         """Checks one pass, or keeps what it made for later."""
         if isinstance(before, syntax.Kernel) and isinstance(after, syntax.Kernel):
-            self._typed = after if after.types and self._typed is None else self._typed
-            if not before.types:  # else numbers are in parts from here on, which is checked together with what follows
+            if not after.types:  # what a typed kernel means its interpreter does not tell: it takes constants for Python's
+                self._untyped = after
                 self._waiting.append((name, before, after))
         elif isinstance(before, Nest) and isinstance(after, Nest):
             self._waiting.append((name, before, after))
@@ -92,7 +92,7 @@ class Watcher:
         for each, before, after in self._waiting:
             check = nests.check if isinstance(before, Nest) else kernels.check
             _raise_first(each, ((at, check(before, after, given)) for at, given in calls))
-        kernel, self._waiting, self._typed = self._typed, [], None
+        kernel, self._waiting, self._untyped = self._untyped, [], None
         if kernel is not None:
             _raise_first(name, ((at, kernels.check_lowering(kernel, scop, given)) for at, given in calls))
 
