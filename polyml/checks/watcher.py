@@ -11,7 +11,7 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.checks import kernels, nests, schedules, scops, sizes
 from polyml.checks.arguments import Arguments, arguments_at
-from polyml.checks.programs import Checker
+from polyml.checks.programs import Checker, in_source_order
 from polyml.checks.symbolic.finding import Finding
 from polyml.codegen.ir.program import Program
 from polyml.errors import PassError
@@ -24,7 +24,7 @@ from polyml.pass_manager import Pass
 from polyml.schedule.compute import Scheduled
 
 _CALLS = 5  # that kernels and nests are run with
-_LARGEST = 12  # of their sizes
+_MOST = 600  # instances of one of them
 _OPERATIONS = 3_000_000  # of isl for one check, after which it is given up
 
 
@@ -99,7 +99,7 @@ class Watcher:
 
 def _calls(scop: Scop) -> Iterator[tuple[sizes.Sizes, Arguments]]:
     """Yields a few small calls, with the values of their parameters."""
-    small = (at for at in sizes.sizes(scop, (7, 4)) if max(at.values(), default=0) <= _LARGEST)
+    small = (at for at in sizes.sizes(scop, (7, 4)) if in_source_order(scop, at, _MOST) is not None)
     for seed, at in enumerate(islice(small, _CALLS)):
         yield at, arguments_at(scop, at, seed)
 
