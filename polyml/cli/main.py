@@ -8,7 +8,7 @@ import click
 
 from polyml.cli.inputs.whole_numbers import Whole
 from polyml.config import PASSES, STAGES
-from polyml.errors import ConfigError, PolymlError, ScheduleError, shortened
+from polyml.errors import ConfigError, PolymlError, ScheduleError, TextError, shortened
 
 _FAILED, _USAGE = 1, 2  # exit statuses: what was asked for went wrong; what was asked, or a file that it names, cannot be read
 
@@ -28,7 +28,7 @@ class _Errors(click.Group):
             return super().invoke(context)
         except PolymlError as error:
             _complain(str(error))
-            status = _USAGE if isinstance(error, (ConfigError, ScheduleError)) else _FAILED
+            status = _USAGE if isinstance(error, (ConfigError, ScheduleError, TextError)) else _FAILED
         except click.ClickException as error:
             raise _shortened(error) from None
         except (click.exceptions.Exit, click.Abort, BrokenPipeError):
@@ -140,9 +140,11 @@ def run(target, define, args, preset, threads, repeat, seed, load, fp, schedule,
 
 
 @main.command()
-@click.argument("target", metavar="FILE.py:FUNC")
+@click.argument("target", metavar="FILE.py:FUNC", required=False)
 @click.option("--stage", type=click.Choice(STAGES), help="Which stage's result.")
 @click.option("--after", type=click.Choice(PASSES), help="What there is after this pass, in place of a stage.")
+@click.option("--from", "file", metavar="FILE", help="A kernel, SCoP or program that `--full` wrote, in place of FILE.py:FUNC.")
+@click.option("--full", is_flag=True, help="Of kernel, domain and ast: all that --from takes.")
 @_define
 @_arg
 @_preset
@@ -150,16 +152,23 @@ def run(target, define, args, preset, threads, repeat, seed, load, fp, schedule,
 @_order
 @_fusion
 @_json
-def show(target, stage, after, define, args, preset, fp, schedule, fusion, as_json) -> None:
+def show(target, stage, after, file, full, define, args, preset, fp, schedule, fusion, as_json) -> None:
     """Print what a stage or a pass of the compiler makes of a kernel."""
-    from polyml.cli.commands.show import show, show_after
+    from polyml.cli.commands.show import show, show_after, show_from
 
     if (stage is None) is (after is None):
         raise click.UsageError("Give either '--stage' or '--after'.")
-    if after is not None:
-        show_after(target, after, define, args, preset, _given(fp=fp, schedule=schedule, fusion=fusion), as_json)
-        return
-    show(target, stage, define, args, preset, _given(fp=fp, schedule=schedule, fusion=fusion), as_json)
+    if (target is None) is (file is None):
+        raise click.UsageError("Give either FILE.py:FUNC or '--from'.")
+    options = _given(fp=fp, schedule=schedule, fusion=fusion)
+    if file is not None:
+        if after is not None or define or args or preset is not None or as_json:
+            raise click.UsageError("'--from' goes with '--stage', '--full', '--fp', '--schedule' and '--fusion' alone.")
+        show_from(file, stage, options, full)
+    elif after is not None:
+        show_after(target, after, define, args, preset, options, as_json)
+    else:
+        show(target, stage, define, args, preset, options, as_json, full)
 
 
 @main.command()

@@ -24,6 +24,7 @@ from polyml.codegen.ir.from_isl import integer_expression
 from polyml.codegen.ir.program import Program
 from polyml.codegen.llvm import builder
 from polyml.codegen.llvm.emit import ENTRY
+from polyml.codegen.text import writer as program_writer
 from polyml.config import Options
 from polyml.dtypes import BY_PART
 from polyml.frontend import syntax
@@ -33,6 +34,7 @@ from polyml.model.core import printer as model_text
 from polyml.model.core.call_interface import ArrayResult
 from polyml.model.core.dependence import Dependences
 from polyml.model.core.scop import Role, Scop
+from polyml.model.text import writer as scop_writer
 from polyml.pipeline import passes
 from polyml.pipeline.candidates import searched
 from polyml.pipeline.clock import Clock
@@ -79,6 +81,15 @@ class Compiled:
             "ast": lambda: program_text.text(self.program),
             "llvm": lambda: self.llvm,
             "asm": lambda: self.asm,
+        }
+
+    @property
+    def full(self) -> dict[str, Callable[[], str]]:
+        """The texts of stages that `pipeline.from_text` goes on from."""
+        return {
+            "kernel": lambda: kernel_text.text(self.kernel),
+            "domain": lambda: scop_writer.text(self.scop),
+            "ast": lambda: program_writer.text(self.program),
         }
 
     @property

@@ -29,7 +29,7 @@ COMPARED_PAIRS = 20_000  # of statements of one nest that share arrays: two seco
 class Model:
     """A kernel as a SCoP, with what is known of it before there is a schedule.
 
-    typed: the kernel with its types.
+    typed: the kernel with its types; without statements where a SCoP is read from a text.
     typical: values of parameters in the call that the code is for; None where they are not known.
     expands: whether arrays have more elements where these are known.
     pieces: the statements that are pieces of others.
@@ -88,8 +88,27 @@ def model_of(
 ) -> Model:
     """The model within the account around it. unknown: why dependences are not to be looked for."""
     typed = clock.run(passes.INFER, kernel, types, aliased=aliased)
+    scop = scop_of(typed, options, aliased, transform, clock)
+    return model_of_scop(typed, scop, options, aliased, transform, sizes, clock, unknown)
+
+
+def scop_of(typed: syntax.Kernel, options: Options, aliased: bool, transform: bool, clock: Clock) -> Scop:
+    """The SCoP of a kernel with types, as dependences are looked for."""
     scop = extract(typed, aliased=aliased, fp=options.fp, clock=clock)
-    scop = clock.through(passes.SCOP_PASSES, scop, {"transform": transform}, stage="domain")
+    return clock.through(passes.SCOP_PASSES, scop, {"transform": transform}, stage="domain")
+
+
+def model_of_scop(
+    typed: syntax.Kernel,
+    scop: Scop,
+    options: Options,
+    aliased: bool,
+    transform: bool,
+    sizes: Sizes | dict[str, int] | None,
+    clock: Clock,
+    unknown: str = "",
+) -> Model:
+    """The model of a SCoP, with its dependences and the updates whose order is free."""
     if _has_halves(scop) and not cpu.host().converts_halves:
         raise NotAffineError("this processor has no instructions for float16", loc=scop.loc)
     if not unknown and pairs_to_compare(scop) > COMPARED_PAIRS:

@@ -19,6 +19,7 @@ import numpy as np
 import polyml
 from polyml.errors import CompileError, PolymlError
 from tests.arrays.generate import ArrayProgram, generate
+from tests.texts import reading_back
 from tests.transformations import Tally, hides, recording
 
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
@@ -195,11 +196,13 @@ def _difference(wanted, got, least: float = 0.0) -> str:
 def checked(seed: int) -> tuple[str, str, list[list[str]], bool]:
     """Outcome and reason for the program of this number, what fired in its compilations, and whether NaN or infinity hide it."""
     program = generate(seed)
-    with recording() as seen:
+    with recording() as seen, reading_back(seed % 2 == 0) as lost:
         try:
             outcome, what = check(program, threads=1 + seed % 2)
         except Exception:
             outcome, what = "failed", traceback.format_exc()[-2000:]
+    if lost and outcome != "failed":
+        outcome, what = "failed", lost[0]
     return outcome, what, [sorted(each) for each in set(seen)], outcome == "ok" and _is_hidden(program)
 
 

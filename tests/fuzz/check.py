@@ -23,6 +23,7 @@ from polyml.polyhedra.isl_context import BudgetExceeded
 from tests.fuzz import engines as engine_table
 from tests.fuzz.oracle import Bounds, Run, bounds, call, difference, expected, is_defined, is_inexact, skips_a_loop
 from tests.fuzz.program import Program, function, make_arguments
+from tests.texts import reading_back
 from tests.transformations import hides, recording
 
 
@@ -55,8 +56,10 @@ def check(
     note: Callable[[str], None] = lambda engine: None,
 ) -> Outcome:
     """The first failure of any engine; else the first refusal; else ok. note: told of each engine before it runs."""
-    with recording() as seen:
+    with recording() as seen, reading_back() as lost:
         outcome = _check(program, engines, note)
+    if lost and outcome.kind != "failed":
+        outcome = Outcome("failed", "texts", lost[0].partition(":")[0], detail=lost[0])
     return replace(outcome, fired=tuple(tuple(sorted(each)) for each in set(seen)))
 
 

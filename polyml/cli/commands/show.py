@@ -14,15 +14,18 @@ from polyml.cli.inputs.arguments import call_types
 from polyml.cli.inputs.kernel_file import Target, load_target
 from polyml.errors import ConfigError, LanguageError, PolymlError, PolymlOverflowError, PolymlTypeError
 from polyml.frontend.syntax import ArrayType
-from polyml.userfiles import called, reason
+from polyml.userfiles import called, read_text, reason
 
 if TYPE_CHECKING:
     from polyml.pipeline.trace import Ran
 
 
 def show(spec: str, stage: str, define: Sequence[str], args: Sequence[str], preset: str | None,
-         options: Mapping[str, object], as_json: bool) -> None:  # fmt: skip
-    """Print what `stage` makes of the kernel. Guessed types are said on stderr, so that stdout can be read back."""
+         options: Mapping[str, object], as_json: bool, full: bool) -> None:  # fmt: skip
+    """Print what `stage` makes of the kernel. Guessed types are said on stderr, so that stdout can be read back.
+
+    full: with all that `show_from` goes on from.
+    """
     from polyml.api import kernel
 
     target = load_target(spec)
@@ -34,7 +37,17 @@ def show(spec: str, stage: str, define: Sequence[str], args: Sequence[str], pres
         output.as_json(data() if data else {stage: compiled.stages[stage]()})
         return
     _say(said)
-    click.echo(compiled.stages[stage]().rstrip("\n"))
+    texts = compiled.stages | (compiled.full if full else {})
+    click.echo(texts[stage]().rstrip("\n"))
+
+
+def show_from(path: str, stage: str, options: Mapping[str, object], full: bool) -> None:
+    """Print what `stage` makes of the kernel, SCoP or program that the file `path` has."""
+    from polyml.pipeline.from_text import resume
+
+    with config.scope(**options):
+        texts = resume.resumed(read_text(path, resume.MOST_BYTES), called(path), full)
+        click.echo(resume.stage_of(texts, stage).rstrip("\n"))
 
 
 def show_after(spec: str, name: str, define: Sequence[str], args: Sequence[str], preset: str | None,

@@ -27,7 +27,7 @@ def text(program: Program) -> str:
     scop = program.scop
     lines = [f"def {scop.name}({', '.join(scop.params)}):"]
     lines += [_STEP + parameter_text(p) for p in scop.parameters if p.is_size]
-    printer = _Printer(scop)
+    printer = InstancePrinter(scop)
     lines += [_STEP + line for line in printer.allocations()]
     lines += [f"{_STEP}{name} = phase({array})" for name, array in program.phases.items()]
     lines += [_STEP + line for node in (*program.before, *program.body) for line in printer.lines(node)]
@@ -42,7 +42,9 @@ def program_data(program: Program) -> dict:
     return {"name": program.scop.name, "body": [_node_data(node) for node in program.body]}
 
 
-class _Printer:
+class InstancePrinter:
+    """Writes instances as the assignments that they are."""
+
     def __init__(self, scop: Scop):
         self._scop, self._table = scop, AccessTable(scop.context)
 

@@ -44,7 +44,8 @@ class IslTexts:
     def _without_names(self, value: isl.Set | isl.Map | isl.PwAff, usual: Callable[[str], tuple[str, ...]]) -> str:
         text = str(value).replace("{  :", "{ :")
         braces = text[text.index("{") :]
-        return braces if polyhedra.parameter_names(value) == usual(braces) else text
+        names = polyhedra.parameter_names(value)
+        return braces if names == usual(braces) else f"[{', '.join(names)}] -> {braces}"
 
     def read(self, kind: type[_Read], line: Line, what: str) -> _Read:
         """The object that is next on the line. what: it is, in the error where isl cannot read it."""

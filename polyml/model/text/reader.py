@@ -72,7 +72,7 @@ class _Reader:
         while self.lines.is_at("check"):
             checks.append(self._check())
         is_tuple, results = self._returns()
-        schedule = self._order(context, statements)
+        schedule = self._order(statements)
         return Scop(
             name=name, params=tuple(param for param, _ in given), types=tuple(kind for _, kind in given), parameters=parameters,
             arrays=self._arrays, statements=statements, context=context, schedule=schedule, checks=tuple(checks), results=results,
@@ -178,7 +178,7 @@ class _Reader:
         line.finish()
         return is_tuple, results
 
-    def _order(self, context: isl.Set, statements: dict[str, Statement]) -> isl.Schedule:
+    def _order(self, statements: dict[str, Statement]) -> isl.Schedule:
         line = self.next("order")
         line.finish()
         try:
@@ -188,9 +188,10 @@ class _Reader:
             raise line.refused("there is no schedule tree below", notes) from None
         except BudgetExceeded:
             raise line.refused("isl takes too long to read the schedule tree below") from None
-        empty = isl.UnionSet.empty(context.get_space())
-        if not order.get_domain().is_equal(polyhedra.union([isl.UnionSet.from_set(s.domain) for s in statements.values()], empty)):
-            raise line.refused("the tree below has other instances than the statements", ("expected their domains",))
+        for part in polyhedra.pieces(order.get_domain()):
+            name = part.get_tuple_name()
+            if name not in statements or not part.is_equal(statements[name].domain):
+                raise line.refused(f"the tree below has other instances of `{name}`", ("expected the statement's domain",))
         return order
 
 

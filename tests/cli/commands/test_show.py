@@ -83,6 +83,53 @@ def test_what_a_pass_made_is_printed_also_where_a_later_one_fails(monkeypatch):
     assert out == "" and "stage extract failed" in err
 
 
+# Texts that read back
+
+
+@pytest.mark.parametrize(
+    ("start", "stages"), [("kernel", ("schedule", "ast", "llvm")), ("domain", ("deps", "ast")), ("ast", ("llvm",))]
+)
+def test_show_goes_on_from_the_text_of_a_stage(folder, start, stages):
+    (folder / "saved").write_text(show("--stage", start, "--full")[0])
+    for stage in stages:
+        assert run("show", "--from", "saved", "--stage", stage) == show("--stage", stage)
+
+
+def test_settings_and_full_texts_go_with_a_file(folder):
+    (folder / "saved").write_text(show("--stage", "domain", "--full")[0])
+    assert run("show", "--from", "saved", "--stage", "domain", "--full")[0] == (folder / "saved").read_text()
+    assert run("show", "--from", "saved", "--stage", "ast", "--schedule", "source") == show(
+        "--stage", "ast", "--schedule", "source"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--stage", "ast"), "Give either FILE.py:FUNC or '--from'."),
+        (("loops.py:smooth", "--from", "saved", "--stage", "ast"), "Give either FILE.py:FUNC or '--from'."),
+        (("--from", "saved", "--after", "pack"), "'--from' goes with '--stage'"),
+        (("--from", "saved", "--stage", "ast", "--json"), "'--from' goes with '--stage'"),
+        (("--from", "missing", "--stage", "ast"), "error: missing cannot be read: No such file or directory"),
+        (("--from", "loops.py", "--stage", "ast"), "loops.py:1:1: error: this is no text of a stage"),
+        (("--from", "saved", "--stage", "kernel"), "error: the stage `kernel` comes before what the file has"),
+    ],
+)
+def test_a_file_and_what_does_not_go_with_it(folder, words, said):
+    (folder / "saved").write_text(show("--stage", "domain", "--full")[0])
+    assert said in run("show", *words, code=2)[1]
+
+
+def test_a_damaged_text_is_shown_with_its_place(folder):
+    (folder / "saved").write_text(show("--stage", "ast", "--full")[0].replace("S0[c1]", "S0[c9]", 1))
+    _, err = run("show", "--from", "saved", "--stage", "llvm", code=2)
+    assert (
+        "error: there is no `c9` here\n" in err
+        and "                S0[c9]  # B[c1] = " in err
+        and "\n  note: names that there are: " in err
+    )
+
+
 # Traces
 
 

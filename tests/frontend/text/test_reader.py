@@ -43,7 +43,8 @@ from polyml.frontend.syntax import (
 from polyml.frontend.text.reader import parse
 from polyml.frontend.text.writer import text
 from polyml.source import Source
-from tests.texts import array_programs, differences, random_programs, written_kernels
+from tests.subjects import array_programs, random_programs, written_kernels
+from tests.texts import differences
 
 I, J, X = Name("i"), Name("j"), Name("x")
 HEAD = "polyml kernel, format 1\n"

@@ -20,7 +20,8 @@ from polyml.model.scop_passes.scalar_expansion import expand
 from polyml.model.text.reader import parse
 from polyml.model.text.writer import text
 from polyml.pipeline.stages import extract
-from tests.texts import array_programs, differences, random_programs, written_kernels
+from tests.subjects import array_programs, random_programs, written_kernels
+from tests.texts import differences
 
 
 def scop_of(subject):
@@ -162,7 +163,7 @@ def test_what_is_no_scop_is_refused_with_its_place(scop, old, new, message, note
 def test_an_order_of_other_instances_is_refused(scop):
     head, order, tree = text(scop).partition("\norder\n")
     wrong = head + order + tree.replace("S2[i] : 0 < i < n", "S2[i] : 0 < i <= n", 1)
-    with pytest.raises(TextError, match="the tree below has other instances than the statements"):
+    with pytest.raises(TextError, match="the tree below has other instances of `S2`"):
         parse(wrong)
 
 

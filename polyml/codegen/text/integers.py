@@ -1,0 +1,187 @@
+"""Integer expressions and conditions of a program's text, which are read as they are written, canonical or not.
+
+    lin   = ["-"] term {("+" | "-") term}       term = INTEGER | [INTEGER "*"] atom
+    atom  = NAME | "((" lin ")" "//" INTEGER ")" | ("min" | "max") "(" lin {"," lin} ")" | "(" lin "if" cond "else" lin ")"
+    cond  = part {"and" part} | part {"or" part}
+    part  = lin (">=" | "==") lin | "True" | "False" | ("all" | "any") "(" cond ")" | "(" cond ")"
+
+A comparison is of the difference with zero, and its terms are in the order of `linear`: any other one is written `lin >= 0`. `all(c)`
+and `any(c)` are conjunctions and disjunctions of one part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from polyml.codegen.ir.linexpr import Atom, Choice, Compare, Condition, Extremum, FloorDiv, Lin, Logic, linear
+from polyml.text_scanner import Line, Token
+
+_ONE = {"and": "all", "or": "any"}
+_NONE = {"and": "True", "or": "False"}
+_MOST_NESTED = 100  # expressions in one another that are read
+
+
+def text(value: Lin) -> str:
+    """The text of an expression."""
+    parts = [(" - " if c < 0 else " + ") + (f"{abs(c)}*" if abs(c) != 1 else "") + _atom(atom) for atom, c in value.terms]
+    if value.const or not parts:
+        parts.append((" - " if value.const < 0 else " + ") + str(abs(value.const)))
+    whole = "".join(parts)
+    return whole[3:] if whole.startswith(" + ") else "-" + whole[3:]
+
+
+def _atom(atom: Atom) -> str:
+    match atom:
+        case FloorDiv():
+            return f"(({text(atom.operand)}) // {atom.divisor})"
+        case Extremum():
+            return f"{atom.op}({', '.join(map(text, atom.operands))})"
+        case Choice():
+            return f"({text(atom.then)} if {condition_text(atom.condition)} else {text(atom.orelse)})"
+    return atom
+
+
+def condition_text(value: Condition) -> str:
+    """The text of a condition."""
+    if isinstance(value, Logic):
+        if len(value.parts) < 2:
+            return f"{_ONE[value.op]}({condition_text(value.parts[0])})" if value.parts else _NONE[value.op]
+        return f" {value.op} ".join(_part(part) for part in value.parts)
+    left, right = value.expr, Lin()
+    if linear(left.terms, left.const) == left:
+        right = Lin(tuple((a, -c) for a, c in left.terms if c < 0), max(-left.const, 0))
+        left = Lin(tuple((a, c) for a, c in left.terms if c > 0), max(left.const, 0))
+    return f"{text(left)} {value.op} {text(right)}"
+
+
+def _part(value: Condition) -> str:
+    whole = condition_text(value)
+    return f"({whole})" if isinstance(value, Logic) and len(value.parts) > 1 else whole
+
+
+class IntegerReader:
+    """Reads expressions of a line. names: those that there are where the line stands; None: any."""
+
+    def __init__(self, line: Line, names: Collection[str] | None = None):
+        self._line, self._names, self._nested = line, names, 0
+
+    def lin(self) -> Lin:
+        line = self._line
+        found = self._signed(-1 if line.accepts("-") else 1)
+        terms, constant = found.terms, found.const
+        while sign := line.accepts("+", "-"):
+            found = self._signed(-1 if sign == "-" else 1)
+            terms, constant = terms + found.terms, constant + found.const
+        return Lin(terms, constant)
+
+    def _signed(self, sign: int) -> Lin:
+        line = self._line
+        if line.token.kind != "number":
+            return Lin(((self._within(self._atom), sign),))
+        number = sign * line.integer()
+        return Lin(((self._within(self._atom), number),)) if line.accepts("*") else Lin((), number)
+
+    def _within(self, read: Callable[[], Atom]) -> Atom:
+        self._nested += 1
+        if self._nested > _MOST_NESTED:
+            raise self._line.refused(f"more than {_MOST_NESTED} expressions are in one another")
+        found = read()
+        self._nested -= 1
+        return found
+
+    def _atom(self) -> Atom:
+        line = self._line
+        if line.is_at("min", "max") and line.ahead(1).is_one_of("("):
+            op = line.take().text
+            line.take()
+            return Extremum(op, line.listed(self.lin, ")"))
+        if line.accepts("("):
+            return self._division() if self._is_division() else self._choice()
+        return self._name()
+
+    def _name(self) -> str:
+        token = self._line.token
+        name = self._line.name("an integer, a name, `min`, `max` or `(`")
+        if self._names is not None and name not in self._names:
+            known = ", ".join(sorted(self._names)) or "none"
+            raise self._line.refused(f"there is no `{name}` here", (f"names that there are: {known}",), token)
+        return name
+
+    def _is_division(self) -> bool:
+        """Whether what is next in a parenthesis is one that is divided."""
+        return self._line.is_at("(") and self._line.ahead(self._closing() + 1).is_one_of("//")
+
+    def _closing(self) -> int:
+        """How far ahead the parenthesis that is next is closed."""
+        depth = place = 0
+        while (token := self._line.ahead(place)).kind != "end":
+            depth += token.is_one_of("(") - token.is_one_of(")")
+            if depth == 0:
+                break
+            place += 1
+        return place
+
+    def _division(self) -> FloorDiv:
+        line = self._line
+        line.expect("(")
+        operand = self.lin()
+        line.expect(")")
+        line.expect("//")
+        token, divisor = line.token, line.integer("a divisor")
+        if divisor <= 0:
+            raise line.wrong("a divisor that is positive", token)
+        line.expect(")")
+        return FloorDiv(operand, divisor)
+
+    def _choice(self) -> Choice:
+        then = self.lin()
+        self._line.expect("if")
+        condition = self.condition()
+        self._line.expect("else")
+        orelse = self.lin()
+        self._line.expect(")")
+        return Choice(condition, then, orelse)
+
+    def condition(self) -> Condition:
+        parts = [self._condition_part()]
+        op = self._line.accepts("and", "or")
+        if not op:
+            return parts[0]
+        parts.append(self._condition_part())
+        while self._line.accepts(op):
+            parts.append(self._condition_part())
+        return Logic(op, tuple(parts))
+
+    def _condition_part(self) -> Condition:
+        line = self._line
+        if word := line.accepts("True", "False"):
+            return Logic("and" if word == "True" else "or", ())
+        if line.is_at("all", "any") and line.ahead(1).is_one_of("("):
+            op = "and" if line.take().text == "all" else "or"
+            return Logic(op, (self._enclosed(),))
+        if line.is_at("(") and self._is_condition():
+            return self._enclosed()
+        left = self.lin()
+        op = line.expect(">=", "==")
+        right = self.lin()
+        return Compare(op, left if right == Lin() else left - right)
+
+    def _enclosed(self) -> Condition:
+        self._nested += 1
+        if self._nested > _MOST_NESTED:
+            raise self._line.refused(f"more than {_MOST_NESTED} conditions are in one another")
+        self._line.expect("(")
+        found = self.condition()
+        self._line.expect(")")
+        self._nested -= 1
+        return found
+
+    def _is_condition(self) -> bool:
+        """Whether the parenthesis that is next has a condition in it, and not an integer."""
+        depth, words = 0, set[str]()
+        for place in range(self._closing()):
+            token: Token = self._line.ahead(place)
+            depth += token.is_one_of("(") - token.is_one_of(")")
+            if depth == 1:
+                words.add(token.text)
+        return "if" not in words and not words.isdisjoint((">=", "==", "and", "or", "True", "False"))

@@ -1,0 +1,151 @@
+"""The stages that follow a kernel, a SCoP or a program, each made when its text is asked for.
+
+    kernel -> domain -> deps -> schedule -> ast -> llvm -> asm
+    ^         ^                             ^
+    a kernel  a SCoP                        a program         that a text has
+
+Arrays are taken to be in C order and not to overlap, and nothing is known of sizes, as where a kernel is compiled for types alone.
+What is read is believed to be what the compiler made: the checks of a SCoP are those that it brings, and a program runs as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+
+import islpy as isl
+
+from polyml import config
+from polyml.codegen.ir import printer as program_text
+from polyml.codegen.ir.program import CannotRunTogether, Program
+from polyml.codegen.llvm import builder
+from polyml.codegen.text import reader as program_reader
+from polyml.codegen.text import writer as program_writer
+from polyml.config import Options
+from polyml.errors import ConfigError, ScheduleError, TextError
+from polyml.frontend import syntax
+from polyml.frontend.text import reader as kernel_reader
+from polyml.frontend.text import writer as kernel_writer
+from polyml.machines import cpu
+from polyml.model.core import printer as model_text
+from polyml.model.core.scop import Scop
+from polyml.model.text import reader as scop_reader
+from polyml.model.text import writer as scop_writer
+from polyml.pipeline import passes
+from polyml.pipeline.candidates import searched
+from polyml.pipeline.clock import Clock
+from polyml.pipeline.generate import Generated
+from polyml.pipeline.stages import Model, model_of_scop, scop_of
+from polyml.polyhedra import BudgetExceeded
+from polyml.runtime.loading.assemble import assembly
+from polyml.source import Loc, Source
+from polyml.text_scanner import kind_of
+
+Texts = Mapping[str, Callable[[], str]]  # by the names of `config.STAGES`, the first one that of what was read
+MOST_BYTES = 16 << 20  # of a file
+
+
+def resumed(text: str, file: str, full: bool = False, options: Options | None = None) -> Texts:
+    """The stages of a text: what it has, and what follows. full: with all that reads back. options: the settings that hold, if none
+    are given.
+
+    TextError for what is no text of a kernel, a SCoP or a program. What a stage raises, its text does.
+    """
+    settings = options or config.resolve()
+    kind = kind_of(text)
+    if kind == kernel_writer.KIND:
+        return after_kernel(kernel_reader.parse(text, file), settings, full)
+    if kind == scop_writer.KIND:
+        return after_scop(scop_reader.parse(text, file), settings, full)
+    if kind == program_writer.KIND:
+        return after_program(program_reader.parse(text, file), settings, full)
+    source = Source(file, 1, tuple(text.splitlines()))
+    known = f"`polyml {kernel_writer.KIND}`, `polyml {scop_writer.KIND}` or `polyml {program_writer.KIND}`, and the format"
+    notes = [f"the first line of one is {known}", "`polyml show --full` writes them"]
+    raise TextError("this is no text of a stage", loc=Loc(source, 1, 1, max(1, len(source.line(1)))), notes=notes)
+
+
+def after_kernel(kernel: syntax.Kernel, options: Options, full: bool = False) -> Texts:
+    """The stages of a kernel with types. TextError for one without."""
+    if kernel.params and not kernel.types:
+        notes = ["expected `def f(A: f64[:], n: int)`, as `polyml show --stage kernel` has it for a call"]
+        raise TextError("the arguments of the kernel have no types", loc=kernel.params[0].loc, notes=notes)
+    clock = Clock()
+
+    @cache
+    def scop() -> Scop:
+        return scop_of(kernel, options, False, options.schedule == "auto", clock)
+
+    return {"kernel": lambda: kernel_writer.text(kernel), **_after_domain(kernel, scop, options, full, clock)}
+
+
+def after_scop(scop: Scop, options: Options, full: bool = False) -> Texts:
+    """The stages of a SCoP. TextError for one whose order lacks a statement."""
+    lacking = [name for name in scop.statements if name not in scop.times]
+    if lacking:
+        notes = ["only the SCoP inside the text of a program may have such statements"]
+        raise TextError(f"the order has no place for {', '.join(lacking)}", loc=scop.statements[lacking[0]].loc, notes=notes)
+    params = tuple(map(syntax.Param, scop.params))
+    kernel = syntax.Kernel(scop.name, params, (), Source(scop.name, 1, ()), scop.types)
+    return _after_domain(kernel, lambda: scop, options, full, Clock())
+
+
+def _after_domain(kernel: syntax.Kernel, scop: Callable[[], Scop], options: Options, full: bool, clock: Clock) -> Texts:
+    @cache
+    def model() -> Model:
+        return model_of_scop(kernel, scop(), options, False, options.schedule == "auto", None, clock)
+
+    @cache
+    def made() -> Generated:
+        found = searched(model(), _layouts(scop()), options, False, None, None, clock)
+        with found.assembler as assembler:
+            clock.run(passes.OBJECT, assembler)
+        return found
+
+    domain = scop_writer.text if full else model_text.scop_text
+    return {
+        "domain": lambda: domain(model().scop),
+        "deps": lambda: model_text.dependences_text(model().dependences),
+        "schedule": lambda: model_text.schedule_text(made().tree),
+        **_program_texts(lambda: made().program, lambda: builder.text(made().units), full),
+    }
+
+
+def after_program(program: Program, options: Options, full: bool = False) -> Texts:
+    """The stages of a program: its code, as it is. ScheduleError where there is none."""
+
+    @cache
+    def llvm() -> str:
+        try:
+            units = Clock().run(
+                passes.EMIT, program, fp=options.fp, aliased=False, layouts=_layouts(program.scop), fused=cpu.host().fma,
+                threads=not options.runs_alone,
+            )  # fmt: skip
+        except (BudgetExceeded, CannotRunTogether, isl.Error) as reason:
+            raise ScheduleError(f"there is no code for the program: {reason}") from reason
+        return builder.text(units)
+
+    return _program_texts(lambda: program, llvm, full)
+
+
+def _program_texts(program: Callable[[], Program], llvm: Callable[[], str], full: bool) -> Texts:
+    host = cpu.host()
+    text = program_writer.text if full else program_text.text
+    return {
+        "ast": lambda: text(program()),
+        "llvm": llvm,
+        "asm": lambda: assembly(llvm(), cpu=host.cpu_name, features=host.features),
+    }
+
+
+def _layouts(scop: Scop) -> tuple[str, ...]:
+    return tuple("C" for kind in scop.types if isinstance(kind, syntax.ArrayType))
+
+
+def stage_of(texts: Texts, stage: str) -> str:
+    """The text of a stage. ConfigError for one that comes before what was read."""
+    if stage not in texts:
+        raise ConfigError(
+            f"the stage `{stage}` comes before what the file has", notes=[f"stages from there on: {', '.join(texts)}"]
+        )
+    return texts[stage]()
