@@ -24,7 +24,7 @@ def test_a_text_that_loses_something_is_a_failure_to_each_fuzzer():
         outcome = check(program(3), ("default",))
         assert (outcome.kind, outcome.engine) == ("failed", "texts")
         assert outcome.detail.startswith("the text of a Kernel reads back as another one: ")
-        assert checked(2)[:1] == ("failed",) and "reads back as another one" in checked(2)[1]
+        assert any("reads back as another one" in checked(seed)[1] for seed in range(3, 12, 3))
         assert any("reads back as another one" in mixed_checked(seed).difference for seed in range(2, 12, 2))
 
 
