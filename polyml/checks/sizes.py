@@ -68,7 +68,7 @@ class _Legal:
         self.names = tuple(p.name for p in scop.parameters if not p.extreme)
         self._extremes = {p.name: 0 for p in scop.parameters if p.extreme}
         self._facts = scop.checked
-        self._filled = self._facts.intersect(polyhedra.at_least(dict.fromkeys(self.names, 1)))
+        self._filled = self._facts.intersect(polyhedra.parameters_at_least(dict.fromkeys(self.names, 1)))
         kinds = ("bounds", "range", "shape")
         self._violated = [
             c.violated for c in scop.checks if c.kind in kinds or c.kind == "usual" and c.what != "sizes of another form"

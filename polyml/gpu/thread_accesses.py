@@ -198,7 +198,7 @@ class _Reader:
         place = self._places[touch.access.array]
         loops = tuple(loop.name for loop in (*self._nest.host, *self._nest.grid, *inside))
         size = self._scop.arrays[touch.access.array].element.size_bytes
-        address = tuple(polyhedra.rows_by_piece(polyhedra.weighted(elements, place.strides, place.address)))
+        address = tuple(polyhedra.rows_by_piece(polyhedra.weighted_sum(elements, place.strides, place.address)))
         outermost = inside[0].values if inside else None
         return Use(touch.access.array, touch.text, is_write, loops, held, elements.domain(), elements, address, size, outermost)
 

@@ -32,7 +32,7 @@ class NoNumber(Exception):
     """A least or greatest value is no number."""
 
 
-def least_values(domain: isl.Set) -> list[int]:
+def dimension_minima(domain: isl.Set) -> list[int]:
     """Of each dimension, whatever the parameters. Raises NoNumber for what has none."""
     found = [domain.dim_min(dim).min_val() for dim in range(domain.dim(_D.set))]
     if not all(value.is_int() for value in found):
@@ -69,10 +69,10 @@ def extremes(values: isl.Set) -> tuple[int, int] | None:
     return _range(values.coalesce(), 0)  # of alternatives that turn out to be empty isl takes 0
 
 
-def least(value: isl.Set, weights: Mapping[int, int]) -> int | None:
+def minimum(value: isl.Set, weights: Mapping[int, int]) -> int | None:
     """The least sum of weight * dimension over a set without parameters that is not empty; None where there is none.
 
-    >>> least(isl.Set("{ [t, x] : t >= 1 and -1 <= x <= 1 }"), {0: 2, 1: 1}), least(isl.Set("{ [t] : t <= 0 }"), {0: 1})
+    >>> minimum(isl.Set("{ [t, x] : t >= 1 and -1 <= x <= 1 }"), {0: 2, 1: 1}), minimum(isl.Set("{ [t] : t <= 0 }"), {0: 1})
     (1, None)
     """
     sum_ = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(value.get_space()))
@@ -83,7 +83,7 @@ def least(value: isl.Set, weights: Mapping[int, int]) -> int | None:
     return value.apply(isl.Map.from_aff(sum_)).dim_min(0).min_val().to_python()
 
 
-def ends(values: isl.UnionSet) -> tuple[isl.PwAff, isl.PwAff] | None:
+def parametric_extremes(values: isl.UnionSet) -> tuple[isl.PwAff, isl.PwAff] | None:
     """The least and the greatest of { [x] }, over the parameters; None where they are not one affine expression each."""
     (whole,) = pieces(values)
     least_, greatest = single(whole.dim_min(0)), single(whole.dim_max(0))

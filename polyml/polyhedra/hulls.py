@@ -56,7 +56,7 @@ def hull_dimension(value: isl.Set) -> int:
     return value.dim(_D.set) - sum(constraint.is_equality() for constraint in hull.get_constraints())
 
 
-def telling_dimensions(domain: isl.Set) -> list[int]:
+def identifying_dimensions(domain: isl.Set) -> list[int]:
     """Dimensions that an element is known by; the others, such as the first index of its tile, follow from them."""
     kept = list(range(domain.dim(_D.set)))
     for dim in range(domain.dim(_D.set)):
@@ -142,10 +142,10 @@ def rational_image(values: isl.MultiUnionPwAff, context: isl.Set) -> isl.Set:
     return found.intersect_params(context).coalesce()
 
 
-def modulo(steps: isl.Set, line: Sequence[int]) -> isl.Set:
+def modulo_line(steps: isl.Set, line: Sequence[int]) -> isl.Set:
     """Steps { [d] } without their multiples of a line some coordinate of which is 1 or -1.
 
-    >>> modulo(isl.Set("{ [d, e, f] : d = 1 and e = f }"), (0, 1, 1))
+    >>> modulo_line(isl.Set("{ [d, e, f] : d = 1 and e = f }"), (0, 1, 1))
     Set("{ [1, 0, 0] }")
     """
     one = next(k for k, v in enumerate(line) if abs(v) == 1)

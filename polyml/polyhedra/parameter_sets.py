@@ -87,13 +87,13 @@ def range_by_domain(values: isl.Map, names: Sequence[str]) -> isl.Set:
     return values.move_dims(_D.param, count, _D.in_, 0, dims).range()
 
 
-def as_facts(values: isl.Set, names: Sequence[str]) -> isl.Set:
+def parameter_constraints(values: isl.Set, names: Sequence[str]) -> isl.Set:
     """{ : ... } of parameters for { T[values] }, as far as one polyhedron says it."""
     there = isl.Set(f"[{', '.join(names)}] -> {{ {values.get_tuple_name()}[{', '.join(names)}] }}")
     return isl.Set.from_basic_set(values.intersect(there).params().simple_hull())
 
 
-def at_least(bounds: Mapping[str, int]) -> isl.Set:
+def parameters_at_least(bounds: Mapping[str, int]) -> isl.Set:
     """{ : name >= bound ... }"""
     return isl.Set(f"[{', '.join(bounds)}] -> {{ : {' and '.join(f'{n} >= {b}' for n, b in bounds.items()) or 'true'} }}")
 
@@ -126,7 +126,7 @@ def range_of(region: isl.Set, expression: str) -> tuple[int, int] | None:
     return (low.to_python(), high.to_python()) if low.is_int() and high.is_int() else None
 
 
-def greatest(region: isl.Set, expression: str) -> tuple[int, dict[str, int]]:
+def argmax(region: isl.Set, expression: str) -> tuple[int, dict[str, int]]:
     """The greatest value of an affine expression of the parameters of { : ... }, which is bounded and has some, and where."""
     names = parameter_names(region)
     value = isl.PwAff(f"[{', '.join(names)}] -> {{ [({expression})] }}")
@@ -140,7 +140,7 @@ def some_parameters(region: isl.Set) -> dict[str, int]:
     return {name: point.get_coordinate_val(_D.set, k).to_python() for k, name in enumerate(parameter_names(region))}
 
 
-def middle(region: isl.Set) -> dict[str, int]:
+def central_point(region: isl.Set) -> dict[str, int]:
     """Values of the parameters of { : ... }, which is bounded and has some: each about half way, for those before it."""
     found: dict[str, int] = {}
     for name in parameter_names(region):

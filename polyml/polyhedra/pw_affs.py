@@ -36,7 +36,7 @@ def _number(value: isl.Val) -> int | Fraction:
     return value.to_python() if value.is_int() else Fraction(str(value))
 
 
-def members(band: isl.MultiUnionPwAff) -> list[dict[str, str | None]]:
+def member_iterators(band: isl.MultiUnionPwAff) -> list[dict[str, str | None]]:
     """Of each value of a tuple: statement -> the one iterator that it is, perhaps shifted or negated; None if it is not."""
     found = []
     for k in range(band.dim(_D.set)):
@@ -135,10 +135,10 @@ def value_onto(value: isl.PwAff, dims: Sequence[int], name: str) -> isl.PwAff:
     return rename_domain(value, name)
 
 
-def weighted(relation: isl.Map, weights: Sequence[int], constant: int) -> isl.PwAff:
+def weighted_sum(relation: isl.Map, weights: Sequence[int], constant: int) -> isl.PwAff:
     """{ T[i] -> [(constant + weight*e + weight'*f)] } of { T[i] -> A[e, f] }.
 
-    >>> weighted(isl.Map("{ T[i, j] -> A[j, i + 1] }"), (80, 8), 256)
+    >>> weighted_sum(isl.Map("{ T[i, j] -> A[j, i + 1] }"), (80, 8), 256)
     PwAff("{ T[i, j] -> [(264 + 8i + 80j)] }")
     """
     values = isl.PwMultiAff.from_map(relation)
@@ -197,7 +197,7 @@ def plus(value: isl.UnionPwAff, number: int) -> isl.UnionPwAff:
     return reduce(isl.UnionPwAff.union_add, map(isl.UnionPwAff.from_pw_aff, pieces))
 
 
-def fold(value: isl.PwAff, first: isl.PwAff, last: isl.PwAff) -> isl.PwAff:
+def distance_to_ends(value: isl.PwAff, first: isl.PwAff, last: isl.PwAff) -> isl.PwAff:
     """{ S[i] -> [min(i - first, last - i)] }: how far a place is from the nearer end."""
     space = value.domain().get_space()
     from_first = value.sub(first.insert_domain(space.align_params(first.get_space())))

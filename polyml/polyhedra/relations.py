@@ -20,7 +20,7 @@ def outer_of(relation: isl.Map, depth: int) -> isl.Map:
     return relation.project_out(_D.in_, depth, dims - depth).set_tuple_name(_D.in_, relation.get_tuple_name(_D.in_))
 
 
-def between(relation: isl.UnionMap, domain: isl.Set, other: isl.Set) -> isl.Map:
+def extract_map(relation: isl.UnionMap, domain: isl.Set, other: isl.Set) -> isl.Map:
     """{ S[i] -> T[j] }: the pairs of two statements."""
     space = domain.get_space().align_params(other.get_space()).map_from_domain_and_range(other.get_space())
     return relation.extract_map(space.align_params(relation.get_space()))
@@ -39,7 +39,7 @@ def differ(pairs: isl.Map, dim: int) -> bool:
     return not pairs.is_subset(pairs.equate(_D.in_, dim, _D.out, dim))
 
 
-def has_none(pairs_: isl.UnionMap, order: Callable[[isl.Space], isl.Map]) -> bool:
+def has_no_pair(pairs_: isl.UnionMap, order: Callable[[isl.Space], isl.Map]) -> bool:
     """Whether no pair { [t] -> [t'] } is in that order, such as isl.Map.lex_gt."""
     return all(piece.intersect(order(piece.get_space().domain())).is_empty() for piece in pieces(pairs_))
 
@@ -69,12 +69,12 @@ def last_of(writes: Sequence[tuple[isl.Map, int]], name: str, iterators: Sequenc
     return last.domain(), [v.gist(last.domain()) for v in values]
 
 
-def leads_both_ways(there: isl.Map, back: isl.Map) -> bool:
+def has_opposite_distances(there: isl.Map, back: isl.Map) -> bool:
     """Whether along some dimension the ways S[i] -> T[j] -> S[i'] lead forth as well as back, whatever the parameters.
 
-    >>> leads_both_ways(isl.Map("{ S[i] -> T[i] }"), isl.Map("{ T[i] -> S[j] : -1 <= i - j <= 1 }"))
+    >>> has_opposite_distances(isl.Map("{ S[i] -> T[i] }"), isl.Map("{ T[i] -> S[j] : -1 <= i - j <= 1 }"))
     True
-    >>> leads_both_ways(isl.Map("{ S[i] -> T[i + 1] }"), isl.Map("{ T[i] -> S[j] : -1 <= i - j <= 1 }"))
+    >>> has_opposite_distances(isl.Map("{ S[i] -> T[i + 1] }"), isl.Map("{ T[i] -> S[j] : -1 <= i - j <= 1 }"))
     False
     """
     ways = there.reverse().range_product(back).wrap().project_out_all_params().flatten()  # [j, i, i']: without eliminating j
@@ -94,7 +94,7 @@ def last_before(uses: isl.Map, others: isl.Map) -> isl.Map:
     return uses.apply_range(others.reverse()).intersect(isl.Map.lex_gt(uses.domain().get_space())).lexmax()
 
 
-def earlier(uses: isl.Map, others: isl.Map, depth: int) -> isl.Set:
+def preceded(uses: isl.Map, others: isl.Map, depth: int) -> isl.Set:
     """{ [time] } of { [time] -> A[value] } for which some other { [time] -> A[value] } is before with the same value and the same
     first coordinates.
     """
@@ -134,14 +134,14 @@ def within_bounds(domain: isl.Set, values: Sequence[isl.PwAff], bounds: Sequence
     return domain
 
 
-def freed(domain: isl.Set, values: Sequence[isl.PwAff]) -> tuple[isl.Set, isl.Set]:
+def separate_bounds(domain: isl.Set, values: Sequence[isl.PwAff]) -> tuple[isl.Set, isl.Set]:
     """(The { S[i] } without what bounds some of { S[i] -> [(v)] }, the tuples { [v, ...] } that occur)"""
     onto_values = relation(domain.get_space(), "v", values)
     inside = domain.apply(onto_values)
     return domain.gist(onto_values.intersect_range(inside).domain()), inside.reset_tuple_id()
 
 
-def where(domain: isl.UnionSet, members: Sequence[isl.UnionPwAff], names: Sequence[str]) -> isl.UnionSet:
+def where_equal(domain: isl.UnionSet, members: Sequence[isl.UnionPwAff], names: Sequence[str]) -> isl.UnionSet:
     """The instances for which expressions { S[i] -> [(e)] } have the values that parameters give them."""
     pairs_ = [(m, n) for m, n in zip(members, names)]
     pairs_ += [(a.sub(b), f"{m} - {n}") for k, (a, m) in enumerate(pairs_) for b, n in pairs_[k + 1 :]]

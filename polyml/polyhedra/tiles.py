@@ -60,10 +60,10 @@ def _same_tile(domain: isl.Set, dim: int, step: int, origin: str) -> isl.Map:
     )
 
 
-def half_way(times: isl.Set, sizes: Mapping[str, int], width: int) -> isl.Set:
+def central_window(times: isl.Set, sizes: Mapping[str, int], width: int) -> isl.Set:
     """Of { [time] }, which is bounded at these sizes: those of about `width` consecutive values of each coordinate, half way.
 
-    >>> half_way(isl.Set("[N] -> { [i, j] : 0 <= i < N and 0 <= j <= i }"), {"N": 40}, 4)
+    >>> central_window(isl.Set("[N] -> { [i, j] : 0 <= i < N and 0 <= j <= i }"), {"N": 40}, 4)
     Set("[N] -> { [i, j] : 16 <= i <= 19 and i < N and 8 <= j <= 11 and j <= i }")
     """
     here = fix(times, sizes)
@@ -80,10 +80,10 @@ def half_way(times: isl.Set, sizes: Mapping[str, int], width: int) -> isl.Set:
     return times
 
 
-def last_walk(values: isl.Set) -> tuple[int, int]:
+def last_progression(values: isl.Set) -> tuple[int, int]:
     """(step, count): of the values that the last dimension of a bounded set has at most, the others being the same.
 
-    >>> last_walk(isl.Set("{ [i, j] : 0 <= i < 9 and 0 <= j <= i and j mod 4 = 0 }"))
+    >>> last_progression(isl.Set("{ [i, j] : 0 <= i < 9 and 0 <= j <= i and j mod 4 = 0 }"))
     (4, 3)
     """
     last = values.dim(_D.set) - 1

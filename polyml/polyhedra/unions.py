@@ -30,7 +30,7 @@ def set_names(value: isl.UnionSet) -> list[str]:
     return [listed.get_at(k).get_tuple_name() for k in range(listed.n_set())]
 
 
-def of_name(sets: isl.UnionSet, like: isl.Set) -> isl.Set:
+def extract_set(sets: isl.UnionSet, like: isl.Set) -> isl.Set:
     """The set of a union in the space of another one."""
     return sets.extract_set(like.get_space().align_params(sets.get_space()))
 
@@ -45,7 +45,7 @@ def union(values: Sequence, empty):
     return union(values[:middle], empty).union(union(values[middle:], empty))
 
 
-def without(value, parts: Sequence):
+def subtracted(value, parts: Sequence):
     """The set or map without the parts."""
     for part in parts:
         value = value.subtract(part)
@@ -81,7 +81,7 @@ def by_first_difference(pairs: isl.Map) -> Iterator[tuple[int, isl.Map]]:
     yield dims, pairs
 
 
-def sides(value: isl.Set, depth: int, only_hyperplanes: bool) -> Iterator[tuple[isl.Set, ...]]:
+def hyperplane_sides(value: isl.Set, depth: int, only_hyperplanes: bool) -> Iterator[tuple[isl.Set, ...]]:
     """The space in two or three parts for each constraint of a set on dimensions from `depth` on: below, on and above a
     hyperplane, and unless only these are wanted, inside and outside a half space.
     """

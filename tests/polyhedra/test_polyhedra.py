@@ -13,8 +13,8 @@ from polyml.polyhedra import (
     fix,
     is_within,
     iterator_coefficients,
-    least,
     length,
+    minimum,
     parameter_names,
     parameter_range,
     points,
@@ -157,6 +157,6 @@ def test_least_and_greatest_values_are_those_of_the_points():
     ends = [(min(values), max(values)) for values in zip(*found)]
     assert ranges(domain) == [range_of_dimension(domain, dim) for dim in range(6)] == ends
     assert [length(domain, dim) for dim in range(6)] == [last - first + 1 for first, last in ends]
-    assert [least(domain, {dim: 1}) for dim in range(6)] == [first for first, _ in ends]
+    assert [minimum(domain, {dim: 1}) for dim in range(6)] == [first for first, _ in ends]
     assert parameter_range(isl.Set(f"[i0, i1, i2, i3, i4, i5] -> {{ : {' and '.join(constraints)} }}"), "i2") == ends[2]
     assert set(map(tuple, lattice(domain).tolist())) == found

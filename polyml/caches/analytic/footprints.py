@@ -186,7 +186,7 @@ def _parts(tree: Node, domain: isl.UnionSet) -> Iterator[_Part]:
                 yield from inside(each.body, _Part(part.loops, part.names, part.instances.intersect(each.instances)))
         elif isinstance(node, Loop):
             name = free(node.name, {*taken, *part.names})
-            here = polyhedra.where(part.instances, [loops.on(node.member, loops.statements(node.body))], [name])
+            here = polyhedra.where_equal(part.instances, [loops.on(node.member, loops.statements(node.body))], [name])
             own = _Part((*part.loops, node.name), (*part.names, name), here)
             yield own
             yield from inside(node.body, own)
@@ -278,7 +278,7 @@ class _Measure:
         except (CannotCount, BudgetExceeded):
             if self.sizes is None:
                 return self._box(elements, mapped, assumes, context)
-        at = polyhedra.middle(self._iterations(elements))
+        at = polyhedra.central_point(self._iterations(elements))
         return Amount(None, context, assumes, *self._numbered(number, elements, at, MIDDLE if self.around else EXACT))
 
     def _numbered(
@@ -358,7 +358,7 @@ def _greatest_of(region: isl.Set, value: Poly) -> tuple[int, dict[str, int]]:
     linear = value.scaled(factor).as_linear()
     if linear is not None:
         text = " + ".join([*(f"{c}*{atom}" for atom, c in linear[0].items()), str(linear[1])])
-        most, where = polyhedra.greatest(region, text)
+        most, where = polyhedra.argmax(region, text)
         return most // factor, where
     ranges = {name: polyhedra.parameter_range(region, name) for name in value.names}
     name = min(sorted(ranges), key=lambda n: ranges[n][1] - ranges[n][0])
@@ -491,7 +491,7 @@ def _interior(
     for statement, members in around.items():
         mine = [name for name in members if name in sizes]
         values = [members[name] for name in mine]
-        everywhere, inside = polyhedra.freed(scop.statements[statement].domain, values)
+        everywhere, inside = polyhedra.separate_bounds(scop.statements[statement].domain, values)
         instances[statement] = polyhedra.within_bounds(
             everywhere, values, [f"{header}{{ [v] : {bounds(name, 'v')} }}" for name in mine]
         )

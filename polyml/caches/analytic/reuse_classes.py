@@ -142,7 +142,7 @@ class _Search:
         """For sizes of at least so many. The time left is shared evenly, then again by those for which it was too short."""
         try:
             with within(self.deadline):
-                context = polyhedra.at_least(least)
+                context = polyhedra.parameters_at_least(least)
                 all_uses = [
                     uses(self.scop, self.schedule, r, {}, None, self.line_bytes, context, self.units) for r in self.references
                 ]
@@ -166,7 +166,7 @@ class _Search:
                 total = count(domain, finder.deadline).evaluate(self.sizes)
                 if in_the_middle:
                     per_line = self.line_bytes // self.scop.arrays[used.reference.array].element.size_bytes
-                    used = used.within(polyhedra.half_way(used.times, values, per_line))
+                    used = used.within(polyhedra.central_window(used.times, values, per_line))
                 return self._summary(used.reference, finder.of(used), total, values, finder.deadline, in_the_middle)
         except CannotCount as why:
             return ReferenceReuse(used.reference, problem=str(why))

@@ -145,7 +145,7 @@ class Finder:
     def _used_again(self, used: Uses, carried: int) -> isl.Set:
         """{ time } of uses of elements that were used before, with the same first coordinates of time."""
         others = [other for other in self._uses if other.reference.array == used.reference.array]
-        found = [polyhedra.earlier(used.elements, other.elements, carried) for other in others]
+        found = [polyhedra.preceded(used.elements, other.elements, carried) for other in others]
         return reduce(isl.Set.union, found).coalesce()
 
     def _distances(self, piece: isl.Map, steps: Sequence[tuple[int, int]]) -> Iterator[tuple[isl.Set, Poly]]:

@@ -86,7 +86,7 @@ def walks(
                     continue
                 iterator, per_value = moved
                 members = [_own(each, statement) for each in around[: depth + 1]]
-                step, count = polyhedra.last_walk(polyhedra.values_of(members, domain))
+                step, count = polyhedra.last_progression(polyhedra.values_of(members, domain))
                 stride = sum(row[0].get(iterator, 0) * s for row, s in zip(rows, place.strides)) * step * per_value
                 if stride and count > 1 and stride.denominator == 1:
                     both = [lines_and_sets(first, int(stride), count, line_bytes, sets) for sets in counts]

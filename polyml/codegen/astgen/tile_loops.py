@@ -51,12 +51,12 @@ def apart(schedule: isl.Schedule, context: isl.Set) -> Apart | None:
         outer = {**band, "schedule": f"[{{ {place} -> [({name})] }}]"} | ({"child": outer} if outer else {})
         for mark in reversed(marks):
             outer = {"mark": mark, "child": outer}
-    domain = polyhedra.where(schedule.get_domain(), members, names)
+    domain = polyhedra.where_equal(schedule.get_domain(), members, names)
     return Apart(
         isl.Schedule(print_tree({"domain": str(tiles), "child": outer})),
         isl.Schedule(print_tree({"domain": str(domain), "child": inside})),
         names,
-        polyhedra.as_facts(tiles, names),
+        polyhedra.parameter_constraints(tiles, names),
     )
 
 

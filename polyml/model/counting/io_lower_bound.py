@@ -258,7 +258,7 @@ def _reuse(scop: Scop, name: str, flows: Mapping[str, Sequence[_Flow]]) -> Itera
     statement = scop.statements[name]
     try:
         with polyhedra.budget(OPERATIONS):
-            dims = polyhedra.telling_dimensions(statement.domain)
+            dims = polyhedra.identifying_dimensions(statement.domain)
             instances = count(polyhedra.onto(statement.domain, dims, name))
             found = [p for flow in flows[name] for p in _of_read(scop, statement, flow, dims)]
             found += _chains(scop, name, flows, dims)

@@ -115,7 +115,7 @@ def _is_filled_anew(statement: Statement, users: Sequence[Statement], name: str,
     if not any(a.array == name for a in statement.reads):
         return True
     sources = [s for s in users if s.write.array == name]
-    here = [polyhedra.between(found.value_flow, s.domain, statement.domain) for s in sources]
+    here = [polyhedra.extract_map(found.value_flow, s.domain, statement.domain) for s in sources]
     filled = [m.intersect(polyhedra.equal_first(m, depth)).range() for m in here]
     rest = statement.domain
     for each in filled:
@@ -125,7 +125,7 @@ def _is_filled_anew(statement: Statement, users: Sequence[Statement], name: str,
 
 def _are_free(users: Sequence[Statement], depth: int, found: Dependences) -> bool:
     """Whether no dependence between the users leads from one iteration of the outer loops to another."""
-    maps = (polyhedra.between(found.validity, a.domain, b.domain) for a in users for b in users)
+    maps = (polyhedra.extract_map(found.validity, a.domain, b.domain) for a in users for b in users)
     return all(m.is_subset(polyhedra.equal_first(m, depth)) for m in maps)
 
 

@@ -90,8 +90,8 @@ def freeing(scop: Scop, found: Dependences) -> dict[str, Cut]:
 def _freed(statement: Statement, found: Dependences) -> Cut | None:
     """The cut whose pieces are free inside as few outer loops as possible; None where there is no reason for one."""
     domain = statement.domain
-    own = [polyhedra.between(relation, domain, domain).coalesce() for relation in (found.flow, found.anti)]
-    every = polyhedra.between(found.validity, domain, domain)
+    own = [polyhedra.extract_map(relation, domain, domain).coalesce() for relation in (found.flow, found.anti)]
+    every = polyhedra.extract_map(found.validity, domain, domain)
     for depth in range(len(statement.iterators)):
         inside = [m.intersect(polyhedra.equal_first(m, depth)) for m in own]
         waiting = [basic for m in inside for basic in m.get_basic_maps()]
@@ -123,7 +123,7 @@ def _is_apart(waiting: isl.BasicMap) -> bool:
 def _cuts(waiting: isl.BasicMap, domain: isl.Set, depth: int, only_hyperplanes: bool) -> Iterator[tuple[isl.Set, ...]]:
     """Partitions of the domain's space by what tells instances apart that are waited for, and those that wait."""
     for side in (waiting.domain(), waiting.range()):
-        yield from polyhedra.sides(isl.Set.from_basic_set(side).gist(domain), depth, only_hyperplanes)
+        yield from polyhedra.hyperplane_sides(isl.Set.from_basic_set(side).gist(domain), depth, only_hyperplanes)
 
 
 def _cut(domain: isl.Set, cuts: Sequence[tuple[isl.Set, ...]]) -> tuple[isl.Set, ...]:

@@ -95,10 +95,10 @@ def _may_be_tileable(statement: Statement, scop: Scop, dependences: Dependences)
 def _is_between(statement: Statement, scop: Scop, dependences: Dependences) -> bool:
     """Whether dependences on some statement and from there back lead forth along a loop and back along it, as a stencil's do."""
     for other in scop.statements.values():
-        there = polyhedra.between(dependences.validity, statement.domain, other.domain)
+        there = polyhedra.extract_map(dependences.validity, statement.domain, other.domain)
         if other is statement or there.is_empty():
             continue
-        if polyhedra.leads_both_ways(there, polyhedra.between(dependences.validity, other.domain, statement.domain)):
+        if polyhedra.has_opposite_distances(there, polyhedra.extract_map(dependences.validity, other.domain, statement.domain)):
             return True
     return False
 
@@ -165,13 +165,13 @@ def in_source_order(schedule: isl.Schedule, found: Dependences) -> isl.Schedule:
 
 def _points_forward(member: isl.UnionPwAff, node: isl.ScheduleNode, validity: isl.UnionMap) -> bool:
     """Whether no dependence, the loops around `node` being equal, goes back along the member."""
-    return polyhedra.has_none(_along(member, node, validity), isl.Map.lex_gt)
+    return polyhedra.has_no_pair(_along(member, node, validity), isl.Map.lex_gt)
 
 
 def stays(member: isl.UnionPwAff, node: isl.ScheduleNode, validity: isl.UnionMap) -> bool:
     """Whether no dependence, the loops around `node` being equal, moves along the member."""
     times = _along(member, node, validity)
-    return polyhedra.has_none(times, isl.Map.lex_gt) and polyhedra.has_none(times, isl.Map.lex_lt)
+    return polyhedra.has_no_pair(times, isl.Map.lex_gt) and polyhedra.has_no_pair(times, isl.Map.lex_lt)
 
 
 def _along(member: isl.UnionPwAff, node: isl.ScheduleNode, validity: isl.UnionMap) -> isl.UnionMap:

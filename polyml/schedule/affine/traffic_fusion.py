@@ -364,4 +364,4 @@ def _domain(group: _Group | Tree) -> isl.UnionSet:
 def _forward(relation: isl.UnionMap, member: isl.UnionPwAff) -> bool:
     """Whether no pair goes back along the member."""
     times = isl.UnionMap.from_union_pw_aff(member)
-    return polyhedra.has_none(relation.apply_domain(times).apply_range(times), isl.Map.lex_gt)
+    return polyhedra.has_no_pair(relation.apply_domain(times).apply_range(times), isl.Map.lex_gt)

@@ -97,7 +97,7 @@ def violated(order: isl.UnionMap, dependences: isl.UnionMap) -> isl.UnionMap:
     order: { S[i] -> [time...] }; dependences, result: { S[i] -> T[j] }.
     """
     times = dependences.apply_domain(order).apply_range(order)
-    if polyhedra.has_none(times, isl.Map.lex_ge):
+    if polyhedra.has_no_pair(times, isl.Map.lex_ge):
         return isl.UnionMap.empty(dependences.get_space())
     return dependences.intersect(order.lex_ge_union_map(order))
 

@@ -181,7 +181,7 @@ def _straightened(parts: list[isl.UnionSet], member: isl.UnionPwAff, width: int,
     inside = _in_slab(member, width)
     ragged = []
     for piece in polyhedra.pieces(rest):
-        times = polyhedra.of_name(inside, piece)
+        times = polyhedra.extract_set(inside, piece)
         ragged.append(isl.UnionSet.from_set(polyhedra.ragged(piece, times, iterators_of(member, piece.get_tuple_name()))))
     moved = _union(ragged)
     whole = rest.subtract(moved).coalesce()

@@ -30,7 +30,7 @@ def members_of_band(node: Tree) -> list[dict[str, str | None]]:
 
 @lru_cache(maxsize=256)
 def _members_of(text: str) -> list[dict[str, str | None]]:
-    return polyhedra.members(isl.MultiUnionPwAff(text))
+    return polyhedra.member_iterators(isl.MultiUnionPwAff(text))
 
 
 def filter_text(statements: Sequence[Statement]) -> str:

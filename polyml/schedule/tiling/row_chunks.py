@@ -183,7 +183,7 @@ def _shift(nests: Sequence[_Nest], shifts: Sequence[int], dependences: Dependenc
         mine, theirs = (isl.UnionMap.from_union_pw_aff(each.rows) for each in (nest, last))
         apart = pairs.apply_domain(mine).apply_range(theirs)
         for piece in polyhedra.pieces(apart):
-            least = polyhedra.least(polyhedra.without_sizes(piece.deltas()), {0: 1})
+            least = polyhedra.minimum(polyhedra.without_sizes(piece.deltas()), {0: 1})
             if least is None:
                 return None
             found = max(found, shift - least)

@@ -186,7 +186,7 @@ def _steps(members: Sequence[isl.UnionPwAff], validity: isl.UnionMap) -> list[_S
     for piece in polyhedra.pieces(validity):
         source, sink = polyhedra.domain_name(piece), polyhedra.range_name(piece)
         distances = polyhedra.without_sizes(piece.apply_domain(times[source]).apply_range(times[sink]).deltas()).coalesce()
-        if any(polyhedra.least(distances, {1: sign}) is None for sign in (1, -1)):
+        if any(polyhedra.minimum(distances, {1: sign}) is None for sign in (1, -1)):
             return []
         found.append(_Step(source, sink, distances))
     return found
@@ -204,8 +204,8 @@ def _planes(time: isl.UnionPwAff, place: isl.UnionPwAff, dim: int, validity: isl
 
 def _folded(place: isl.UnionPwAff) -> isl.UnionPwAff | None:
     """The distance from the nearer end: { S[t, i] -> [min(i, N - 1 - i)] }; None where the ends are not two expressions."""
-    ends = polyhedra.ends(isl.UnionMap.from_union_pw_aff(place).range())
-    return None if ends is None else _each(place, lambda p: polyhedra.fold(p, *ends))
+    ends = polyhedra.parametric_extremes(isl.UnionMap.from_union_pw_aff(place).range())
+    return None if ends is None else _each(place, lambda p: polyhedra.distance_to_ends(p, *ends))
 
 
 def _each(member: isl.UnionPwAff, change: Callable[[isl.PwAff], isl.PwAff]) -> isl.UnionPwAff:
@@ -284,7 +284,7 @@ class _Sweep:
 def _hyperplane(time: isl.UnionPwAff, place: isl.UnionPwAff, sign: int, steps: Sequence[_Step], dim: int) -> Hyperplane | None:
     """slope*time + sign*place with the least slope for which shifts exist that let no dependence go backwards."""
     for slope in SLOPES:
-        least = [(s.source, s.sink, polyhedra.least(s.distances, {0: slope, 1: sign})) for s in steps]
+        least = [(s.source, s.sink, polyhedra.minimum(s.distances, {0: slope, 1: sign})) for s in steps]
         if any(value is None for _, _, value in least):
             return None
         shifts = _shifts(least)

@@ -38,7 +38,7 @@ class FoldedDomain:
         self._blocks = [f"f{k}" for k in range(len(shape))]
         self._numbers = [*self._outer, *self._blocks]
         self._image = recurrence.points.apply(mapping.relation(len(self._outer)))  # { [o, t, x, y] }
-        starts = polyhedra.least_values(self._image)[len(self._outer) + 1 :]
+        starts = polyhedra.dimension_minima(self._image)[len(self._outer) + 1 :]
         self._origin = dict(zip(self._blocks, starts))
         places = [linear(row, self._axes) for row in mapping.space]
         self._points = recurrence.points.apply(self._blocking(self._axes, places))

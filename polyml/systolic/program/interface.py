@@ -55,7 +55,7 @@ class Between:
         self.last = {}
         for name, statement in scop.statements.items():
             later = [m.domain() for m in polyhedra.pieces(dependences.output) if polyhedra.domain_name(m) == name]
-            last = polyhedra.without(statement.domain, later)
+            last = polyhedra.subtracted(statement.domain, later)
             self.last[name] = polyhedra.at_sizes(last.apply(turned[name]) if name in turned else last, sizes)
         self._boxes = {name: self._box(name) for name in scop.statements}
 

@@ -192,7 +192,7 @@ class NestProgram:
         """wired: (along, { p -> q : q takes what p has in the same cycle }). What takes from none of its line drives it."""
         for along in sorted({along for along, _ in wired}):
             pairs = [each for other, each in wired if other == along]
-            driving = polyhedra.without(polyhedra.union([p.domain() for p in pairs], None), [p.range() for p in pairs])
+            driving = polyhedra.subtracted(polyhedra.union([p.domain() for p in pairs], None), [p.range() for p in pairs])
             yield Broadcast(along, self._places(name, lattice(driving.coalesce()), fold)[0])
 
     def _everywhere(self, register: Register, fold: _Fold) -> Operand:
@@ -249,7 +249,7 @@ class NestProgram:
         if name in self._between.sums:
             (found,) = (found for register, found in self._sources.items() if self.is_sum(register))
             inside = [s.pairs.intersect_domain(instances).intersect_range(instances).domain() for s in found]
-            leaving = polyhedra.without(instances, inside)
+            leaving = polyhedra.subtracted(instances, inside)
         elif self._between.is_live(name):
             leaving = instances.intersect(self._last_of_nest(name))
         if not leaving.is_empty():
@@ -273,7 +273,7 @@ class NestProgram:
             if other.write.array == statement.write.array:
                 same = own.apply_range(other.write.relation.intersect_domain(other.domain).reverse())
                 later.append(order.among(same, name, other.name).domain())
-        return polyhedra.at_sizes(polyhedra.without(statement.domain, later), self._sizes)
+        return polyhedra.at_sizes(polyhedra.subtracted(statement.domain, later), self._sizes)
 
     def _active(self, name: str, fold: _Fold) -> np.ndarray:
         """Instances by cycle: of chains from their first to their last."""

@@ -82,7 +82,7 @@ def _in_parts(scop: Scop, places: Sequence[Place], phases: Sequence[isl.UnionSet
     for place in places:
         name, domain = place.statement.name, place.statement.domain
         for turn, phase in enumerate(phases):
-            here = domain.intersect(polyhedra.of_name(phase, domain))
+            here = domain.intersect(polyhedra.extract_set(phase, domain))
             if not here.is_empty():
                 pieces.setdefault(name, []).append(here)
                 turns.setdefault(name, []).append(turn)

@@ -229,7 +229,7 @@ def _wired(read: Read, targets: isl.Set, places: Mapping[str, Place], line: Vect
         few = polyhedra.few_points(pairs.deltas(), MOST_DISTANCES)
         wire = () if few else line
         if wire:
-            few = polyhedra.few_points(polyhedra.modulo(pairs.deltas(), line), MOST_DISTANCES)
+            few = polyhedra.few_points(polyhedra.modulo_line(pairs.deltas(), line), MOST_DISTANCES)
         if not few:
             return None
         for distance in few:

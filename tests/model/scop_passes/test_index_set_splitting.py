@@ -7,7 +7,7 @@ from polyml.codegen.astgen.build import build
 from polyml.codegen.interpreter.order import sequence
 from polyml.model.core.dependence import dependences
 from polyml.model.scop_passes.index_set_splitting import freeing, piece_names, split
-from polyml.polyhedra import between, equal_first, points
+from polyml.polyhedra import equal_first, extract_map, points
 from tests.codegen.samples import scop_of
 from tests.model import polybench
 
@@ -72,7 +72,7 @@ def test_pieces_are_the_domain_and_free_inside_the_outer_loops(kernel):
     assert len(seen) == len(set(seen)) and set(seen) == points(scop.statements["S0"].domain, **extents(scop))
     order = dependences(scop).validity
     for piece in pieces:
-        inside = between(order, piece, piece).intersect_domain(piece).intersect_range(piece)
+        inside = extract_map(order, piece, piece).intersect_domain(piece).intersect_range(piece)
         assert inside.intersect(equal_first(inside, depth)).is_empty()
 
 
