@@ -60,7 +60,7 @@ def _of_code(program: Program, runs_alone: bool) -> set[str]:
     while waiting:
         node = waiting.pop()
         if isinstance(node, Loop):
-            found |= {"tile"} if node.role == "tile" or node.asked.tile else set()
+            found |= {"tile"} if node.role == "tile" or node.directives.tile else set()
             found |= {"parallel"} if node.parallel and not runs_alone else set()
         elif isinstance(node, Jam) and node.lanes > 1:
             found.add("vectorise")

@@ -72,8 +72,8 @@ def _refusal(source: Schedule, address: str) -> str:
     """Why the loop's iterations may not run together: the source's order is legal as it is."""
     problem = source.problem
     try:
-        asked = transforms.asking(source.loops, address, vectorize=True)
-        problem.prove_asked(loop_tree.write(problem.scop.domain, asked))
+        asked = transforms.with_directives(source.loops, address, vectorize=True)
+        problem.prove_together(loop_tree.write(problem.scop.domain, asked))
     except (IllegalSchedule, ScheduleError) as refused:
         return refused.message
     return ""

@@ -93,7 +93,7 @@ def _generated(
     emits: str,
 ) -> Generated:
     """The code of a schedule that is given: no other way is tried."""
-    asked = [loop.asked for _, loop in loops(read(tree, problem.scop.statements))]
+    asked = [loop.directives for _, loop in loops(read(tree, problem.scop.statements))]
     settings = {
         "parallel": any(a.parallel for a in asked),
         "tile": any(a.tile for a in asked),

@@ -146,4 +146,17 @@ def _loop(node: isl.AstNode, role: Marked) -> list[Node]:
         limit = limit - 1
     step = node.for_get_inc().get_val().to_python()
     lower, upper = operands("max", start), operands("min", limit)
-    return [Loop(name, lower, upper, step, body, role.parallel, role.role, partial=role.partial, name=role.name, asked=role.asked)]
+    return [
+        Loop(
+            name,
+            lower,
+            upper,
+            step,
+            body,
+            role.parallel,
+            role.role,
+            partial=role.partial,
+            name=role.name,
+            directives=role.directives,
+        )
+    ]

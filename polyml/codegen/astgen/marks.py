@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from polyml.schedule.tree.bands import POINT, TILE, partial_results
-from polyml.schedule.tree.directives import NOTHING, Asked, parse_mark
+from polyml.schedule.tree.directives import NO_DIRECTIVES, Directives, parse_mark
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Marked:
     role: str = POINT
     partial: tuple[str, ...] = ()
     name: str = ""
-    asked: Asked = NOTHING
+    directives: Directives = NO_DIRECTIVES
 
     def under(self, mark: str) -> Marked:
         named = parse_mark(mark)

@@ -249,7 +249,7 @@ def _loop(band: Band, active: list[_Active], place: Place, marked: Marked) -> li
     body = tuple(_nodes(band.child, active, inside, marked.inside()))
     if not body:
         return []
-    asked = {"name": marked.name, "asked": marked.asked, "partial": marked.partial}
+    asked = {"name": marked.name, "directives": marked.directives, "partial": marked.partial}
     bounds = operands("max", extremum("max", lower)), operands("min", extremum("min", upper))
     return [Loop(f"c{depth}", *bounds, band.step, body, marked.parallel, marked.role, **asked)]
 

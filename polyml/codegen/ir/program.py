@@ -13,7 +13,7 @@ from typing import TypeVar, Union
 from polyml.codegen.ir.linexpr import Condition, Lin
 from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Scop
-from polyml.schedule.tree.directives import NOTHING, Asked
+from polyml.schedule.tree.directives import NO_DIRECTIVES, Directives
 
 
 class CannotRunTogether(Exception):
@@ -53,7 +53,7 @@ class Loop:
     private: tuple[str, ...] = ()
     last: str = ""
     name: str = ""
-    asked: Asked = NOTHING
+    directives: Directives = NO_DIRECTIVES
     partial: tuple[str, ...] = ()
     resumes: str = ""
 

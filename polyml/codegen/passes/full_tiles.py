@@ -36,7 +36,7 @@ def _nodes(nodes: tuple[Node, ...], tiled: bool) -> tuple[Node, ...]:
     for node in nodes:
         if isinstance(node, Instance) or isinstance(node, Guard) and node.rare:
             out.append(node)
-        elif isinstance(node, Loop) and node.asked.isolate:
+        elif isinstance(node, Loop) and node.directives.isolate:
             out.append(with_body(node, _isolated(node.body)))
             if not any(_box(inner, {inner.var}) for inner in loops(node.body) if inner.role != "tile"):
                 raise ScheduleError(f"full tiles of loop `{node.name}` cannot be isolated: no loop inside runs over its tile")

@@ -76,7 +76,7 @@ class _Cutter:
         inside = [n for n in node.body if isinstance(n, Instance)]
         if not isinstance(node, Loop) or len(inside) < len(node.body):
             return (with_body(node, self.nodes(node.body)),)
-        if node.step != 1 or node.role == "tile" or node.parallel or node.asked.together:
+        if node.step != 1 or node.role == "tile" or node.parallel or node.directives.together:
             return (node,)
         return self._parts(node, inside)
 

@@ -74,7 +74,7 @@ class _Vectorizer:
             elif not isinstance(node, Loop):
                 out.append(node)
             elif node.role == "tile" or node.parallel:
-                if node.asked.together:
+                if node.directives.together:
                     raise refused(node, "it goes over tiles or to threads")
                 out.append(with_body(node, self.nodes(node.body, (*shared, node))))
             else:
@@ -83,12 +83,12 @@ class _Vectorizer:
 
     def _nest(self, loop: Loop, shared: tuple[Around, ...]) -> tuple[Node, ...]:
         if any(inner.role == "tile" for inner in loops(loop.body)):  # what is copied for them knows this loop's iteration
-            if loop.asked.together:
+            if loop.directives.together:
                 raise refused(loop, "there are loops over tiles inside it")
             return (with_body(loop, self.nodes(loop.body, (*shared, loop))),)
         chain, body = chain_of(loop)
         nest = Nest(self._program, self._tests, shared, chain, body)
-        if any(each.asked.together for each in loops((loop,))):
+        if any(each.directives.together for each in loops((loop,))):
             return self._as_asked(nest)
         imperfect = any(not isinstance(n, Instance) for n in body)
         best = self._best(nest)
@@ -109,7 +109,7 @@ class _Vectorizer:
         """The nest with iterations together where its schedule asks for it, and nowhere else. ScheduleError where that cannot
         be.
         """
-        asked = [v for v, loop in enumerate(nest.chain) if loop.asked.together]
+        asked = [v for v, loop in enumerate(nest.chain) if loop.directives.together]
         if not asked:
             inside = self.nodes(nest.body, (*nest.shared, *nest.chain))
         else:
@@ -128,18 +128,18 @@ class _Vectorizer:
         model, best = self._model(nest), self._best(nest)
         free, asked = self._plain(nest, model) if best is None else best[1], model.per_iteration(shape)
         if asked is not None and asked > SLOWER * free:
-            names = ", ".join(dict.fromkeys(loop.name or loop.var for loop in nest.chain if loop.asked.together))
+            names = ", ".join(dict.fromkeys(loop.name or loop.var for loop in nest.chain if loop.directives.together))
             self.notes.append(
                 f"what is asked of {names} is thought to take {asked / free:.2g} times as long as without it: {model.terms(shape)}"
             )
 
     def _asked_shape(self, nest: Nest, asked: list[int]) -> RegisterTiling:
         """The shape that these loops of the chain ask for, in their order."""
-        others = [inner for inner in loops(nest.body) if inner.asked.together]
+        others = [inner for inner in loops(nest.body) if inner.directives.together]
         if others:
             outer = nest.chain[asked[0]].name
             raise refused(others[0], f"iterations of `{outer}`, which is around it and other parts, run together")
-        vectors = [v for v in asked if nest.chain[v].asked.vectorize]
+        vectors = [v for v in asked if nest.chain[v].directives.vectorize]
         if len(vectors) > 1:
             raise refused(nest.chain[vectors[1]], f"the lanes are those of `{nest.chain[vectors[0]].name}`")
         vector = vectors[0] if vectors else None
@@ -151,7 +151,7 @@ class _Vectorizer:
             raise refused(nest.chain[vector], "a subscript is not linear in it, or an operation is for numbers one by one")
         if vector is not None and lanes == 1:
             raise refused(nest.chain[vector], "a register holds one element")
-        counts = {v: max(1, nest.chain[v].asked.unroll_jam) for v in asked}
+        counts = {v: max(1, nest.chain[v].directives.unroll_jam) for v in asked}
         jams = tuple((v, counts[v]) for v in asked if v != vector)
         shape = RegisterTiling(asked[0], innermost, vector, 1 if vector is None else counts[vector], lanes, jams, keeps_order=True)
         copies = shape.copies // lanes
@@ -309,7 +309,7 @@ class _Vectorizer:
 
 def refused(loop: Loop, why: str) -> ScheduleError:
     """What the schedule asks of the loop cannot be."""
-    return ScheduleError(f"loop `{loop.name}` cannot be run as asked ({', '.join(loop.asked.words())}): {why}")
+    return ScheduleError(f"loop `{loop.name}` cannot be run as asked ({', '.join(loop.directives.words())}): {why}")
 
 
 def _order(chain: Sequence[Loop], made: Sequence[Node]) -> list[int]:

@@ -13,7 +13,7 @@ from polyml.model.core.scop import Scop
 from polyml.model.text import reader as scop_reader
 from polyml.model.text.places import PlaceReader
 from polyml.polyhedra import budget
-from polyml.schedule.tree.directives import NOTHING, Asked, parse_mark
+from polyml.schedule.tree.directives import NO_DIRECTIVES, Directives, parse_mark
 from polyml.text_scanner import INDENT, Line, Lines, opened
 
 _STEP = len(INDENT)
@@ -210,7 +210,7 @@ class _Reader:
             return replace(loop, last=line.name())
         if word == "resumes":
             return replace(loop, resumes=line.name())
-        return replace(loop, name=line.name()) if word == "as" else replace(loop, asked=_asked(line))
+        return replace(loop, name=line.name()) if word == "as" else replace(loop, directives=_directives(line))
 
     def _arrays(self, line: Line) -> tuple[str, ...]:
         line.expect("(")
@@ -280,10 +280,10 @@ def _fetched(line: Line) -> tuple[int, tuple[str, int]]:
     return number, (name, line.integer())
 
 
-def _asked(line: Line) -> Asked:
+def _directives(line: Line) -> Directives:
     token, words = line.token, line.string()
     try:
         found = parse_mark(f"loop x: {words}")
     except ValueError as problem:
         raise line.refused(str(problem), token=token) from None
-    return NOTHING if found is None else found[1]
+    return NO_DIRECTIVES if found is None else found[1]

@@ -116,7 +116,7 @@ def _bound(op: str, values: tuple[Lin, ...]) -> str:
 
 
 def _marks(node: Loop) -> str:
-    words = ", ".join(node.asked.words())
+    words = ", ".join(node.directives.words())
     marks = [
         "parallel" if node.parallel else "",
         node.role if node.role != ROLES[0] else "",

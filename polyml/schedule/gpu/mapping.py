@@ -213,7 +213,7 @@ def _without(node: Node, free: Sequence[Loop]) -> Node:
     if not isinstance(node, Loop):
         return node
     body = _without(node.body, free)
-    return body if any(node is loop for loop in free) else Loop(node.name, node.member, body, node.asked, node.cut)
+    return body if any(node is loop for loop in free) else Loop(node.name, node.member, body, node.directives, node.cut)
 
 
 def _runs(node: Node, instances: isl.UnionSet, inside: tuple[Around, ...]) -> Iterator[Run]:

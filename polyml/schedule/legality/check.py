@@ -14,7 +14,7 @@ from polyml.model.core.reductions import Reduction, relaxed_validity
 from polyml.model.core.scop import Scop
 from polyml.schedule.legality.proof import carries_none, keeps, runs_once
 from polyml.schedule.tree.bands import NODE, partial_results
-from polyml.schedule.tree.directives import Asked, parse_mark
+from polyml.schedule.tree.directives import Directives, parse_mark
 
 
 def check_legal(
@@ -158,7 +158,7 @@ def refusal(schedule: isl.Schedule, scop: Scop, dependences: Dependences, reduct
     return ""
 
 
-def check_asked(schedule: isl.Schedule, scop: Scop, dependences: Dependences, relaxed: Callable[[], isl.UnionMap]) -> None:
+def check_together(schedule: isl.Schedule, scop: Scop, dependences: Dependences, relaxed: Callable[[], isl.UnionMap]) -> None:
     """Raise IllegalSchedule unless loops of which iterations shall run together carry no dependence, as in `check_parallel`,
     but that lanes may share the updates of a reduction. relaxed: as `relaxed_validity` gives it.
     """
@@ -178,7 +178,7 @@ def _refuse_carried(band: isl.ScheduleNode, validity: isl.UnionMap, scop: Scop, 
         raise IllegalSchedule(f"{sink} depends on {source}, so their loop cannot be {what}", loc=scop.loc, notes=[why])
 
 
-def _asked_bands(node: isl.ScheduleNode) -> list[tuple[isl.ScheduleNode, Asked]]:
+def _asked_bands(node: isl.ScheduleNode) -> list[tuple[isl.ScheduleNode, Directives]]:
     """The bands right below marks that ask for iterations together."""
     found = [each for i in range(node.n_children()) for each in _asked_bands(node.child(i))]
     named = parse_mark(node.mark_get_id().get_name()) if node.get_type() == NODE.mark else None

@@ -32,7 +32,7 @@ def _lines(scop: Scop, node: Node) -> Iterator[str]:
             statement = scop.statements[name]
             yield f"{name}[{', '.join(statement.iterators)}]: {statement_text(statement)}"
     elif isinstance(node, Loop):
-        words = ", ".join(node.asked.words())
+        words = ", ".join(node.directives.words())
         yield f"for {node.name}{_counts(scop, node)}:{f'  # {words}' if words else ''}"
         yield from (_STEP + line for line in _lines(scop, node.body))
     else:

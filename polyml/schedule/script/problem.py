@@ -15,7 +15,7 @@ from polyml.model.core.dependence import Dependences
 from polyml.model.core.reductions import Reduction, relaxed_validity
 from polyml.model.core.scop import Scop
 from polyml.polyhedra import BudgetExceeded, budget
-from polyml.schedule.legality.check import check_asked, check_legal, check_parallel
+from polyml.schedule.legality.check import check_legal, check_parallel, check_together
 from polyml.schedule.tree import loop_tree as loops
 
 OPERATIONS = 3_000_000  # isl operations for one step and its proof
@@ -45,7 +45,7 @@ class Problem:
     def check(self, tree: isl.Schedule) -> None:
         """Raise what `prove` does, and ScheduleError for what is asked of loops and cannot be generated."""
         self.prove(tree)
-        if any(loop.asked.of_code for _, loop in loops.loops(loops.read(tree, self.scop.statements))):
+        if any(loop.directives.of_code for _, loop in loops.loops(loops.read(tree, self.scop.statements))):
             self.generate(tree)
 
     def prove(self, tree: isl.Schedule) -> None:
@@ -54,12 +54,12 @@ class Problem:
         with _proof():
             check_legal(tree, self.scop, self.dependences, self.reductions)
             check_parallel(tree, self.scop, self.dependences, self.reductions)
-        self.prove_asked(tree)
+        self.prove_together(tree)
 
-    def prove_asked(self, tree: isl.Schedule) -> None:
+    def prove_together(self, tree: isl.Schedule) -> None:
         """Raise what `prove` does for loops of a legal order that are asked to run iterations together."""
         with _proof():
-            check_asked(tree, self.scop, self.dependences, lambda: self._relaxed)
+            check_together(tree, self.scop, self.dependences, lambda: self._relaxed)
 
     @cached_property
     def _relaxed(self) -> isl.UnionMap:

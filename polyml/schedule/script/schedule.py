@@ -235,9 +235,9 @@ class Schedule:
         """
 
         def change(tree: Node) -> Node:
-            asked = transforms.at(tree, transforms.find(tree, at)).asked
+            asked = transforms.at(tree, transforms.find(tree, at)).directives
             self._readable(array, transforms.statements(transforms.at(tree, transforms.find(tree, at))), at)
-            return transforms.asking(tree, at, pack=tuple(dict.fromkeys((*asked.pack, array))))
+            return transforms.with_directives(tree, at, pack=tuple(dict.fromkeys((*asked.pack, array))))
 
         return self._changed(f"pack({_word(array)}, at={_word(at)})", change)
 
@@ -252,12 +252,12 @@ class Schedule:
         """
 
         def change(tree: Node) -> Node:
-            if not transforms.at(tree, transforms.find(tree, loop)).asked.tile:
+            if not transforms.at(tree, transforms.find(tree, loop)).directives.tile:
                 names = zip(transforms.addresses(tree), loops.loops(tree))
-                tiles = ", ".join(name for name, (_, each) in names if each.asked.tile)
+                tiles = ", ".join(name for name, (_, each) in names if each.directives.tile)
                 notes = [f"loops over tiles: {tiles or 'none'}"]
                 raise ScheduleError(f"isolate takes a loop over tiles, which `{loop}` is not", notes=notes)
-            return transforms.asking(tree, loop, isolate=True)
+            return transforms.with_directives(tree, loop, isolate=True)
 
         return self._changed(f"isolate({_word(loop)})", change)
 
@@ -286,7 +286,7 @@ class Schedule:
 
     def _asking(self, step: str, loop: str, **asked: object) -> Schedule:
         def change(tree: Node) -> Node:
-            known = transforms.at(tree, transforms.find(tree, loop)).asked
+            known = transforms.at(tree, transforms.find(tree, loop)).directives
             together = "vectorize" in asked or "unroll_jam" in asked
             if together and (known.tile or known.parallel):
                 why = "goes over tiles" if known.tile else "goes to threads"
@@ -295,7 +295,7 @@ class Schedule:
             if "parallel" in asked and known.together:
                 words = " and ".join(known.words())
                 raise ScheduleError(f"loop `{loop}` is asked to {words}, so it cannot go to threads", notes=["tile it first"])
-            return transforms.asking(tree, loop, **asked)
+            return transforms.with_directives(tree, loop, **asked)
 
         return self._changed(step, change)
 

@@ -16,7 +16,7 @@ from polyml.errors import ScheduleError
 from polyml.input_limits import shown
 from polyml.model.core.printer import integer_text
 from polyml.schedule.tree.bands import Band, scaled_floor
-from polyml.schedule.tree.directives import Asked
+from polyml.schedule.tree.directives import Directives
 from polyml.schedule.tree.loop_tree import (
     Block,
     Leaf,
@@ -85,8 +85,8 @@ def tile(tree: Node, sizes: Mapping[str, int]) -> Node:
     for path, loop in zip(paths, chain):
         (member,) = scaled_floor(Band((loop.member,), (False,), False), [by_path[path]]).members
         name = fresh(tree, f"{loop.name}_t", statements(loop), [made.name for made in outer])
-        outer.append(Loop(name, member, loop, Asked(tile=True, parallel=loop.asked.parallel)))
-    points = [replace(loop, asked=replace(loop.asked, parallel=False)) for loop in chain]
+        outer.append(Loop(name, member, loop, Directives(tile=True, parallel=loop.directives.parallel)))
+    points = [replace(loop, directives=replace(loop.directives, parallel=False)) for loop in chain]
     return replaced(tree, paths[0], _around([*outer, *points], chain[-1].body))
 
 
@@ -113,8 +113,8 @@ def fuse(tree: Node, names: Sequence[str]) -> Node:
     if [paths[k] for k in order] != wanted or not isinstance(at(tree, above), Block):
         raise ScheduleError(f"{_listed(names)} do not stand next to each other", notes=[_fusible_note(tree)])
     joined = [at(tree, path) for path in wanted]
-    if len({loop.asked for loop in joined}) > 1:
-        asked = [f"`{name}`: {', '.join(at(tree, find(tree, name)).asked.words()) or 'nothing'}" for name in names]
+    if len({loop.directives for loop in joined}) > 1:
+        asked = [f"`{name}`: {', '.join(at(tree, find(tree, name)).directives.words()) or 'nothing'}" for name in names]
         notes = [*asked, "plain(loop) takes back what was asked"]
         raise ScheduleError("fuse takes loops of which the same is asked", notes=notes)
     parts = at(tree, above).parts
@@ -205,18 +205,18 @@ def split(tree: Node, name: str, place: isl.PwAff, domains: Mapping[str, isl.Set
     return unique(replaced(tree, path, block(parts)))
 
 
-def asking(tree: Node, name: str, **asked: object) -> Node:
+def with_directives(tree: Node, name: str, **asked: object) -> Node:
     """The loop asked for something more."""
     path = find(tree, name)
     loop = at(tree, path)
-    return replaced(tree, path, replace(loop, asked=replace(loop.asked, **asked)))
+    return replaced(tree, path, replace(loop, directives=replace(loop.directives, **asked)))
 
 
 def plain(tree: Node, name: str) -> Node:
     """The loop without what it was asked, but for going over tiles."""
     path = find(tree, name)
     loop = at(tree, path)
-    return replaced(tree, path, replace(loop, asked=Asked(tile=loop.asked.tile)))
+    return replaced(tree, path, replace(loop, directives=Directives(tile=loop.directives.tile)))
 
 
 # what fits

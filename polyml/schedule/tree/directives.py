@@ -13,7 +13,7 @@ _WORD = re.compile(r"(\w+)(?:\((.*)\))?")
 
 
 @dataclass(frozen=True)
-class Asked:
+class Directives:
     """tile: it goes over tiles. parallel: its iterations go to threads. vectorize: they are lanes of vectors. unroll_jam: how
     many run together, 0: as many as the generator finds best. partial: arrays of which each thread may have results of its own,
     joined behind the loop. pack: arrays of which the elements that one iteration reads
@@ -46,16 +46,16 @@ class Asked:
         return [*flags, *jam, *named]
 
 
-NOTHING = Asked()
+NO_DIRECTIVES = Directives()
 
 
-def mark_text(name: str, asked: Asked) -> str:
+def mark_text(name: str, directives: Directives) -> str:
     """The mark above a loop."""
-    words = ", ".join(asked.words())
+    words = ", ".join(directives.words())
     return f"loop {name}: {words}" if words else f"loop {name}"
 
 
-def parse_mark(text: str) -> tuple[str, Asked] | None:
+def parse_mark(text: str) -> tuple[str, Directives] | None:
     """What `mark_text` was given; None for a mark of another kind. ValueError for words that ask nothing known."""
     found = _MARK.fullmatch(text)
     if found is None:
@@ -73,4 +73,4 @@ def parse_mark(text: str) -> tuple[str, Asked] | None:
             given[key] = tuple(value.split(", "))
         else:
             raise ValueError(f"`{word}` is nothing that a loop can be asked")
-    return name, Asked(**given)
+    return name, Directives(**given)

@@ -16,7 +16,7 @@ from polyml import polyhedra
 from polyml.errors import ScheduleError
 from polyml.model.core.scop import Statement
 from polyml.schedule.tree.bands import NODE, POINT, TILE, band_of, partial_results, together
-from polyml.schedule.tree.directives import NOTHING, Asked, mark_text, parse_mark
+from polyml.schedule.tree.directives import NO_DIRECTIVES, Directives, mark_text, parse_mark
 from polyml.schedule.tree.text import Tree
 
 _CUTS = (isl.ast_loop_type.separate, isl.ast_loop_type.atomic)
@@ -30,7 +30,7 @@ class Loop:
     name: str
     member: isl.UnionPwAff
     body: Node
-    asked: Asked = NOTHING
+    directives: Directives = NO_DIRECTIVES
     cut: object = isl.ast_loop_type.default
 
 
@@ -135,7 +135,7 @@ def pieces(member: isl.UnionPwAff) -> list[isl.PwAff]:
 
 
 def read(schedule: isl.Schedule, known: Mapping[str, Statement]) -> Node:
-    """The loops of a schedule tree. Bands without marks of `asked`, such as the compiler's own, get names from iterators.
+    """The loops of a schedule tree. Bands without marks of `directives`, such as the compiler's own, get names from iterators.
 
     ScheduleError for a tree with other nodes than bands, marks, sequences and sets.
     """
@@ -190,7 +190,7 @@ def _only(tree: Tree, keys: set[str]) -> None:
         raise ScheduleError(f"a schedule tree of loops has no `{min(unknown)}` there")
 
 
-def _parsed_mark(text: str) -> tuple[str, Asked] | None:
+def _parsed_mark(text: str) -> tuple[str, Directives] | None:
     try:
         return parse_mark(text)
     except ValueError as problem:
@@ -202,7 +202,7 @@ class _Above:
     """What marks say of the next loop."""
 
     name: str = ""
-    asked: Asked = NOTHING
+    directives: Directives = NO_DIRECTIVES
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ class _Reader:
         if kind == NODE.band:
             return self._band(node, above)
         if kind in (NODE.sequence, NODE.set):
-            filters, later = (node.child(k) for k in range(node.n_children())), _Above(asked=_inherited(above.asked))
+            filters, later = (node.child(k) for k in range(node.n_children())), _Above(directives=_inherited(above.directives))
             parts = [Part(f.filter_get_filter(), self.node(f.child(0), later)) for f in filters]
             return block([part for part in parts if statements(part.body)] or parts[:1])
         raise ScheduleError(f"a schedule tree of loops has no node of the kind `{kind}`")
@@ -229,19 +229,19 @@ class _Reader:
             return _Above(*named)
         partial = partial_results(text)
         if partial is not None:
-            return _Above(asked=Asked(tile=True, parallel=True, partial=partial))
-        return _Above(asked=Asked(tile=text == TILE)) if text in (TILE, POINT) else above
+            return _Above(directives=Directives(tile=True, parallel=True, partial=partial))
+        return _Above(directives=Directives(tile=text == TILE)) if text in (TILE, POINT) else above
 
     def _band(self, node: isl.ScheduleNode, above: _Above) -> Node:
         if above.name and node.band_n_member() != 1:
             raise ScheduleError(f"the mark of loop `{above.name}` stands above a band of {node.band_n_member()} loops")
-        later = _inherited(above.asked)
-        body = self.node(node.child(0), _Above(asked=later))
+        later = _inherited(above.directives)
+        body = self.node(node.child(0), _Above(directives=later))
         for k, member in reversed(list(enumerate(band_of(node).members))):
-            asked = later if k else above.asked
+            directives = later if k else above.directives
             cut = node.band_member_get_ast_loop_type(k)
-            name = above.name or self._name(member, statements(body), asked.tile)
-            body = Loop(name, member, body, asked, cut if cut in _CUTS else isl.ast_loop_type.default)
+            name = above.name or self._name(member, statements(body), directives.tile)
+            body = Loop(name, member, body, directives, cut if cut in _CUTS else isl.ast_loop_type.default)
         return body
 
     def _name(self, member: isl.UnionPwAff, names: tuple[str, ...], is_tile: bool) -> str:
@@ -253,9 +253,13 @@ class _Reader:
         return "once"
 
 
-def _inherited(asked: Asked) -> Asked:
+def _inherited(directives: Directives) -> Directives:
     """What loops inside have of marks that do not name one loop."""
-    return Asked(tile=asked.tile) if asked in (Asked(tile=True), Asked(tile=True, parallel=True)) else NOTHING
+    return (
+        Directives(tile=directives.tile)
+        if directives in (Directives(tile=True), Directives(tile=True, parallel=True))
+        else NO_DIRECTIVES
+    )
 
 
 def unique(node: Node) -> Node:
@@ -305,5 +309,5 @@ def _written(leaf: isl.ScheduleNode, tree: Node) -> isl.ScheduleNode:
     node = leaf.insert_partial_schedule(together([tree.member]))
     if tree.cut in _CUTS:
         node = node.band_member_set_ast_loop_type(0, tree.cut)
-    node = node.insert_mark(isl.Id(mark_text(tree.name, tree.asked)))
+    node = node.insert_mark(isl.Id(mark_text(tree.name, tree.directives)))
     return _written(node.child(0).child(0), tree.body).parent().parent()

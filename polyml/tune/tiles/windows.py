@@ -96,7 +96,7 @@ def _within(node: Node, window: Mapping[str, Ends]) -> Node:
     if isinstance(node, Instance):
         return node
     found = with_body(node, tuple(_within(inside, window) for inside in node.body))
-    if isinstance(found, Loop) and found.asked.tile and found.name in window:
+    if isinstance(found, Loop) and found.directives.tile and found.name in window:
         first, last = window[found.name]
         return replace(found, lower=(*found.lower, const(first)), upper=(*found.upper, const(last)))
     return found

@@ -15,7 +15,7 @@ from polyml.codegen.text.reader import parse
 from polyml.codegen.text.writer import text
 from polyml.errors import LanguageError, PolymlTypeError, TextError
 from polyml.model.core.reductions import Reduction
-from polyml.schedule.tree.directives import Asked
+from polyml.schedule.tree.directives import Directives
 from tests.codegen.samples import arguments_for, matmul, scop_of
 from tests.subjects import array_programs, random_programs, written_kernels
 from tests.texts import differences
@@ -57,9 +57,9 @@ def program():
         (rows,),
         rare=True,
     )
-    asked = Asked(tile=True, parallel=True, unroll_jam=4, pack=("A", "B"))
+    asked = Directives(tile=True, parallel=True, unroll_jam=4, pack=("A", "B"))
     tile = Loop(
-        "t", (const(0), N), (N - 1, N + 7), 32, (guard,), parallel=True, role="tile", private=("A",), last="e", name="i_t", asked=asked,
+        "t", (const(0), N), (N - 1, N + 7), 32, (guard,), parallel=True, role="tile", private=("A",), last="e", name="i_t", directives=asked,
         partial=("C", "B"), resumes="s",
     )  # fmt: skip
     rest = Loop("u", (Lin((("p", 0), ("n", 2))),), (const(3),), 1, ())

@@ -7,7 +7,7 @@ from polyml.schedule.gpu.mapping import check_block, mapped, nests
 from polyml.schedule.legality.check import check_legal, check_parallel
 from polyml.schedule.tiling.blocked_factorization import restricted
 from polyml.schedule.tree import loop_tree
-from polyml.schedule.tree.directives import Asked
+from polyml.schedule.tree.directives import Directives
 from tests.gpu import kernels
 from tests.gpu.mapping import problem, source_nests
 
@@ -71,7 +71,7 @@ def tree(nest):
     node = nest.body
     for around in reversed((*nest.host, *nest.grid)):
         member = loop_tree.on(around.values, loop_tree.statements(node))
-        node = loop_tree.Loop(around.name, member, node, Asked(parallel=around in nest.grid))
+        node = loop_tree.Loop(around.name, member, node, Directives(parallel=around in nest.grid))
     return node
 
 

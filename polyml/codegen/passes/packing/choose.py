@@ -43,7 +43,7 @@ class _Group:
 
 def copies(context: PackingContext, chain: tuple[Loop, ...], around: tuple[Around, ...]) -> list[TileCopy]:
     """The copies of a chain of loops over tiles: those that the schedule asks for, or else those that pay."""
-    if any(loop.asked.pack for loop in loops((chain[0],))):
+    if any(loop.directives.pack for loop in loops((chain[0],))):
         return _asked(context, chain, around)
     is_strip = len(chain) == 1  # it goes over its data once, or as it lies in memory
     if is_strip and (context.sizes is None or any(map(_has_tiles, chain[0].body))):
@@ -85,7 +85,7 @@ def _asked(context: PackingContext, chain: tuple[Loop, ...], around: tuple[Aroun
     found: dict[tuple, _Group] = {}
     packed: dict[tuple[int, int], Loop] = {}  # where, by position of the instance and number of the read
     for level, loop in enumerate(chain):
-        for name in loop.asked.pack:
+        for name in loop.directives.pack:
             for read in _reads_of(context, name, chain, level, around):
                 copy = _candidate(context, read, chain, level)
                 copy = replace(copy, panel=storage.panel(context, read, copy), is_asked=True)
@@ -98,10 +98,10 @@ def _asked(context: PackingContext, chain: tuple[Loop, ...], around: tuple[Aroun
                 if not _stays(context, read, group.copy):
                     raise _refused(loop, name, "which elements are read cannot be told")
                 group.reads.append(read)
-    deeper = [loop for loop in loops(chain[-1].body) if loop.asked.pack]
+    deeper = [loop for loop in loops(chain[-1].body) if loop.directives.pack]
     if found and deeper:
         why = f"`{chain[0].name}`, with other loops in between, has copies already"
-        raise _refused(deeper[0], deeper[0].asked.pack[0], why)
+        raise _refused(deeper[0], deeper[0].directives.pack[0], why)
     return [group.whole() for group in found.values()]
 
 
