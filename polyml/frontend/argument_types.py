@@ -1,4 +1,4 @@
-"""The type of a call's argument."""
+"""The types of a call's arguments, as type inference takes them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ _ELEMENTS = f"{ACCEPTED}, in the machine's byte order"
 
 
 def arg_type(value: object, name: str = "argument") -> ArgType:
-    """ArrayType of an ndarray, ScalarType of a number. PolymlTypeError, naming the parameter, for all else."""
+    """Returns the type of an argument: an ArrayType for an ndarray, a ScalarType for a number.
+
+    name: the parameter, which messages mention. Raises PolymlTypeError for every other object.
+    """
     if isinstance(value, np.ndarray):
         return _array_type(value, name)
     if type(value) in OF_PYTHON:
@@ -31,20 +34,21 @@ def arg_type(value: object, name: str = "argument") -> ArgType:
 
 
 def with_ones(kind: ArgType, value: Any) -> ArgType:
-    """The type of `value` with its dimensions of size 1, which decide how arrays broadcast."""
+    """Returns the type with the dimensions of size 1 that the array `value` has; they decide how arrays broadcast."""
     if not isinstance(kind, ArrayType):
         return kind
     return replace(kind, sizes=frozenset((dim, 1) for dim, size in enumerate(value.shape) if size == 1))
 
 
 def with_sizes(kind: ArgType, value: Any) -> ArgType:
-    """The type of `value` with all its sizes, or its value if it is a Python int."""
+    """Returns the type with all sizes of the array `value`, or with the value itself if it is a Python int."""
     if isinstance(kind, ArrayType):
         return replace(kind, sizes=frozenset(enumerate(value.shape)))
     return replace(kind, value=value) if kind.dtype == PYINT else kind
 
 
 def _array_type(array: np.ndarray, name: str) -> ArrayType:
+    """Returns the type of an ndarray; masked arrays, matrices and foreign byte orders are refused."""
     if isinstance(array, (np.ma.MaskedArray, np.matrix)):
         raise PolymlTypeError(f"`{name}` is a {type(array).__name__}", notes=["accepted: a plain array, np.asarray(x)"])
     dtype = array.dtype

@@ -1,4 +1,7 @@
-"""Attributes of arguments, `self.a`, as values that a part of a function takes: names as long as the text, `self_a`."""
+"""Attributes of arguments are values that a lifted part of a function takes: `self.a` becomes the parameter `self_a`.
+
+The new name is as long as the old text, so that columns in messages stay right.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,13 @@ MISSING = object()
 _OF_ARRAYS = frozenset(dir(np.ndarray))
 
 
-def attributes(tree: ast.FunctionDef, taken: Collection[str]) -> Mapping[str, tuple[str, str]]:
-    """name -> (parameter, attribute), for those that may be read as values. taken: the names that the function uses."""
+def liftable_attributes(tree: ast.FunctionDef, taken: Collection[str]) -> Mapping[str, tuple[str, str]]:
+    """Returns the attributes of parameters that may be read as values: new name -> (parameter, attribute).
+
+    An attribute is left out where it is called, where ndarray has one of its name, and where the new name is in use.
+
+    taken: the names that the function uses.
+    """
     bound = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
     given = {a.arg for a in (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)} - bound
     called = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
@@ -27,11 +35,14 @@ def attributes(tree: ast.FunctionDef, taken: Collection[str]) -> Mapping[str, tu
     return found
 
 
-class Lifted(ast.NodeTransformer):
-    """The statements with names in place of these attributes; `used`: the names that stand there."""
+class AttributeReplacer(ast.NodeTransformer):
+    """An AttributeReplacer is a transformer of Python's syntax tree that puts a name in the place of each of these attributes.
+
+    used: the names that it has put there so far.
+    """
 
     def __init__(self, attributes: Mapping[str, tuple[str, str]]):
-        self._names = {place: name for name, place in attributes.items()}
+        self._names = {attribute: name for name, attribute in attributes.items()}
         self.used: set[str] = set()
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
@@ -43,8 +54,11 @@ class Lifted(ast.NodeTransformer):
         return self.generic_visit(node)
 
 
-def places(body: Sequence[ast.AST], attributes: Mapping[str, tuple[str, str]]) -> Iterator[tuple[int, int, int]]:
-    """Line, first and last column (in bytes) of each such attribute that stands on one line."""
+def positions(body: Sequence[ast.AST], attributes: Mapping[str, tuple[str, str]]) -> Iterator[tuple[int, int, int]]:
+    """Yields (line, first column, column behind the last) of each of these attributes that stands on one line.
+
+    Lines count from 1; columns are offsets in bytes, as in Python's syntax tree.
+    """
     known = set(attributes.values())
     for stmt in body:
         for node in ast.walk(stmt):
@@ -55,7 +69,10 @@ def places(body: Sequence[ast.AST], attributes: Mapping[str, tuple[str, str]]) -
 
 
 def read(holder: object, attr: str) -> object:
-    """The attribute's value where nothing but a look is needed to read it; MISSING where it is computed, or not there."""
+    """Returns the value of an attribute that can be read without running code.
+
+    MISSING is returned for an attribute that is computed (a property, a descriptor, `__getattribute__`) or absent.
+    """
     kind = type(holder)
     if kind is type:  # a class, as `cls`
         held = inspect.getattr_static(holder, attr, MISSING)

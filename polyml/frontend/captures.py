@@ -24,7 +24,12 @@ _LIBRARIES = ("numpy", "ml_dtypes", "math", "builtins")
 
 @dataclass(frozen=True, eq=False)
 class Captured:
-    """kind: "cell" for a closure's variable, "global" for a module's (or, where the module has none, the builtin)."""
+    """A Captured is one value that a kernel took from outside when it was parsed.
+
+    kind: "cell" for a closure's variable, "global" for a module's variable or, where the module has none, a builtin.
+    name: the name by which the function's text reads it.
+    value: what it was then; MISSING where it had no value.
+    """
 
     kind: str
     name: str
@@ -32,31 +37,34 @@ class Captured:
 
 
 def python_function(value: object) -> FunctionType | None:
-    """The Python function that `value` is, or that it was compiled from (py_func); None of libraries' functions."""
+    """Returns the Python function that `value` is, or that it was compiled from (its `py_func`).
+
+    None is returned for functions of libraries and for everything else.
+    """
     function = value if isinstance(value, FunctionType) else getattr(value, "py_func", None)
     return None if not isinstance(function, FunctionType) or is_library(function) else function
 
 
 def is_library(value: object) -> bool:
-    """A function or type of NumPy, ml_dtypes, math or Python itself: it never changes while its versions do not."""
+    """Returns whether `value` is a function or type of NumPy, ml_dtypes, math or Python itself, which never changes."""
     module = getattr(value, "__module__", None)
     return isinstance(module, str) and hasattr(value, "__qualname__") and module.partition(".")[0] in _LIBRARIES
 
 
 def is_library_module(module: ModuleType) -> bool:
-    """NumPy, ml_dtypes, math, and their submodules."""
+    """Returns whether the module is NumPy, ml_dtypes, math or one of their submodules."""
     return module.__name__.partition(".")[0] in _LIBRARIES
 
 
 class Scope:
-    """The names a function sees outside itself; remembers which of them were asked for."""
+    """A Scope looks names up as a function does outside itself, and remembers which of them it was asked for."""
 
     def __init__(self, function: FunctionType):
         self._function = function
         self._used: dict[str, Captured] = {}
 
     def lookup(self, name: str) -> object:
-        """The value of `name`, or MISSING if it has none now."""
+        """Returns the value of `name`, or MISSING if it has none now."""
         if name not in self._used:
             kind = "cell" if name in self._function.__code__.co_freevars else "global"
             self._used[name] = Captured(kind, name, current(self._function, kind, name))
@@ -64,12 +72,15 @@ class Scope:
 
     @property
     def captured(self) -> tuple[Captured, ...]:
-        """The names asked for so far, in that order."""
+        """The names that were looked up so far, with their values, in that order."""
         return tuple(self._used.values())
 
 
 def current(function: FunctionType, kind: str, name: str) -> object:
-    """What `name` means to `function` at this moment; MISSING if nothing."""
+    """Returns what `name` means to `function` at this moment; MISSING if nothing.
+
+    kind: that of `Captured`.
+    """
     if kind == "cell":
         cell = (function.__closure__ or ())[function.__code__.co_freevars.index(name)]
         try:
@@ -84,7 +95,10 @@ def current(function: FunctionType, kind: str, name: str) -> object:
 
 
 def changed(function: FunctionType, captured: Iterable[Captured]) -> Captured | None:
-    """The first captured value that is not what it was, or None. Numbers compare by type and bits."""
+    """Returns the first captured value that is not what it was, or None.
+
+    Numbers are compared by type and bits, so that 0.0 is not -0.0; all other objects by identity.
+    """
     return next((c for c in captured if not _same(c.value, current(function, c.kind, c.name))), None)
 
 

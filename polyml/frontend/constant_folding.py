@@ -1,4 +1,4 @@
-"""The value of an expression that is known when the kernel is parsed."""
+"""Constant folding: the value of an expression that is known when the kernel is parsed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _PYTHON = (bool, int, float)
 
 
 def constant(expr: syntax.Expr) -> object:
-    """The Python number `expr` always has, or MISSING: constants and arithmetic on them, not NumPy scalars."""
+    """Returns the Python number that `expr` always is, or MISSING.
+
+    Constants and arithmetic on them are evaluated; NumPy scalars are not.
+    """
     match expr:
         case syntax.Const(value=value):
             return value if type(value) in _PYTHON else MISSING

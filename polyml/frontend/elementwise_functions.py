@@ -1,4 +1,4 @@
-"""The functions of NumPy, math and the builtins that a kernel may call, and what each means."""
+"""The functions of NumPy, math and the builtins that a kernel may call on numbers and elements, and what each of them means."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ ALLOCATIONS = {
 
 
 def _table() -> dict[object, tuple[str, str, int]]:
-    """function object -> (NumPy's name, module, number of operands)."""
+    """Returns the known functions: function object -> (NumPy's name, module, number of operands)."""
     known: dict[object, tuple[str, str, int]] = {}
     for names, operands in ((UNARY, 1), (BINARY, 2)):
         for name in names:
@@ -66,7 +66,7 @@ FUNCTIONS = _table()
 
 
 def dtype_of(value: Any) -> DType | None:  # Any: whatever a kernel gives for dtype=
-    """The type that NumPy's `dtype=value` means, or None if it is not one of the language's."""
+    """Returns the type that NumPy's `dtype=value` means, or None if it is not one of the language's."""
     try:
         dtype = np.dtype(value)
     except TypeError:
@@ -77,5 +77,5 @@ def dtype_of(value: Any) -> DType | None:  # Any: whatever a kernel gives for dt
 
 
 def is_numpy_type(value: object) -> bool:
-    """True of np.float32 and its kin."""
+    """Returns whether `value` is a scalar type of NumPy, such as np.float32."""
     return isinstance(value, type) and issubclass(value, np.generic)

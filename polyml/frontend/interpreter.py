@@ -1,7 +1,7 @@
 """The definition of the language: a kernel's statements run one after another, on NumPy scalars and Python numbers.
 
-It runs the untyped syntax tree with Python's operators, so NumPy itself promotes, wraps and raises. Where the
-language departs from Python (see `types`), the departure is spelled out in this file:
+The interpreter runs the untyped syntax tree with Python's operators, so NumPy itself promotes, wraps and raises. Where the language
+departs from Python (see `frontend.types.infer`), the departure is spelled out here:
 
 * A Python float divided by zero, or raised to a power Python refuses, gives IEEE's result; so do functions of math
   outside their domain.
@@ -10,7 +10,8 @@ language departs from Python (see `types`), the departure is spelled out in this
 * A Python complex that meets a float64 is a complex128, as in an array; Python takes the float64 for its own. Complex
   numbers are ordered as in arrays; NumPy's scalars order some that have a NaN otherwise.
 
-Its values are Any: numbers and arrays, which say themselves what they can do. It shares nothing with type inference or with the compiler, since it is what they are tested against.
+The values are typed Any: numbers and arrays, which know themselves what they can do. The interpreter shares nothing with type
+inference or with the compiler, since it is what they are tested against.
 """
 
 from __future__ import annotations
@@ -30,14 +31,16 @@ from polyml.numpy_dtypes import numpy_dtype
 
 @dataclass(frozen=True)
 class Event:
-    """One run of a statement that reads or writes data.
+    """An Event is one instance of a statement that reads or writes data, as the interpreter ran it.
 
-    path: where the statement stands: its position in the kernel's body, then in the body of that statement, and so
-    on; the statements of an `else` count on after those of its `then`. point: the values of the loop variables around
-    it, outermost first; of an Alloc that fills its array, one event per element, the element's index appended. reads,
-    write: (array, index) with indices wrapped to be not negative; a local number is an array with index (). Arguments
-    that are numbers and loop variables are not listed, and a read that a conditional expression skipped is not. write
-    is None for the condition of an If and the bounds of a For (only where they read something), and for Return.
+    path: the position of the statement in the kernel's body, then in the body of that statement, and so on; the statements of an
+        `else` count on after those of its `then`
+    point: the values of the loop variables around the statement, outermost first; an Alloc that fills its array has one event per
+        element, with the element's index appended
+    reads: (array, index) of each element that was read, indices counted from 0; a local number is an array with index (). Arguments
+        that are numbers and loop variables are not listed, nor is a read that a conditional expression skipped.
+    write: (array, index) of the element that was written; None for the condition of an If and the bounds of a For, which have an
+        event only where they read something, and for Return
     """
 
     path: tuple[int, ...]
@@ -47,26 +50,29 @@ class Event:
 
 
 def interpret(kernel: syntax.Kernel, args: Sequence[object]) -> object:
-    """What the Python function returns for `args`, one per parameter; arrays among them are changed in place."""
-    run = _Run(kernel, args)
+    """Returns what the Python function returns for these arguments; arrays among them are changed in place.
+
+    args: one value per parameter
+    """
+    run = _Interpreter(kernel, args)
     for _ in run.body(kernel.body, (), ()):
         pass
     return run.result
 
 
 def trace(kernel: syntax.Kernel, args: Sequence[object]) -> Iterator[Event]:
-    """Run the kernel, giving an Event for each statement instance when it has run.
+    """Runs the kernel, and yields an Event for each instance of a statement when it has run.
 
-    Of `webs.split(kernel)`, the events name local numbers as the typed kernel does.
+    For the kernel that `live_ranges.split` returns, the events name local numbers as the typed kernel does.
     """
-    yield from _Run(kernel, args).body(kernel.body, (), ())
+    yield from _Interpreter(kernel, args).body(kernel.body, (), ())
 
 
 class Unspecialised(Exception):
-    """A Require does not hold: the call is one for plain Python."""
+    """The exception that says that a Require does not hold: the call is one for plain Python."""
 
 
-class _Run:
+class _Interpreter:
     def __init__(self, kernel: syntax.Kernel, args: Sequence[object]):
         if len(args) != len(kernel.params):
             raise TypeError(f"{kernel.name} takes {len(kernel.params)} arguments, not {len(args)}")
@@ -152,8 +158,11 @@ class _Run:
         return array
 
     def _type_of(self, wanted: syntax.TypeOf) -> np.dtype:
-        """NumPy's type of an array of such elements; of those read, of which there may be none, any will do."""
-        kind = np.ones(1, _Sample(self._values).dtype(wanted.of))
+        """Returns NumPy's type of an array of such elements.
+
+        Elements that the expression reads are taken to be ones, since there may be none.
+        """
+        kind = np.ones(1, _TypeSampler(self._values).dtype(wanted.of))
         if wanted.function == "truth":
             return np.dtype(bool)
         function = wanted.function.removeprefix("wide ")
@@ -161,7 +170,10 @@ class _Run:
         return np.dtype(np.float32) if function != wanted.function and made.name in HALVES else made
 
     def _element(self, expr: syntax.Subscript) -> tuple[int, ...]:
-        """The element's index, not negative; IndexError if it is outside the array."""
+        """Returns the index of an element, counted from 0.
+
+        Raises IndexError if it is outside the array.
+        """
         shape, indices = self._values[expr.array].shape, tuple(_index(self._expr(i)) for i in expr.indices)
         if len(indices) != len(shape):
             raise IndexError(f"{expr.array} has {len(shape)} dimensions, and {len(indices)} subscripts are given")
@@ -223,8 +235,8 @@ class _Run:
         return value
 
 
-class _Sample(_Run):
-    """Evaluates an expression with a one for every element, for its type."""
+class _TypeSampler(_Interpreter):
+    """A _TypeSampler evaluates an expression with a one in the place of every element, for the type of the result."""
 
     def __init__(self, values: dict[str, Any]):
         self._values, self._assigned, self._reads = values, set(), []

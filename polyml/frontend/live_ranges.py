@@ -5,9 +5,9 @@
     x = 0                   x.1 = 0
     C[x] = 1                C[x.1] = 1
 
-So every name has one type, and unrelated uses of one name have no false dependences (Pugh and Wonnacott call the
-groups webs). A parameter is never assigned in the result: where the kernel does, a web that holds the argument's
-value starts with a copy of it.
+So every name has one type, and unrelated uses of one name have no false dependences. A parameter is never assigned in the result:
+where the kernel does, a live range that holds the argument's value starts with a copy of it. (Live ranges are called webs by
+Muchnick, "Advanced Compiler Design and Implementation", ch. 16.)
 """
 
 from __future__ import annotations
@@ -21,13 +21,18 @@ from polyml.frontend.syntax import Stmt
 
 
 def split(kernel: syntax.Kernel) -> syntax.Kernel:
-    """The kernel with its local numbers split into webs."""
-    return _Splitter(kernel).kernel
+    """Returns the kernel with a name of its own for each live range of its local numbers."""
+    return _LiveRangeSplitter(kernel).kernel
 
 
-class _Splitter:
+class _LiveRangeSplitter:
+    """A _LiveRangeSplitter unites the definitions that reach a common read, and renames each class of them (union-find).
+
+    kernel: the kernel with its live ranges renamed
+    """
+
     def __init__(self, kernel: syntax.Kernel):
-        self._flow = reaching_definitions.Flow(kernel.params)
+        self._flow = reaching_definitions.ReachingDefinitions(kernel.params)
         self._parent: dict[reaching_definitions.Definition, reaching_definitions.Definition] = {}
         self._collect(kernel.body, self._flow.start)
         self._names = self._named(kernel)
@@ -70,7 +75,7 @@ class _Splitter:
         return definition
 
     def _named(self, kernel: syntax.Kernel) -> dict[reaching_definitions.Definition, str]:
-        """The name of each web that has an assignment, by its root."""
+        """Returns the name of each live range that has an assignment, by the root of its definitions."""
         taken = {p.name for p in kernel.params}
         for stmt in statements(kernel.body):
             match stmt:

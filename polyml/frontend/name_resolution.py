@@ -1,4 +1,4 @@
-"""What a name may be read for, and a name of its own for each local array."""
+"""Name resolution: what each name may be read for, and a name of its own for each local array."""
 
 from __future__ import annotations
 
@@ -12,18 +12,21 @@ from polyml.frontend.syntax import Stmt
 
 
 def resolved(params: Sequence[syntax.Param], body: Sequence[Stmt]) -> tuple[Stmt, ...]:
-    """The statements with each local array renamed to a name of its own: T, T.1, T.2.
+    """Returns the statements with each local array renamed to a name of its own: T, T.1, T.2.
 
     Raises LanguageError where a read may see no value, the variable of a loop that is over, or a loop variable where an
     array is meant, and NotAffineError where it may see one of several arrays.
     """
-    body = _stores(_held(body, {param.name for param in params}))
+    body = _array_updates(_named_allocations(body, {param.name for param in params}))
     resolver = _Resolver(params, body)
     return resolver.body(body, resolver.flow.start)
 
 
-def _held(body: Sequence[Stmt], parameters: set[str]) -> tuple[Stmt, ...]:
-    """`T = zeros(N)` as `T.new = zeros(N); T = T.new` where other arrays are bound to T too: T is then a name like others."""
+def _named_allocations(body: Sequence[Stmt], parameters: set[str]) -> tuple[Stmt, ...]:
+    """Replaces `T = zeros(N)` by `T.new = zeros(N); T = T.new` where other arrays are bound to T too.
+
+    T is then a name like others.
+    """
     bound = {
         s.target.name
         for s in statements(body)
@@ -31,28 +34,31 @@ def _held(body: Sequence[Stmt], parameters: set[str]) -> tuple[Stmt, ...]:
     }
     taken = {s.name for s in statements(body) if isinstance(s, syntax.Alloc)} | bound | parameters
 
-    def held(stmts: Sequence[Stmt]) -> tuple[Stmt, ...]:
+    def named(stmts: Sequence[Stmt]) -> tuple[Stmt, ...]:
         out: list[Stmt] = []
         for stmt in stmts:
             match stmt:
                 case syntax.For():
-                    out.append(dataclasses.replace(stmt, body=held(stmt.body)))
+                    out.append(dataclasses.replace(stmt, body=named(stmt.body)))
                 case syntax.If():
-                    out.append(dataclasses.replace(stmt, then=held(stmt.then), orelse=held(stmt.orelse)))
+                    out.append(dataclasses.replace(stmt, then=named(stmt.then), orelse=named(stmt.orelse)))
                 case syntax.Alloc(name=name) if name in bound:
                     own = unused(name, taken)
                     out.append(dataclasses.replace(stmt, name=own))
-                    named = syntax.Name(own, loc=stmt.loc)
-                    out.append(syntax.Assign(syntax.Name(name, loc=stmt.loc), named, loc=stmt.loc))
+                    array = syntax.Name(own, loc=stmt.loc)
+                    out.append(syntax.Assign(syntax.Name(name, loc=stmt.loc), array, loc=stmt.loc))
                 case _:
                     out.append(stmt)
         return tuple(out)
 
-    return held(body)
+    return named(body)
 
 
-def _stores(body: Sequence[Stmt]) -> tuple[Stmt, ...]:
-    """`T += x` as `T[...] += x` where T is bound by allocations alone: it changes the array and binds nothing."""
+def _array_updates(body: Sequence[Stmt]) -> tuple[Stmt, ...]:
+    """Replaces `T += x` by `T[...] += x` where T is bound by allocations alone.
+
+    Such a statement changes the array and binds nothing.
+    """
     arrays, others = set(), set()
     for stmt in statements(body):
         match stmt:
@@ -62,23 +68,23 @@ def _stores(body: Sequence[Stmt]) -> tuple[Stmt, ...]:
                 others.add(name)
     own = arrays - others
 
-    def stored(stmt: Stmt) -> Stmt:
+    def updated(stmt: Stmt) -> Stmt:
         match stmt:
             case syntax.For():
-                return dataclasses.replace(stmt, body=tuple(map(stored, stmt.body)))
+                return dataclasses.replace(stmt, body=tuple(map(updated, stmt.body)))
             case syntax.If():
-                then, orelse = tuple(map(stored, stmt.then)), tuple(map(stored, stmt.orelse))
+                then, orelse = tuple(map(updated, stmt.then)), tuple(map(updated, stmt.orelse))
                 return dataclasses.replace(stmt, then=then, orelse=orelse)
             case syntax.Assign(target=syntax.Name(name=name) as target, in_place=True) if name in own:
                 return dataclasses.replace(stmt, target=syntax.Part(target, (syntax.Dots(),), loc=target.loc))
         return stmt
 
-    return tuple(map(stored, body))
+    return tuple(map(updated, body))
 
 
 class _Resolver:
     def __init__(self, params: Sequence[syntax.Param], body: Sequence[Stmt]):
-        self.flow = reaching_definitions.Flow(params)
+        self.flow = reaching_definitions.ReachingDefinitions(params)
         parameters = {param.name for param in params}
         numbers = set()
         for stmt in statements(body):
@@ -183,7 +189,7 @@ def _arrays(definitions: frozenset[reaching_definitions.Definition]) -> list[rea
 
 
 def statements(stmts: Sequence[Stmt]) -> Iterator[Stmt]:
-    """Every statement, and those inside it."""
+    """Yields every statement, and those inside it, in the order of the text."""
     for stmt in stmts:
         yield stmt
         match stmt:
@@ -194,7 +200,7 @@ def statements(stmts: Sequence[Stmt]) -> Iterator[Stmt]:
 
 
 def unused(name: str, taken: set[str]) -> str:
-    """`name`, or name.1, name.2, ... if it is taken; takes it."""
+    """Returns `name`, or name.1, name.2, ... if it is taken, and adds the result to `taken`."""
     candidate, number = name, 0
     while candidate in taken:
         number += 1
@@ -204,7 +210,7 @@ def unused(name: str, taken: set[str]) -> str:
 
 
 def bound_names(body: Sequence[Stmt]) -> set[str]:
-    """The names that a block binds anew."""
+    """Returns the names that a block binds anew."""
     return {
         stmt.target.name
         for stmt in statements(body)
@@ -213,7 +219,7 @@ def bound_names(body: Sequence[Stmt]) -> set[str]:
 
 
 def reads_of(body: Sequence[Stmt]) -> Counter:
-    """How often a kernel mentions each name, but for binding it."""
+    """Counts how often a block mentions each name; the targets of assignments to names do not count."""
     found: Counter = Counter()
     for stmt in statements(body):
         stored = (stmt.target,) if isinstance(stmt, syntax.Assign) and not isinstance(stmt.target, syntax.Name) else ()

@@ -1,8 +1,8 @@
-"""Which assignments a read may see: reaching definitions over the structured statements.
+"""Reaching definitions over structured statements: which assignments a read may see.
 
 The effect of a statement on a name is (what it may assign, whether it always does), so a loop needs no iteration:
 inside it, a name is what it was before or what the body may assign; after it the same, or only the latter
-where the loop is known to run.
+where the loop is known to run. (Aho, Lam, Sethi, Ullman, "Compilers", 9.2.4.)
 """
 
 from __future__ import annotations
@@ -17,26 +17,29 @@ from polyml.frontend.syntax import Stmt
 
 @dataclass(frozen=True, eq=False)
 class Unset:
-    """The name has no value yet."""
+    """An Unset is the definition of a name that has no value yet."""
 
 
 @dataclass(frozen=True, eq=False)
 class Argument:
-    """The value the caller passed."""
+    """An Argument is the definition that a parameter has at the start: the value that the caller passed."""
 
     param: syntax.Param
 
 
 @dataclass(frozen=True, eq=False)
 class Assigned:
-    """By an Assign to the Name, or by an Alloc."""
+    """An Assigned is the definition that an Assign to a Name makes, or an Alloc."""
 
     stmt: syntax.Assign | syntax.Alloc
 
 
 @dataclass(frozen=True, eq=False)
 class LoopVariable:
-    """over: after its loop, where Python still has the last value and the language has none."""
+    """A LoopVariable is the definition that a loop makes of its variable.
+
+    over: whether it is read after its loop, where Python still has the last value and the language has none
+    """
 
     loop: syntax.For
     over: bool
@@ -51,24 +54,25 @@ _NOTHING = frozenset((UNSET,))
 
 
 def reaching(state: Reaching, name: str) -> frozenset[Definition]:
-    """The definitions of `name` that a read in `state` may see."""
+    """Returns the definitions of `name` that a read in `state` may see."""
     return state.get(name, _NOTHING)
 
 
 def runs(loop: syntax.For) -> bool:
-    """True if the loop is known to run at least once."""
+    """Returns whether the loop is known to run at least once."""
     start, stop = constant(loop.start), constant(loop.stop)
     return type(start) is int and type(stop) is int and bool(range(start, stop, loop.step))
 
 
-class Flow:
+class ReachingDefinitions:
     """The reaching definitions of one kernel. A definition is the same object whichever way it is reached.
 
-    loops_run: suppose that every loop runs at least once. twin: another flow of the same kernel, with which this one
-    shares its definitions.
+    start: the definitions at the start of the kernel's body
+    loops_run: whether every loop is supposed to run at least once
+    twin: the analysis of the same kernel with other assumptions, with which this one shares its definitions
     """
 
-    def __init__(self, params: Sequence[syntax.Param], *, loops_run: bool = False, twin: Flow | None = None):
+    def __init__(self, params: Sequence[syntax.Param], *, loops_run: bool = False, twin: ReachingDefinitions | None = None):
         self._loops_run = loops_run
         fresh = {param.name: frozenset((Argument(param),)) for param in params}
         self.start: Reaching = twin.start if twin else fresh
@@ -77,19 +81,23 @@ class Flow:
         self._effects: dict[int, tuple[Stmt, _Effect]] = {}
 
     def after(self, stmt: Stmt, state: Reaching) -> Reaching:
-        """The state after `stmt`."""
+        """Returns the definitions that reach the place behind `stmt`, from those before it."""
         return _apply(self._effect(stmt), state)
 
     def inside(self, loop: syntax.For, state: Reaching) -> Reaching:
-        """The state at the start of the body, in any iteration, of a loop reached in `state`."""
+        """Returns the definitions that reach the start of a loop's body, in any of its iterations.
+
+        state: those before the loop
+        """
         maybe = {name: (definitions, False) for name, (definitions, _) in self._body(loop.body).items()}
         return {**_apply(maybe, state), loop.var: frozenset((self.loop_variable(loop, over=False),))}
 
     def assigned(self, stmt: syntax.Assign | syntax.Alloc) -> Assigned:
-        """The definition that `stmt` is."""
+        """Returns the definition that the statement makes."""
         return self._assigned.setdefault(id(stmt), Assigned(stmt))
 
     def loop_variable(self, loop: syntax.For, *, over: bool) -> LoopVariable:
+        """Returns the definition that the loop makes of its variable, inside it or after it."""
         return self._loop_variables.setdefault((id(loop), over), LoopVariable(loop, over))
 
     def _effect(self, stmt: Stmt) -> _Effect:

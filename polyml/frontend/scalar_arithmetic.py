@@ -1,6 +1,7 @@
 """Python's and NumPy's arithmetic on single numbers, as the language has it.
 
-Where it departs from Python, `interpreter` lists the departure. Values are Any: they say themselves what they can do.
+Where it departs from Python, `interpreter` lists the departure. Values are typed Any, since int, float, complex and NumPy's scalars
+have no type in common.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ HALVES = ("float16", "bfloat16")
 
 
 def unary(op: str, value: Any) -> Any:
+    """Returns the result of the operator - + ~ or not."""
     if op == "not" or type(value) not in _PYTHON:
         with np.errstate(all="ignore"):
             return _UNARY[op](value)
@@ -41,6 +43,7 @@ def unary(op: str, value: Any) -> Any:
 
 
 def binary(op: str, left: Any, right: Any) -> Any:
+    """Returns the result of an arithmetic operator, a comparison, min or max."""
     if type(left) in _PYTHON and type(right) in _PYTHON:
         return _in_range(_python_binary(op, left, right))
     if type(left) is complex and type(right) is np.float64:
@@ -53,7 +56,7 @@ def binary(op: str, left: Any, right: Any) -> Any:
 
 
 def _ordered(op: str, left, right):
-    """As arrays of complex numbers are, also the smaller or the larger of two numbers."""
+    """Returns the result of a comparison, min or max of complex numbers, which are ordered as those in arrays."""
     if op in ("min", "max"):
         return right if _ordered("<" if op == "min" else ">", right, left) else left
     return _ORDERS[op](left, right)
@@ -81,7 +84,7 @@ def _python_binary(op: str, left, right):
 
 
 def _complex_binary(op: str, left, right):
-    """As NumPy's complex numbers, which divide by zero."""
+    """Returns the result of an operator on complex numbers; they divide by zero as NumPy's do."""
     if op in ("==", "!="):
         return _OPERATORS[op](left, right)
     with np.errstate(all="ignore"):
@@ -101,6 +104,7 @@ def _python_power(a, b):
 
 
 def _as_ieee(function, *operands: float) -> float:
+    """Returns the result of a function of doubles by IEEE's rules, where Python would raise."""
     with np.errstate(all="ignore"):
         return float(function(*map(np.float64, operands)))
 
@@ -113,6 +117,10 @@ def _float(value) -> float:
 
 
 def _in_range(value):
+    """Returns the value; a Python int must fit 64 bits.
+
+    Raises PolymlOverflowError for one that does not.
+    """
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise _too_large()
     return value
@@ -123,6 +131,11 @@ def _too_large() -> PolymlOverflowError:
 
 
 def call(module: str, function: str, args: list) -> Any:
+    """Returns the result of a function of numbers.
+
+    module: whose rules it follows, as in `syntax.Call`
+    function: its name in NumPy
+    """
     if function == "where":
         return np.where(*args)[()]
     if function == "wide":
@@ -154,6 +167,7 @@ def call(module: str, function: str, args: list) -> Any:
 
 
 def cast(to: DType, value: Any) -> Any:
+    """Returns the value converted to the type `to`."""
     if to == PYFLOAT:
         return _float(value)
     if to == PYCOMPLEX:

@@ -7,8 +7,8 @@
 
 `frontend.parsing.parse` builds it from Python; `frontend.arrays.lower` turns array expressions into loops over elements as soon as
 the ranks of the arguments are known; `frontend.interpreter` gives what is left its meaning; `frontend.types.infer` fills
-`dtype` in and makes conversions explicit as `Cast` (both on the same classes, so that a typed kernel prints as an
-untyped one does). Locations are not part of identity.
+`dtype` in and makes conversions explicit as `Cast`. Untyped and typed kernels have the same classes, so that both print alike.
+Locations are not part of a node's identity.
 """
 
 from __future__ import annotations
@@ -24,16 +24,19 @@ _UNTYPED = cast(DType, None)  # stands until inference has run, and all that rea
 
 @dataclass(frozen=True)
 class Located:
-    """A piece of a kernel. loc: where it was written, None of what the compiler made."""
+    """A Located is a piece of a kernel that has a place in the text.
+
+    loc: where it was written; None if the compiler made it
+    """
 
     loc: Loc | None = field(default=None, compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True)
 class Expr(Located):
-    """An expression is one of the nodes below, or a leaf that `model` puts in the place of names and elements.
+    """An Expr is one of the expressions below, or a leaf that `model` puts in the place of names and elements.
 
-    dtype: the type of its value, None until `frontend.types.infer` has filled it in.
+    dtype: the type of its value, None until `frontend.types.infer` has filled it in
     """
 
     dtype: DType = field(default=_UNTYPED, kw_only=True)
@@ -41,24 +44,25 @@ class Expr(Located):
 
 @dataclass(frozen=True)
 class Const(Expr):
-    """A literal, a captured global, or a closure value: int, float, complex, bool, or a NumPy scalar."""
+    """A Const is a literal, a captured global or a closure value: int, float, complex, bool, or a NumPy scalar."""
 
     value: Any  # one of those: which operations it has, dtype says and not Python's type
 
 
 @dataclass(frozen=True)
 class Name(Expr):
-    """A loop variable, a local scalar, or a scalar argument."""
+    """A Name is a loop variable, a local scalar or a scalar argument; before arrays are lowered, also an array."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Shape(Expr):
-    """`array.shape[dim]` of an argument or a local array; dim is not negative once typed.
+    """A Shape is `array.shape[dim]` of an argument or a local array.
 
-    ndim: the number of dimensions the array must have (`n, m = A.shape`), None where any will do; type inference
-    checks it.
+    dim: the dimension; it is not negative once typed
+    ndim: how many dimensions the array must have, as `n, m = A.shape` asks, which type inference checks; None where it may
+        have any number
     """
 
     array: str
@@ -68,22 +72,23 @@ class Shape(Expr):
 
 @dataclass(frozen=True)
 class Subscript(Expr):
-    """One element `array[indices]`; `A[i][j]` is the same as `A[i, j]`, but for arrays as indices.
+    """A Subscript is one element `array[indices]`. `A[i][j]` is the same as `A[i, j]`, except where arrays are indices.
 
-    inside: made by `arrays` such that the indices are not negative and inside the array. apart: written `A[i][j]`.
-    part: "real" or "imag", of a complex element, "" for all of it; of a real element "real" is the element.
+    part: "real" or "imag" of a complex element, "" for all of it; of a real element "real" is the element
+    inside: whether the indices are known to be inside the array and not negative, as those that `frontend.arrays` makes are
+    chained: whether it was written `A[i][j]`
     """
 
     array: str
     indices: tuple[Expr, ...]
     part: str = field(default="", kw_only=True)
     inside: bool = field(default=False, kw_only=True)
-    apart: bool = field(default=False, kw_only=True, compare=False)
+    chained: bool = field(default=False, kw_only=True, compare=False)
 
 
 @dataclass(frozen=True)
 class Unary(Expr):
-    """op: "-" "+" "~" "not"."""
+    """A Unary is an operator on one operand. op: - + ~ not"""
 
     op: str
     operand: Expr
@@ -91,11 +96,10 @@ class Unary(Expr):
 
 @dataclass(frozen=True)
 class Binary(Expr):
-    """op: "+" "-" "*" "/" "//" "%" "**" "&" "|" "^" "<<" ">>" "min" "max" (Python's rules: // and % floor).
+    """A Binary is an operator on two operands, by Python's rules: // and % floor.
 
-    "min" and "max" are Python's builtins on two operands: `min(a, b)` is b if b < a else a, `max(a, b)` is b if b > a
-    else a.
-    np.minimum and np.maximum, which propagate NaN, are Calls.
+    op: + - * / // % ** & | ^ << >> min max. The last two are Python's builtins: `min(a, b)` is b if b < a else a, `max(a, b)` is b
+        if b > a else a. np.minimum and np.maximum, which propagate NaN, are Calls.
     """
 
     op: str
@@ -105,7 +109,7 @@ class Binary(Expr):
 
 @dataclass(frozen=True)
 class Compare(Expr):
-    """op: "<" "<=" ">" ">=" "==" "!="; a chain a < b < c is a Logical "and" of two."""
+    """A Compare is one comparison; a chain a < b < c is a Logical of two. op: < <= > >= == !="""
 
     op: str
     left: Expr
@@ -114,7 +118,7 @@ class Compare(Expr):
 
 @dataclass(frozen=True)
 class Logical(Expr):
-    """op: "and" "or", on truth values."""
+    """A Logical is `and` or `or` of two or more operands, of which only those needed are evaluated. op: and or"""
 
     op: str
     operands: tuple[Expr, ...]
@@ -122,7 +126,7 @@ class Logical(Expr):
 
 @dataclass(frozen=True)
 class IfExp(Expr):
-    """`then if condition else orelse`."""
+    """An IfExp is the conditional expression `then if condition else orelse`."""
 
     condition: Expr
     then: Expr
@@ -131,18 +135,21 @@ class IfExp(Expr):
 
 @dataclass(frozen=True)
 class Call(Expr):
-    """A function of numbers, by its NumPy name whichever module it came from.
+    """A Call is a function of numbers, by its NumPy name whichever module it came from.
 
-    Of one operand: sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh
-    arccosh arctanh floor ceil trunc rint abs fabs sign erf cbrt isnan isinf isfinite reciprocal square real imag conj;
-    of two: pow arctan2 hypot fmod minimum maximum fmin fmax copysign complex. Untyped there are also those of
-    `functions.OPERATORS` and COMPARISONS, deg2rad and rad2deg, angle and round, where and clip of three, wide, which makes
-    halves float32, inexact, which makes integers float64, norm, the square of the absolute value, and, for their type
-    alone, matmul and einsum.
-    `module` tells NumPy's rules ("numpy") from those of math, which takes and gives Python floats ("math"), of the
-    builtin abs ("builtins") and of A.conj() ("method"). Once typed it is always "numpy", all operands have the type of
-    the result (of isnan, isinf and isfinite: of a float; real, imag and abs of a complex number and complex are not of
-    its type), pow is Binary "**" and fabs is abs; only abs, sign, minimum and maximum also take integers.
+    Functions of one operand are sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh
+    arccosh arctanh floor ceil trunc rint abs fabs sign erf cbrt isnan isinf isfinite reciprocal square real imag conj; those of two
+    are pow arctan2 hypot fmod minimum maximum fmin fmax copysign complex. Before types are inferred there are also those of
+    `elementwise_functions.OPERATORS` and COMPARISONS, deg2rad and rad2deg, angle and round, where and clip of three, wide, which
+    makes halves float32, inexact, which makes integers float64, norm, the square of the absolute value, and, for their type alone,
+    matmul and einsum.
+
+    Once typed, all operands have the type of the result; except that those of isnan, isinf and isfinite are floats, and real, imag
+    and abs of a complex number and complex are not of its type. pow is then Binary "**", fabs is abs, and only abs, sign, minimum
+    and maximum also take integers.
+
+    module: whose rules it follows: "numpy"; "math", whose functions take and give Python floats; "builtins" for abs; "method" for
+        A.conj(). It is always "numpy" once typed.
     """
 
     function: str
@@ -152,11 +159,13 @@ class Call(Expr):
 
 @dataclass(frozen=True)
 class Cast(Expr):
-    """Conversion to `to` as NumPy's astype does. Written np.float32(x), float(x), int(x), or made by type inference.
+    """A Cast is a conversion as NumPy's astype does it, written np.float32(x), float(x), int(x), or made by type inference.
 
-    Once typed: never to BOOL (a Compare with zero stands there). From PYINT to a narrower integer type or U64, and
+    Once typed, none is to BOOL: a Compare with zero stands there. From PYINT to a narrower integer type or U64, and
     from a float or U64 to PYINT, a value that does not fit raises OverflowError; between fixed types it wraps.
-    implicit: made by type inference (a promotion, or the conversion that storing into an element does).
+
+    to: the type of the result
+    implicit: whether type inference made it: a promotion, or the conversion that storing into an element does
     """
 
     operand: Expr
@@ -166,7 +175,7 @@ class Cast(Expr):
 
 @dataclass(frozen=True)
 class Slice(Located):
-    """`start:stop:step` in the subscripts of a Part; step is a non-zero integer constant."""
+    """A Slice is `start:stop:step` in the subscripts of a Part; step is a constant integer that is not zero."""
 
     start: Expr | None
     stop: Expr | None
@@ -175,17 +184,17 @@ class Slice(Located):
 
 @dataclass(frozen=True)
 class NewAxis:
-    """`None` in the subscripts of a Part."""
+    """A NewAxis is `None` in the subscripts of a Part."""
 
 
 @dataclass(frozen=True)
 class Dots:
-    """`...` in the subscripts of a Part."""
+    """A Dots is `...` in the subscripts of a Part."""
 
 
 @dataclass(frozen=True)
 class Part(Expr):
-    """`base[indices]` where an index is a slice, None or ..., or where base is not an array's name."""
+    """A Part is `base[indices]` where an index is a slice, None or ..., or where base is not an array's name."""
 
     base: Expr
     indices: tuple[Expr | Slice | NewAxis | Dots, ...]
@@ -193,9 +202,10 @@ class Part(Expr):
 
 @dataclass(frozen=True)
 class Function(Expr):
-    """A function of whole arrays by its NumPy name, whichever way it is written: np.sum(A, axis=0), A.sum(0), A.T, a @ b.
+    """A Function is the call of a function of whole arrays, whichever way it is written: np.sum(A, axis=0), A.sum(0), A.T, a @ b.
 
-    options: what else was given, by the name of the parameter: constants of Python, or a DType.
+    function: its name in NumPy
+    options: the arguments that are not arrays or numbers, by the names of their parameters: constants of Python, a DType, a TypeOf
     """
 
     function: str
@@ -205,7 +215,7 @@ class Function(Expr):
 
 @dataclass(frozen=True)
 class For(Located):
-    """`for var in range(start, stop, step)`; step is a non-zero integer constant."""
+    """A For is the loop `for var in range(start, stop, step)`; step is a constant integer that is not zero."""
 
     var: str
     start: Expr
@@ -216,6 +226,8 @@ class For(Located):
 
 @dataclass(frozen=True)
 class If(Located):
+    """An If is a statement that runs one of two blocks."""
+
     condition: Expr
     then: tuple[Stmt, ...]
     orelse: tuple[Stmt, ...] = ()
@@ -226,11 +238,15 @@ Target = Union[Name, Subscript, Part]  # of an assignment: a local number, an el
 
 @dataclass(frozen=True)
 class Assign(Located):
-    """`target = value`. `t op= v` arrives as `t = t op v`; `a = b = v` as one Assign per target through a temporary.
+    """An Assign is `target = value`.
 
-    in_place: it was written `t op= v`, which changes an array instead of making a new one, and whose result must be of
-    the array's kind. whole: one element of a whole array that is stored, which NumPy converts as astype does (but for a
-    Python number). same_type: of a new array that is stored where the old one of its name was, and so has to be of its type.
+    `t op= v` arrives as `t = t op v`, and `a = b = v` as one Assign per target through a temporary.
+
+    in_place: whether it was written `t op= v`, which changes an array instead of making a new one, and whose result must be of
+        the array's kind
+    whole: whether it stores one element of an assignment to a whole array, which NumPy converts as astype does (except a Python
+        number)
+    same_type: whether it stores a new array where the old one of its name was, which has to be of the same type
     """
 
     target: Target
@@ -242,17 +258,17 @@ class Assign(Located):
 
 @dataclass(frozen=True)
 class Like(Expr):
-    """The shape or the element type of another array: np.zeros_like(A), np.zeros(A.shape), A.dtype. Untyped only."""
+    """A Like is the shape or the element type of another array, as in np.zeros_like(A), np.zeros(A.shape), A.dtype; only untyped."""
 
     array: str
 
 
 @dataclass(frozen=True)
 class TypeOf(Located):
-    """The element type that `function` makes of the type of a number: "" the same, "truth" bool, "sum" and "mean" NumPy's,
-    "wide sum" and "wide mean" with float32 for halves.
+    """A TypeOf is the element type that a function of numbers like `of` gives; typed kernels have none.
 
-    Untyped only.
+    function: "" for the type itself, "truth" for bool, "sum" and "mean" for those of NumPy's reductions, "wide sum" and "wide mean"
+        for these with float32 in the place of halves
     """
 
     of: Expr
@@ -261,7 +277,10 @@ class TypeOf(Located):
 
 @dataclass(frozen=True)
 class Require(Located):
-    """The condition holds in every call that is compiled; others run as Python. what: what does not hold otherwise."""
+    """A Require is a condition that holds in every call that is compiled; other calls run as plain Python.
+
+    what: what is the case where it does not hold
+    """
 
     condition: Expr
     what: str
@@ -269,11 +288,13 @@ class Require(Located):
 
 @dataclass(frozen=True)
 class Alloc(Located):
-    """`name = np.zeros(shape, dtype)` and its kin. fill None means np.empty.
+    """An Alloc makes a local array: `name = np.zeros(shape, dtype)` and its kin.
 
-    Each Alloc of a kernel has a name of its own (parse renames a second allocation under the same name).
-    Once typed, shape is a tuple and element a DType; before, element None stands for the type of `fill` (np.full
-    without dtype).
+    Each Alloc of a kernel has a name of its own; name resolution renames a second allocation under the same name.
+
+    shape: the sizes, a tuple once typed
+    element: the type of the elements, a DType once typed; None before that stands for the type of `fill` (np.full without dtype)
+    fill: the value of all elements; None for np.empty
     """
 
     name: str
@@ -283,14 +304,20 @@ class Alloc(Located):
 
     @property
     def extents(self) -> tuple[Expr, ...]:
-        """The sizes of its dimensions, once typed."""
+        """The sizes of its dimensions, once typed.
+
+        Raises TypeError before that.
+        """
         if isinstance(self.shape, Like):
             raise TypeError(f"the shape of `{self.name}` is not known before inference")
         return self.shape
 
     @property
     def dtype(self) -> DType:
-        """The type of its elements, once typed."""
+        """The type of its elements, once typed.
+
+        Raises TypeError before that.
+        """
         if not isinstance(self.element, DType):
             raise TypeError(f"the element type of `{self.name}` is not known before inference")
         return self.element
@@ -298,10 +325,11 @@ class Alloc(Located):
 
 @dataclass(frozen=True)
 class Return(Located):
-    """Only as the last statement of the kernel. values: Name of a scalar, an array (argument or local), or any Expr.
+    """A Return is the last statement of a kernel, and stands nowhere else.
 
-    is_tuple: `return a, b` or `return (a,)`, against `return a`. `return` and `return None` have no values, no tuple.
-    python: once typed, one per value: a Python number is returned, not a NumPy scalar (False for an array).
+    values: a scalar's Name, an array (argument or local), or any Expr; `return` and `return None` have none
+    is_tuple: whether a tuple is returned, as in `return a, b` or `return (a,)`
+    python: once typed, for each value whether it is a Python number rather than a NumPy scalar (False for an array)
     """
 
     values: tuple[Expr | ArrayName, ...]
@@ -311,7 +339,7 @@ class Return(Located):
 
 @dataclass(frozen=True)
 class ArrayName(Expr):
-    """A whole array, where one may stand: only in Return."""
+    """An ArrayName is a whole array in a Return, the only place where one may stand."""
 
     name: str
 
@@ -321,7 +349,12 @@ Stmt = Union[For, If, Assign, Alloc, Require, Return]
 
 @dataclass(frozen=True)
 class ArrayType:
-    """An array argument: element type and number of dimensions (0 allowed). sizes: (dimension, size) where known."""
+    """An ArrayType is the type of an array argument.
+
+    element: the type of its elements
+    ndim: how many dimensions it has, perhaps none
+    sizes: (dimension, size) of the sizes that are known
+    """
 
     element: DType
     ndim: int
@@ -334,7 +367,11 @@ class ArrayType:
 
 @dataclass(frozen=True)
 class ScalarType:
-    """A number argument: PYINT, PYFLOAT, PYCOMPLEX, PYBOOL for Python's, a fixed type for a NumPy scalar. value: if it is known."""
+    """A ScalarType is the type of a number as an argument.
+
+    dtype: PYINT, PYFLOAT, PYCOMPLEX or PYBOOL for a number of Python's, a fixed type for a NumPy scalar
+    value: the number, where it is known
+    """
 
     dtype: DType
     value: int | None = None
@@ -348,15 +385,18 @@ ArgType = Union[ArrayType, ScalarType]
 
 @dataclass(frozen=True)
 class Param(Located):
+    """A Param is a parameter of a kernel."""
+
     name: str
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """One function.
+    """A Kernel is one function.
 
-    types: one per parameter once typed, else ().
-    scalars: the dtype of each local scalar once typed, name -> DType (a name used twice was renamed `x.1`, `x.2`).
+    source: the text that it was parsed from
+    types: the type of each parameter once typed, else ()
+    scalars: the dtype of each local scalar once typed, (name, DType); a name used twice was renamed `x.1`, `x.2`
     """
 
     name: str

@@ -13,7 +13,10 @@ AnyStmt = TypeVar("AnyStmt", bound=Stmt)
 
 
 def operands(expr: Expr) -> tuple[Expr, ...]:
-    """The expressions directly inside `expr`, as Python evaluates them; of IfExp the condition, then both choices."""
+    """Returns the expressions directly inside `expr`, in the order in which Python evaluates them.
+
+    An IfExp has three: the condition, then both choices.
+    """
     match expr:
         case syntax.Subscript():
             return expr.indices
@@ -33,13 +36,14 @@ def operands(expr: Expr) -> tuple[Expr, ...]:
 
 
 def _bounds(index: Expr | syntax.Slice | syntax.NewAxis | syntax.Dots) -> tuple[Expr, ...]:
-    """The expressions in one subscript of a Part."""
+    """Returns the expressions in one subscript of a Part."""
     if isinstance(index, syntax.Slice):
         return tuple(bound for bound in (index.start, index.stop) if bound is not None)
     return () if isinstance(index, (syntax.NewAxis, syntax.Dots)) else (index,)
 
 
 def _with_bounds(index, new: Iterator[Expr]):
+    """Returns the subscript of a Part with its expressions replaced by the next ones of `new`."""
     if isinstance(index, syntax.Slice):
         start, stop = (None if bound is None else next(new) for bound in (index.start, index.stop))
         return dataclasses.replace(index, start=start, stop=stop)
@@ -47,7 +51,7 @@ def _with_bounds(index, new: Iterator[Expr]):
 
 
 def with_operands(expr: Expr, new: tuple[Expr, ...]) -> Expr:
-    """`expr` with what `operands` lists replaced."""
+    """Returns `expr` with what `operands` lists replaced."""
     match expr:
         case syntax.Subscript():
             return dataclasses.replace(expr, indices=new)
@@ -68,7 +72,10 @@ def with_operands(expr: Expr, new: tuple[Expr, ...]) -> Expr:
 
 
 def expressions(stmt: Stmt) -> tuple[Expr, ...]:
-    """What a statement itself reads, not what the statements inside it do: the value before the target's subscripts."""
+    """Returns what a statement itself reads, in the order of evaluation; the statements inside it are left out.
+
+    An Assign gives its value, then the target's subscripts.
+    """
     match stmt:
         case syntax.For():
             return (stmt.start, stmt.stop)
@@ -94,7 +101,7 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
 
 
 def nodes(expr: Expr) -> Iterator[Expr]:
-    """`expr` and everything inside it, from left to right."""
+    """Yields `expr` and everything inside it, from left to right."""
     waiting = [expr]
     while waiting:
         node = waiting.pop()
@@ -103,7 +110,10 @@ def nodes(expr: Expr) -> Iterator[Expr]:
 
 
 def map_reads(stmt: AnyStmt, change: Callable[[Expr], Expr]) -> AnyStmt:
-    """The statement with `change` applied to each expression it reads and to a Subscript or Part it writes, not to a Name."""
+    """Returns the statement with `change` applied to each expression that it reads.
+
+    `change` is applied to a Subscript or Part that is written too, but not to a Name. The statements inside are left as they are.
+    """
     made = _mapped(stmt, change)
     if not isinstance(made, type(stmt)):
         raise TypeError(f"another kind of statement: {made!r}")
@@ -136,9 +146,9 @@ def _mapped(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
 
 
 def as_target(expr: Expr) -> syntax.Target:
-    """The expression, which may be assigned.
+    """Returns the expression as the target of an assignment.
 
-    Raises TypeError for one that may not.
+    Raises TypeError for one that may not be assigned.
     """
     if not isinstance(expr, (syntax.Name, syntax.Subscript, syntax.Part)):
         raise TypeError(f"not what may be assigned: {expr!r}")
@@ -152,7 +162,7 @@ def _as_like(expr: Expr) -> syntax.Like:
 
 
 def rename(expr: Expr, new_name: Callable[[Expr], str]) -> Expr:
-    """`expr` with the name of each Name, Subscript, Shape, ArrayName and Like replaced by `new_name(node)`."""
+    """Returns `expr` with the name of each Name, Subscript, Shape, ArrayName and Like replaced by `new_name(node)`."""
     match expr:
         case syntax.Name() | syntax.ArrayName():
             return dataclasses.replace(expr, name=new_name(expr))
@@ -164,7 +174,7 @@ def rename(expr: Expr, new_name: Callable[[Expr], str]) -> Expr:
 
 
 def named(expr: Expr) -> str:
-    """The name that a node which has one mentions.
+    """Returns the name that a node mentions which has one.
 
     Raises TypeError for a node without a name.
     """
@@ -175,7 +185,7 @@ def named(expr: Expr) -> str:
 
 
 def name_of(expr: Expr) -> str | None:
-    """The name that the node itself mentions."""
+    """Returns the name that the node itself mentions, or None."""
     match expr:
         case syntax.Name() | syntax.ArrayName():
             return expr.name

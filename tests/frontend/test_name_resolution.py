@@ -25,12 +25,12 @@ def written(kernel):
     return names, [s.name for s in statements(kernel.body) if isinstance(s, syntax.Alloc)]
 
 
-def webs(text):
+def live_ranges_of(text):
     return written(split(parse(define(text))))[0]
 
 
 def test_unrelated_uses_of_a_name_are_two_numbers():
-    assert webs("def f(A):\n    x = 1\n    A[0] = x\n    x = 2\n    A[1] = x\n") == ["x", "x.1"]
+    assert live_ranges_of("def f(A):\n    x = 1\n    A[0] = x\n    x = 2\n    A[1] = x\n") == ["x", "x.1"]
 
 
 def test_assignments_that_reach_one_read_are_one_number():
@@ -43,7 +43,7 @@ def test_assignments_that_reach_one_read_are_one_number():
             x = 1
         return x
     """
-    assert webs(text) == ["x", "x", "x"]
+    assert live_ranges_of(text) == ["x", "x", "x"]
 
 
 def test_a_number_of_one_iteration_does_not_live_into_the_next():
@@ -57,7 +57,7 @@ def test_a_number_of_one_iteration_does_not_live_into_the_next():
             t = i
             A[t] = t
     """
-    assert webs(text) == ["t", "t.1", "t.2"]
+    assert live_ranges_of(text) == ["t", "t.1", "t.2"]
 
 
 def test_a_branch_keeps_what_it_does_not_assign():
@@ -72,7 +72,7 @@ def test_a_branch_keeps_what_it_does_not_assign():
             A[1] = b
         A[2] = a
     """
-    assert webs(text) == ["a", "b", "a", "b.1"]
+    assert live_ranges_of(text) == ["a", "b", "a", "b.1"]
 
 
 def test_a_parameter_is_never_assigned():
@@ -85,7 +85,7 @@ def test_a_parameter_is_never_assigned():
 
 def test_a_number_is_not_called_like_a_loop_variable():
     text = "def f(A):\n    i = 2\n    A[i] = 0\n    for i in range(3):\n        A[i] = 1\n    i = 1\n    return i\n"
-    assert webs(text) == ["i.1", "i.2"]
+    assert live_ranges_of(text) == ["i.1", "i.2"]
     array = np.zeros(3)
     assert interpret(split(parse(define(text))), [array]) == 1 and array.tolist() == [1, 1, 1]
 

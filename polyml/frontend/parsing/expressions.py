@@ -255,8 +255,8 @@ class Expressions:
             return self._shape(node, base)
         indices = [i for group in reversed(groups) for i in group]
         if isinstance(base, ast.Name) and not any(map(self._is_part, indices)):
-            loc, apart = self.text.loc(node), len(groups) > 1
-            return syntax.Subscript(self.array(base), tuple(map(self.expr, indices)), apart=apart, loc=loc)
+            loc, chained = self.text.loc(node), len(groups) > 1
+            return syntax.Subscript(self.array(base), tuple(map(self.expr, indices)), chained=chained, loc=loc)
         inner = self.array_expr(node.value)
         return syntax.Part(inner, tuple(map(self._index, groups[0])), loc=self.text.loc(node))
 

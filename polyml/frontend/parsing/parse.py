@@ -26,7 +26,7 @@ import numpy as np
 
 from polyml.errors import LanguageError
 from polyml.frontend import elementwise_functions, name_resolution, syntax
-from polyml.frontend.attributes import Lifted, attributes
+from polyml.frontend.attributes import AttributeReplacer, liftable_attributes
 from polyml.frontend.captures import MISSING, Captured
 from polyml.frontend.constant_folding import constant
 from polyml.frontend.parsing import array_signatures, inlining, single_exit
@@ -117,9 +117,9 @@ class _Parser:
         self._text = text_of(function)
         code = function.__code__
         taken = {*code.co_varnames, *code.co_cellvars, *code.co_names, *code.co_freevars}
-        values = attributes(self._text.tree, taken) if collects else {}
+        values = liftable_attributes(self._text.tree, taken) if collects else {}
         if values:  # which parts of the function take as they take arguments
-            self._text = replace(self._text, tree=Lifted(values).visit(copy.deepcopy(self._text.tree)))
+            self._text = replace(self._text, tree=AttributeReplacer(values).visit(copy.deepcopy(self._text.tree)))
         self.read: Expressions = Expressions(
             function, self._text, caller.read.taken if caller else taken, self._inlined, self._allocated
         )

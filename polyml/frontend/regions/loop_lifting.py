@@ -127,7 +127,7 @@ def where_read(function: FunctionType, names: Set[str]) -> tuple[Loc, ...]:
         text = text_of(function)
     except LanguageError:
         return ()
-    lifter = attributes.Lifted(attributes.attributes(text.tree, set(function.__code__.co_varnames)))
+    lifter = attributes.AttributeReplacer(attributes.liftable_attributes(text.tree, set(function.__code__.co_varnames)))
     tree = lifter.visit(copy.deepcopy(text.tree))
     found: list[Loc] = []
 
@@ -176,7 +176,7 @@ class _Splitter:
         self._locals = self._parameters | set(stored(self.tree.body))
         self._names = {node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name)} | self._locals
         self._live = live_variables.live_after(self.tree.body)
-        self._attributes = attributes.attributes(self.tree, self._names)
+        self._attributes = attributes.liftable_attributes(self.tree, self._names)
         self._kept, self._shared = kept(self.tree), shared(self.tree)
 
     @property
@@ -290,14 +290,14 @@ class _Splitter:
         """A call of a new part; None where it cannot be one. results: the names that it returns behind the lines."""
         end = [f"{' ' * body[0].col_offset}return {', '.join(results)}"] if results else []
         function = self._function(lines, end, place, body, names)
-        lifter = attributes.Lifted(self._attributes)
+        lifter = attributes.AttributeReplacer(self._attributes)
         lifted_body = [lifter.visit(copy.deepcopy(stmt)) for stmt in body]
         still_read = {name for stmt in lifted_body for name in live_variables.loaded(stmt)} | set(results)
         kept = [n for n in names if n in still_read]
         lifted = function
         if lifter.used and function is not None:
             new = list(lines)
-            for line, start, stop in attributes.places(body, self._attributes):
+            for line, start, stop in attributes.positions(body, self._attributes):
                 text = new[line - place[0]]
                 new[line - place[0]] = text[:start] + text[start:stop].replace(b".", b"_") + text[stop:]
             lifted = self._function(new, end, place, lifted_body, [*kept, *sorted(lifter.used)])

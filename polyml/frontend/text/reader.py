@@ -288,15 +288,15 @@ class _Reader:
         elements = tuple(index for index in indices if isinstance(index, Expr))
         if len(elements) < len(indices):
             return reader.made(syntax.Part(name, indices), token)
-        is_apart = False
+        is_chained = False
         while line.accepts("["):
-            is_apart = True
+            is_chained = True
             elements += line.listed(reader.expr, "]")
         part = ""
         if line.is_at(".") and line.ahead(1).text in _PARTS:
             line.take()
             part = line.take().text
-        return reader.made(syntax.Subscript(name.name, elements, part=part, inside=is_inside, apart=is_apart), token)
+        return reader.made(syntax.Subscript(name.name, elements, part=part, inside=is_inside, chained=is_chained), token)
 
     def _indices(self, reader: ExpressionReader) -> tuple[Expr | syntax.Slice | syntax.NewAxis | syntax.Dots, ...]:
         return reader.line.listed(lambda: self._index(reader), "]")

@@ -211,8 +211,8 @@ class _Writer:
 
 
 def _element(value: syntax.Subscript, indices: list[str]) -> str:
-    between = "][" if value.apart else ", "
-    behind = "[]" if value.apart and len(indices) < 2 else ""
+    between = "][" if value.chained else ", "
+    behind = "[]" if value.chained and len(indices) < 2 else ""
     part = f".{value.part}" if value.part else ""
     return f"{quoted(value.array)}{'!' if value.inside else ''}[{between.join(indices)}]{behind}{part}"
 

@@ -84,10 +84,10 @@ class _Inference:
         self._untyped, self._types = kernel, types
         self._params = {p.name: t for p, t in zip(kernel.params, types, strict=True)}
         self._arrays = {name: t for name, t in self._params.items() if isinstance(t, ArrayType)}
-        self._flow = reaching_definitions.Flow(kernel.params, loops_run=True)
-        self._any_flow = reaching_definitions.Flow(kernel.params, twin=self._flow)
+        self._flow = reaching_definitions.ReachingDefinitions(kernel.params, loops_run=True)
+        self._any_flow = reaching_definitions.ReachingDefinitions(kernel.params, twin=self._flow)
         self._assigned: dict[reaching_definitions.Definition, Kinds] = {}  # grows from pass to pass
-        self._webs: dict[str, list[reaching_definitions.Assigned]] = {}  # local number -> its assignments
+        self._assignments: dict[str, list[reaching_definitions.Assigned]] = {}  # local number -> its assignments
         self._around: tuple[syntax.For, ...] = ()  # the loops around what is typed now
         self._inside = dict(_loops_around(kernel.body, ()))
         self._run: dict[syntax.Expr, syntax.Require] = {}  # that a loop runs, on which types depend
@@ -103,12 +103,12 @@ class _Inference:
         body = self._body(self._untyped.body, self._start)
         body = (*self._body(tuple(self._run.values()), self._start), *body)
         _check_constants(body)
-        scalars = tuple((name, held_as(self._kinds(name))) for name in self._webs)
+        scalars = tuple((name, held_as(self._kinds(name))) for name in self._assignments)
         return dataclasses.replace(self._untyped, body=body, types=self._types, scalars=scalars)
 
     def _kinds(self, name: str) -> Kinds:
         """Of a local number, over all its assignments."""
-        return union(self._assigned[a] for a in self._webs[name])
+        return union(self._assigned[a] for a in self._assignments[name])
 
     # Statements
 
@@ -162,9 +162,9 @@ class _Inference:
 
     def _assign_name(self, stmt: syntax.Assign, target: syntax.Name) -> syntax.Assign:
         name, value = target.name, self._value(stmt.value)
-        assigned, web = self._flow.assigned(stmt), self._webs.setdefault(name, [])
-        if assigned not in web:
-            web.append(assigned)
+        assigned, assignments = self._flow.assigned(stmt), self._assignments.setdefault(name, [])
+        if assigned not in assignments:
+            assignments.append(assigned)
         self._assigned[assigned] = union((self._assigned.get(assigned, {}), value.kinds))
         if not self._final:
             return stmt
@@ -175,8 +175,8 @@ class _Inference:
 
     def _no_common_type(self, name: str, loc: Loc | None) -> PolymlError:
         called = f"`{_source_name(name)}`"
-        web = [a for a in self._webs[name] if a.stmt.loc is not None]
-        places = [f"{called} is {spelled(self._assigned[a])} by {a.stmt.loc}" for a in web]
+        assignments = [a for a in self._assignments[name] if a.stmt.loc is not None]
+        places = [f"{called} is {spelled(self._assigned[a])} by {a.stmt.loc}" for a in assignments]
         return PolymlTypeError(
             f"{called} has no one type that holds {spelled(self._kinds(name))}",
             loc=loc,

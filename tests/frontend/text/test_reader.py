@@ -169,9 +169,9 @@ def test_statements_as_they_are_written(written, stmt):
 
 
 def test_what_is_written_apart_stays_apart():
-    kernel = kernel_of(Assign(X, Subscript("A", (I, J), apart=True)), Assign(X, Subscript("A", (I,), apart=True)))
+    kernel = kernel_of(Assign(X, Subscript("A", (I, J), chained=True)), Assign(X, Subscript("A", (I,), chained=True)))
     assert [line.strip() for line in text(kernel).splitlines()[2:]] == ["x = A[i][j]", "x = A[i][]"]
-    assert [stmt.value.apart for stmt in parse(text(kernel)).body] == [True, True]
+    assert [stmt.value.chained for stmt in parse(text(kernel)).body] == [True, True]
 
 
 def test_the_head_has_types_and_scalars():
