@@ -1,27 +1,30 @@
-"""Which algorithm a convolution takes: the terms of every one that applies, and the least sum."""
+"""The choice of a convolution's algorithm: the cost of each one that applies, term by term, and the one with the least sum."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from polyml.errors import PolymlValueError
 from polyml.ops import direct, fft, im2col, winograd
-from polyml.ops.costs import Costs, Term, thread_count
+from polyml.ops.costs import Costs, CostTerm, thread_count
 from polyml.ops.geometry import Geometry
+from polyml.ops.operands import Operands
 
 
 @dataclass(frozen=True)
 class Algorithm:
-    """refusal: why it does not apply, or "". terms: its parts and their seconds. run: fills y, of (geometry, x, w,
-    bias, y, threads). keeps_sums: each result is the sum of the definition's products, in some order.
+    """One way to compute a convolution.
+
+    refusal: gives why the algorithm does not apply, or "".
+    terms: gives its parts with their estimated seconds.
+    run: fills the result, on so many threads.
+    keeps_sums: whether each result is the sum of the definition's products, in some order.
     """
 
     refusal: Callable[[Geometry], str]
-    terms: Callable[[Geometry, Costs], tuple[Term, ...]]
-    run: Callable[[Geometry, np.ndarray, np.ndarray, np.ndarray, np.ndarray, int | None], None]
+    terms: Callable[[Geometry, Costs], tuple[CostTerm, ...]]
+    run: Callable[[Geometry, Operands, int], None]
     keeps_sums: bool
 
 
@@ -35,20 +38,24 @@ ALGORITHMS = {
 
 
 @dataclass(frozen=True)
-class Plan:
+class ConvolutionPlan:
     """What was weighed for one convolution; its text shows every term.
 
-    terms: of the algorithms that apply. refused: why the others do not.
+    geometry: the convolution.
+    threads: how many run it.
+    algorithm: the name of the chosen one.
+    terms: the cost terms of each algorithm that applies, by its name.
+    refused: why each other one does not apply, by its name.
     """
 
     geometry: Geometry
     threads: int
     algorithm: str
-    terms: dict[str, tuple[Term, ...]]
+    terms: dict[str, tuple[CostTerm, ...]]
     refused: dict[str, str]
 
     def seconds(self, algorithm: str) -> float:
-        """The estimate for an algorithm that applies."""
+        """Returns the estimate for an algorithm that applies."""
         return sum(term.seconds for term in self.terms[algorithm])
 
     def __str__(self) -> str:
@@ -63,11 +70,13 @@ class Plan:
         return "\n".join(lines)
 
 
-def plan(g: Geometry, algorithm: str, threads: int, strict: bool) -> Plan:
-    """The plan with the algorithm asked for, or with "auto" the cheapest one. strict: only those that keep sums may be
-    chosen.
+def plan(g: Geometry, algorithm: str, threads: int, strict: bool) -> ConvolutionPlan:
+    """Returns the plan with the given algorithm, or with the cheapest one where it is "auto".
 
-    PolymlValueError: for a name that is none, and an algorithm that does not apply.
+    threads: how many run it; 0 for every core.
+    strict: whether "auto" chooses only algorithms that keep the definition's sums.
+
+    Raises PolymlValueError for a name that is no algorithm's, and for an algorithm that does not apply.
     """
     if algorithm not in ("auto", *ALGORITHMS):
         raise PolymlValueError(
@@ -88,4 +97,4 @@ def plan(g: Geometry, algorithm: str, threads: int, strict: bool) -> Plan:
     costs, weighed = Costs.of(g.element_bytes, threads), replace(g, images=max(1, g.images))
     terms = {name: each.terms(weighed, costs) for name, each in ALGORITHMS.items() if name not in refused}
     cheapest = min(terms, key=lambda name: sum(term.seconds for term in terms[name]))
-    return Plan(g, threads, cheapest if algorithm == "auto" else algorithm, terms, refused)
+    return ConvolutionPlan(g, threads, cheapest if algorithm == "auto" else algorithm, terms, refused)

@@ -1,15 +1,17 @@
-"""Convolution of images in two dimensions, as neural networks have it."""
+"""Convolution of two-dimensional images, as neural networks define it."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from polyml import config
 from polyml.errors import PolymlMemoryError, PolymlTypeError, PolymlValueError
-from polyml.ops.choice import ALGORITHMS, Plan, plan
-from polyml.ops.geometry import W_AXES, X_AXES, Geometry, check_layout, geometry
+from polyml.ops.choice import ALGORITHMS, ConvolutionPlan, plan
+from polyml.ops.geometry import W_AXES, X_AXES, Definition, Geometry, check_layout, geometry
+from polyml.ops.operands import Operands
 from polyml.runtime.calling.arguments import argument
 
 DTYPES = {np.dtype("f4"): "float32", np.dtype("f8"): "float64"}
@@ -29,16 +31,20 @@ def conv2d(
     out: np.ndarray | None = None,
     threads: int | None = None,
 ) -> np.ndarray:
-    """y[n, o, i, j] = bias[o] + sum over c, a, b of x[n, c, i*stride + a*dilation - padding, ...] * w[o, c, a, b].
+    """Returns the convolution of an image x with filters w, as neural networks define it.
+
+        y[n, o, i, j] = bias[o] + sum over c, a, b of x[n, c, i*stride + a*dilation - padding, ...] * w[o, c, a, b]
 
     layout "NCHW": x (n, c_in, h, w), w (c_out, c_in/groups, kh, kw), y (n, c_out, h', w'). "NHWC": x (n, h, w, c_in),
     w (kh, kw, c_in/groups, c_out), y (n, h', w', c_out). h' = (h + zeros - (kh - 1)*dilation - 1) // stride + 1. All
     are float32 or all float64, of any strides; bias (c_out,).
 
-    stride, padding, dilation: a number or (vertical, horizontal). padding: zeros on each side; "valid" for none, "same"
-    for as many as make h' = ceil(h / stride), an odd one below and to the right. groups: result channels of group k
-    read input channels of group k alone. out: where y goes, also returned. threads: 0 for every core, None for the
-    setting in force.
+    stride, padding, dilation: a number or (vertical, horizontal).
+    padding: zeros on each side; "valid" for none, "same" for as many as make h' = ceil(h / stride), an odd one below and
+    to the right.
+    groups: result channels of group k read input channels of group k only.
+    out: where y goes, also returned.
+    threads: 0 for every core, None for the setting in force.
 
     algorithm, with the error of a result; k = kh*kw*c_in/groups, eps the type's, s the sum |x||w| of its own products:
     "direct", "im2col": at most (k + 1)*eps*s.
@@ -49,7 +55,7 @@ def conv2d(
     "auto": the one that a model of costs finds cheapest, which `conv2d_plan` shows. With the last three a number that
     is not finite reaches all results of its tile; with fp="strict" in force only the first two are chosen.
 
-    PolymlTypeError, PolymlValueError: for arguments that make no convolution, and an algorithm that does not apply.
+    Raises PolymlTypeError or PolymlValueError for arguments that make no convolution, and for an algorithm that does not apply.
     """
     check_layout(layout)
     x, w = _array("x", x, X_AXES[layout]), _array("w", w, W_AXES[layout])
@@ -60,7 +66,8 @@ def conv2d(
         )
     options = config.resolve()
     threads = options.threads if threads is None else _threads(threads)
-    chosen = _plan(x.shape, w.shape, DTYPES[x.dtype], stride, padding, dilation, groups, layout, algorithm, threads, options.fp)
+    definition = Definition(x.shape, w.shape, DTYPES[x.dtype], stride, padding, dilation, groups, layout)
+    chosen = _plan(definition, algorithm, threads, options.fp)
     g = chosen.geometry
     if bias is None:
         bias = np.zeros(g.c_out, x.dtype)
@@ -74,9 +81,9 @@ def conv2d(
     if out is not None:
         _check_out(out, g)
     try:
-        y = out if _is_free(out, (x, w, bias)) else np.empty(g.out_shape, x.dtype)
+        y = out if out is not None and _is_free(out, (x, w, bias)) else np.empty(g.out_shape, x.dtype)
         if g.images:
-            ALGORITHMS[chosen.algorithm].run(g, x, w, np.ascontiguousarray(bias), y, threads)
+            ALGORITHMS[chosen.algorithm].run(g, Operands(x, w, np.ascontiguousarray(bias), y), threads)
     except MemoryError:
         raise PolymlMemoryError(
             f"there is not enough memory for {chosen.algorithm}", notes=[str(g), "direct takes the least memory"]
@@ -91,7 +98,7 @@ def conv2d_plan(
     x_shape: tuple[int, ...],
     w_shape: tuple[int, ...],
     *,
-    dtype: object = "float32",
+    dtype: DTypeLike = "float32",
     stride: int | tuple[int, int] = 1,
     padding: int | tuple[int, int] | str = 0,
     dilation: int | tuple[int, int] = 1,
@@ -99,8 +106,8 @@ def conv2d_plan(
     layout: str = "NCHW",
     algorithm: str = "auto",
     threads: int | None = None,
-) -> Plan:
-    """What `conv2d` does with arrays of these shapes: the chosen algorithm, and as text every term of the cost of each.
+) -> ConvolutionPlan:
+    """Returns the plan of `conv2d` for arrays of these shapes: the algorithm that it takes, and as text all terms of the costs.
 
     >>> conv2d_plan((1, 64, 56, 56), (64, 64, 5, 5), stride=2).refused["winograd4"]
     'its filters are 3 x 3, not 5 x 5'
@@ -113,39 +120,35 @@ def conv2d_plan(
         raise PolymlTypeError(f"`dtype` is {dtype!r}", notes=["float32 and float64 are accepted"])
     options = config.resolve()
     threads = options.threads if threads is None else _threads(threads)
-    return _plan(tuple(x_shape), tuple(w_shape), name, stride, padding, dilation, groups, layout, algorithm, threads, options.fp)
+    definition = Definition(tuple(x_shape), tuple(w_shape), name, stride, padding, dilation, groups, layout)
+    return _plan(definition, algorithm, threads, options.fp)
 
 
-def _plan(*asked: object) -> Plan:
-    """The plan for what was asked, in the order of `_made`; made once for arguments that can be remembered."""
+def _plan(definition: Definition, algorithm: str, threads: int, fp: str) -> ConvolutionPlan:
+    """Returns the plan for what was asked; it is made once for arguments that can be remembered."""
+    key = definition, definition.types, algorithm, threads, fp
     try:
-        hash(asked)
+        hash(key)
     except TypeError:
-        return _made(*asked)
-    return _remembered(*asked)
+        return _made(*key)
+    return _remembered(*key)
 
 
-def _made(
-    x_shape: tuple[int, ...],
-    w_shape: tuple[int, ...],
-    dtype: str,
-    stride: object,
-    padding: object,
-    dilation: object,
-    groups: object,
-    layout: str,
-    algorithm: object,
-    threads: int,
-    fp: str,
-) -> Plan:
-    g = geometry(x_shape, w_shape, dtype, stride=stride, padding=padding, dilation=dilation, groups=groups, layout=layout)
-    return plan(g, algorithm, threads, fp == "strict")
+def _made(definition: Definition, types: tuple[type, ...], algorithm: str, threads: int, fp: str) -> ConvolutionPlan:
+    """Makes the plan. types: those of the definition, which tell equal arguments apart where plans are remembered."""
+    return plan(geometry(definition), algorithm, threads, fp == "strict")
 
 
 _remembered = lru_cache(maxsize=1024, typed=True)(_made)
 
 
 def _array(name: str, value: object, axes: str) -> np.ndarray:
+    """Returns the argument as an array of float32 or float64.
+
+    axes: what the error says of its shape.
+
+    Raises PolymlTypeError where it is no such array.
+    """
     if type(value) is np.ndarray and value.dtype in DTYPES:
         return value
     array = argument(name, value).value
@@ -159,23 +162,26 @@ def _array(name: str, value: object, axes: str) -> np.ndarray:
 
 
 def _check_out(out: object, g: Geometry) -> None:
-    fits = isinstance(out, np.ndarray) and out.shape == g.out_shape and out.dtype == np.dtype(g.dtype)
-    if not fits or not out.flags.writeable:
-        is_array = isinstance(out, np.ndarray)
-        given = f"an array of {out.dtype} of shape {out.shape}" if is_array else f"a {type(out).__name__}"
-        read_only = ", read-only" if fits else ""
-        raise PolymlValueError(
-            f"`out` is {given}{read_only}",
-            notes=[f"a writable array of {g.dtype} of shape {g.out_shape} is accepted"],
-        )
+    """Raises PolymlValueError where the result cannot be written to `out`."""
+    given = f"a {type(out).__name__}"
+    if isinstance(out, np.ndarray):
+        given = f"an array of {out.dtype} of shape {out.shape}"
+        if out.shape == g.out_shape and out.dtype == np.dtype(g.dtype):
+            if out.flags.writeable:
+                return
+            given += ", read-only"
+    raise PolymlValueError(f"`out` is {given}", notes=[f"a writable array of {g.dtype} of shape {g.out_shape} is accepted"])
 
 
-def _is_free(out: np.ndarray | None, given: tuple[np.ndarray, ...]) -> bool:
-    """Whether kernels can write to it while they read what is given."""
-    if out is None or not out.flags.c_contiguous or not out.flags.aligned:
+def _is_free(out: np.ndarray, given: tuple[np.ndarray, ...]) -> bool:
+    """Whether kernels can write to `out` while they read the given arrays."""
+    if not out.flags.c_contiguous or not out.flags.aligned:
         return False
     return not any(np.may_share_memory(out, each) for each in given)
 
 
 def _threads(given: object) -> int:
-    return config.check({"threads": given})["threads"]
+    """Returns the number of threads of an argument. Raises ConfigError where it is none."""
+    checked = config.check({"threads": given})["threads"]
+    assert isinstance(checked, int)
+    return checked

@@ -1,7 +1,7 @@
-"""What parts of a convolution take, in seconds: work and bytes over rates, for a choice between algorithms.
+"""Estimated seconds of the parts of a convolution: their operations and bytes over measured rates.
 
-Widths, caches and cores come from the description of the machine. The rates were measured with these kernels on one
-core of an AMD EPYC of family 26 (Zen 5, AVX-512, 1 MiB of second cache); they are estimates, meant to order algorithms.
+The estimates are meant to put algorithms in order. Widths, caches and cores come from the description of the machine. The rates
+were measured with these kernels on one core of an AMD EPYC of family 26 (Zen 5, AVX-512, 1 MiB of second cache).
 """
 
 from __future__ import annotations
@@ -33,8 +33,12 @@ MEMORY_BYTES_PER_S = 28e9  # that all threads together read and write beyond the
 
 
 @dataclass(frozen=True)
-class Term:
-    """One part of an algorithm. why: the work and the rate."""
+class CostTerm:
+    """One part of an algorithm.
+
+    seconds: its estimate.
+    why: the work and the rate, as text.
+    """
 
     name: str
     seconds: float
@@ -42,8 +46,25 @@ class Term:
 
 
 @dataclass(frozen=True)
+class Products:
+    """Products of matrices (rows, depth) @ (depth, columns).
+
+    count: products in one call.
+    times: calls.
+    a_count: different left sides in one call; 0 stands for one for each product.
+    """
+
+    count: int
+    rows: int
+    columns: int
+    depth: int
+    a_count: int = 0
+    times: int = 1
+
+
+@dataclass(frozen=True)
 class Costs:
-    """The rates of a machine for elements of a type on so many threads."""
+    """The rates of a machine for elements of one size on a number of threads."""
 
     machine: CpuMachine
     element_bytes: int
@@ -51,109 +72,114 @@ class Costs:
 
     @classmethod
     def of(cls, element_bytes: int, threads: int) -> Costs:
+        """Returns the rates of this machine; threads 0 stands for every core."""
         return _costs(element_bytes, thread_count(threads))
 
     @property
     def flop_per_s(self) -> float:
+        """The peak of all threads."""
         return self.machine.lanes(self.element_bytes) * LANE_FLOP_PER_S * self.threads
 
     @property
     def block_bytes(self) -> int:
+        """The sum of the second caches of all threads."""
         return self.machine.cache(2).size_bytes * self.threads
 
-    def product(
-        self,
-        name: str,
-        count: int,
-        rows: int,
-        columns: int,
-        depth: int,
-        *,
-        a_count: int | None = None,
-        b_count: int | None = None,
-        times: int = 1,
-    ) -> Term:
-        """`times` calls for `count` products (rows, depth) @ (depth, columns). a_count, b_count: different left and
-        right sides of a call, as many as products where not given.
-        """
-        flop = 2 * times * count * rows * columns * depth
+    def product(self, name: str, products: Products) -> CostTerm:
+        """Returns the cost of products of matrices: their operations, and their operands, read and packed."""
+        count, rows, columns, depth = products.count, products.rows, products.columns, products.depth
+        flop = 2 * products.times * count * rows * columns * depth
         share = (PRODUCT_SHARE if count == 1 else MANY_PRODUCTS_SHARE) * self._filled(columns) * _in_tiles(rows)
-        a_bytes = (count if a_count is None else a_count) * rows * depth * self.element_bytes
-        b_bytes = (count if b_count is None else b_count) * depth * columns * self.element_bytes
-        seconds = flop / (share * self.flop_per_s) + times * (self._operand(a_bytes) + self._operand(b_bytes))
-        shape = f"{_many(times * count)} of ({rows} x {depth}) @ ({depth} x {columns})"
-        packed = f"{_si(times * (a_bytes + b_bytes), 'B')} of operands"
-        return Term(name, seconds, f"{_si(flop, 'FLOP')} at {share:.0%} of the peak, {shape}, {packed}")
+        a_bytes = (products.a_count or count) * rows * depth * self.element_bytes
+        b_bytes = count * depth * columns * self.element_bytes
+        seconds = flop / (share * self.flop_per_s) + products.times * (self._operand(a_bytes) + self._operand(b_bytes))
+        shape = f"{_many(products.times * count)} of ({rows} x {depth}) @ ({depth} x {columns})"
+        packed = f"{_si(products.times * (a_bytes + b_bytes), 'B')} of operands"
+        return CostTerm(name, seconds, f"{_si(flop, 'FLOP')} at {share:.0%} of the peak, {shape}, {packed}")
 
-    def loops(self, name: str, flop: int, row: int, columns: int) -> Term:
-        """The direct loops, sums in registers along rows of pixels."""
+    def loops(self, name: str, flop: int, row: int, columns: int) -> CostTerm:
+        """Returns the cost of direct loops, whose sums are in registers along rows of pixels.
+
+        row: pixels in a row of the result.
+        columns: filters, which lie in the lanes of vectors.
+        """
         share = ROWS_SHARE * self._filled(columns) * _in_tiles(row)
         seconds = flop / (share * self.flop_per_s)
-        return Term(name, seconds, f"{_si(flop, 'FLOP')} at {share:.0%} of the peak, rows of {row} pixels")
+        return CostTerm(name, seconds, f"{_si(flop, 'FLOP')} at {share:.0%} of the peak, rows of {row} pixels")
 
-    def depthwise(self, name: str, flop: int) -> Term:
+    def depthwise(self, name: str, flop: int) -> CostTerm:
+        """Returns the cost of direct loops with one filter for each channel."""
         seconds = flop / (DEPTHWISE_SHARE * self.flop_per_s)
-        return Term(name, seconds, f"{_si(flop, 'FLOP')} at {DEPTHWISE_SHARE:.0%} of the peak")
+        return CostTerm(name, seconds, f"{_si(flop, 'FLOP')} at {DEPTHWISE_SHARE:.0%} of the peak")
 
-    def copy(self, name: str, size_bytes: int) -> Term:
+    def copy(self, name: str, size_bytes: int) -> CostTerm:
+        """Returns the cost of bytes read and written in order."""
         return self._bytes(name, size_bytes, COPY_BYTES_PER_S)
 
-    def transposed(self, name: str, size_bytes: int) -> Term:
+    def transposed(self, name: str, size_bytes: int) -> CostTerm:
+        """Returns the cost of a copy that changes the layout of filters."""
         return self._bytes(name, size_bytes, TRANSPOSED_BYTES_PER_S)
 
-    def gathered(self, name: str, size_bytes: int, *, by_runs: bool) -> Term:
+    def gathered(self, name: str, size_bytes: int, *, by_runs: bool) -> CostTerm:
+        """Returns the cost of filling a block of im2col's matrix.
+
+        by_runs: whether whole runs of pixels are copied, not one pixel at a time.
+        """
         return self._bytes(name, size_bytes, GATHERED_BYTES_PER_S if by_runs else SCATTERED_BYTES_PER_S)
 
-    def transform(self, name: str, size_bytes: int) -> Term:
-        """One of Winograd's transforms of something that stays in the second cache."""
+    def transform(self, name: str, size_bytes: int) -> CostTerm:
+        """Returns the cost of one of Winograd's transforms, of data that stay in the second cache."""
         return self._bytes(name, size_bytes, TRANSFORM_BYTES_PER_S)
 
-    def operand(self, name: str, size_bytes: int) -> Term:
-        """An operand of a product read, or written by a transform."""
+    def operand(self, name: str, size_bytes: int) -> CostTerm:
+        """Returns the cost of an operand of a product, which is read, or written by a transform."""
         seconds = self._operand(size_bytes)
-        return Term(name, seconds, f"{_si(size_bytes, 'B')} at {_si(size_bytes / seconds, 'B/s')}")
+        return CostTerm(name, seconds, f"{_si(size_bytes, 'B')} at {_si(size_bytes / seconds, 'B/s')}")
 
     def _operand(self, size_bytes: int) -> float:
+        """Returns the seconds that an operand takes; a larger one comes from memory."""
         return size_bytes / self._rate(size_bytes, NEAR_BYTES_PER_S if self._is_near(size_bytes) else FAR_BYTES_PER_S)
 
     def _is_near(self, size_bytes: int) -> bool:
+        """Whether an operand of this size stays in the last cache."""
         return size_bytes <= NEAR_SHARE * self.machine.cache(3).size_bytes
 
     def _rate(self, size_bytes: int, bytes_per_s: float) -> float:
-        """Of all threads: in caches as many times as much as of one, in memory hardly more."""
+        """Returns the rate of all threads: proportional to their number in caches, limited by the memory beyond them."""
         together = bytes_per_s * self.threads
         return together if self._is_near(size_bytes) else min(together, MEMORY_BYTES_PER_S)
 
-    def fourier(self, name: str, count: int, side: int) -> Term:
-        """Real transforms of side^2 points; they run on one thread."""
+    def fourier(self, name: str, count: int, side: int) -> CostTerm:
+        """Returns the cost of real transforms of side^2 points each; they run on one thread."""
         points = side * side
         flop = count * 2.5 * points * log2(points)
-        return Term(
+        return CostTerm(
             name,
             flop / FOURIER_FLOP_PER_S + count * FOURIER_S,
             f"{_many(count)} of {side} x {side} points, {_si(flop, 'FLOP')}",
         )
 
-    def calls(self, name: str, count: int) -> Term:
-        return Term(name, count * CALL_S, f"{count} calls")
+    def calls(self, name: str, count: int) -> CostTerm:
+        """Returns the cost of calling kernels."""
+        return CostTerm(name, count * CALL_S, f"{count} calls")
 
-    def _bytes(self, name: str, size_bytes: int, bytes_per_s: float) -> Term:
+    def _bytes(self, name: str, size_bytes: int, bytes_per_s: float) -> CostTerm:
         rate = self._rate(size_bytes, bytes_per_s)
-        return Term(name, size_bytes / rate, f"{_si(size_bytes, 'B')} at {_si(rate, 'B/s')}")
+        return CostTerm(name, size_bytes / rate, f"{_si(size_bytes, 'B')} at {_si(rate, 'B/s')}")
 
     def _filled(self, columns: int) -> float:
-        """The share of the lanes that so many columns fill."""
+        """Returns the fraction of the lanes that so many columns fill."""
         lanes = self.machine.lanes(self.element_bytes)
         return columns / (lanes * ceil(columns / lanes))
 
 
 def thread_count(threads: int) -> int:
-    """How many threads kernels run on; 0: every core."""
+    """Returns how many threads kernels run on; 0 stands for every core."""
     return threads or host().cores
 
 
 def block_bytes(threads: int) -> int:
-    """Bytes of the second caches that so many threads have."""
+    """Returns the bytes of the second caches that so many threads have."""
     return Costs.of(4, threads).block_bytes
 
 
@@ -163,16 +189,18 @@ def _costs(element_bytes: int, threads: int) -> Costs:
 
 
 def _in_tiles(rows: int) -> float:
-    """The share of register tiles that so many rows fill."""
+    """Returns the fraction of the register tiles that so many rows fill."""
     return max(rows / (n * ceil(rows / n)) for n in PIXELS)
 
 
 def _many(count: int) -> str:
+    """Returns a number with spaces between its thousands."""
     return f"{count:,}".replace(",", " ")
 
 
 def _si(value: float, unit: str) -> str:
-    """
+    """Returns a value with three digits and the prefix of its unit.
+
     >>> _si(231.2e6, "FLOP")
     '231 MFLOP'
     """

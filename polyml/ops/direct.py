@@ -1,7 +1,7 @@
-"""Convolution as its definition says: every filter on every pixel, no copies but the image with its zeros.
+"""Convolution by its definition: every filter on every pixel, with no copies but the padded image.
 
-The kernels take images with the channels last, so that vectors run along the filters and every element that is read of
-an image is used by a whole register of them. A filter of one tap is a product of matrices in either layout.
+The kernels take images with the channels last: vectors run along the filters, and each element of the image that is read serves a
+whole vector register of them. A filter of one element is a product of matrices in either layout.
 """
 
 from __future__ import annotations
@@ -10,16 +10,20 @@ import numpy as np
 
 from polyml.api import kernel
 from polyml.ops import kernels
-from polyml.ops.costs import Costs, Term
+from polyml.ops.costs import Costs, CostTerm, Products
 from polyml.ops.geometry import Geometry
 from polyml.ops.kernels import on
-from polyml.ops.patches import strided, windows_last
+from polyml.ops.operands import Operands
+from polyml.ops.patches import patches_last, strided
 from polyml.ops.workspace import piece
 
 
 @kernel
 def rows(Y, X, W, bias):
-    """Y (n, i, j, o) from X (n, i, j, a, d) and W (a, d, o); d: taps of one row and their channels, neighbours in X."""
+    """Computes Y (n, i, j, o) from X (n, i, j, a, d) and W (a, d, o).
+
+    d: the elements of a filter's row and their channels, which are contiguous in X.
+    """
     for n in range(Y.shape[0]):
         for i in range(Y.shape[1]):
             for j in range(Y.shape[2]):
@@ -32,7 +36,7 @@ def rows(Y, X, W, bias):
 
 @kernel
 def taps(Y, X, W, bias):
-    """Y (g, n, i, j, o) from X (g, n, i, j, a, b, c), W (g, a, b, c, o): groups, and taps that are no neighbours."""
+    """Computes Y (g, n, i, j, o) from X (g, n, i, j, a, b, c) and W (g, a, b, c, o), for groups and rows that are not contiguous."""
     for g in range(Y.shape[0]):
         for n in range(Y.shape[1]):
             for i in range(Y.shape[2]):
@@ -47,7 +51,7 @@ def taps(Y, X, W, bias):
 
 @kernel
 def depthwise(Y, X, W, bias):
-    """Y (n, i, j, c) from X (n, i, j, a, b, c) and W (a, b, c): a filter for each channel."""
+    """Computes Y (n, i, j, c) from X (n, i, j, a, b, c) and W (a, b, c), with a filter for each channel."""
     for n in range(Y.shape[0]):
         for i in range(Y.shape[1]):
             for j in range(Y.shape[2]):
@@ -59,14 +63,17 @@ def depthwise(Y, X, W, bias):
 
 
 def refusal(g: Geometry) -> str:
+    """Returns "": the algorithm applies to every convolution."""
     return ""
 
 
-def terms(g: Geometry, costs: Costs) -> tuple[Term, ...]:
+def terms(g: Geometry, costs: Costs) -> tuple[CostTerm, ...]:
+    """Returns the costs of the loops, and of the copies that they need in this layout."""
     if g.is_pointwise:
         if g.layout == "NHWC":
-            return (costs.product("product", g.groups, g.images * g.height * g.width, g.group_out, g.depth),)
-        return (costs.product("product", g.images * g.groups, g.group_out, g.height * g.width, g.depth, a_count=g.groups),)
+            return (costs.product("product", Products(g.groups, g.images * g.height * g.width, g.group_out, g.depth)),)
+        products = Products(g.images * g.groups, g.group_out, g.height * g.width, g.depth, a_count=g.groups)
+        return (costs.product("product", products),)
     found = []
     if g.is_padded or g.layout == "NCHW":
         found.append(costs.copy("image with its zeros", 2 * g.x_bytes))
@@ -84,14 +91,19 @@ def terms(g: Geometry, costs: Costs) -> tuple[Term, ...]:
     return tuple(found)
 
 
-def run(g: Geometry, x: np.ndarray, w: np.ndarray, bias: np.ndarray, y: np.ndarray, threads: int) -> None:
+def run(g: Geometry, operands: Operands, threads: int) -> None:
+    """Computes the convolution by the kernel that fits.
+
+    These are products of matrices, one filter for each channel, contiguous rows of filters, or anything else.
+    """
     if g.is_pointwise:
-        _pointwise(g, x, w, bias, y, threads)
+        _pointwise(g, operands, threads)
         return
-    x = kernels.image_last(x, g.layout, g.padding, threads)
-    w = kernels.filter_last(w, g.layout, threads)
+    y, bias = operands.y, operands.bias
+    x = kernels.image_last(operands.x, g.layout, g.padding, threads)
+    w = kernels.filter_last(operands.w, g.layout, threads)
     pixels = y if g.layout == "NHWC" else piece("pixels", (g.images, g.out_height, g.out_width, g.c_out), y.dtype)
-    X = windows_last(x, g)
+    X = patches_last(x, g)
     if g.is_depthwise:
         # filter m of channel c is result c*multiplier + m
         multiplier = g.group_out
@@ -114,13 +126,16 @@ def run(g: Geometry, x: np.ndarray, w: np.ndarray, bias: np.ndarray, y: np.ndarr
         kernels.store(y, pixels, g.layout, threads)
 
 
-def _pointwise(g: Geometry, x: np.ndarray, w: np.ndarray, bias: np.ndarray, y: np.ndarray, threads: int) -> None:
-    """NHWC: Y (g, pixels, o) = X (g, pixels, c) @ W (g, c, o). NCHW: Y (g, o, pixels) = W (g, o, c) @ X (g, c, pixels)
-    for each image.
+def _pointwise(g: Geometry, operands: Operands, threads: int) -> None:
+    """Computes a convolution whose filters have one element, as products of matrices.
+
+    NHWC: Y (g, pixels, o) = X (g, pixels, c) @ W (g, c, o)
+    NCHW: Y (g, o, pixels) = W (g, o, c) @ X (g, c, pixels) for each image
     """
     count = g.height * g.width
     product = on(kernels.products, threads)
-    bias = bias.reshape(g.groups, g.group_out)
+    x, w, y = operands.x, operands.w, operands.y
+    bias = operands.bias.reshape(g.groups, g.group_out)
     if g.layout == "NHWC":
         Y = y.reshape(-1, g.groups, g.group_out).transpose(1, 0, 2)
         X = np.ascontiguousarray(x).reshape(-1, g.groups, g.group_in).transpose(1, 0, 2)

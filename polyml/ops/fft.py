@@ -1,11 +1,11 @@
-"""Convolution with large filters by their spectra, in tiles (overlap-save).
+"""Convolution with large filters by the Fourier transform, in tiles (overlap-save).
 
     tile of side^2 pixels -> spectrum, times filters' conjugated ones, summed over channels -> (side-reach+1)^2 results
 
-The sums over channels are a product of matrices for each frequency, as real ones of twice the depth and the columns:
-[xr xi] @ [[wr, -wi], [wi, wr]]. Mathieu, Henaff and LeCun, "Fast Training of Convolutional Networks through FFTs", ICLR
-2014; Stockham, "High-speed convolution and correlation" (1966). The error is relative to the largest result of a tile,
-and a number that is not finite spoils the tile it is in.
+The sums over channels are one product of matrices for each frequency, of real matrices with twice the depth and twice the columns:
+[xr xi] @ [[wr, -wi], [wi, wr]]. The error is relative to the largest result of a tile, and a number that is not finite spoils the
+tile it is in. Sources: Mathieu, Henaff and LeCun, "Fast Training of Convolutional Networks through FFTs", ICLR 2014; Stockham,
+"High-speed convolution and correlation", AFIPS Spring Joint Computer Conference 1966.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from polyml.ops import kernels
-from polyml.ops.costs import Costs, Term, block_bytes
+from polyml.ops.costs import Costs, CostTerm, Products, block_bytes
 from polyml.ops.geometry import Geometry
 from polyml.ops.kernels import on
+from polyml.ops.operands import Operands
 from polyml.ops.patches import strided
 
 SIDES = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)  # fast lengths
@@ -26,7 +27,12 @@ MOST_BYTES = 2**30  # of the spectra of one group's filters
 
 @dataclass(frozen=True)
 class Tiling:
-    """side: pixels of a tile in both directions; step: its results; down, across: the tiles of an image."""
+    """The tiles that an image is cut into.
+
+    side: pixels of a tile in both directions.
+    step: rows and columns of results of a tile.
+    down, across: how many tiles an image has in each direction.
+    """
 
     side: int
     step: tuple[int, int]
@@ -35,11 +41,12 @@ class Tiling:
 
     @property
     def frequencies(self) -> int:
-        """Complex numbers of the spectrum of one real tile."""
+        """The complex numbers in the spectrum of one real tile."""
         return self.side * (self.side // 2 + 1)
 
 
 def refusal(g: Geometry) -> str:
+    """Returns why the algorithm does not apply, or ""."""
     if g.reach[0] * g.reach[1] == 1:
         return "a filter of one tap has no spectrum to gain from"
     if not _tilings(g):
@@ -47,14 +54,17 @@ def refusal(g: Geometry) -> str:
     return ""
 
 
-def terms(g: Geometry, costs: Costs) -> tuple[Term, ...]:
+def terms(g: Geometry, costs: Costs) -> tuple[CostTerm, ...]:
+    """Returns the costs with the cheapest tiles."""
     return _terms(g, costs, _tiling(g, costs))
 
 
-def run(g: Geometry, x: np.ndarray, w: np.ndarray, bias: np.ndarray, y: np.ndarray, threads: int) -> None:
+def run(g: Geometry, operands: Operands, threads: int) -> None:
+    """Computes the convolution, group by group and some images at a time."""
+    y, bias = operands.y, operands.bias
     t = _tiling(g, Costs.of(g.element_bytes, threads))
-    x = _image(g, x, t, threads)
-    w = kernels.filter_last(w, g.layout, threads)
+    x = _image(g, operands.x, t, threads)
+    w = kernels.filter_last(operands.w, g.layout, threads)
     pixels = np.empty((g.images, g.out_height, g.out_width, g.c_out), y.dtype)
     for group in range(g.groups):
         read, written = (slice(group * c, (group + 1) * c) for c in (g.group_in, g.group_out))
@@ -62,32 +72,27 @@ def run(g: Geometry, x: np.ndarray, w: np.ndarray, bias: np.ndarray, y: np.ndarr
         for n in range(0, g.images, step := _images_at_once(g, t, threads)):
             own = slice(n, n + step)
             tiles = _tiles(x, t)[own, :, :, read]
-            _correlate(g, tiles, W, bias[written], pixels[own, ..., written], t, threads)
+            np.add(_correlated(g, t, tiles, W, threads), bias[written], out=pixels[own, ..., written])
     kernels.store(y, pixels, g.layout, threads)
 
 
-def _terms(g: Geometry, costs: Costs, t: Tiling) -> tuple[Term, ...]:
+def _terms(g: Geometry, costs: Costs, t: Tiling) -> tuple[CostTerm, ...]:
+    """Returns the costs with given tiles."""
     tiles = g.images * t.down * t.across
     transforms = {"spectra of tiles": tiles * g.c_in, "spectra of filters": g.c_out * g.group_in}
     found = [costs.copy("image in tiles", 2 * g.x_bytes)]
     found += [costs.fourier(name, count, t.side) for name, count in transforms.items()]
     rows = _images_at_once(g, t, costs.threads) * t.down * t.across
-    found.append(
-        costs.product(
-            f"products of spectra, tiles of {t.side} x {t.side}",
-            t.frequencies,
-            min(rows, tiles),
-            2 * g.group_out,
-            2 * g.group_in,
-            times=g.groups * -(-tiles // rows),
-        )
-    )
+    times = g.groups * -(-tiles // rows)
+    products = Products(t.frequencies, min(rows, tiles), 2 * g.group_out, 2 * g.group_in, times=times)
+    found.append(costs.product(f"products of spectra, tiles of {t.side} x {t.side}", products))
     found.append(costs.fourier("results", tiles * g.c_out, t.side))
     found.append(costs.copy("result", 4 * g.y_bytes))
     return tuple(found)
 
 
 def _tilings(g: Geometry) -> list[Tiling]:
+    """Returns the tilings whose filters' spectra fit into MOST_BYTES, up to the first with one tile for the whole image."""
     found = []
     for side in SIDES:
         step = side - g.reach[0] + 1, side - g.reach[1] + 1
@@ -104,30 +109,30 @@ def _tilings(g: Geometry) -> list[Tiling]:
 
 
 def _tiling(g: Geometry, costs: Costs) -> Tiling:
-    """The cheapest tiling."""
+    """Returns the tiling with the least cost."""
     return min(_tilings(g), key=lambda t: sum(term.seconds for term in _terms(g, costs, t)))
 
 
 def _images_at_once(g: Geometry, t: Tiling, threads: int) -> int:
-    """Images whose spectra are held at a time."""
+    """Returns for how many images spectra are held at a time."""
     per_image = t.down * t.across * t.frequencies * 2 * (g.group_in + g.group_out) * g.element_bytes
     return max(1, 16 * block_bytes(threads) // per_image)
 
 
 def _image(g: Geometry, x: np.ndarray, t: Tiling, threads: int) -> np.ndarray:
-    """(n, h, w, c) with the zeros that tiles need; without the pixels that none reads."""
-    borders = []
+    """Returns the image as (n, h, w, c) with the zeros that its tiles need, and without the pixels that no tile reads."""
+    borders: list[tuple[int, int]] = []
     for axis, ((first, _), size, count, step) in enumerate(zip(g.padding, (g.height, g.width), (t.down, t.across), t.step)):
         whole = (count - 1) * step + t.side
         kept = min(size, whole - first)
         axis += 1 if g.layout == "NHWC" else 2
         x = x[(slice(None),) * axis + (slice(0, max(kept, 0)),)]
         borders.append((first, whole - first - max(kept, 0)))
-    return kernels.image_last(x, g.layout, tuple(borders), threads)
+    return kernels.image_last(x, g.layout, (borders[0], borders[1]), threads)
 
 
 def _filter_spectra(g: Geometry, w: np.ndarray, t: Tiling) -> np.ndarray:
-    """(frequencies, 2*c, 2*o): the real matrices that multiply by the conjugated spectra of w (kh, kw, c, o)."""
+    """Returns (frequencies, 2*c, 2*o): the real matrices that multiply by the conjugated spectra of w (kh, kw, c, o)."""
     dilated = np.zeros((w.shape[3], w.shape[2], *g.reach), w.dtype)
     dilated[..., :: g.dilation[0], :: g.dilation[1]] = w.transpose(3, 2, 0, 1)
     spectra = np.fft.rfft2(dilated, s=(t.side, t.side)).reshape(w.shape[3], w.shape[2], -1).transpose(2, 1, 0)
@@ -138,23 +143,27 @@ def _filter_spectra(g: Geometry, w: np.ndarray, t: Tiling) -> np.ndarray:
 
 
 def _tiles(x: np.ndarray, t: Tiling) -> np.ndarray:
-    """(n, down, across, c, side, side) of an image (n, h, w, c) with the zeros that tiles need."""
+    """Returns a view (n, down, across, c, side, side) of the tiles of an image (n, h, w, c), which has the zeros that they need."""
     n, h, w, c = x.strides
     shape = (x.shape[0], t.down, t.across, x.shape[3], t.side, t.side)
     return strided(x, shape, (n, h * t.step[0], w * t.step[1], c, h, w))
 
 
-def _correlate(g: Geometry, tiles, W, bias, pixels, t: Tiling, threads: int) -> None:
-    """pixels (n, h, w, o) from tiles (n, down, across, c, side, side)."""
+def _correlated(g: Geometry, t: Tiling, tiles: np.ndarray, W: np.ndarray, threads: int) -> np.ndarray:
+    """Returns the sums (n, h', w', o) of tiles (n, down, across, c, side, side) and filters, without bias.
+
+    W: the filters' spectra, as `_filter_spectra` gives them.
+    """
+    filters = W.shape[2] // 2
     images, count = tiles.shape[0], tiles.shape[0] * t.down * t.across
     spectra = np.fft.rfft2(tiles).reshape(count, tiles.shape[3], t.frequencies)
     A = np.ascontiguousarray(spectra.transpose(2, 0, 1)).view(tiles.dtype)
-    Y = np.empty((t.frequencies, count, len(bias)), spectra.dtype)
+    Y = np.empty((t.frequencies, count, filters), spectra.dtype)
     result = Y.view(tiles.dtype)
     on(kernels.products, threads)(result, A, W, np.broadcast_to(np.zeros((), tiles.dtype), result.shape))
-    Y = np.ascontiguousarray(Y.transpose(1, 2, 0)).reshape(images, t.down, t.across, len(bias), t.side, -1)
+    Y = np.ascontiguousarray(Y.transpose(1, 2, 0)).reshape(images, t.down, t.across, filters, t.side, -1)
     sums = np.fft.irfft2(Y, s=(t.side, t.side))[..., : t.step[0], : t.step[1]].transpose(0, 1, 4, 2, 5, 3)
-    sums = sums.reshape(images, t.down * t.step[0], t.across * t.step[1], len(bias))
+    sums = sums.reshape(images, t.down * t.step[0], t.across * t.step[1], filters)
     down, across = g.stride
     rows, columns = (g.out_height - 1) * down + 1, (g.out_width - 1) * across + 1
-    np.add(sums[:, :rows:down, :columns:across], bias, out=pixels)
+    return sums[:, :rows:down, :columns:across]

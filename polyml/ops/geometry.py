@@ -1,14 +1,16 @@
-"""The sizes of one convolution as a value, and the readings of what a caller says of them."""
+"""The sizes of one convolution as a value, and the checks of what a caller says of them."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import SupportsIndex
 
 import numpy as np
 
 from polyml.errors import PolymlTypeError, PolymlValueError
+
+Borders = tuple[tuple[int, int], tuple[int, int]]  # (above, below), (left, right): rows and columns of zeros
 
 LAYOUTS = ("NCHW", "NHWC")
 X_AXES = {"NCHW": "(n, c_in, h, w)", "NHWC": "(n, h, w, c_in)"}
@@ -17,10 +19,12 @@ W_AXES = {"NCHW": "(c_out, c_in/groups, kh, kw)", "NHWC": "(kh, kw, c_in/groups,
 
 @dataclass(frozen=True, kw_only=True)
 class Geometry:
-    """One convolution, without its data.
+    """The sizes of one convolution, without its data.
 
-    padding: ((top, bottom), (left, right)) zeros; stride, dilation: (vertical, horizontal). dtype: "float32" or
-    "float64".
+    stride, dilation: (vertical, horizontal).
+    padding: ((above, below), (left, right)), rows and columns of zeros.
+    layout: "NCHW" or "NHWC".
+    dtype: "float32" or "float64".
     """
 
     images: int
@@ -31,7 +35,7 @@ class Geometry:
     kh: int
     kw: int
     stride: tuple[int, int] = (1, 1)
-    padding: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0))
+    padding: Borders = ((0, 0), (0, 0))
     dilation: tuple[int, int] = (1, 1)
     groups: int = 1
     layout: str = "NCHW"
@@ -39,46 +43,49 @@ class Geometry:
 
     @property
     def reach(self) -> tuple[int, int]:
-        """Rows and columns that the dilated filter covers."""
+        """The rows and columns that the dilated filter covers."""
         return (self.kh - 1) * self.dilation[0] + 1, (self.kw - 1) * self.dilation[1] + 1
 
     @property
     def out_height(self) -> int:
+        """The rows of the result."""
         return (self.height + sum(self.padding[0]) - self.reach[0]) // self.stride[0] + 1
 
     @property
     def out_width(self) -> int:
+        """The columns of the result."""
         return (self.width + sum(self.padding[1]) - self.reach[1]) // self.stride[1] + 1
 
     @property
     def out_shape(self) -> tuple[int, int, int, int]:
+        """The shape of the result, in the axes of the layout."""
         if self.layout == "NHWC":
             return self.images, self.out_height, self.out_width, self.c_out
         return self.images, self.c_out, self.out_height, self.out_width
 
     @property
     def group_in(self) -> int:
-        """Channels that one filter reads."""
+        """The channels that one filter reads."""
         return self.c_in // self.groups
 
     @property
     def group_out(self) -> int:
-        """Channels that one group writes."""
+        """The channels that one group writes."""
         return self.c_out // self.groups
 
     @property
     def depth(self) -> int:
-        """Products in one element of the result."""
+        """The number of products that one element of the result sums up."""
         return self.kh * self.kw * self.group_in
 
     @property
     def pixels(self) -> int:
-        """Pixels of the result, in all images."""
+        """The number of pixels of the result, in all images."""
         return self.images * self.out_height * self.out_width
 
     @property
     def flop(self) -> int:
-        """Additions and multiplications of the definition."""
+        """The additions and multiplications of the definition."""
         return 2 * self.pixels * self.c_out * self.depth
 
     @property
@@ -99,21 +106,22 @@ class Geometry:
 
     @property
     def is_padded(self) -> bool:
+        """Whether there are zeros around the image."""
         return self.padding != ((0, 0), (0, 0))
 
     @property
     def is_pointwise(self) -> bool:
-        """Whether it is a product of matrices: a filter of one tap that meets every pixel."""
+        """Whether the convolution is a product of matrices: a filter of one element that meets every pixel."""
         return (self.kh, self.kw) == (1, 1) and self.stride == (1, 1) and not self.is_padded
 
     @property
     def is_depthwise(self) -> bool:
-        """Whether each filter reads one channel, of more channels than there are filters for one."""
+        """Whether each filter reads one channel only, and there are more groups than filters of one group."""
         return self.group_in == 1 and self.groups > self.group_out
 
     @property
     def has_neighbouring_taps(self) -> bool:
-        """Whether what a row of a filter reads lies side by side in a contiguous image (h, w, c_in)."""
+        """Whether what one row of a filter reads is contiguous in an image (h, w, c_in)."""
         return self.groups == 1 and (self.dilation[1] == 1 or self.kw == 1)
 
     def __str__(self) -> str:
@@ -133,25 +141,40 @@ class Geometry:
 
 
 def check_layout(layout: object) -> None:
+    """Raises PolymlValueError for a layout other than "NCHW" and "NHWC"."""
     if layout not in LAYOUTS:
         raise PolymlValueError(f"`layout` is {layout!r}", notes=['"NCHW" and "NHWC" are accepted'])
 
 
-def geometry(
-    x_shape: Sequence[int],
-    w_shape: Sequence[int],
-    dtype: str,
-    *,
-    stride: object = 1,
-    padding: object = 0,
-    dilation: object = 1,
-    groups: object = 1,
-    layout: str = "NCHW",
-) -> Geometry:
-    """The convolution of arrays of these shapes. See `conv2d` for the arguments.
+@dataclass(frozen=True)
+class Definition:
+    """What a caller says of a convolution, as `conv2d` takes it, before it is checked.
 
-    PolymlTypeError, PolymlValueError: for what makes no convolution, with the shapes and what would be accepted.
+    x_shape, w_shape: the shapes of image and filters, in the axes of the layout.
+    dtype: "float32" or "float64".
     """
+
+    x_shape: tuple[int, ...]
+    w_shape: tuple[int, ...]
+    dtype: str
+    stride: object
+    padding: object
+    dilation: object
+    groups: object
+    layout: str
+
+    @property
+    def types(self) -> tuple[type, ...]:
+        """The types of what a caller may say wrongly: 1 and True are equal, but only 1 is accepted."""
+        return type(self.stride), type(self.padding), type(self.dilation), type(self.groups)
+
+
+def geometry(definition: Definition) -> Geometry:
+    """Returns the sizes of the convolution that a caller defines.
+
+    Raises PolymlTypeError or PolymlValueError for what makes no convolution, with the shapes and what would be accepted.
+    """
+    x_shape, w_shape, layout = definition.x_shape, definition.w_shape, definition.layout
     check_layout(layout)
     for name, shape, axes in (("x", x_shape, X_AXES), ("w", w_shape, W_AXES)):
         if len(shape) != 4:
@@ -167,17 +190,29 @@ def geometry(
         raise PolymlValueError(
             f"`x` has shape {tuple(x_shape)} and `w` {tuple(w_shape)}", notes=["only the number of images may be 0"]
         )
-    groups = _count("groups", groups, 1)
+    groups = _count("groups", definition.groups, 1)
     if c_in != groups * group_in or c_out % groups:
         raise PolymlValueError(
             f"`x` has {c_in} channels (shape {tuple(x_shape)}), `w` {c_out} filters of {group_in} channels "
             f"(shape {tuple(w_shape)}), groups={groups}",
             notes=[f"w is {W_AXES[layout]}: {c_in} / {groups} channels a filter, and c_out a multiple of groups"],
         )
-    stride, dilation = _pair("stride", stride, 1), _pair("dilation", dilation, 1)
-    sizes = {"images": images, "c_in": c_in, "height": height, "width": width, "c_out": c_out, "kh": kh, "kw": kw}
-    made = Geometry(**sizes, stride=stride, dilation=dilation, groups=groups, layout=layout, dtype=dtype)
-    made = Geometry(**{**made.__dict__, "padding": _padding(padding, made)})
+    stride, dilation = _pair("stride", definition.stride, 1), _pair("dilation", definition.dilation, 1)
+    made = Geometry(
+        images=images,
+        c_in=c_in,
+        height=height,
+        width=width,
+        c_out=c_out,
+        kh=kh,
+        kw=kw,
+        stride=stride,
+        dilation=dilation,
+        groups=groups,
+        layout=layout,
+        dtype=definition.dtype,
+    )
+    made = replace(made, padding=_padding(definition.padding, made))
     if made.out_height < 1 or made.out_width < 1:
         (top, bottom), (left, right) = made.padding
         raise PolymlValueError(
@@ -188,8 +223,11 @@ def geometry(
     return made
 
 
-def _padding(given: object, made: Geometry) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Zeros around the image. "same": ceil(size / stride) results, an odd zero below and to the right."""
+def _padding(given: object, made: Geometry) -> Borders:
+    """Returns the zeros around the image.
+
+    "same" makes ceil(size / stride) results; an odd row or column of zeros goes below or to the right.
+    """
     if given == "valid":
         return (0, 0), (0, 0)
     if given == "same":
@@ -202,6 +240,7 @@ def _padding(given: object, made: Geometry) -> tuple[tuple[int, int], tuple[int,
 
 
 def _pair(name: str, given: object, least: int, or_else: str = "") -> tuple[int, int]:
+    """Returns a number, or a pair of numbers, as a pair (vertical, horizontal)."""
     if isinstance(given, (tuple, list)) and len(given) == 2:
         return _count(name, given[0], least, or_else), _count(name, given[1], least, or_else)
     number = _count(name, given, least, or_else)
@@ -209,14 +248,15 @@ def _pair(name: str, given: object, least: int, or_else: str = "") -> tuple[int,
 
 
 def _count(name: str, given: object, least: int, or_else: str = "") -> int:
+    """Returns an argument as an integer that is not less than `least`. or_else: what the error says is accepted too."""
     pairs = "" if name == "groups" else " or a pair of them"
     notes = [" ".join(filter(None, [f"an integer from {least}{pairs}", or_else, "is accepted"]))]
+    if not isinstance(given, SupportsIndex) or isinstance(given, bool):
+        raise PolymlTypeError(f"`{name}` is {given!r}", notes=notes)
     try:
         number = operator.index(given)
     except TypeError:
         raise PolymlTypeError(f"`{name}` is {given!r}", notes=notes) from None
-    if isinstance(given, bool):
-        raise PolymlTypeError(f"`{name}` is {given!r}", notes=notes)
     if number < least:
         raise PolymlValueError(f"`{name}` is {given!r}", notes=notes)
     return number

@@ -1,10 +1,11 @@
-"""Convolution as a product of the filters with a matrix of what each pixel reads, of which a block is made at a time.
+"""Convolution as a product of the filters with im2col's matrix, which holds what each result pixel reads.
 
-Chellapilla, Puri and Simard, "High performance convolutional neural networks for document processing" (2006); the
-matrix (im2col's) has kh*kw copies of the image, so a block of it is what fits the second cache, or
-what LEAST_PIXELS of the result read.
-NHWC: block (pixels, kh*kw*c) @ (kh*kw*c, c_out). NCHW: (c_out, c*kh*kw) @ block (c*kh*kw, pixels); neither the image
-nor the filters change their layout.
+The matrix has kh*kw copies of the image, so it is made in blocks that fit the second cache, or that LEAST_PIXELS results read.
+
+    NHWC: block (pixels, kh*kw*c) @ (kh*kw*c, c_out)      NCHW: (c_out, c*kh*kw) @ block (c*kh*kw, pixels)
+
+Neither the image nor the filters change their layout. Source: Chellapilla, Puri and Simard, "High Performance Convolutional Neural
+Networks for Document Processing", IWFHR 2006.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ import numpy as np
 
 from polyml.api import kernel
 from polyml.ops import kernels
-from polyml.ops.costs import Costs, Term, block_bytes
+from polyml.ops.costs import Costs, CostTerm, Products, block_bytes
 from polyml.ops.geometry import Geometry
 from polyml.ops.kernels import on
-from polyml.ops.patches import block_shape, blocks, strided, windows_first, windows_last
+from polyml.ops.operands import Operands
+from polyml.ops.patches import block_shape, blocks, patches_first, patches_last, strided
 from polyml.ops.workspace import piece
 
 LEAST_PIXELS = 256  # of a block: the filters are read from memory once for each block
@@ -24,7 +26,7 @@ LEAST_PIXELS = 256  # of a block: the filters are read from memory once for each
 
 @kernel
 def gathered(y, x):
-    """y = x, of seven dimensions."""
+    """Copies x to y, both of seven dimensions."""
     for g in range(y.shape[0]):
         for a in range(y.shape[1]):
             for b in range(y.shape[2]):
@@ -36,10 +38,12 @@ def gathered(y, x):
 
 
 def refusal(g: Geometry) -> str:
+    """Returns "": the algorithm applies to every convolution."""
     return ""
 
 
-def terms(g: Geometry, costs: Costs) -> tuple[Term, ...]:
+def terms(g: Geometry, costs: Costs) -> tuple[CostTerm, ...]:
+    """Returns the costs of im2col's matrix and its products."""
     images, rows = _block(g, costs.block_bytes)
     count = -(-g.images // images) * -(-g.out_height // rows)
     pixels = images * rows * g.out_width
@@ -49,50 +53,55 @@ def terms(g: Geometry, costs: Costs) -> tuple[Term, ...]:
     by_runs = g.layout == "NHWC" or g.stride[1] == 1 and images == 1
     found.append(costs.gathered("blocks of the matrix", matrix_bytes, by_runs=by_runs))
     sides = (pixels, g.group_out) if g.layout == "NHWC" else (g.group_out, pixels)
-    found.append(costs.product("products", g.groups, *sides, g.depth, times=count))
+    found.append(costs.product("products", Products(g.groups, *sides, g.depth, times=count)))
     if g.layout == "NCHW" and images > 1:
         found.append(costs.copy("result by images", 2 * g.y_bytes))
     found.append(costs.calls("kernels", 2 * count))
     return tuple(found)
 
 
-def run(g: Geometry, x: np.ndarray, w: np.ndarray, bias: np.ndarray, y: np.ndarray, threads: int) -> None:
+def run(g: Geometry, operands: Operands, threads: int) -> None:
+    """Computes the convolution, block by block of the matrix."""
     shape = _block(g, block_bytes(threads))
-    (_channels_last if g.layout == "NHWC" else _channels_first)(g, x, w, bias, y, threads, shape)
+    (_channels_last if g.layout == "NHWC" else _channels_first)(g, operands, threads, shape)
 
 
 def _block(g: Geometry, size_bytes: int) -> tuple[int, int]:
-    """Images and rows of the result that a block of the matrix is for."""
+    """Returns the images and the rows of the result that one block of the matrix is for."""
     pixels = max(size_bytes // (g.depth * g.groups * g.element_bytes), LEAST_PIXELS)
     return block_shape(g.images, g.out_height, g.out_width, pixels)
 
 
-def _channels_last(g: Geometry, x, w, bias, y, threads, shape) -> None:
-    x = kernels.image_last(x, g.layout, g.padding, threads)
-    X = windows_last(x, g)  # of one row of taps and their channels at once, where these are neighbours
+def _channels_last(g: Geometry, operands: Operands, threads: int, shape: tuple[int, int]) -> None:
+    """Computes a convolution in the layout NHWC. shape: images and rows of a block."""
+    y = operands.y
+    x = kernels.image_last(operands.x, g.layout, g.padding, threads)
+    X = patches_last(x, g)  # of one row of taps and their channels at once, where these are neighbours
     if g.has_neighbouring_taps:
         X = strided(x, (*X.shape[:5], 1, g.kw * g.c_in), X.strides)
-    W = w.reshape(g.depth, g.groups, g.group_out).transpose(1, 0, 2)
-    bias = bias.reshape(g.groups, 1, g.group_out)
+    W = operands.w.reshape(g.depth, g.groups, g.group_out).transpose(1, 0, 2)
+    bias = operands.bias.reshape(g.groups, 1, g.group_out)
     for images, rows in blocks(g.images, g.out_height, shape):
-        window = X[:, images, rows]
-        part = piece("matrix", window.shape, y.dtype)
-        on(gathered, threads)(part, window)
+        patch = X[:, images, rows]
+        part = piece("matrix", patch.shape, y.dtype)
+        on(gathered, threads)(part, patch)
         result = y[images, rows].reshape(-1, g.groups, g.group_out).transpose(1, 0, 2)
         A = part.reshape(g.groups, -1, g.depth)
         on(kernels.products, threads)(result, A, W, np.broadcast_to(bias, result.shape))
 
 
-def _channels_first(g: Geometry, x, w, bias, y, threads, shape) -> None:
-    x = kernels.image_first(x, g.padding, threads)
-    X = windows_first(x, g)
-    W = w.reshape(g.groups, g.group_out, g.depth)
-    bias = bias.reshape(g.groups, g.group_out, 1)
+def _channels_first(g: Geometry, operands: Operands, threads: int, shape: tuple[int, int]) -> None:
+    """Computes a convolution in the layout NCHW. shape: images and rows of a block."""
+    y = operands.y
+    x = kernels.image_first(operands.x, g.padding, threads)
+    X = patches_first(x, g)
+    W = operands.w.reshape(g.groups, g.group_out, g.depth)
+    bias = operands.bias.reshape(g.groups, g.group_out, 1)
     Y = y.reshape(g.images, g.groups, g.group_out, g.out_height, g.out_width)
     for images, rows in blocks(g.images, g.out_height, shape):
-        window = X[..., images, rows, :]
-        part = piece("matrix", window.shape, y.dtype)
-        on(gathered, threads)(part, window)
+        patch = X[..., images, rows, :]
+        part = piece("matrix", patch.shape, y.dtype)
+        on(gathered, threads)(part, patch)
         B = part.reshape(g.groups, g.depth, -1)
         count = images.stop - images.start
         if count == 1:

@@ -1,4 +1,4 @@
-"""The loops that every algorithm is built of: products of matrices, copies from one layout to another."""
+"""The kernels that every algorithm is built of: products of matrices, and copies from one layout to another."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from functools import cache
 import numpy as np
 
 from polyml.api import Kernel, kernel
+from polyml.ops.geometry import Borders
 from polyml.ops.workspace import piece
 
 
 @cache
 def on(function: Kernel, threads: int) -> Kernel:
-    """The kernel on so many threads."""
+    """Returns the kernel compiled for so many threads."""
     return kernel(function, threads=threads)
 
 
 @kernel
 def products(Y, A, B, S):
-    """Y[e] = S[e] + A[e] @ B[e]: Y and S (e, i, j), A (e, i, k), B (e, k, j)."""
+    """Computes Y[e] = S[e] + A[e] @ B[e]: Y and S (e, i, j), A (e, i, k), B (e, k, j)."""
     for e in range(Y.shape[0]):
         for i in range(Y.shape[1]):
             for j in range(Y.shape[2]):
@@ -29,7 +30,7 @@ def products(Y, A, B, S):
 
 @kernel
 def copied(y, x):
-    """y = x, both (n, h, w, c)."""
+    """Copies x to y, both (n, h, w, c)."""
     for n in range(y.shape[0]):
         for i in range(y.shape[1]):
             for j in range(y.shape[2]):
@@ -39,7 +40,7 @@ def copied(y, x):
 
 @kernel
 def channels_last(y, x):
-    """y (n, h, w, c) from x (n, c, h, w)."""
+    """Copies x (n, c, h, w) to y (n, h, w, c)."""
     for n in range(y.shape[0]):
         for i in range(y.shape[1]):
             for j in range(y.shape[2]):
@@ -49,7 +50,7 @@ def channels_last(y, x):
 
 @kernel
 def channels_first(y, x):
-    """y (n, c, h, w) from x (n, h, w, c)."""
+    """Copies x (n, h, w, c) to y (n, c, h, w)."""
     for n in range(y.shape[0]):
         for c in range(y.shape[1]):
             for i in range(y.shape[2]):
@@ -59,7 +60,7 @@ def channels_first(y, x):
 
 @kernel
 def filters_last(y, w):
-    """y (kh, kw, c, o) from w (o, c, kh, kw)."""
+    """Copies w (o, c, kh, kw) to y (kh, kw, c, o)."""
     for a in range(y.shape[0]):
         for b in range(y.shape[1]):
             for c in range(y.shape[2]):
@@ -67,10 +68,10 @@ def filters_last(y, w):
                     y[a, b, c, o] = w[o, c, a, b]
 
 
-def image_last(x: np.ndarray, layout: str, borders, threads: int) -> np.ndarray:
-    """x as a contiguous (n, h, w, c) with zeros around it; x itself where it is that already.
+def image_last(x: np.ndarray, layout: str, borders: Borders, threads: int) -> np.ndarray:
+    """Returns x as a contiguous (n, h, w, c) with zeros around it, or x itself where it is that already.
 
-    borders: ((top, bottom), (left, right)) zeros.
+    borders: ((above, below), (left, right)), rows and columns of zeros.
     """
     (top, bottom), (left, right) = borders
     if layout == "NHWC":
@@ -92,8 +93,8 @@ def image_last(x: np.ndarray, layout: str, borders, threads: int) -> np.ndarray:
     return y
 
 
-def image_first(x: np.ndarray, borders, threads: int) -> np.ndarray:
-    """x (n, c, h, w) as a contiguous array with zeros around it; x itself where it is that already."""
+def image_first(x: np.ndarray, borders: Borders, threads: int) -> np.ndarray:
+    """Returns x (n, c, h, w) as a contiguous array with zeros around it, or x itself where it is that already."""
     (top, bottom), (left, right) = borders
     if not (top or bottom or left or right):
         return np.ascontiguousarray(x)
@@ -106,7 +107,7 @@ def image_first(x: np.ndarray, borders, threads: int) -> np.ndarray:
 
 
 def filter_last(w: np.ndarray, layout: str, threads: int) -> np.ndarray:
-    """w as a contiguous (kh, kw, c, o)."""
+    """Returns the filters w as a contiguous (kh, kw, c, o)."""
     if layout == "NHWC":
         return np.ascontiguousarray(w)
     y = piece("filters", (*w.shape[2:], w.shape[1], w.shape[0]), w.dtype)
@@ -115,6 +116,6 @@ def filter_last(w: np.ndarray, layout: str, threads: int) -> np.ndarray:
 
 
 def store(y: np.ndarray, pixels: np.ndarray, layout: str, threads: int) -> None:
-    """y, of the layout, from pixels (n, h, w, c), of which rows and columns that are too many are left out."""
+    """Writes pixels (n, h, w, c) to y, in the layout of y; rows and columns beyond its shape are left out."""
     height, width = y.shape[1:3] if layout == "NHWC" else y.shape[2:]
     on(copied if layout == "NHWC" else channels_first, threads)(y, pixels[:, :height, :width])

@@ -1,4 +1,4 @@
-"""What each pixel of the result reads, as views of the padded image, and how pixels are taken in blocks."""
+"""The pixels that each result of a convolution reads, as strided views of the padded image; and blocks of results."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from polyml.ops.geometry import Geometry
 
 
 def strided(x: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], first: int = 0) -> np.ndarray:
-    """A view of a contiguous array from its byte `first` on. NumPy checks that it stays inside."""
+    """Returns a view of a contiguous array from its byte `first` on. NumPy checks that it stays inside."""
     return np.ndarray(shape, x.dtype, x, first, strides)
 
 
-def windows_last(x: np.ndarray, g: Geometry) -> np.ndarray:
-    """(g, n, i, j, a, b, c): channel c of group g that tap (a, b) reads for pixel (i, j). x: (n, h, w, channels), with
-    its zeros.
+def patches_last(x: np.ndarray, g: Geometry) -> np.ndarray:
+    """Returns a view (g, n, i, j, a, b, c): channel c of group g that filter element (a, b) reads for result pixel (i, j).
+
+    x: (n, h, w, channels), with its zeros.
     """
     n, h, w, c = x.strides
     (down, right), (dilated_down, dilated_right) = g.stride, g.dilation
@@ -25,8 +26,8 @@ def windows_last(x: np.ndarray, g: Geometry) -> np.ndarray:
     return strided(x, shape, strides)
 
 
-def windows_first(x: np.ndarray, g: Geometry) -> np.ndarray:
-    """(g, c, a, b, n, i, j): the same of x (n, channels, h, w)."""
+def patches_first(x: np.ndarray, g: Geometry) -> np.ndarray:
+    """Returns a view (g, c, a, b, n, i, j) of the same elements of an image x (n, channels, h, w)."""
     n, c, h, w = x.strides
     (down, right), (dilated_down, dilated_right) = g.stride, g.dilation
     shape = (g.groups, g.group_in, g.kh, g.kw, x.shape[0], g.out_height, g.out_width)
@@ -35,7 +36,9 @@ def windows_first(x: np.ndarray, g: Geometry) -> np.ndarray:
 
 
 def block_shape(images: int, rows: int, row_units: int, units: int) -> tuple[int, int]:
-    """(images, rows) of blocks of about so many units, of which a row has row_units: whole images, or rows of one.
+    """Returns the shape (images, rows) of blocks with at most about so many units: whole images, or rows of one image.
+
+    row_units: the units of one row.
 
     >>> block_shape(16, 14, 14, 400), block_shape(16, 14, 14, 100)
     ((2, 14), (1, 7))
@@ -48,7 +51,7 @@ def block_shape(images: int, rows: int, row_units: int, units: int) -> tuple[int
 
 
 def blocks(images: int, rows: int, shape: tuple[int, int]) -> Iterator[tuple[slice, slice]]:
-    """The blocks (images, rows) of that shape, the last ones smaller."""
+    """Yields the blocks (images, rows) of that shape; the last ones are smaller."""
     for n in range(0, images, shape[0]):
         for i in range(0, rows, shape[1]):
             yield slice(n, min(n + shape[0], images)), slice(i, min(i + shape[1], rows))

@@ -2,10 +2,10 @@
 
     tile d of (m+2)^2 pixels -> V = B' d B     filter g -> U = G g G'     tile of m^2 results = A' (sum over c of U*V) A
 
-The sums over channels are (m+2)^2 products of matrices, one for each position in a tile: 16 products for 36 of the
-definition with m = 2, 36 for 144 with m = 4. Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR
-2016, section 4; the points are 0, 1, -1, infinity, and 2, -2 with m = 4. The transforms cost accuracy, as
-`polyml.ops.conv2d` states, and a number that is not finite spoils the tile it is in.
+The sums over channels are (m+2)^2 products of matrices, one for each position in a tile: 16 products instead of the definition's 36
+with m = 2, 36 instead of 144 with m = 4. The interpolation points are 0, 1, -1 and infinity, with m = 4 also 2 and -2. The
+transforms cost accuracy, as `polyml.ops.conv2d` states, and a number that is not finite spoils the tile it is in. Source: Lavin and
+Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016, section 4.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ import numpy as np
 
 from polyml.api import Kernel, kernel
 from polyml.ops import kernels
-from polyml.ops.costs import Costs, Term, block_bytes
-from polyml.ops.geometry import Geometry
+from polyml.ops.costs import Costs, CostTerm, Products, block_bytes
+from polyml.ops.geometry import Borders, Geometry
 from polyml.ops.kernels import on
+from polyml.ops.operands import Operands
 from polyml.ops.patches import block_shape, blocks, strided
 from polyml.ops.workspace import piece
 
@@ -28,18 +29,22 @@ LEAST_TILES = 64  # of a block: the transformed filters are read from memory onc
 
 
 def input2(d0, d1, d2, d3):
+    """Returns B' d of one column of a tile, m = 2."""
     return d0 - d2, d1 + d2, d2 - d1, d1 - d3
 
 
 def filter2(g0, g1, g2):
+    """Returns G g of one column of a filter, m = 2."""
     return g0, 0.5 * (g0 + g1 + g2), 0.5 * (g0 - g1 + g2), g2
 
 
 def output2(m0, m1, m2, m3):
+    """Returns A' s of one column of sums, m = 2."""
     return m0 + m1 + m2, m1 - m2 - m3
 
 
 def input4(d0, d1, d2, d3, d4, d5):
+    """Returns B' d of one column of a tile, m = 4."""
     return (
         4 * d0 - 5 * d2 + d4,
         (d4 - 4 * d2) + (d3 - 4 * d1),
@@ -51,6 +56,7 @@ def input4(d0, d1, d2, d3, d4, d5):
 
 
 def filter4(g0, g1, g2):
+    """Returns G g of one column of a filter, m = 4."""
     return (
         g0 / 4,
         -(g0 + g1 + g2) / 6,
@@ -62,6 +68,7 @@ def filter4(g0, g1, g2):
 
 
 def output4(m0, m1, m2, m3, m4, m5):
+    """Returns A' s of one column of sums, m = 4."""
     return (
         m0 + (m1 + m2) + (m3 + m4),
         (m1 - m2) + 2 * (m3 - m4),
@@ -72,7 +79,7 @@ def output4(m0, m1, m2, m3, m4, m5):
 
 @kernel
 def inputs2(V, X):
-    """V (4, 4, n, i, j, c) = B' d B of the tiles d = X[n, i, j] (n, i, j, 4, 4, c)."""
+    """Computes V (4, 4, n, i, j, c) = B' d B of the tiles d = X[n, i, j] (n, i, j, 4, 4, c)."""
     for n in range(X.shape[0]):
         for i in range(X.shape[1]):
             for j in range(X.shape[2]):
@@ -91,7 +98,7 @@ def inputs2(V, X):
 
 @kernel
 def inputs4(V, X):
-    """V (6, 6, n, i, j, c) = B' d B of the tiles d = X[n, i, j] (n, i, j, 6, 6, c)."""
+    """Computes V (6, 6, n, i, j, c) = B' d B of the tiles d = X[n, i, j] (n, i, j, 6, 6, c)."""
     for n in range(X.shape[0]):
         for i in range(X.shape[1]):
             for j in range(X.shape[2]):
@@ -120,7 +127,7 @@ def inputs4(V, X):
 
 @kernel
 def filters2(U, w):
-    """U (4, 4, c, o) = G g G' of the filters g = w[:, :, c, o] (3, 3, c, o)."""
+    """Computes U (4, 4, c, o) = G g G' of the filters g = w[:, :, c, o] (3, 3, c, o)."""
     for c in range(w.shape[2]):
         R = np.empty((4, 3, w.shape[3]), w.dtype)
         for b in range(3):
@@ -133,7 +140,7 @@ def filters2(U, w):
 
 @kernel
 def filters4(U, w):
-    """U (6, 6, c, o) = G g G' of the filters g = w[:, :, c, o] (3, 3, c, o)."""
+    """Computes U (6, 6, c, o) = G g G' of the filters g = w[:, :, c, o] (3, 3, c, o)."""
     for c in range(w.shape[2]):
         R = np.empty((6, 3, w.shape[3]), w.dtype)
         for b in range(3):
@@ -150,7 +157,7 @@ def filters4(U, w):
 
 @kernel
 def outputs2(Y, M, bias):
-    """Y (n, i, 2, j, 2, o) = A' m A + bias of the sums m = M[:, :, n, i, j] (4, 4, n, i, j, o)."""
+    """Computes Y (n, i, 2, j, 2, o) = A' m A + bias of the sums m = M[:, :, n, i, j] (4, 4, n, i, j, o)."""
     for n in range(Y.shape[0]):
         for i in range(Y.shape[1]):
             for j in range(Y.shape[3]):
@@ -169,7 +176,7 @@ def outputs2(Y, M, bias):
 
 @kernel
 def outputs4(Y, M, bias):
-    """Y (n, i, 4, j, 4, o) = A' m A + bias of the sums m = M[:, :, n, i, j] (6, 6, n, i, j, o)."""
+    """Computes Y (n, i, 4, j, 4, o) = A' m A + bias of the sums m = M[:, :, n, i, j] (6, 6, n, i, j, o)."""
     for n in range(Y.shape[0]):
         for i in range(Y.shape[1]):
             for j in range(Y.shape[3]):
@@ -195,7 +202,10 @@ def outputs4(Y, M, bias):
 
 @dataclass(frozen=True)
 class Winograd:
-    """F(m x m, 3 x 3). inputs, filters, outputs: the three transforms."""
+    """Minimal filtering F(m x m, 3 x 3).
+
+    inputs, filters, outputs: the kernels of the three transforms.
+    """
 
     m: int
     inputs: Kernel
@@ -204,10 +214,11 @@ class Winograd:
 
     @property
     def side(self) -> int:
-        """Rows and columns of a tile with what its filters read."""
+        """The rows and columns of pixels that a tile of m x m results reads."""
         return self.m + 2
 
     def refusal(self, g: Geometry) -> str:
+        """Returns why the algorithm does not apply, or ""."""
         if (g.kh, g.kw) != (3, 3):
             return f"its filters are 3 x 3, not {g.kh} x {g.kw}"
         if g.stride != (1, 1):
@@ -216,32 +227,35 @@ class Winograd:
             return f"its filters have no dilation, not {g.dilation[0]}, {g.dilation[1]}"
         return ""
 
-    def terms(self, g: Geometry, costs: Costs) -> tuple[Term, ...]:
+    def terms(self, g: Geometry, costs: Costs) -> tuple[CostTerm, ...]:
+        """Returns the costs of the transforms and the products."""
         down, across = self._tiles(g)
         images, rows = self._block(g, costs.block_bytes)
         count = g.groups * -(-g.images // images) * -(-down // rows)
         tiles, positions = g.images * down * across, self.side**2
         read, written = (tiles * positions * channels * g.element_bytes for channels in (g.c_in, g.c_out))
-        products = costs.product("products", positions, images * rows * across, g.group_out, g.group_in, times=count)
+        products = Products(positions, images * rows * across, g.group_out, g.group_in, times=count)
         found = [costs.copy("image with its zeros", 2 * g.x_bytes)]
         if g.layout == "NCHW":
             found.append(costs.transposed("filters, channels last", 2 * g.w_bytes))
         found.append(costs.operand("filters transformed", g.w_bytes * (1 + positions // 9)))
         found.append(costs.transform("tiles transformed", 2 * read))
-        found.append(products)
+        found.append(costs.product("products", products))
         found.append(costs.transform("results transformed back", written + g.y_bytes))
         if not self._is_exact(g):
             found.append(costs.copy("result", 2 * g.y_bytes))
         found.append(costs.calls("kernels", 3 * count))
         return tuple(found)
 
-    def run(self, g: Geometry, x: np.ndarray, w: np.ndarray, bias: np.ndarray, y: np.ndarray, threads: int) -> None:
+    def run(self, g: Geometry, operands: Operands, threads: int) -> None:
+        """Computes the convolution, group by group and block by block of tiles."""
+        y, bias = operands.y, operands.bias
         m, side, (down, across) = self.m, self.side, self._tiles(g)
         (top, _), (left, _) = g.padding
         whole = (down * m + 2, across * m + 2)
-        borders = tuple((first, size - first - image) for first, size, image in zip((top, left), whole, (g.height, g.width)))
-        x = self._image(g, x, borders, threads)
-        w = kernels.filter_last(w, g.layout, threads)
+        borders = (top, whole[0] - top - g.height), (left, whole[1] - left - g.width)
+        x = self._image(g, operands.x, borders, threads)
+        w = kernels.filter_last(operands.w, g.layout, threads)
         pixels = y if self._is_exact(g) else piece("pixels", (g.images, down * m, across * m, g.c_out), y.dtype)
         tiles, shape = _tiles_of(x, m, down, across), self._block(g, block_bytes(threads))
         results = pixels.reshape(g.images, down, m, across, m, g.c_out)
@@ -265,22 +279,22 @@ class Winograd:
             kernels.store(y, pixels, g.layout, threads)
 
     def _tiles(self, g: Geometry) -> tuple[int, int]:
-        """Rows and columns of tiles."""
+        """Returns how many rows and columns of tiles an image has."""
         return -(-g.out_height // self.m), -(-g.out_width // self.m)
 
     def _is_exact(self, g: Geometry) -> bool:
-        """Whether tiles can be written to the result itself."""
+        """Whether tiles can be written to the result itself: it has the layout of the kernels, and tiles fill it."""
         return g.layout == "NHWC" and g.out_height % self.m == 0 and g.out_width % self.m == 0
 
     def _block(self, g: Geometry, size_bytes: int) -> tuple[int, int]:
-        """Images and rows of tiles that are transformed at a time."""
+        """Returns the images and the rows of tiles that are transformed at a time."""
         down, across = self._tiles(g)
         tile_bytes = self.side**2 * (g.group_in + g.group_out) * g.element_bytes
         return block_shape(g.images, down, across, max(size_bytes // tile_bytes, LEAST_TILES))
 
     @staticmethod
-    def _image(g: Geometry, x: np.ndarray, borders, threads: int) -> np.ndarray:
-        """The image as tiles need it. A right or lower border below zero: nothing reads these pixels."""
+    def _image(g: Geometry, x: np.ndarray, borders: Borders, threads: int) -> np.ndarray:
+        """Returns the image as tiles need it. A border below zero on the right or below stands for pixels that no tile reads."""
         (top, bottom), (left, right) = borders
         if bottom < 0 or right < 0:
             rows, columns = slice(0, g.height + min(bottom, 0)), slice(0, g.width + min(right, 0))
@@ -289,14 +303,15 @@ class Winograd:
 
 
 def _by_position(name: str, side: int, count: int, dtype: np.dtype) -> np.ndarray:
-    """(side^2, count), the positions apart from each other by a cache line more than they need: at powers of two, which
-    they often are otherwise, all compete for the same few places of a cache.
+    """Returns an array (side^2, count) in which rows are one cache line longer than they need to be.
+
+    Rows whose length is a power of two, which they often have otherwise, would compete for the same few sets of a cache.
     """
     return piece(name, (side * side, count + LINE_BYTES // dtype.itemsize), dtype)[:, :count]
 
 
 def _tiles_of(x: np.ndarray, m: int, down: int, across: int) -> np.ndarray:
-    """(n, i, j, m + 2, m + 2, c): tiles of an image (n, h, w, c) that begin at multiples of m."""
+    """Returns a view (n, i, j, m + 2, m + 2, c) of the tiles of an image (n, h, w, c), which begin at multiples of m."""
     n, h, w, c = x.strides
     return strided(x, (x.shape[0], down, across, m + 2, m + 2, x.shape[3]), (n, h * m, w * m, h, w, c))
 

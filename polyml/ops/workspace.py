@@ -1,4 +1,4 @@
-"""Memory that a thread keeps from call to call: new pages cost as much as a copy of what is written to them."""
+"""Memory that a thread keeps from call to call, since new pages cost as much as a copy of what is written to them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ ALIGNMENT_BYTES = 64
 
 
 class _Kept(threading.local):
+    """The arrays that one thread keeps, by name."""
+
     def __init__(self) -> None:
         self.pieces: dict[str, np.ndarray] = {}
 
@@ -20,7 +22,7 @@ _kept = _Kept()
 
 
 def piece(name: str, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """A contiguous array of that shape with anything in it, this thread's until it asks for the name again."""
+    """Returns a contiguous array with undefined contents, which is this thread's until it asks for the same name again."""
     size_bytes = prod(shape) * dtype.itemsize
     kept = _kept.pieces.get(name)
     if kept is None or kept.nbytes < size_bytes:
@@ -32,6 +34,7 @@ def piece(name: str, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
 
 
 def _aligned(size_bytes: int) -> np.ndarray:
+    """Returns so many bytes that begin on a cache line."""
     memory = np.empty(size_bytes + ALIGNMENT_BYTES, np.uint8)
     first = -memory.ctypes.data % ALIGNMENT_BYTES
     return memory[first : first + size_bytes]
