@@ -17,8 +17,8 @@ from itertools import islice
 from typing import Any
 
 from polyml.errors import ConfigError
-from polyml.input_limits import shown, whole_number
 from polyml.machines.cpu import usable_cores
+from polyml.reading.input_limits import shown, whole_number
 
 _LONGEST_PATH = 4095  # bytes that Linux takes as a path
 _MOST_NAMES = 100

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from polyml import config
 from polyml.errors import ConfigError
-from polyml.input_limits import shown
+from polyml.reading.input_limits import shown
 
 _numbers = itertools.count(1)
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from polyml.userfiles import write_text
+from polyml.reading.userfiles import write_text
 from tests.transformations import Tally
 
 # module and options of each fuzzer, with its share of the programs in percent

@@ -95,9 +95,9 @@ QUICK = frozenset(
     systolic/simulate/test_types.py
     test_benchmarks.py
     test_doctests.py
-    test_files.py
-    test_function_source.py
-    test_input_limits.py
+    reading/test_files.py
+    reading/test_function_source.py
+    reading/test_input_limits.py
     test_packaging.py
     test_size.py
     test_transformations.py

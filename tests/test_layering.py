@@ -8,19 +8,8 @@ from tests.codebase import ROOT, Codebase, imports
 
 # folders, and modules of the uppermost one; those of one line may import from one another
 LAYERS = (
-    (
-        "source",
-        "files",
-        "input_limits",
-        "userfiles",
-        "function_source",
-        "interrupts",
-        "errors",
-        "reasons",
-        "dtypes",
-        "numpy_dtypes",
-        "text_scanner",
-    ),
+    ("source", "interrupts", "errors", "reasons", "dtypes", "numpy_dtypes"),
+    ("reading",),
     ("polyhedra",),
     ("machines",),
     ("config", "debug", "pass_manager"),

@@ -10,9 +10,9 @@ from polyml.api.compiling.compile_lock import alone
 from polyml.api.inspection import Inspected
 from polyml.errors import ConfigError, PolymlTypeError, ScheduleError
 from polyml.frontend.syntax import ArgType, ArrayType
-from polyml.input_limits import shown
+from polyml.reading.input_limits import shown
+from polyml.reading.userfiles import called
 from polyml.runtime.storage.artifact import parse_type
-from polyml.userfiles import called
 
 if TYPE_CHECKING:
     from polyml.schedule.script.file import Saved

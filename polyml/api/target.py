@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass
 
 from polyml.errors import ConfigError
-from polyml.input_limits import shown
 from polyml.machines.descriptions import DATAFLOWS, LINKS, LONGEST, Systolic
+from polyml.reading.input_limits import shown
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from typing import Any, cast
 import numpy as np
 
 from polyml.errors import ConfigError
-from polyml.userfiles import called, read_text
+from polyml.reading.userfiles import called, read_text
 
 LIMIT_BYTES = 1 << 22
 SETTINGS = ("fp", "schedule", "fusion", "threads", "parallel", "vectorize", "tile", "compile_budget_s")  # that code depends on

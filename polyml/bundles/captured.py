@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 
 from polyml.frontend.captures import is_library, python_function
-from polyml.function_source import definition_of
+from polyml.reading.function_source import definition_of
 from polyml.runtime.calling.guards import captures
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from polyml.bundles.bundle import Bundle
 from polyml.bundles.failure import Attempt, of_failure
 from polyml.errors import PolymlError
+from polyml.reading.userfiles import write_text
 from polyml.runtime.storage.disk_cache import Cache
-from polyml.userfiles import write_text
 
 KEPT = 20  # the newest
 

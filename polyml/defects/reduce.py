@@ -13,7 +13,7 @@ from pathlib import Path
 
 from polyml.bundles.bundle import Bundle, Value
 from polyml.defects.shrink import shrink, smaller_sources
-from polyml.userfiles import write_text
+from polyml.reading.userfiles import write_text
 
 SECONDS = 60  # for one variant, in a process of its own
 _NAMES = re.compile(r"'[^']*'|`[^`]*`|[0-9]+")

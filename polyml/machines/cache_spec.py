@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from polyml.errors import ConfigError
-from polyml.input_limits import shown, whole_number
 from polyml.machines.cpu import CacheLevel
+from polyml.reading.input_limits import shown, whole_number
 
 UNITS = {"": 1, "B": 1, "K": 1 << 10, "KIB": 1 << 10, "M": 1 << 20, "MIB": 1 << 20, "G": 1 << 30, "GIB": 1 << 30}
 WORDS = {

@@ -11,11 +11,11 @@ from os import PathLike
 from typing import TypeVar
 
 from polyml.errors import ConfigError
-from polyml.input_limits import excess, shown
 from polyml.machines import units
 from polyml.machines.units import Quantity
+from polyml.reading.input_limits import excess, shown
+from polyml.reading.userfiles import called, read_text
 from polyml.source import Loc, Source
-from polyml.userfiles import called, read_text
 
 if sys.version_info >= (3, 11):
     import tomllib

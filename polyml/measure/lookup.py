@@ -7,10 +7,10 @@ import os
 from os import PathLike
 
 from polyml.errors import ConfigError
-from polyml.input_limits import shown
 from polyml.machines import catalogue, toml_machine
 from polyml.machines.descriptions import Described
-from polyml.userfiles import called
+from polyml.reading.input_limits import shown
+from polyml.reading.userfiles import called
 
 
 def find(text: str | PathLike, *, measure: bool = False) -> Described:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import SupportsIndex, cast
 
 from polyml.errors import ConfigError
-from polyml.input_limits import shown
+from polyml.reading.input_limits import shown
 
 MOST = 64  # of sizes, mappings and the like: a kernel has fewer loops and nests
 MOST_THREADS = 4096

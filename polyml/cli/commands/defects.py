@@ -10,7 +10,7 @@ import click
 from polyml.bundles.bundle import read
 from polyml.cli.inputs import output
 from polyml.errors import ConfigError
-from polyml.userfiles import reason, write_text
+from polyml.reading.userfiles import reason, write_text
 
 
 def reduce(path: str, as_json: bool) -> int:

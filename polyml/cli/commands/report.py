@@ -14,10 +14,10 @@ from polyml.cli.inputs import output
 from polyml.cli.inputs.arguments import call_arguments
 from polyml.cli.inputs.kernel_file import load_target
 from polyml.errors import ConfigError, PolymlError
-from polyml.input_limits import shown, whole_number, whole_numbers
 from polyml.machines import cache_spec
 from polyml.measure import lookup
-from polyml.userfiles import called, reason, write_text
+from polyml.reading.input_limits import shown, whole_number, whole_numbers
+from polyml.reading.userfiles import called, reason, write_text
 
 _USAGE = 2  # the exit status
 _MOST_SIZES, _LARGEST = 64, 2**63 - 1  # what is smaller is refused by the report, where it is too much for it

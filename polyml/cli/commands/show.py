@@ -14,7 +14,7 @@ from polyml.cli.inputs.arguments import call_types
 from polyml.cli.inputs.kernel_file import Target, load_target
 from polyml.errors import ConfigError, LanguageError, PolymlError, PolymlOverflowError, PolymlTypeError
 from polyml.frontend.syntax import ArrayType
-from polyml.userfiles import called, read_text, reason
+from polyml.reading.userfiles import called, read_text, reason
 
 if TYPE_CHECKING:
     from polyml.pipeline.trace import Ran

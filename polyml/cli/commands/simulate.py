@@ -14,9 +14,9 @@ from polyml.cli.inputs import output
 from polyml.cli.inputs.arguments import Call, call_arguments
 from polyml.cli.inputs.kernel_file import Target, load_target
 from polyml.errors import ConfigError, PolymlError
-from polyml.input_limits import shown, whole_numbers
 from polyml.machines.descriptions import LONGEST
 from polyml.measure import lookup
+from polyml.reading.input_limits import shown, whole_numbers
 
 _WRONG, _USAGE = 1, 2  # exit statuses
 

@@ -13,7 +13,7 @@ from polyml.dtypes import FIXED, OF_PYTHON, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, D
 from polyml.errors import ConfigError
 from polyml.frontend import syntax
 from polyml.frontend.syntax import ArgType, ArrayType, ScalarType
-from polyml.input_limits import excess, shown, whole_number
+from polyml.reading.input_limits import excess, shown, whole_number
 
 ELEMENTS = {d.name: d for d in (*FIXED, PYINT, PYFLOAT, PYCOMPLEX)} | {"pybool": PYBOOL}
 DEFAULT_EXTENT = 100

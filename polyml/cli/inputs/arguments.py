@@ -9,7 +9,7 @@ from polyml.cli.inputs import argument_specs
 from polyml.cli.inputs.kernel_file import Target, reported
 from polyml.errors import ConfigError
 from polyml.frontend.syntax import ArgType
-from polyml.input_limits import shown
+from polyml.reading.input_limits import shown
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 
 from polyml.errors import ConfigError, PolymlError
-from polyml.files import kind_of
-from polyml.input_limits import shown
-from polyml.userfiles import called, reason
+from polyml.reading.files import kind_of
+from polyml.reading.input_limits import shown
+from polyml.reading.userfiles import called, reason
 
 _LONGEST = 100  # characters of a name that others are compared with
 _MOST_BYTES = 16 << 20  # of a kernel's file

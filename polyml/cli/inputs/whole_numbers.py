@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from polyml.input_limits import shown, whole_number
+from polyml.reading.input_limits import shown, whole_number
 
 
 class Whole(click.ParamType):

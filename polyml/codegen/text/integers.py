@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from polyml.codegen.ir.linexpr import Atom, Choice, Compare, Condition, Extremum, FloorDiv, Lin, Logic, linear
-from polyml.text_scanner import Line, Token
+from polyml.reading.text_scanner import Line, Token
 
 _ONE = {"and": "all", "or": "any"}
 _NONE = {"and": "True", "or": "False"}

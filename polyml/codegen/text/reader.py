@@ -13,8 +13,8 @@ from polyml.model.core.scop import Scop
 from polyml.model.text import reader as scop_reader
 from polyml.model.text.places import PlaceReader
 from polyml.polyhedra import budget
+from polyml.reading.text_scanner import INDENT, Line, Lines, opened
 from polyml.schedule.tree.directives import NO_DIRECTIVES, Directives, parse_mark
-from polyml.text_scanner import INDENT, Line, Lines, opened
 
 _STEP = len(INDENT)
 _NODE = "an instance, for, if, together, unrolled or pass"

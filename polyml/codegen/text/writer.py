@@ -33,7 +33,7 @@ from polyml.model.core.reductions import Reduction
 from polyml.model.text import writer as scop_writer
 from polyml.model.text.places import PlaceWriter
 from polyml.model.text.writer import quoted
-from polyml.text_scanner import INDENT, head, string
+from polyml.reading.text_scanner import INDENT, head, string
 
 KIND, FORMAT = "program", 1
 ROLES = ("point", "tile")

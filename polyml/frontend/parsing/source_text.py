@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import CodeType, FunctionType, ModuleType
 
 from polyml.errors import LanguageError
-from polyml.function_source import definition_of
+from polyml.reading.function_source import definition_of
 from polyml.source import Loc, Source
 
 Written = ast.stmt | ast.expr | ast.keyword | ast.arg  # what has a place in the text

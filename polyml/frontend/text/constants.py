@@ -21,7 +21,7 @@ import numpy as np
 from polyml.dtypes import BY_NUMPY_NAME, FIXED, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, DType
 from polyml.frontend.syntax import ArgType, ArrayType, ScalarType
 from polyml.numpy_dtypes import numpy_dtype
-from polyml.text_scanner import Line, string
+from polyml.reading.text_scanner import Line, string
 
 TYPES = {dtype.name: dtype for dtype in (*FIXED, PYINT, PYFLOAT, PYCOMPLEX, PYBOOL)}
 

@@ -29,7 +29,7 @@ from polyml.dtypes import BOOL, BY_NUMPY_NAME, C128, F64, OF_PYTHON, PYBOOL, PYC
 from polyml.frontend import syntax
 from polyml.frontend.syntax import Expr
 from polyml.frontend.text import constants
-from polyml.text_scanner import Line, Token, quoted
+from polyml.reading.text_scanner import Line, Token, quoted
 
 LONGEST, DEEPEST = 600, 24  # characters of an expression and operations in one another, before a part of it gets a line of its own
 _LONGEST_SHARED = 12  # characters of what is written out wherever it is used

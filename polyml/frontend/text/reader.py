@@ -13,7 +13,7 @@ from polyml.frontend.syntax import Expr, Kernel, Stmt
 from polyml.frontend.text import constants
 from polyml.frontend.text.expressions import ExpressionReader
 from polyml.frontend.text.writer import FLAGS, FORMAT, KIND, RESERVED, Environment
-from polyml.text_scanner import INDENT, Line, Lines, Token, opened
+from polyml.reading.text_scanner import INDENT, Line, Lines, Token, opened
 
 _STEP = len(INDENT)
 _PARTS = ("real", "imag")

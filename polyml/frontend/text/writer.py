@@ -33,8 +33,8 @@ from polyml.frontend.text import constants
 from polyml.frontend.text import expressions as ex
 from polyml.frontend.text.expressions import BINDING, ExpressionWriter, Printed, at_least
 from polyml.frontend.traversal import expressions, operands
-from polyml.text_scanner import INDENT, head, string
-from polyml.text_scanner import quoted as quoted_name
+from polyml.reading.text_scanner import INDENT, head, string
+from polyml.reading.text_scanner import quoted as quoted_name
 
 KIND, FORMAT = "kernel", 1
 FLAGS = ("in_place", "whole", "same_type")

@@ -17,7 +17,7 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.polyhedra import BudgetExceeded
-from polyml.text_scanner import Line, Token
+from polyml.reading.text_scanner import Line, Token
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _FUNCTION = re.compile(r"\{ (\w*)\[([^\]]*)\] -> \[\(([^:;]*)\)\] \}")

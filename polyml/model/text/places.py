@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from polyml.reading.text_scanner import INDENT, Line, Lines, string
 from polyml.source import Loc, Source
-from polyml.text_scanner import INDENT, Line, Lines, string
 
 
 class PlaceWriter:

@@ -14,9 +14,9 @@ from polyml.model.text.isl_texts import IslTexts
 from polyml.model.text.places import PlaceReader
 from polyml.model.text.writer import FORMAT, KIND, RESERVED, LeafTypes, subscripts
 from polyml.polyhedra import BudgetExceeded, budget
+from polyml.reading.text_scanner import INDENT, Line, Lines, Token, opened
 from polyml.schedule.tree.text import parse_block, schedule_of
 from polyml.source import Loc
-from polyml.text_scanner import INDENT, Line, Lines, Token, opened
 
 OPERATIONS = 20_000_000  # of isl, to read a text
 _STEP = len(INDENT)

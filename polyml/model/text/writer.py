@@ -40,8 +40,8 @@ from polyml.model.core.printer import schedule_text, statement_text
 from polyml.model.core.scop import Access, Array, Check, Gather, Index, Load, ScalarArg, Scop, Statement
 from polyml.model.text.isl_texts import IslTexts
 from polyml.model.text.places import PlaceWriter
-from polyml.text_scanner import INDENT, head, string
-from polyml.text_scanner import quoted as quoted_name
+from polyml.reading.text_scanner import INDENT, head, string
+from polyml.reading.text_scanner import quoted as quoted_name
 
 KIND, FORMAT = "scop", 1
 RESERVED = OF_EXPRESSIONS | {"arg"}

@@ -37,9 +37,9 @@ from polyml.pipeline.clock import Clock
 from polyml.pipeline.generate import Generated
 from polyml.pipeline.stages import Model, model_of_scop, scop_of
 from polyml.polyhedra import BudgetExceeded
+from polyml.reading.text_scanner import kind_of
 from polyml.runtime.loading.assemble import assembly
 from polyml.source import Loc, Source
-from polyml.text_scanner import kind_of
 
 Texts = Mapping[str, Callable[[], str]]  # by the names of `config.STAGES`, the first one that of what was read
 MOST_BYTES = 16 << 20  # of a file

@@ -14,7 +14,7 @@ from typing import cast
 import numpy as np
 
 from polyml.frontend.captures import MISSING, current, is_library, is_library_module, python_function
-from polyml.function_source import code_text, definition_of
+from polyml.reading.function_source import code_text, definition_of
 from polyml.runtime.calling.binding import ABSENT, Guard
 
 _NUMBERS = (bool, int, float, complex, str, bytes, type(None))

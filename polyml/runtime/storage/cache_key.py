@@ -18,8 +18,8 @@ import numpy as np
 
 from polyml.config import Options
 from polyml.frontend.syntax import ArgType
-from polyml.function_source import code_text, definition_of
 from polyml.machines import cpu
+from polyml.reading.function_source import code_text, definition_of
 from polyml.runtime.storage.size_classes import Sizes
 
 KIND = "kernel"

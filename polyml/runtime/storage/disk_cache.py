@@ -24,7 +24,7 @@ from functools import cache
 
 from polyml.config import Options
 from polyml.errors import PolymlPerformanceWarning
-from polyml.files import UnsuitableFile, fault_of, kind_of, read_regular
+from polyml.reading.files import UnsuitableFile, fault_of, kind_of, read_regular
 from polyml.runtime.storage.checksum import Damaged, seal, unseal
 
 ENTRY_BYTES = 1 << 26  # no kernel's code is as long

@@ -28,15 +28,15 @@ from typing import TYPE_CHECKING
 import islpy as isl
 
 from polyml.errors import NoFileError, ScheduleError
-from polyml.files import read_regular
 from polyml.frontend.syntax import ArrayType
-from polyml.input_limits import excess, whole_number
 from polyml.model.core.printer import schedule_text
 from polyml.model.core.scop import Scop
 from polyml.polyhedra import BudgetExceeded, budget
+from polyml.reading.files import read_regular
+from polyml.reading.input_limits import excess, whole_number
+from polyml.reading.userfiles import called, unreadable
 from polyml.schedule.tree import loop_tree
 from polyml.schedule.tree.text import parse_block
-from polyml.userfiles import called, unreadable
 
 if TYPE_CHECKING:
     from polyml.schedule.script.problem import Problem

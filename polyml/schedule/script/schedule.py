@@ -13,10 +13,11 @@ from os import PathLike
 
 import islpy as isl
 
-from polyml import polyhedra, userfiles
+from polyml import polyhedra
 from polyml.errors import IllegalSchedule, ScheduleError
-from polyml.input_limits import excess, shown
 from polyml.polyhedra import BudgetExceeded, budget
+from polyml.reading import userfiles
+from polyml.reading.input_limits import excess, shown
 from polyml.schedule.script import file, printer, transforms
 from polyml.schedule.script.call_site import call_site
 from polyml.schedule.script.problem import OPERATIONS, Problem

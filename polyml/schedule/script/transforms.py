@@ -13,8 +13,8 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.errors import ScheduleError
-from polyml.input_limits import shown
 from polyml.model.core.printer import integer_text
+from polyml.reading.input_limits import shown
 from polyml.schedule.tree.bands import Band, scaled_floor
 from polyml.schedule.tree.directives import Directives
 from polyml.schedule.tree.loop_tree import (

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
 from polyml.errors import ConfigError, IllegalSchedule
-from polyml.input_limits import excess, shown
+from polyml.reading.input_limits import excess, shown
 from polyml.systolic.folding.folds import fold, obstacle
 from polyml.systolic.mapping.axis_names import axis_names
 from polyml.systolic.mapping.dataflows import Plan, name, prove

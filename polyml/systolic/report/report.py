@@ -9,11 +9,11 @@ from functools import partial
 
 from polyml import polyhedra
 from polyml.errors import ConfigError
-from polyml.input_limits import shown
 from polyml.machines.descriptions import DATAFLOWS, LINKS, LONGEST, Systolic
 from polyml.model.core.call_interface import value
 from polyml.model.counting.io_lower_bound import lower_bound
 from polyml.performance.variants import Call, source_schedule
+from polyml.reading.input_limits import shown
 from polyml.systolic.mapping import parse
 from polyml.systolic.mapping.dataflows import Plan, plans
 from polyml.systolic.mapping.ranking import ranked

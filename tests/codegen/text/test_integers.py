@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from polyml.codegen.ir.linexpr import Choice, Compare, Extremum, FloorDiv, Lin, Logic, linear, var
 from polyml.codegen.text.integers import IntegerReader, condition_text, text
 from polyml.errors import TextError
-from polyml.text_scanner import Lines
+from polyml.reading.text_scanner import Lines
 from tests.texts import differences
 
 

@@ -82,7 +82,7 @@ def test_what_was_imported_counts_not_only_what_is_in_the_file_now(old, new):
 
 def test_compiled_code_has_one_text_in_every_process():
     script = (
-        "from polyml.function_source import code_text\n"
+        "from polyml.reading.function_source import code_text\n"
         "def f(x):\n    return x in {'a', 'b', 'c', 'd'} or x in (1, -0.0, None, ('e', 2j))\n"
         "print(code_text(f.__code__))"
     )

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from polyml.errors import TextError
-from polyml.input_limits import excess
+from polyml.reading.input_limits import excess
 from polyml.source import Loc, Source
 
 INDENT = "    "

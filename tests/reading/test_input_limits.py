@@ -4,7 +4,7 @@ import pytest
 
 from polyml import config
 from polyml.errors import ConfigError, PolymlError, PolymlTypeError, ScheduleError
-from polyml.input_limits import excess, shown, whole_number, whole_numbers
+from polyml.reading.input_limits import excess, shown, whole_number, whole_numbers
 from polyml.source import Loc, Source
 
 

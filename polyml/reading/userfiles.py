@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from polyml.errors import ConfigError, PolymlError
-from polyml.files import UnsuitableFile, read_regular
-from polyml.input_limits import shown
+from polyml.reading.files import UnsuitableFile, read_regular
+from polyml.reading.input_limits import shown
 
 
 def read_text(path: str | os.PathLike, limit_bytes: int, error: type[PolymlError] = ConfigError) -> str:

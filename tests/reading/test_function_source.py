@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from polyml import function_source
-from polyml.function_source import definition_of
+from polyml.reading import function_source
+from polyml.reading.function_source import definition_of
 from tests.frontend.define import define
 
 TEXTS = {

@@ -6,7 +6,7 @@ import stat
 
 import pytest
 
-from polyml.files import UnsuitableFile, fault_of, read_regular
+from polyml.reading.files import UnsuitableFile, fault_of, read_regular
 
 LIMIT = 1_000
 
