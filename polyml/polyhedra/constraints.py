@@ -41,8 +41,11 @@ def integer_rows(domain: isl.Set) -> tuple[list[LinearRow], list[LinearRow]] | N
         basics = basics[0].compute_divs().get_basic_sets()
     if len(basics) != 1:
         return None
-    (basic,) = basics
-    names: list[str | int | Quotient] = [*parameter_names(domain), *range(basic.dim(_D.set))]
+    return _conjunction_rows(basics[0])
+
+
+def _conjunction_rows(basic: isl.BasicSet) -> tuple[list[LinearRow], list[LinearRow]]:
+    names: list[str | int | Quotient] = [*parameter_names(basic), *range(basic.dim(_D.set))]
     for k in range(basic.dim(_D.div)):
         names.append(_quotient(basic.get_div(k), names))
     columns = _D.cst, _D.param, _D.set, _D.div
@@ -57,9 +60,9 @@ def set_of_rows(
     """
     space = _space(tuple(parameters), len(dims))
     columns = {name: position + 1 for position, name in enumerate([*parameters, *dims, *exist])}
-    matrices = (_matrix(rows, columns) for rows in (zero, least))
     order = _D.cst, _D.param, _D.set, _D.div
-    found = isl.Set.from_basic_set(isl.BasicSet.from_constraint_matrices(space, *matrices, *order))
+    basic = isl.BasicSet.from_constraint_matrices(space, _matrix(zero, columns), _matrix(least, columns), *order)
+    found = isl.Set.from_basic_set(basic)
     return found if dims else found.params()
 
 
@@ -152,7 +155,8 @@ def _quotient(div: isl.Aff, names: Sequence[str | int | Quotient]) -> Quotient:
 def _numerator(aff: isl.Aff, names: Sequence[str | int | Quotient]) -> tuple[dict[str | int | Quotient, int], int, int]:
     """(coefficients, constant, divisor) of { [i] -> [(e)/divisor] }."""
     divisor = aff.get_denominator_val().to_python()
-    terms, position = {}, 0
+    terms: dict[str | int | Quotient, int] = {}
+    position = 0
     for kind in (_D.param, _D.in_, _D.div):
         for k in range(aff.dim(kind)):
             if position < len(names):
@@ -178,7 +182,8 @@ def bounding(domain: isl.Set, directions: Sequence[Sequence[int]]) -> isl.Set:
 
     found, parameters = isl.Set.empty(domain.get_space()), ", ".join(parameter_names(domain))
     for part in alternatives(domain):
-        zero, least_ = integer_rows(part)
+        (basic,) = part.get_basic_sets()
+        zero, least_ = _conjunction_rows(basic)
         rows_ = [(row, op) for group, op in ((zero, "="), (least_, ">=")) for row in group if says(row)]
         conditions = " and ".join(f"{_row_text(row, names)} {op} 0" for row, op in rows_)
         found = found.union(isl.Set(f"[{parameters}] -> {{ [{', '.join(names)}] : {conditions or 'true'} }}"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 import islpy as isl
 
@@ -132,14 +133,13 @@ def first_dimensions(domain: isl.Set, count: int) -> isl.Set:
 
 def rational_image(values: isl.MultiUnionPwAff, context: isl.Set) -> isl.Set:
     """{ [values...] } of { S[i] -> [values...] }, as polyhedra that hold all of them and perhaps more."""
-    found = None
+    images = []
     for piece in pieces(isl.UnionMap.from_multi_union_pw_aff(values)):
         depth = piece.dim(_D.in_)
         for basic in piece.get_basic_maps():
             flat = basic.wrap().flatten().remove_divs()
-            image = isl.Set.from_basic_set(flat.eliminate(_D.set, 0, depth).project_out(_D.set, 0, depth))
-            found = image if found is None else found.union(image)
-    return found.intersect_params(context).coalesce()
+            images.append(isl.Set.from_basic_set(flat.eliminate(_D.set, 0, depth).project_out(_D.set, 0, depth)))
+    return reduce(isl.Set.union, images).intersect_params(context).coalesce()
 
 
 def modulo_line(steps: isl.Set, line: Sequence[int]) -> isl.Set:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import TypeVar
 
 import islpy as isl
 
@@ -12,8 +13,11 @@ from polyml.polyhedra.spaces import Frame, parameter_names
 
 _D = isl.dim_type
 
+_Relation = TypeVar("_Relation", isl.Set, isl.Map, isl.UnionSet, isl.UnionMap)
+_SetOrMap = TypeVar("_SetOrMap", isl.Set, isl.Map)
 
-def fix(value, sizes: Mapping[str, int]):
+
+def fix(value: _Relation, sizes: Mapping[str, int]) -> _Relation:
     """Give parameters their values; a name that the set or relation does not have is passed over.
 
     value: Set, Map, UnionSet or UnionMap.
@@ -33,17 +37,17 @@ def sizes_set(sizes: tuple[tuple[str, int], ...]) -> isl.Set:
     return fix(Frame(tuple(known), ()).universe().params(), known)
 
 
-def at_sizes(value, sizes: Mapping[str, int]):
+def at_sizes(value: _Relation, sizes: Mapping[str, int]) -> _Relation:
     """The set or map of these sizes, without parameters."""
     return fix(value, sizes).project_out_all_params()
 
 
-def without_sizes(value):
+def without_sizes(value: _Relation) -> _Relation:
     """What the set or map has for some values of its parameters."""
     return value.project_out_all_params()
 
 
-def without_parameter(value, name: str):
+def without_parameter(value: _SetOrMap, name: str) -> _SetOrMap:
     """The set or map for some value of the parameter."""
     names = parameter_names(value)
     return value.project_out(_D.param, names.index(name), 1) if name in names else value
@@ -72,17 +76,17 @@ def with_parameter(region: isl.Set, name: str) -> isl.Set:
     return region.align_params(isl.Space.params_alloc(CONTEXT, 1).set_dim_name(_D.param, 0, name))
 
 
-def in_units(value, units: Mapping[str, int]):
+def in_units(value: _SetOrMap, units: Mapping[str, int]) -> _SetOrMap:
     """A set or map with parameters that are multiples of numbers counted in these: [N] -> { [i] : i < 8 N } for i < N and 8."""
     return _rescaled(value, units, lambda name, other, unit: f"{name} = {unit} {other}")
 
 
-def from_units(value, units: Mapping[str, int]):
+def from_units(value: _SetOrMap, units: Mapping[str, int]) -> _SetOrMap:
     """What `in_units` made, as it was."""
     return _rescaled(value, units, lambda name, other, unit: f"{other} = {unit} {name}")
 
 
-def _rescaled(value, units: Mapping[str, int], relation: Callable[[str, str, int], str]):
+def _rescaled(value: _SetOrMap, units: Mapping[str, int], relation: Callable[[str, str, int], str]) -> _SetOrMap:
     for name in [n for n in parameter_names(value) if units.get(n, 1) > 1]:
         other = f"{name}_"
         while other in parameter_names(value):

@@ -153,7 +153,8 @@ def few_points(values: isl.Set, most: int) -> tuple[tuple[int, ...], ...]:
     >>> few_points(isl.Set("[N] -> { [i, N - N] : 0 <= i < 2 or i = N and 3 < N < 5 }"), 3)
     ((0, 0), (1, 0), (4, 0))
     """
-    found, rest = [], without_sizes(values)
+    found: list[tuple[int, ...]] = []
+    rest = without_sizes(values)
     while not rest.is_empty():
         if len(found) == most:
             return ()

@@ -44,8 +44,8 @@ def member_iterators(band: isl.MultiUnionPwAff) -> list[dict[str, str | None]]:
         member: dict[str, str | None] = {}
         for piece in (parts.get_at(n) for n in range(parts.n_pw_aff())):
             space, steps = piece.domain().get_space(), iterator_coefficients(piece)
-            single = len(steps) == 1 and sum(map(abs, steps[0])) == 1
-            position = next(d for d, c in enumerate(steps[0]) if c) if single else None
+            is_one = len(steps) == 1 and sum(c if c > 0 else -c for c in steps[0]) == 1
+            position = next(d for d, c in enumerate(steps[0]) if c) if is_one else None
             member[space.get_tuple_name(_D.set)] = None if position is None else space.get_dim_name(_D.set, position)
         found.append(member)
     return found
@@ -99,7 +99,7 @@ def before_rounding(value: isl.UnionPwAff) -> tuple[isl.UnionPwAff, ...]:
     least = min((times for _, rounded in found for times, _ in rounded), default=0)
     if len(around) != 1 or least <= 0 or any(times % least for _, rounded in found for times, _ in rounded):
         return ()
-    divisor = isl.Val(around.pop()[-1])
+    divisor = isl.Val(int(around.pop()[-1]))
     terms = [[_whole(where, e, divisor) for times, e in rounded for _ in range(times // least)] for where, rounded in found]
     if len({*map(len, terms)}) > 1:
         return ()
@@ -186,7 +186,9 @@ def inverse_of_shifts(domain: isl.Set, shifted: Mapping[int, isl.PwAff]) -> isl.
         forth = forth.intersect(one.set_tuple_id(_D.out, domain.get_tuple_id()))
     back = forth.reverse()
     for dim in range(domain.dim(_D.set)):
-        back = back.set_dim_name(_D.in_, dim, domain.get_dim_name(_D.set, dim))
+        name = domain.get_dim_name(_D.set, dim)
+        if name is not None:
+            back = back.set_dim_name(_D.in_, dim, name)
     return isl.PwMultiAff.from_map(back)
 
 

@@ -53,11 +53,11 @@ def last_of(writes: Sequence[tuple[isl.Map, int]], name: str, iterators: Sequenc
     """Of { S[i] -> A[e] }, each with a number of outer dimensions: the elements { name[iterators] } and, for each, the greatest of
     these dimensions over all that write it. None where that is not one expression.
     """
-    found = None
-    for written, depth in writes:
-        outermost = written.project_out(_D.in_, depth, written.dim(_D.in_) - depth).reset_tuple_id(_D.in_).reverse()
-        found = outermost if found is None else found.union(outermost)
-    last = found.set_tuple_name(_D.in_, name).lexmax().coalesce()
+    outermost = [
+        written.project_out(_D.in_, depth, written.dim(_D.in_) - depth).reset_tuple_id(_D.in_).reverse()
+        for written, depth in writes
+    ]
+    last = reduce(isl.Map.union, outermost).set_tuple_name(_D.in_, name).lexmax().coalesce()
     for dim, iterator in enumerate(iterators):
         last = last.set_dim_name(_D.in_, dim, iterator)
     values = []

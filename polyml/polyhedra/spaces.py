@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import islpy as isl
@@ -19,17 +19,20 @@ class Frame:
 
     parameters: tuple[str, ...]
     iterators: tuple[str, ...]
+    space: isl.Space = field(init=False, repr=False, compare=False)
+    _positions: dict[str, tuple[isl.dim_type, int]] = field(init=False, repr=False, compare=False)
+    _zero: isl.Aff = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         space = isl.Space.set_alloc(CONTEXT, len(self.parameters), len(self.iterators))
         for position, name in enumerate(self.parameters):
             space = space.set_dim_name(_D.param, position, name)
         for position, name in enumerate(self.iterators):
             space = space.set_dim_name(_D.set, position, name)
-        places = {name: (_D.param, position) for position, name in enumerate(self.parameters)}
-        places |= {name: (_D.in_, position) for position, name in enumerate(self.iterators)}
+        positions = {name: (_D.param, position) for position, name in enumerate(self.parameters)}
+        positions |= {name: (_D.in_, position) for position, name in enumerate(self.iterators)}
         object.__setattr__(self, "space", space)
-        object.__setattr__(self, "_places", places)
+        object.__setattr__(self, "_positions", positions)
         object.__setattr__(self, "_zero", isl.Aff.zero_on_domain(isl.LocalSpace.from_space(space)))
 
     def universe(self) -> isl.Set:
@@ -39,7 +42,7 @@ class Frame:
         """{ [iterators] -> [(constant + sum of coefficient * name)] }"""
         result = self._zero.set_constant_val(constant)
         for name, coefficient in terms:
-            result = result.set_coefficient_val(*self._places[name], coefficient)
+            result = result.set_coefficient_val(*self._positions[name], coefficient)
         return result
 
 

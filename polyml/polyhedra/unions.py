@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 import islpy as isl
 
@@ -10,16 +11,19 @@ from polyml.polyhedra.spaces import tuple_names
 
 _D = isl.dim_type
 
+_Value = TypeVar("_Value", isl.Set, isl.Map, isl.UnionSet, isl.UnionMap)
+_SetOrMap = TypeVar("_SetOrMap", isl.Set, isl.Map)
+
 
 def pieces(value) -> list:
     """The sets of a UnionSet or the maps of a UnionMap, in the order of their names; [value] for anything else."""
     if isinstance(value, isl.UnionMap):
-        listed = value.get_map_list()
-        maps = [listed.get_at(k) for k in range(listed.n_map())]
+        map_list = value.get_map_list()
+        maps = [map_list.get_at(k) for k in range(map_list.n_map())]
         return sorted(maps, key=lambda m: (m.get_tuple_name(_D.in_) or "", m.get_tuple_name(_D.out) or ""))
     if isinstance(value, isl.UnionSet):
-        listed = value.get_set_list()
-        sets = [listed.get_at(k) for k in range(listed.n_set())]
+        set_list = value.get_set_list()
+        sets = [set_list.get_at(k) for k in range(set_list.n_set())]
         return sorted(sets, key=lambda piece: tuple_names(piece.get_space()))
     return [value]
 
@@ -35,17 +39,22 @@ def extract_set(sets: isl.UnionSet, like: isl.Set) -> isl.Set:
     return sets.extract_set(like.get_space().align_params(sets.get_space()))
 
 
-def union(values: Sequence, empty):
-    """The union of UnionSets or UnionMaps, halves first, since each union copies what it joins."""
+def union(values: Sequence[_Value], empty: _Value | None = None) -> _Value:
+    """Returns the union of sets or relations of one type; of none of them, `empty`, without which it raises ValueError.
+
+    Halves are joined first, since each union copies what it joins.
+    """
     if not values:
+        if empty is None:
+            raise ValueError("the union of no sets has no space")
         return empty
     if len(values) == 1:
         return values[0]
     middle = len(values) // 2
-    return union(values[:middle], empty).union(union(values[middle:], empty))
+    return union(values[:middle]).union(union(values[middle:]))
 
 
-def subtracted(value, parts: Sequence):
+def subtracted(value: _SetOrMap, parts: Sequence[_SetOrMap]) -> _SetOrMap:
     """The set or map without the parts."""
     for part in parts:
         value = value.subtract(part)

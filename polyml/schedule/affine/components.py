@@ -24,7 +24,7 @@ def components(scop: Scop, dependences: Dependences) -> list[isl.UnionSet]:
         ready = next(g for g in groups if all(reached[n] <= done | set(g) for n in g))
         groups.remove(ready)
         ordered.append(ready)
-    return [polyhedra.union([isl.UnionSet.from_set(scop.statements[n].domain) for n in group], None) for group in ordered]
+    return [polyhedra.union([isl.UnionSet.from_set(scop.statements[n].domain) for n in group]) for group in ordered]
 
 
 def _reached(start: str, edges: dict[str, set[str]]) -> set[str]:

@@ -149,7 +149,7 @@ class _Facts:
                 for access in accesses(statement):
                     relation = isl.UnionMap.from_map(access.relation.intersect_domain(statement.domain))
                     found.setdefault(access.array, []).append(relation)
-            self._touched[key] = {array: polyhedra.union(relations, None) for array, relations in found.items()}
+            self._touched[key] = {array: polyhedra.union(relations) for array, relations in found.items()}
         return self._touched[key]
 
 

@@ -228,14 +228,14 @@ class FoldedDomain:
             sources = self._recurrence.sources_of(stream) if stream.use.sources else ()
             led = [s.pairs for s in sources if (s.vector, s.line) == (direction.vector, direction.line)]
             if led and (direction.line or direction.free):
-                inside = self._within(polyhedra.union(led, None)).intersect(self._same_fold())
+                inside = self._within(polyhedra.union(led)).intersect(self._same_fold())
                 found.append(inside.range() if self._mapping.sense(direction) > 0 else inside.domain())
             elif stream.use.sources:
-                users_there = self._lifted(polyhedra.union([pairs.range() for pairs in led], None))
+                users_there = self._lifted(polyhedra.union([pairs.range() for pairs in led]))
                 found.append(self._points.apply(self._step(direction)).intersect(users_there))
             else:
                 found.append(users.apply(self._step(direction)).intersect(users))
-        return polyhedra.union(found, None)
+        return polyhedra.union(found)
 
     def _lifted(self, points: isl.Set) -> isl.Set:
         """{ [o, a] } as { [o, f, a] }"""
@@ -257,7 +257,7 @@ class FoldedDomain:
             return leaves
         inside = self._same_fold()
         values = [self._ways(s) for s in self._recurrence.streams if s.use.kind == "value"]
-        return polyhedra.union([self._lifted(self._recurrence.kept), *(ways.subtract(inside).domain() for ways in values)], None)
+        return polyhedra.union([self._lifted(self._recurrence.kept), *(ways.subtract(inside).domain() for ways in values)])
 
     def ports(self) -> Iterator[tuple[int, int]]:
         """(units where elements come in, where they go out) of each stream of `traffic`."""

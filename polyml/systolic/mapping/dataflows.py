@@ -168,9 +168,9 @@ def _prove_wires(
         pairs = isl.UnionMap.from_map(source.pairs).apply_domain(back).apply_range(back)
         wires.setdefault((recurrence.nest.origins[use.statement], use.read, along), []).append((stream, pairs))
     for (_, _, along), found in wires.items():
-        drivers = polyhedra.union([pairs for _, pairs in found], None)
+        drivers = polyhedra.union([pairs for _, pairs in found])
         parts = dict.fromkeys(stream.use.statement for stream, _ in found)
-        users = polyhedra.union([isl.UnionSet.from_set(recurrence.embedding_of(part).domain()) for part in parts], None)
+        users = polyhedra.union([isl.UnionSet.from_set(recurrence.embedding_of(part).domain()) for part in parts])
         check_wires(order, along, drivers, users, what=found[0][0].use.text, outer=len(recurrence.outer))
 
 

@@ -192,7 +192,7 @@ class NestProgram:
         """wired: (along, { p -> q : q takes what p has in the same cycle }). What takes from none of its line drives it."""
         for along in sorted({along for along, _ in wired}):
             pairs = [each for other, each in wired if other == along]
-            driving = polyhedra.subtracted(polyhedra.union([p.domain() for p in pairs], None), [p.range() for p in pairs])
+            driving = polyhedra.subtracted(polyhedra.union([p.domain() for p in pairs]), [p.range() for p in pairs])
             yield Broadcast(along, self._places(name, lattice(driving.coalesce()), fold)[0])
 
     def _everywhere(self, register: Register, fold: _Fold) -> Operand:
@@ -259,8 +259,7 @@ class NestProgram:
             pairs = self._between.makers[register].get(name)
             if pairs is not None and not self.is_sum(register):
                 used.append(pairs.intersect_domain(instances).subtract_range(fold.instances[register[0]]).domain())
-        made = polyhedra.union(used, None)
-        made = made and made.intersect(instances)
+        made = polyhedra.union(used).intersect(instances) if used else None
         if made is not None and not made.is_empty():
             yield name, self._events(name, made.coalesce(), fold, ("made", name), self._between.instance(name))
 

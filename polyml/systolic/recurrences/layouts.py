@@ -104,7 +104,7 @@ def _recurrence(
 ) -> Recurrence:
     placing = axes_of_points(nest, outer, axes)
     parts = [with_sizes(place.map, sizes).apply_range(placing) for place in nest.places]
-    embedding = polyhedra.union([isl.UnionMap.from_map(part) for part in parts], None)
-    points = polyhedra.union([part.range() for part in parts], None).coalesce()
+    embedding = polyhedra.union([isl.UnionMap.from_map(part) for part in parts])
+    points = polyhedra.union([part.range() for part in parts]).coalesce()
     result = Stream(nest.written, tuple(Direction(vector, True) for vector in _unused(nest, nest.written, outer, axes)))
     return Recurrence(nest, sizes, outer, axes, streams, result, points, embedding)

@@ -105,7 +105,7 @@ class Nest:
         for part, name in self.origins.items():
             alike = [domains[other].set_tuple_name(name) for other, origin in self.origins.items() if origin == name]
             if len(alike) > 1:
-                whole = polyhedra.union(alike, None).coalesce()
+                whole = polyhedra.union(alike).coalesce()
                 found[part] = polyhedra.text(domains[part].set_tuple_name(name).gist(whole))
         return found
 
@@ -122,7 +122,7 @@ class Nest:
     @cached_property
     def domain(self) -> isl.Set:
         """{ p }"""
-        return polyhedra.union([place.map.range() for place in self.places], None).coalesce()
+        return polyhedra.union([place.map.range() for place in self.places]).coalesce()
 
     def place(self, name: str) -> Place:
         return next(place for place in self.places if place.statement.name == name)
@@ -265,7 +265,7 @@ def _placed(
     reads = {key: read_of(scop, by_name, flows, key, use.text, use.rows) for key, use in uses.items() if key != summed}
     for key, sources in routes(by_name, reads, wired).items():
         pairs = [users.apply_domain(by_name[other].map) for other, users in reads[key].made.items()]
-        uses[key] = replace(uses[key], sources=sources, flow=polyhedra.union(pairs, None))
+        uses[key] = replace(uses[key], sources=sources, flow=polyhedra.union(pairs))
     for key, use in uses.items():
         if use.kind == "operand":
             uses[key] = replace(use, rows=_telling(use.rows, reads[key], scop, by_name[key[0]]))
@@ -295,8 +295,8 @@ def _kept(places: Sequence[Place], order: Order, dependences: Dependences) -> is
         last = last.apply(order.turned[name]) if name in order.turned else last
         others = (read for other, reads in order.flows.items() if other not in names for read in reads.values())
         outside = [read[name].domain() for read in others if name in read]
-        found.append(polyhedra.union([last, *outside], None).apply(place.map))
-    return polyhedra.union(found, None).coalesce()
+        found.append(polyhedra.union([last, *outside]).apply(place.map))
+    return polyhedra.union(found).coalesce()
 
 
 def _telling(rows: tuple[Vector, ...], read: Read, scop: Scop, place: Place) -> tuple[Vector, ...]:
@@ -351,7 +351,7 @@ def _solved(rows: Sequence[Vector], values: Sequence[int]) -> Vector | None:
 def _reads_arrays(scop: Scop, statement: Statement, flow: Mapping[str, isl.Map]) -> bool:
     """Whether some instance takes a sum on from an element that is there at the start, or that another statement made of one."""
     made = [m.range() for m in flow.values()]
-    if not made or not statement.domain.is_subset(polyhedra.union(made, None)):
+    if not made or not statement.domain.is_subset(polyhedra.union(made)):
         return True
     others = (scop.statements[name] for name in flow if name != statement.name)
     return any(scop.arrays[access.array].shape for other in others for access in other.reads)

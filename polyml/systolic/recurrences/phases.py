@@ -62,7 +62,7 @@ def _along(places: Sequence[Place], flows: Flows, axis: int) -> list[isl.UnionSe
 def _layers(places: Sequence[Place], pairs: isl.UnionMap, axis: int) -> list[isl.UnionSet]:
     names = [f"c{k}" for k in range(len(places[0].rows))]
     at = isl.Map(f"{{ [{', '.join(names)}] -> [{names[axis]}] }}")
-    iteration = polyhedra.union([isl.UnionMap.from_map(place.map.apply_range(at)) for place in places], None)
+    iteration = polyhedra.union([isl.UnionMap.from_map(place.map.apply_range(at)) for place in places])
     if not pairs.apply_domain(iteration).apply_range(iteration).is_disjoint(isl.UnionMap("{ [a] -> [b] : b < a }")):
         return []
     inside = pairs.intersect(iteration.apply_range(iteration.reverse()))

@@ -83,7 +83,7 @@ def read_of(scop: Scop, places: Mapping[str, Place], flows: Flows, key: Key, tex
     access = statement.reads[number]
     users = {other: pairs.apply_range(place.map) for other, pairs in flow.items()}
     made = {other: pairs for other, pairs in users.items() if other in places}
-    every = polyhedra.union([*map(isl.UnionMap.from_map, users.values()), _elements(access, statement.domain, flow, place)], None)
+    every = polyhedra.union([*map(isl.UnionMap.from_map, users.values()), _elements(access, statement.domain, flow, place)])
     ways = [place.steps(vector) for vector in kernel(rows, len(statement.iterators))] if statement.iterators else []
     return Read(
         key=key,
@@ -161,7 +161,7 @@ def _routes(read: Read, reads: Mapping[Key, Read], places: Mapping[str, Place], 
     """Those of the fewest steps first: from where a value is made; then along what the access does not depend on; then by other
     steps to neighbours, from any read that has the value.
     """
-    targets = polyhedra.union([pairs.range() for pairs in read.made.values()], None).coalesce()
+    targets = polyhedra.union([pairs.range() for pairs in read.made.values()]).coalesce()
     alone = _wired(read, targets, places) if wired else _made(read, targets, places)
     if alone is not None:
         yield alone
@@ -347,4 +347,4 @@ def _flow_notes(read: Read) -> list[str]:
 
 
 def _union(maps: Sequence[isl.Map]) -> isl.UnionMap:
-    return polyhedra.union([isl.UnionMap.from_map(m) for m in maps], None)
+    return polyhedra.union([isl.UnionMap.from_map(m) for m in maps])

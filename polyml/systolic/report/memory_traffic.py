@@ -45,9 +45,7 @@ def operands(scop: Scop, nest: Nest, sizes: Mapping[str, int]) -> dict[str, tupl
         read = polyhedra.at_sizes(access.relation.intersect_domain(domain).range(), sizes)
         touched.setdefault(use.array, []).append(read)
         types[use.array] = scop.arrays[access.array].element
-    return {
-        array: (f"{types[array].kind}{types[array].bits}", size(polyhedra.union(sets, None))) for array, sets in touched.items()
-    }
+    return {array: (f"{types[array].kind}{types[array].bits}", size(polyhedra.union(sets))) for array, sets in touched.items()}
 
 
 def element_bytes(scop: Scop, nest: Nest) -> dict[str, int]:
@@ -64,7 +62,7 @@ def written(nest: Nest, sizes: Mapping[str, int]) -> dict[str, int]:
     for statement in (place.statement for place in nest.places):
         elements = statement.write.relation.intersect_domain(statement.domain).range()
         touched.setdefault(statement.write.array, []).append(polyhedra.at_sizes(elements, sizes))
-    return {array: size(polyhedra.union(sets, None)) for array, sets in touched.items()}
+    return {array: size(polyhedra.union(sets)) for array, sets in touched.items()}
 
 
 @dataclass(frozen=True)
