@@ -1,6 +1,7 @@
-"""Everything that addresses isl dimensions by position, module by module; the names are meant to be imported from here.
+"""Questions to isl objects, and operations on them: everything that addresses isl's dimensions by position.
 
-All isl objects of the project live in one context, `CONTEXT`, since objects of two contexts cannot meet.
+All isl objects of the project live in one context, `CONTEXT`, since isl cannot combine objects of two contexts. The names are
+meant to be imported from here.
 """
 
 # fmt: off

@@ -1,4 +1,4 @@
-"""Least and greatest values, of dimensions and of expressions."""
+"""The minima and maxima of dimensions and of expressions."""
 
 from __future__ import annotations
 
@@ -13,27 +13,25 @@ _D = isl.dim_type
 
 
 def value_range(domain: isl.Set, dim: int) -> tuple[isl.PwAff | None, isl.PwAff]:
-    """The least and greatest value of a dimension over the parameters, the greatest where the domain is not empty.
+    """Returns the minimum and the maximum of a dimension, as expressions in the parameters.
 
-    The least is None where it is not one affine expression.
+    The minimum is None where it is not one affine expression. The maximum is defined where the domain is not empty.
     """
     return single(domain.dim_min(dim)), domain.dim_max(dim)
 
 
 def length(domain: isl.Set, dim: int) -> int | None:
-    """How far apart the least and the greatest value of a dimension of a set without parameters are, both counted; None
-    where there is none.
-    """
+    """Returns maximum - minimum + 1 of a dimension of a set without parameters; None where the set is empty or unbounded there."""
     found = None if domain.is_empty() else _range(domain, dim)
     return None if found is None else found[1] - found[0] + 1
 
 
 class NoNumber(Exception):
-    """A least or greatest value is no number."""
+    """The exception that says that a minimum or maximum is no number."""
 
 
 def dimension_minima(domain: isl.Set) -> list[int]:
-    """Of each dimension, whatever the parameters. Raises NoNumber for what has none."""
+    """Returns the minimum of each dimension over all values of the parameters. Raises NoNumber where one has none."""
     found = [domain.dim_min(dim).min_val() for dim in range(domain.dim(_D.set))]
     if not all(value.is_int() for value in found):
         raise NoNumber(str(domain))
@@ -41,25 +39,27 @@ def dimension_minima(domain: isl.Set) -> list[int]:
 
 
 def ranges(domain: isl.Set) -> list[tuple[int, int]]:
-    """(least, greatest) value of each dimension of a bounded set without parameters that has points."""
+    """Returns the (minimum, maximum) of each dimension of a bounded set without parameters that is not empty."""
     return [range_of_dimension(domain, dim) for dim in range(domain.dim(_D.set))]
 
 
 def range_of_dimension(domain: isl.Set, dim: int) -> tuple[int, int]:
-    """Of one of them."""
+    """Returns the (minimum, maximum) of one dimension of a set without parameters that is bounded there and not empty."""
     return domain.dim_min(dim).min_val().to_python(), domain.dim_max(dim).max_val().to_python()
 
 
 def _range(domain: isl.Set, dim: int) -> tuple[int, int] | None:
-    """The same, None where the dimension has no ends. isl's search for a least value misses that of some sets; it serves to tell
-    whether there is one, which parametric programming, that finds it, expects.
+    """Returns the (minimum, maximum) of a dimension; None where it is unbounded.
+
+    isl's `dim_min_val` misses the minimum of some sets, so it only tells whether there is one; parametric programming, which
+    `range_of_dimension` uses, finds it, but expects that there is one.
     """
     bounded_ = domain.dim_min_val(dim).is_int() and domain.dim_max_val(dim).is_int()
     return range_of_dimension(domain, dim) if bounded_ else None
 
 
 def extremes(values: isl.Set) -> tuple[int, int] | None:
-    """The least and the greatest value of { [t] } without parameters, (0, 0) of none; None where it has no end.
+    """Returns the (minimum, maximum) of { [t] } without parameters, (0, 0) of an empty set; None where it is unbounded.
 
     >>> extremes(isl.Set("{ [t] : 1 <= t <= 4 }")), extremes(isl.Set("{ [t] : t >= 1 }"))
     ((1, 4), None)
@@ -70,7 +70,11 @@ def extremes(values: isl.Set) -> tuple[int, int] | None:
 
 
 def minimum(value: isl.Set, weights: Mapping[int, int]) -> int | None:
-    """The least sum of weight * dimension over a set without parameters that is not empty; None where there is none.
+    """Returns the minimum of the sum of weight * dimension over a nonempty set without parameters; None where it is unbounded
+    below.
+
+    value: { [t, x] }
+    weights: by the dimension's position; the others have weight 0
 
     >>> minimum(isl.Set("{ [t, x] : t >= 1 and -1 <= x <= 1 }"), {0: 2, 1: 1}), minimum(isl.Set("{ [t] : t <= 0 }"), {0: 1})
     (1, None)
@@ -84,19 +88,21 @@ def minimum(value: isl.Set, weights: Mapping[int, int]) -> int | None:
 
 
 def parametric_extremes(values: isl.UnionSet) -> tuple[isl.PwAff, isl.PwAff] | None:
-    """The least and the greatest of { [x] }, over the parameters; None where they are not one affine expression each."""
+    """Returns the minimum and the maximum of { [x] } as expressions in the parameters; None where one of them is not one affine
+    expression.
+    """
     (whole,) = pieces(values)
     least_, greatest = single(whole.dim_min(0)), single(whole.dim_max(0))
     return None if least_ is None or greatest is None else (least_, greatest)
 
 
 def bounded(domain: isl.Set, dim: int, first: int, last: int) -> isl.Set:
-    """The elements of which a dimension is from first to last."""
+    """Returns the elements of which a dimension is from `first` to `last`."""
     return domain.lower_bound_val(_D.set, dim, isl.Val(first)).upper_bound_val(_D.set, dim, isl.Val(last))
 
 
 def is_within(values: isl.Set, length: int) -> bool:
-    """Whether { [t] } never has values of so many, or more, apart, whatever the parameters."""
+    """Says whether all values of { [t] } differ by less than `length`, whatever the parameters are."""
     try:
         apart = values.dim_max(0).sub(values.dim_min(0)).max_val()
     except isl.Error:  # ends that are quotients: isl has no maximum of these

@@ -1,4 +1,4 @@
-"""Constraints as rows of numbers, with quotients by what they round."""
+"""Constraints as rows of numbers, in which rounded quotients are names that say what they round."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _D = isl.dim_type
 
 @dataclass(frozen=True)
 class Quotient:
-    """floor((sum of coefficient * name + constant) / divisor): a name of rows. Iterators are named by their positions."""
+    """A quotient floor((sum of coefficient * name + constant) / divisor), which stands as a name in rows.
+
+    terms: pairs (name, coefficient); iterators are named by their positions
+    """
 
     terms: frozenset
     constant: int
@@ -29,7 +32,8 @@ NamedRow = tuple[dict[str, int], int]  # the same where each name is a word
 
 
 def integer_rows(domain: isl.Set) -> tuple[list[LinearRow], list[LinearRow]] | None:
-    """(what is 0, what is at least 0) for exactly the points of the set; None where it has alternatives.
+    """Returns the equalities (row = 0) and the inequalities (row >= 0) that describe exactly the set; None where it is no
+    conjunction.
 
     >>> integer_rows(isl.Set("[N] -> { S[i, j] : 0 <= i < N and j = 2i }"))
     ([({0: -2, 1: 1}, 0)], [({0: 1}, 0), ({'N': 1, 0: -1}, -1)])
@@ -45,6 +49,7 @@ def integer_rows(domain: isl.Set) -> tuple[list[LinearRow], list[LinearRow]] | N
 
 
 def _conjunction_rows(basic: isl.BasicSet) -> tuple[list[LinearRow], list[LinearRow]]:
+    """Returns the equalities and the inequalities of a conjunction whose divisions are all known."""
     names: list[str | int | Quotient] = [*parameter_names(basic), *range(basic.dim(_D.set))]
     for k in range(basic.dim(_D.div)):
         names.append(_quotient(basic.get_div(k), names))
@@ -55,8 +60,9 @@ def _conjunction_rows(basic: isl.BasicSet) -> tuple[list[LinearRow], list[Linear
 def set_of_rows(
     parameters: Sequence[str], dims: Sequence[str], exist: Sequence[str], zero: Sequence[NamedRow], least: Sequence[NamedRow]
 ) -> isl.Set:
-    """[parameters] -> { [dims] : exists `exist` with each of `zero` 0 and each of `least` at least 0 }, of no dims { : ... }.
-    Much faster than by a text.
+    """Returns [parameters] -> { [dims] : exists `exist`: each row of `zero` is 0 and each of `least` is at least 0 }.
+
+    Without dims it is a parameter set { : ... }. This is much faster than to let isl read a text.
     """
     space = _space(tuple(parameters), len(dims))
     columns = {name: position + 1 for position, name in enumerate([*parameters, *dims, *exist])}
@@ -68,6 +74,7 @@ def set_of_rows(
 
 @lru_cache(maxsize=1024)
 def _space(parameters: tuple[str, ...], dims: int) -> isl.Space:
+    """Returns the space [parameters] -> { [..] } of so many unnamed dimensions."""
     space = isl.Space.set_alloc(CONTEXT, len(parameters), dims)
     for position, name in enumerate(parameters):
         space = space.set_dim_name(_D.param, position, name)
@@ -75,7 +82,7 @@ def _space(parameters: tuple[str, ...], dims: int) -> isl.Space:
 
 
 def _matrix(rows: Sequence[NamedRow], columns: Mapping[str, int]) -> isl.Mat:
-    """The constant first."""
+    """Returns the rows as an isl matrix, the constants in its first column."""
     matrix = isl.Mat.alloc(CONTEXT, 0, len(columns) + 1).add_zero_rows(len(rows))
     for number, (terms, constant) in enumerate(rows):
         for column, value in [(0, constant), *((columns[name], c) for name, c in terms.items())]:
@@ -85,7 +92,9 @@ def _matrix(rows: Sequence[NamedRow], columns: Mapping[str, int]) -> isl.Mat:
 
 
 def has_integers(equal: Iterable[tuple[dict[Hashable, int], int]], least: Iterable[tuple[dict[Hashable, int], int]]) -> bool:
-    """Whether some integers make all of the first rows 0 and all of the others at least 0. Names may be anything."""
+    """Says whether some integers make each row of `equal` 0 and each row of `least` at least 0. Any hashable values serve as
+    names.
+    """
     names: dict[Hashable, str] = {}
     parts = []
     for rows_, op in ((equal, "="), (least, ">=")):
@@ -96,12 +105,12 @@ def has_integers(equal: Iterable[tuple[dict[Hashable, int], int]], least: Iterab
 
 
 def is_in(name: str | int | Quotient, dim: int) -> bool:
-    """Whether a name of rows is the dimension, or a quotient of it."""
+    """Says whether a name of rows is the dimension, or a quotient that depends on it."""
     return name == dim or isinstance(name, Quotient) and any(is_in(inner, dim) for inner, _ in name.terms)
 
 
 def linear_row(value: isl.PwAff) -> LinearRow | None:
-    """{ S[i] -> [(e)] } as a row; None where it has alternatives.
+    """Returns { S[i] -> [(e)] } as a row; None where it is piecewise or has fractions.
 
     >>> linear_row(isl.PwAff("[N] -> { S[i] -> [(i - i mod 8 + N)] }"))
     ({'N': 1, Quotient(terms=frozenset({(0, 1)}), constant=0, divisor=8): 8}, 0)
@@ -111,7 +120,7 @@ def linear_row(value: isl.PwAff) -> LinearRow | None:
 
 
 def rows_by_piece(value: isl.PwAff) -> list[tuple[isl.Set, LinearRow, int]]:
-    """{ S[i] -> [(e)] : ...; S[i] -> [(f)] : ... } as sets, rows, and the numbers that the rows are divided by."""
+    """Returns (domain, row, divisor) of each piece of { S[i] -> [(e)] }, whose value is row / divisor."""
     return [(where, *_aff_row(aff)) for where, aff in value.get_pieces()]
 
 
@@ -127,6 +136,7 @@ def expression_text(value: isl.PwAff) -> str:
 
 
 def _aff_row(aff: isl.Aff) -> tuple[LinearRow, int]:
+    """Returns (row, divisor) of { S[i] -> [(e)] }, whose value is row / divisor."""
     names: list[str | int | Quotient] = [*parameter_names(aff), *range(aff.dim(_D.in_))]
     for k in range(aff.dim(_D.div)):
         names.append(_quotient(aff.get_div(k), names))
@@ -135,6 +145,7 @@ def _aff_row(aff: isl.Aff) -> tuple[LinearRow, int]:
 
 
 def _matrix_rows(matrix: isl.Mat, names: Sequence[str | int | Quotient]) -> list[LinearRow]:
+    """Returns the rows of a matrix as isl orders its columns: the constant first, then those of `names`."""
     found = []
     for row in range(matrix.rows()):
         constant, *numbers = (matrix.get_element_val(row, column).to_python() for column in range(len(names) + 1))
@@ -147,13 +158,13 @@ def _matrix_rows(matrix: isl.Mat, names: Sequence[str | int | Quotient]) -> list
 
 
 def _quotient(div: isl.Aff, names: Sequence[str | int | Quotient]) -> Quotient:
-    """The number that has to exist, as a quotient of what is named."""
+    """Returns a division of isl's as a Quotient over the names before it."""
     terms, constant, divisor = _numerator(div, names)
     return Quotient(frozenset(terms.items()), constant, divisor)
 
 
 def _numerator(aff: isl.Aff, names: Sequence[str | int | Quotient]) -> tuple[dict[str | int | Quotient, int], int, int]:
-    """(coefficients, constant, divisor) of { [i] -> [(e)/divisor] }."""
+    """Returns the (coefficients, constant, divisor) of { [i] -> [(e) / divisor] }."""
     divisor = aff.get_denominator_val().to_python()
     terms: dict[str | int | Quotient, int] = {}
     position = 0
@@ -168,7 +179,7 @@ def _numerator(aff: isl.Aff, names: Sequence[str | int | Quotient]) -> tuple[dic
 
 
 def bounding(domain: isl.Set, directions: Sequence[Sequence[int]]) -> isl.Set:
-    """The set without the constraints that say nothing along any of the directions.
+    """Returns the set without its constraints that are constant along each of the directions.
 
     >>> bounding(isl.Set("{ [i, j, k] : 0 <= i < 4 and 0 <= j <= i and j <= k < 9 }"), [(0, 0, 1)])
     Set("{ [i0, i1, i2] : i1 <= i2 <= 8 }")
@@ -191,6 +202,8 @@ def bounding(domain: isl.Set, directions: Sequence[Sequence[int]]) -> isl.Set:
 
 
 def _row_text(row: LinearRow, names: Sequence[str]) -> str:
+    """Returns a row as isl reads it. names: of the iterators, by position"""
+
     def name(each: str | int | Quotient) -> str:
         if not isinstance(each, Quotient):
             return names[each] if isinstance(each, int) else each

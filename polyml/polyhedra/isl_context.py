@@ -1,4 +1,4 @@
-"""The one context of all isl objects, and the operations that isl may use in it."""
+"""The context of all isl objects, and the number of operations that isl may use in it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,16 @@ CONTEXT = isl.DEFAULT_CONTEXT
 
 
 class BudgetExceeded(Exception):
-    """isl used up the operations it was given."""
+    """The exception that says that isl used up the operations it was given."""
 
 
 @dataclass
 class _Account:
-    """What all budgets inside one `account` share. left: operations; charges: whether what is used is taken from them."""
+    """The operations that all budgets inside one `account` share.
+
+    left: operations that remain
+    charges: whether what is used is subtracted from them
+    """
 
     left: int
     charges: bool = True
@@ -30,9 +34,9 @@ _account: _Account | None = None
 
 @contextmanager
 def account(operations: int) -> Iterator[None]:
-    """Let isl use at most `operations` inside the block, those of every budget in it counted. Raises BudgetExceeded past them.
+    """Lets isl use at most `operations` inside the block, summed over all budgets in it. Raises BudgetExceeded beyond them.
 
-    An account inside another is one of its own.
+    An account inside another one counts for itself.
     """
     global _account
     outer, _account = _account, _Account(operations)
@@ -44,19 +48,19 @@ def account(operations: int) -> Iterator[None]:
 
 
 def left() -> int | None:
-    """Operations that the account around still has; None without one. What a budget that has not ended used is not counted."""
+    """Returns the operations that remain in the enclosing account, None without one. A budget still open is not counted yet."""
     return None if _account is None else _account.left
 
 
 def charge(operations: int) -> None:
-    """Take so many operations from the account around, as if isl had used them here."""
+    """Subtracts operations from the enclosing account, as if isl had used them here."""
     if _account is not None:
         _account.left -= operations
 
 
 @contextmanager
 def uncharged() -> Iterator[None]:
-    """The account around does not pay for what budgets inside the block use."""
+    """Exempts budgets inside the block from the enclosing account."""
     known = _account
     if known is None:
         yield
@@ -70,11 +74,12 @@ def uncharged() -> Iterator[None]:
 
 @contextmanager
 def budget(operations: int, context: isl.Context = CONTEXT) -> Iterator[None]:
-    """Let isl use at most `operations` (an internal count, some millions per second) inside the block, and no more than the
-    account around still has.
+    """Lets isl use at most `operations` inside the block, and no more than the enclosing account still has.
 
-    Raises BudgetExceeded when they are used up; isl works normally again afterwards. Of nested budgets the inner one
-    counts from zero and the outer one starts again after it.
+    Raises BudgetExceeded when they are used up; isl works normally again afterwards. Of nested budgets the inner one counts from
+    zero, and the outer one starts again after it.
+
+    operations: isl's internal count, some millions per second
     """
     interrupts.checkpoint()
     known = _account if context is CONTEXT else None
@@ -98,14 +103,16 @@ def budget(operations: int, context: isl.Context = CONTEXT) -> Iterator[None]:
 
 
 def _settle(known: _Account | None, context: isl.Context, most: int) -> None:
-    """Take what was used since the last reset from the account."""
+    """Subtracts from the account what isl used since the last reset."""
     if known is not None and known.charges and most:
         known.left -= _used(context, most)
 
 
 def _used(context: isl.Context, most: int) -> int:
-    """Operations since the last reset, or a few more: isl tells only whether a limit is reached, so that limits are tried, and each
-    trial below one may count as some.
+    """Returns the operations since the last reset, or a few more.
+
+    isl tells only whether a limit is reached. So limits are tried; each trial below what was used may count as some operations
+    itself.
     """
     low, high = 0, 64
     while high < most:  # from below: most budgets are far from used up
@@ -126,8 +133,10 @@ def _used(context: isl.Context, most: int) -> int:
 
 
 def _is_exhausted(context: isl.Context) -> bool:
-    """Whether the operations are used up. The error itself may tell something else: a reader that gets no memory for
-    what it reads reports a syntax error. Every allocation counts as an operation, so that the next one fails too.
+    """Says whether the operations are used up.
+
+    The error that isl raised may tell something else: a reader that gets no memory for what it reads reports a syntax error.
+    Every allocation counts as an operation, so the next one fails too.
     """
     try:
         isl.Space.params_alloc(context, 0)

@@ -1,4 +1,4 @@
-"""Sets { : ... } of values of parameters."""
+"""Parameter sets { : ... }: what is known of the parameters."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ _D = isl.dim_type
 
 
 def rows(value: isl.Set) -> list[tuple[bool, dict[str, int], int]] | None:
-    """(whether it is 0, else at least 0; its coefficients; its constant) of each constraint of a set over parameters alone.
-    None where there are alternatives, or numbers that have to exist.
+    """Returns (whether it is an equality, coefficients, constant) of each constraint of a parameter set.
+
+    An inequality says that its sum is at least 0. The result is None where the set has alternatives or existential variables.
     """
     basics = value.coalesce().get_basic_sets()
     if len(basics) != 1 or basics[0].dim(_D.div) or value.dim(_D.set):
@@ -29,30 +30,30 @@ def rows(value: isl.Set) -> list[tuple[bool, dict[str, int], int]] | None:
 
 
 def equalities(region: isl.Set) -> list[tuple[dict[str, int], int]]:
-    """(coefficients, constant) of sums of parameters that are 0 all over { : ... }."""
+    """Returns the (coefficients, constant) of sums of parameters that are 0 in all of { : ... }."""
     found = rows(isl.Set.from_basic_set(region.affine_hull().remove_divs()))
     return [(terms, constant) for is_equality, terms, constant in found or () if is_equality]
 
 
 def fixed_parameters(region: isl.Set) -> dict[str, int]:
-    """Parameters with one value."""
+    """Returns the parameters that have one value, and the value."""
     values = {n: region.plain_get_val_if_fixed(_D.param, k) for k, n in enumerate(parameter_names(region))}
     return {name: value.to_python() for name, value in values.items() if value.is_int()}
 
 
 def fixed_dimensions(region: isl.Set) -> int:
-    """How many equalities the smallest affine space has that holds the set { : ... }."""
+    """Returns the number of equalities of the affine hull of { : ... }."""
     return sum(constraint.is_equality() for constraint in region.affine_hull().get_constraints())
 
 
 def first_if_fixed(region: isl.Set) -> int | None:
-    """The first coordinate of { [t, ...] } where all points have the same one."""
+    """Returns the first coordinate of { [t, ...] } where all points share it, else None."""
     value = region.plain_get_val_if_fixed(_D.set, 0) if region.dim(_D.set) else isl.Val.nan(region.get_ctx())
     return value.to_python() if value.is_int() else None
 
 
 def multiples(region: isl.Set) -> dict[str, tuple[int, int]]:
-    """Of { : ... }: parameters that only take every so many-th value, as (step, remainder)."""
+    """Returns the (step, remainder) of the parameters of { : ... } that only take every so many-th value."""
     values, found = parameters_as_set(region), {}
     for dim, name in enumerate(parameter_names(region)):
         info = values.get_stride_info(dim)
@@ -63,7 +64,7 @@ def multiples(region: isl.Set) -> dict[str, tuple[int, int]]:
 
 
 def parameters_as_set(region: isl.Set, names: Sequence[str] | None = None) -> isl.Set:
-    """{ : ... } over parameters as { [names] : ... }. names: of those that become dimensions; None: all."""
+    """Returns { : ... } as { [names] : ... }: these parameters become dimensions, None for all of them."""
     found = isl.Set.from_params(region)
     if names is None:
         return found.move_dims(_D.set, 0, _D.param, 0, found.dim(_D.param))
@@ -75,12 +76,12 @@ def parameters_as_set(region: isl.Set, names: Sequence[str] | None = None) -> is
 
 
 def as_parameters(times: isl.Set, names: Sequence[str]) -> isl.Set:
-    """{ [x, y] : ... } as { : ... } over parameters of these names."""
+    """Returns { [x, y] : ... } as { : ... }, with its dimensions as parameters of these names."""
     return range_by_domain(isl.Map.from_domain(times), names).params()
 
 
 def range_by_domain(values: isl.Map, names: Sequence[str]) -> isl.Set:
-    """{ [x, y] -> A[z] } as [names] -> { A[z] }."""
+    """Returns { [x, y] -> A[z] } as [names] -> { A[z] }, with the domain's dimensions as parameters."""
     dims, count = values.dim(_D.in_), values.dim(_D.param)
     for dim, name in enumerate(names):
         values = values.set_dim_name(_D.in_, dim, name)
@@ -88,23 +89,23 @@ def range_by_domain(values: isl.Map, names: Sequence[str]) -> isl.Set:
 
 
 def parameter_constraints(values: isl.Set, names: Sequence[str]) -> isl.Set:
-    """{ : ... } of parameters for { T[values] }, as far as one polyhedron says it."""
+    """Returns { T[values] } as { : ... }, with its dimensions as parameters; it is widened to one polyhedron."""
     there = isl.Set(f"[{', '.join(names)}] -> {{ {values.get_tuple_name()}[{', '.join(names)}] }}")
     return isl.Set.from_basic_set(values.intersect(there).params().simple_hull())
 
 
 def parameters_at_least(bounds: Mapping[str, int]) -> isl.Set:
-    """{ : name >= bound ... }"""
+    """Returns { : name >= bound and ... }."""
     return isl.Set(f"[{', '.join(bounds)}] -> {{ : {' and '.join(f'{n} >= {b}' for n, b in bounds.items()) or 'true'} }}")
 
 
 def with_condition(region: isl.Set, condition: str) -> isl.Set:
-    """{ : ... } over parameters, as far as the condition holds."""
+    """Returns the part of { : ... } in which a condition holds, which is given as isl reads it."""
     return region.intersect(isl.Set(f"[{', '.join(parameter_names(region))}] -> {{ : {condition} }}"))
 
 
 def condition_text(region: isl.Set) -> str:
-    """What { : constraints } says: its constraints, or nothing where it holds for all parameters."""
+    """Returns the constraints of { : constraints } as isl writes them, "" where it holds for all parameters."""
     if region.plain_is_universe():
         return ""
     inside = str(region)
@@ -112,14 +113,12 @@ def condition_text(region: isl.Set) -> str:
 
 
 def parameter_range(region: isl.Set, name: str) -> tuple[int, int]:
-    """The least and the greatest value of a parameter of { : ... }, which is not empty and has ends there."""
+    """Returns the (minimum, maximum) of a parameter of { : ... }, which is not empty and bounded there."""
     return range_of_dimension(parameters_as_set(region), parameter_names(region).index(name))
 
 
 def range_of(region: isl.Set, expression: str) -> tuple[int, int] | None:
-    """The least and the greatest value of an expression of the parameters of { : ... }, which is not empty; None where it has no
-    ends.
-    """
+    """Returns the (minimum, maximum) of an expression over { : ... }, which is not empty; None where it is unbounded."""
     names = parameter_names(region)
     value = isl.PwAff(f"[{', '.join(names)}] -> {{ [({expression})] }}").intersect_params(region)
     low, high = value.min_val(), value.max_val()
@@ -127,7 +126,7 @@ def range_of(region: isl.Set, expression: str) -> tuple[int, int] | None:
 
 
 def argmax(region: isl.Set, expression: str) -> tuple[int, dict[str, int]]:
-    """The greatest value of an affine expression of the parameters of { : ... }, which is bounded and has some, and where."""
+    """Returns the maximum of an affine expression over { : ... }, which is bounded and not empty, and parameters that attain it."""
     names = parameter_names(region)
     value = isl.PwAff(f"[{', '.join(names)}] -> {{ [({expression})] }}")
     most = value.intersect_params(region).max_val()
@@ -135,13 +134,16 @@ def argmax(region: isl.Set, expression: str) -> tuple[int, dict[str, int]]:
 
 
 def some_parameters(region: isl.Set) -> dict[str, int]:
-    """Values of the parameters for which { : ... } holds."""
+    """Returns values of the parameters that satisfy { : ... }."""
     point = parameters_as_set(region).sample_point()
     return {name: point.get_coordinate_val(_D.set, k).to_python() for k, name in enumerate(parameter_names(region))}
 
 
 def central_point(region: isl.Set) -> dict[str, int]:
-    """Values of the parameters of { : ... }, which is bounded and has some: each about half way, for those before it."""
+    """Returns values of the parameters of { : ... }, which is bounded and not empty.
+
+    Each value is about half way between its minimum and its maximum, given the values of the parameters before it.
+    """
     found: dict[str, int] = {}
     for name in parameter_names(region):
         low, high = parameter_range(region, name)

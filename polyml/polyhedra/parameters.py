@@ -1,4 +1,4 @@
-"""Parameters of sets and relations: given values, put aside, counted in units."""
+"""Parameters of sets and relations: they are fixed, projected out, and counted in units."""
 
 from __future__ import annotations
 
@@ -18,10 +18,7 @@ _SetOrMap = TypeVar("_SetOrMap", isl.Set, isl.Map)
 
 
 def fix(value: _Relation, sizes: Mapping[str, int]) -> _Relation:
-    """Give parameters their values; a name that the set or relation does not have is passed over.
-
-    value: Set, Map, UnionSet or UnionMap.
-    """
+    """Returns the set or relation with parameters fixed to these values. Names that are not among its parameters are ignored."""
     if isinstance(value, (isl.UnionSet, isl.UnionMap)):
         return value.intersect_params(sizes_set(tuple(sizes.items())))
     names = parameter_names(value)
@@ -33,33 +30,34 @@ def fix(value: _Relation, sizes: Mapping[str, int]) -> _Relation:
 
 @lru_cache(maxsize=64)
 def sizes_set(sizes: tuple[tuple[str, int], ...]) -> isl.Set:
+    """Returns the parameter set { : name = value and ... }."""
     known = dict(sizes)
     return fix(Frame(tuple(known), ()).universe().params(), known)
 
 
 def at_sizes(value: _Relation, sizes: Mapping[str, int]) -> _Relation:
-    """The set or map of these sizes, without parameters."""
+    """Returns the set or relation for these sizes, without parameters."""
     return fix(value, sizes).project_out_all_params()
 
 
 def without_sizes(value: _Relation) -> _Relation:
-    """What the set or map has for some values of its parameters."""
+    """Returns the union of a set or relation over all values of its parameters."""
     return value.project_out_all_params()
 
 
 def without_parameter(value: _SetOrMap, name: str) -> _SetOrMap:
-    """The set or map for some value of the parameter."""
+    """Returns the union of a set or relation over all values of one parameter."""
     names = parameter_names(value)
     return value.project_out(_D.param, names.index(name), 1) if name in names else value
 
 
 def without_parameters(domain: isl.Set) -> isl.Set:
-    """The set without what it says of dimensions together with parameters, or of these alone."""
+    """Returns the set without its constraints that involve parameters."""
     return domain.drop_constraints_involving_dims(_D.param, 0, domain.dim(_D.param))
 
 
 def on_parameters(context: isl.Set, names: Sequence[str]) -> isl.Set:
-    """What a set { : facts } says about some of its parameters."""
+    """Returns the projection of { : ... } onto some of its parameters."""
     for position, name in reversed(list(enumerate(parameter_names(context)))):
         if name not in names:
             context = context.project_out(_D.param, position, 1)
@@ -67,26 +65,30 @@ def on_parameters(context: isl.Set, names: Sequence[str]) -> isl.Set:
 
 
 def forget(region: isl.Set, names: Iterable[str]) -> isl.Set:
-    """The set without these of its parameters, for any value of theirs."""
+    """Returns { : ... } with these parameters projected out."""
     return on_parameters(region, [name for name in parameter_names(region) if name not in names])
 
 
 def with_parameter(region: isl.Set, name: str) -> isl.Set:
-    """{ : ... } with one more parameter, of any value."""
+    """Returns { : ... } with one more parameter, which may have any value."""
     return region.align_params(isl.Space.params_alloc(CONTEXT, 1).set_dim_name(_D.param, 0, name))
 
 
 def in_units(value: _SetOrMap, units: Mapping[str, int]) -> _SetOrMap:
-    """A set or map with parameters that are multiples of numbers counted in these: [N] -> { [i] : i < 8 N } for i < N and 8."""
+    """Returns a set or relation with parameters counted in units: [N] -> { [i] : i < N } for N = 8 N' is { [i] : i < 8 N' }.
+
+    units: by parameter, a number that it is a multiple of
+    """
     return _rescaled(value, units, lambda name, other, unit: f"{name} = {unit} {other}")
 
 
 def from_units(value: _SetOrMap, units: Mapping[str, int]) -> _SetOrMap:
-    """What `in_units` made, as it was."""
+    """Returns what `in_units` made in the original parameters."""
     return _rescaled(value, units, lambda name, other, unit: f"{other} = {unit} {name}")
 
 
 def _rescaled(value: _SetOrMap, units: Mapping[str, int], relation: Callable[[str, str, int], str]) -> _SetOrMap:
+    """Returns the value with each parameter replaced by another one in the given relation, and of the old name."""
     for name in [n for n in parameter_names(value) if units.get(n, 1) > 1]:
         other = f"{name}_"
         while other in parameter_names(value):

@@ -1,4 +1,4 @@
-"""Elements of sets and relations: all of them, a least one, as text."""
+"""Elements of sets and relations: all of them, a smallest one, and their text."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ Instance = tuple[str, tuple[int, ...]]
 
 
 def points(value, **sizes: int) -> set:
-    """Every element for the given sizes: {("S", (1, 2)), ...}, and for a relation {(("S", (1, 2)), ("A", (3,))), ...}.
+    """Returns every element for the given sizes: {("S", (1, 2)), ...}, of a relation {(("S", (1, 2)), ("A", (3,))), ...}.
 
-    value: Set, Map, UnionSet or UnionMap, finite once the sizes are given. A parameter that gets no size must not
-    matter: it is projected out.
+    value: a Set, Map, UnionSet or UnionMap that is finite for these sizes; a parameter without a size is projected out
     """
     if isinstance(value, (isl.Map, isl.UnionMap)):
         value = value.wrap()
@@ -44,6 +43,7 @@ def _coordinates(point: isl.Point, dims: int) -> tuple[int, ...]:
 
 
 def _labeller(space: isl.Space):
+    """Returns a function from coordinates to the element that `points` returns."""
     names = tuple_names(space)
     if len(names) == 1:
         return lambda c: (names[0], c)
@@ -52,14 +52,18 @@ def _labeller(space: isl.Space):
 
 
 def instance_text(instance: Instance) -> str:
-    """("S", (1, 2)) -> "S[1, 2]"."""
+    """Returns ("S", (1, 2)) as "S[1, 2]"."""
     name, coordinates = instance
     return f"{name}[{', '.join(map(str, coordinates))}]"
 
 
 @dataclass(frozen=True)
 class Witness:
-    """One concrete element. instances: one for a set, source and sink for a relation. sizes: the parameters' values."""
+    """A witness is one element of a set or relation, for values of the parameters.
+
+    instances: one element of a set; source and sink of a relation
+    sizes: (parameter, value)
+    """
 
     instances: tuple[Instance, ...]
     sizes: tuple[tuple[str, int], ...]
@@ -70,10 +74,11 @@ class Witness:
 
 
 def witness(value) -> Witness | None:
-    """A smallest element, with smallest sizes first: of all sizes the lexicographically least, then of the elements.
+    """Returns a smallest element: of all sizes the smallest ones, then the lexicographically first element; None of an empty set.
 
-    value: Set, Map, UnionSet or UnionMap. None when it is empty. Where no least one exists (unbounded below), some
-    element is given.
+    Where there is no smallest one (the set is unbounded below), some element is returned.
+
+    value: a Set, Map, UnionSet or UnionMap
     """
     if isinstance(value, (isl.Map, isl.UnionMap)):
         value = value.wrap()
@@ -103,8 +108,9 @@ def _piece_witness(piece: isl.Set) -> Witness:
 
 
 def _least(flat: isl.Set) -> isl.Point:
-    """The lexicographically least point of a set that has some, or some point where there is no least one. Alternatives have
-    one each: isl would compare them as sets.
+    """Returns the lexicographically first point of a nonempty set, or some point where there is no first one.
+
+    Each alternative is minimised by itself, since isl would compare them as sets.
     """
     dims = flat.dim(_D.set)
     try:
@@ -118,7 +124,7 @@ def _least(flat: isl.Set) -> isl.Point:
 
 
 def text(value) -> str:
-    """A set or relation for people: one line per pair of names, the common parameters left out.
+    """Returns a set or relation for people: one line per pair of names, without the list of parameters.
 
     S0[i] -> S1[j] : 0 <= i < N and j = i
     """
@@ -130,13 +136,13 @@ def text(value) -> str:
 
 
 def first_image(relation: isl.Map, domain: isl.Set) -> tuple[int, ...]:
-    """The element of { S[i] -> A[e] } for the lexicographically first of { S[i] }."""
+    """Returns the element that { S[i] -> A[e] } gives for the lexicographically first of { S[i] }."""
     image = domain.lexmin().apply(relation)
     return _coordinates(image.sample_point(), image.dim(_D.set))
 
 
 def only_point(values: isl.Set) -> tuple[int, ...] | None:
-    """The one that a set has for all sizes; None where it has several or none.
+    """Returns the element of a set that has one and the same for all parameters, else None.
 
     >>> only_point(isl.Set("[N] -> { [i, j] : 0 <= i < N and i < 1 and j = 3 }")), only_point(isl.Set("[N] -> { [N] }"))
     ((0, 3), None)
@@ -148,7 +154,7 @@ def only_point(values: isl.Set) -> tuple[int, ...] | None:
 
 
 def few_points(values: isl.Set, most: int) -> tuple[tuple[int, ...], ...]:
-    """Those that a set has for all sizes, in order; () where there are more of them, or none.
+    """Returns the elements that a set has for any parameters, sorted; () where it has none, or more than `most`.
 
     >>> few_points(isl.Set("[N] -> { [i, N - N] : 0 <= i < 2 or i = N and 3 < N < 5 }"), 3)
     ((0, 0), (1, 0), (4, 0))

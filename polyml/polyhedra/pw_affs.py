@@ -1,4 +1,4 @@
-"""Piecewise affine expressions { S[i] -> [(e)] }."""
+"""Piecewise quasi-affine expressions { S[i] -> [(e)] }."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _D = isl.dim_type
 
 
 def used_iterators(value: isl.PwAff) -> tuple[int, ...]:
-    """The positions of the iterators that { S[i, j] -> [(i // 2 + N)] } depends on: (0,)."""
+    """Returns the positions of the iterators that an expression depends on: (0,) for { S[i, j] -> [(i // 2 + N)] }."""
     return tuple(k for k in range(value.dim(_D.in_)) if value.involves_dims(_D.in_, k, 1))
 
 
 def iterator_coefficients(value: isl.PwAff) -> list[tuple[int | Fraction, ...]]:
-    """Of each piece { S[i, j] -> [(2i + j/2 + N)] } the coefficients of the iterators: (2, 1/2)."""
+    """Returns the coefficients of the iterators in each piece: (2, 1/2) for { S[i, j] -> [(2i + j/2 + N)] }."""
     found: list[tuple[int | Fraction, ...]] = []
     count = value.dim(_D.in_)
 
@@ -37,7 +37,7 @@ def _number(value: isl.Val) -> int | Fraction:
 
 
 def member_iterators(band: isl.MultiUnionPwAff) -> list[dict[str, str | None]]:
-    """Of each value of a tuple: statement -> the one iterator that it is, perhaps shifted or negated; None if it is not."""
+    """Returns, for each member of a band, statement -> the iterator that the member equals up to a shift and a sign, else None."""
     found = []
     for k in range(band.dim(_D.set)):
         parts = band.get_at(k).get_pw_aff_list()
@@ -52,36 +52,37 @@ def member_iterators(band: isl.MultiUnionPwAff) -> list[dict[str, str | None]]:
 
 
 def single(value: isl.PwAff) -> isl.PwAff | None:
-    """The affine expression of a PwAff that has only one, for all parameters; None if it has several."""
+    """Returns the affine expression of a PwAff that has one piece; None if it has several."""
     value = value.coalesce()
     return value.get_pieces()[0][1].to_pw_aff() if value.n_piece() == 1 else None
 
 
 def _constant(value: int) -> isl.PwAff:
-    """{ [(value)] } without parameters."""
+    """Returns { [(value)] } without parameters."""
     return isl.PwAff.val_on_domain(isl.Set.universe(isl.Space.params_alloc(CONTEXT, 0)), isl.Val(value))
 
 
 def is_affine(value: isl.PwAff) -> bool:
-    """Whether { S[i] -> [(e)] } is of one piece that rounds no quotient."""
+    """Says whether { S[i] -> [(e)] } has one piece and no rounded quotient."""
     return value.n_piece() == 1 and not any(aff.dim(_D.div) for _, aff in value.get_pieces())
 
 
 def divisions(value: isl.Aff) -> list[isl.Aff]:
-    """The rounded quotients in { S[i] -> [(e)] }."""
+    """Returns the rounded quotients in { S[i] -> [(e)] }."""
     return [value.get_div(k).floor() for k in range(value.dim(_D.div))]
 
 
 def has_division(value: isl.UnionPwAff) -> bool:
-    """Whether { S[i] -> [(e)] } rounds a quotient anywhere."""
+    """Says whether { S[i] -> [(e)] } has a rounded quotient anywhere."""
     listed = value.get_pw_aff_list()
     expressions = (aff for k in range(listed.n_pw_aff()) for _, aff in listed.get_at(k).get_pieces())
     return any(aff.dim(_D.div) > 0 for aff in expressions)
 
 
 def before_rounding(value: isl.UnionPwAff) -> tuple[isl.UnionPwAff, ...]:
-    """Each { S[i] -> [(e)] } of { S[i] -> [(c + t*floor(e/d) + t*floor(f/d))] } where c, which has parameters alone, t > 0 and d
-    are the same for all instances: the value does not fall where none of them does. () for other expressions.
+    """Returns each e of { S[i] -> [(c + t*floor(e/d) + t*floor(f/d))] }: the value does not fall where none of them falls.
+
+    c, which has parameters alone, t > 0 and d are the same for all instances; of other expressions the result is ().
 
     >>> before_rounding(isl.UnionPwAff("{ S[i] -> [(4*floor((i + 1)/4))] }"))
     (UnionPwAff("{ S[i] -> [(1 + i)] }"),)
@@ -107,36 +108,36 @@ def before_rounding(value: isl.UnionPwAff) -> tuple[isl.UnionPwAff, ...]:
 
 
 def _whole(where: isl.Set | None, quotient: isl.Aff, divisor: isl.Val) -> isl.UnionPwAff:
-    """{ S[i] -> [(divisor * quotient)] : where }"""
+    """Returns { S[i] -> [(divisor * quotient)] : where }."""
     value = quotient.scale_val(divisor)
     return isl.UnionPwAff.from_pw_aff(value.to_pw_aff() if where is None else isl.PwAff.alloc(where, value))
 
 
 def on_piece(value: isl.PwAff, piece: isl.Set) -> isl.PwAff:
-    """{ S[i] -> [(e)] } as it is for some { S[i] }, without cases that none of them has."""
+    """Returns { S[i] -> [(e)] } simplified for the instances { S[i] } of `piece`."""
     return value.gist(piece).coalesce() if value.n_piece() > 1 else value
 
 
 def on_domain(value: isl.PwAff, domain: isl.Set) -> isl.PwAff:
-    """{ [] -> [(e)] } over the parameters as { S[i] -> [(e)] }."""
+    """Returns { [] -> [(e)] }, an expression in parameters, as { S[i] -> [(e)] }."""
     return value.insert_domain(domain.get_space().align_params(value.get_space()))
 
 
 def values_onto(relation: isl.Map, dims: Sequence[int], name: str) -> tuple[isl.PwAff, ...]:
-    """{ S[i, j, k] -> A[e, f] } as { name[i, k] -> [(e)] }, { name[i, k] -> [(f)] }, which do not depend on j."""
+    """Returns { S[i, j, k] -> A[e, f] } as { name[i, k] -> [(e)] } and { name[i, k] -> [(f)] }; they do not depend on j."""
     found = isl.PwMultiAff.from_map(relation)
     return tuple(value_onto(found.get_at(k), dims, name) for k in range(relation.dim(_D.out)))
 
 
 def value_onto(value: isl.PwAff, dims: Sequence[int], name: str) -> isl.PwAff:
-    """{ S[i, j, k] -> [(e)] } as { name[i, k] -> [(e)] }, which does not depend on j."""
+    """Returns { S[i, j, k] -> [(e)] } as { name[i, k] -> [(e)] }; it does not depend on j."""
     for dim in reversed([d for d in range(value.dim(_D.in_)) if d not in dims]):
         value = value.drop_dims(_D.in_, dim, 1)
     return rename_domain(value, name)
 
 
 def weighted_sum(relation: isl.Map, weights: Sequence[int], constant: int) -> isl.PwAff:
-    """{ T[i] -> [(constant + weight*e + weight'*f)] } of { T[i] -> A[e, f] }.
+    """Returns { T[i] -> [(constant + weight*e + weight'*f)] } for { T[i] -> A[e, f] }, as an address is computed.
 
     >>> weighted_sum(isl.Map("{ T[i, j] -> A[j, i + 1] }"), (80, 8), 256)
     PwAff("{ T[i, j] -> [(264 + 8i + 80j)] }")
@@ -150,33 +151,34 @@ def weighted_sum(relation: isl.Map, weights: Sequence[int], constant: int) -> is
 
 
 def subscripts_of(relation: isl.Map) -> list[isl.PwAff]:
-    """{ T[i] -> [(e)] }, { T[i] -> [(f)] } of { T[i] -> A[e, f] }."""
+    """Returns { T[i] -> [(e)] } and { T[i] -> [(f)] } for { T[i] -> A[e, f] }."""
     values, domain = isl.PwMultiAff.from_map(relation), relation.domain()
     return [values.get_at(k).gist(domain).coalesce() for k in range(relation.dim(_D.out))]
 
 
 def expression_of(values: isl.UnionPwAff, name: str) -> isl.PwAff | None:
-    """{ name[i] -> [(e)] }, the one expression for all of a statement's instances; None where there are several."""
+    """Returns { name[i] -> [(e)] }, a statement's expression in a union; None where it has several pieces or is not there."""
     listed = values.get_pw_aff_list()
     own = [v for v in (listed.get_at(k) for k in range(listed.n_pw_aff())) if v.domain().get_tuple_name() == name]
     return own[0].get_pieces()[0][1].to_pw_aff() if len(own) == 1 and own[0].n_piece() == 1 else None
 
 
 def expressions(value: isl.UnionPwAff) -> dict[str, isl.PwAff]:
-    """By statement, what { S[i] -> [(e)]; T[i] -> [(f)] } is."""
+    """Returns the expressions of { S[i] -> [(e)]; T[i] -> [(f)] } by the statement's name."""
     listed = value.get_pw_aff_list()
     found = (listed.get_at(k) for k in range(listed.n_pw_aff()))
     return {one.get_tuple_id(_D.in_).get_name(): one for one in found}
 
 
 def union_of_functions(functions: Sequence[isl.PwMultiAff]) -> isl.UnionPwMultiAff:
-    """{ S[i] -> S[f(i)]; T[i] -> T[g(i)] }."""
+    """Returns the union { S[i] -> S[f(i)]; T[i] -> T[g(i)] } of functions with disjoint domains."""
     return reduce(isl.UnionPwMultiAff.union_add, map(isl.UnionPwMultiAff.from_pw_multi_aff, functions))
 
 
 def inverse_of_shifts(domain: isl.Set, shifted: Mapping[int, isl.PwAff]) -> isl.PwMultiAff:
-    """{ S[i, j'] -> S[i, j] : j' = e(i, j) } for expressions in which the dimension's own coefficient is 1, and which use no
-    later ones.
+    """Returns { S[i, j'] -> S[i, j] : j' = e(i, j) }.
+
+    shifted: by dimension the expression e, in which that dimension has the coefficient 1, and which uses no later dimensions
     """
     forth = isl.Map.universe(domain.get_space().map_from_set())
     for dim in range(domain.dim(_D.set)):
@@ -193,14 +195,14 @@ def inverse_of_shifts(domain: isl.Set, shifted: Mapping[int, isl.PwAff]) -> isl.
 
 
 def plus(value: isl.UnionPwAff, number: int) -> isl.UnionPwAff:
-    """{ S[i] -> [(e + number)] }."""
+    """Returns { S[i] -> [(e + number)] }."""
     listed = value.get_pw_aff_list()
     pieces = [listed.get_at(k).add_constant_val(isl.Val(number)) for k in range(listed.n_pw_aff())]
     return reduce(isl.UnionPwAff.union_add, map(isl.UnionPwAff.from_pw_aff, pieces))
 
 
 def distance_to_ends(value: isl.PwAff, first: isl.PwAff, last: isl.PwAff) -> isl.PwAff:
-    """{ S[i] -> [min(i - first, last - i)] }: how far a place is from the nearer end."""
+    """Returns { S[i] -> [min(e - first, last - e)] }: how far a value is from the nearer end of its range."""
     space = value.domain().get_space()
     from_first = value.sub(first.insert_domain(space.align_params(first.get_space())))
     from_last = last.insert_domain(space.align_params(last.get_space())).sub(value)
@@ -208,7 +210,7 @@ def distance_to_ends(value: isl.PwAff, first: isl.PwAff, last: isl.PwAff) -> isl
 
 
 def extent(first: isl.PwAff, last: isl.PwAff, context: isl.Set) -> isl.PwAff:
-    """{ [] -> [(max(last - first + 1, 0))] }, and 0 where `last` is not defined."""
+    """Returns { [] -> [(max(last - first + 1, 0))] }, which is 0 where `last` is not defined."""
     count = last.sub(first).add_constant_val(isl.Val(1))
     whole = single(count)
     if whole is not None:
@@ -220,7 +222,7 @@ def extent(first: isl.PwAff, last: isl.PwAff, context: isl.Set) -> isl.PwAff:
 
 
 def offset_dimension(domain: isl.Set, dim: int, start: isl.PwAff) -> isl.PwAff:
-    """{ S[i] -> [(i - start)] }, start over the parameters."""
+    """Returns { S[i] -> [(i - start)] } for a start in the parameters."""
     here = dimension(domain, dim).to_pw_aff()
     if start.plain_is_equal(_constant(0).align_params(start.get_space())):
         return here
@@ -228,13 +230,13 @@ def offset_dimension(domain: isl.Set, dim: int, start: isl.PwAff) -> isl.PwAff:
 
 
 def value_at(value: isl.PwAff, sizes: Mapping[str, int]) -> int:
-    """{ [] -> [(e)] } at values of the parameters; 0 where it is not defined."""
+    """Returns the value of { [] -> [(e)] } for these parameters; 0 where it is not defined."""
     found = value.intersect_params(sizes_set(tuple(sizes.items()))).max_val()
     return found.to_python() if found.is_int() else 0
 
 
 def only_value(value: isl.PwAff, sizes: Mapping[str, int]) -> int | None:
-    """{ [] -> [(e)] } where it is the same for all parameters that have no size."""
+    """Returns the value of { [] -> [(e)] } where it is the same for all parameters that have no size, else None."""
     known = value.intersect_params(sizes_set(tuple(sizes.items())))
     first, last = known.min_val(), known.max_val()
     return first.to_python() if first.is_int() and first.eq(last) else None

@@ -1,4 +1,4 @@
-"""Pairs of instances, in an order of time and by the values that they share."""
+"""Relations between instances: by their order in time, and by the elements that they share."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _D = isl.dim_type
 
 
 def outer_of(relation: isl.Map, depth: int) -> isl.Map:
-    """{ T[i, j, k] -> A[e] } -> { T[i, j] -> A[e] } for depth 2: what outer iterations lead to."""
+    """Returns { T[i, j, k] -> A[e] } as { T[i, j] -> A[e] } for depth 2: the union over the inner iterations."""
     dims = relation.dim(_D.in_)
     return relation.project_out(_D.in_, depth, dims - depth).set_tuple_name(_D.in_, relation.get_tuple_name(_D.in_))
 
 
 def extract_map(relation: isl.UnionMap, domain: isl.Set, other: isl.Set) -> isl.Map:
-    """{ S[i] -> T[j] }: the pairs of two statements."""
+    """Returns the pairs { S[i] -> T[j] } of two statements in a union."""
     space = domain.get_space().align_params(other.get_space()).map_from_domain_and_range(other.get_space())
     return relation.extract_map(space.align_params(relation.get_space()))
 
 
 def equal_first(pairs: isl.Map, depth: int) -> isl.Map:
-    """{ S[i] -> T[j] } of all pairs whose first dimensions agree, in the space of `pairs`."""
+    """Returns { S[i] -> T[j] }, all pairs whose first `depth` dimensions agree, in the space of `pairs`."""
     found = isl.Map.universe(pairs.get_space())
     for dim in range(depth):
         found = found.equate(_D.in_, dim, _D.out, dim)
@@ -35,23 +35,26 @@ def equal_first(pairs: isl.Map, depth: int) -> isl.Map:
 
 
 def differ(pairs: isl.Map, dim: int) -> bool:
-    """Whether some pair S[i] -> T[j] has different values there."""
+    """Says whether some pair S[i] -> T[j] differs in a dimension."""
     return not pairs.is_subset(pairs.equate(_D.in_, dim, _D.out, dim))
 
 
 def has_no_pair(pairs_: isl.UnionMap, order: Callable[[isl.Space], isl.Map]) -> bool:
-    """Whether no pair { [t] -> [t'] } is in that order, such as isl.Map.lex_gt."""
+    """Says whether no pair { [t] -> [t'] } is in an order, such as isl.Map.lex_gt."""
     return all(piece.intersect(order(piece.get_space().domain())).is_empty() for piece in pieces(pairs_))
 
 
 def flat(relation: isl.Map) -> isl.Set:
-    """{ S[i] -> T[j] } as { [i, j] }"""
+    """Returns { S[i] -> T[j] } as the set { [i, j] }."""
     return relation.wrap().flatten()
 
 
 def last_of(writes: Sequence[tuple[isl.Map, int]], name: str, iterators: Sequence[str]) -> tuple[isl.Set, list[isl.PwAff]] | None:
-    """Of { S[i] -> A[e] }, each with a number of outer dimensions: the elements { name[iterators] } and, for each, the greatest of
-    these dimensions over all that write it. None where that is not one expression.
+    """Returns the elements that are written, { name[iterators] }, and the lexicographically last outer iteration that writes
+    each.
+
+    writes: (relation { S[i] -> A[e] }, number of outer dimensions); these dimensions have the same meaning in all
+    The iteration is one expression per dimension; the result is None where one of them is piecewise.
     """
     outermost = [
         written.project_out(_D.in_, depth, written.dim(_D.in_) - depth).reset_tuple_id(_D.in_).reverse()
@@ -70,7 +73,7 @@ def last_of(writes: Sequence[tuple[isl.Map, int]], name: str, iterators: Sequenc
 
 
 def has_opposite_distances(there: isl.Map, back: isl.Map) -> bool:
-    """Whether along some dimension the ways S[i] -> T[j] -> S[i'] lead forth as well as back, whatever the parameters.
+    """Says whether S[i] -> T[j] -> S[i'] has distances i' - i of both signs along some dimension, whatever the parameters are.
 
     >>> has_opposite_distances(isl.Map("{ S[i] -> T[i] }"), isl.Map("{ T[i] -> S[j] : -1 <= i - j <= 1 }"))
     True
@@ -90,44 +93,49 @@ def has_opposite_distances(there: isl.Map, back: isl.Map) -> bool:
 
 
 def last_before(uses: isl.Map, others: isl.Map) -> isl.Map:
-    """{ [time] -> [the last time of the others before it with the same value] } of { [time] -> A[value] }, in lexicographic order."""
+    """Returns { [time] -> [time'] }, time' the lexicographically last in `others` that is before time and has the same value.
+
+    uses, others: { [time] -> A[value] }
+    """
     return uses.apply_range(others.reverse()).intersect(isl.Map.lex_gt(uses.domain().get_space())).lexmax()
 
 
 def preceded(uses: isl.Map, others: isl.Map, depth: int) -> isl.Set:
-    """{ [time] } of { [time] -> A[value] } for which some other { [time] -> A[value] } is before with the same value and the same
-    first coordinates.
+    """Returns the { [time] } of `uses` before which some time of `others` has the same value and the same first coordinates.
+
+    uses, others: { [time] -> A[value] }
+    depth: the number of first coordinates
     """
     pairs = uses.apply_range(others.reverse())
     return pairs.intersect(equal_first(pairs, depth)).intersect(isl.Map.lex_gt(uses.domain().get_space())).domain().coalesce()
 
 
 def strictly_between(pairs: isl.Map) -> isl.Map:
-    """{ x -> every z with y < z < x } of { x -> y }, in lexicographic order."""
+    """Returns { x -> z : y < z < x lexicographically } for { x -> y }."""
     space = pairs.range().get_space()
     return pairs.apply_range(isl.Map.lex_lt(space)).intersect(isl.Map.lex_gt(space))
 
 
 def with_last(order: isl.Map, number: int) -> isl.Map:
-    """{ S[i] -> [time] } with one coordinate behind the others, which is a number."""
+    """Returns { S[i] -> [time] } with a last coordinate added, which is a constant."""
     position = order.dim(_D.out)
     return order.add_dims(_D.out, 1).fix_val(_D.out, position, isl.Val.int_from_si(CONTEXT, number))
 
 
 def divisors(value: isl.Map) -> set[int]:
-    """Of the rounded quotients in a relation."""
+    """Returns the divisors of the rounded quotients in a relation."""
     basics = value.wrap().flatten().compute_divs().get_basic_sets()
     return {basic.get_div(k).get_denominator_val().to_python() for basic in basics for k in range(basic.dim(_D.div))}
 
 
 def values_of(members: Sequence[isl.PwAff], domain: isl.Set) -> isl.Set:
-    """{ [values] } of { S[i] -> [(e)] } each, over { S[i] }."""
+    """Returns the tuples { [values] } that the expressions { S[i] -> [(e)] } take over { S[i] }."""
     maps = [isl.Map.from_pw_aff(member).intersect_domain(domain) for member in members]
     return reduce(isl.Map.flat_range_product, maps).range()
 
 
 def within_bounds(domain: isl.Set, values: Sequence[isl.PwAff], bounds: Sequence[str]) -> isl.Set:
-    """The { S[i] } for which each of { S[i] -> [(v)] } is bounded as told, such as `[N] -> { [v] : 0 <= v < N }`."""
+    """Returns the { S[i] } for which each { S[i] -> [(v)] } satisfies its bound, such as `[N] -> { [v] : 0 <= v < N }`."""
     for value, bound in zip(values, bounds):
         inside = isl.Set(bound).preimage_pw_multi_aff(isl.PwMultiAff.from_pw_aff(value))
         domain = domain.intersect(inside)
@@ -135,14 +143,14 @@ def within_bounds(domain: isl.Set, values: Sequence[isl.PwAff], bounds: Sequence
 
 
 def separate_bounds(domain: isl.Set, values: Sequence[isl.PwAff]) -> tuple[isl.Set, isl.Set]:
-    """(The { S[i] } without what bounds some of { S[i] -> [(v)] }, the tuples { [v, ...] } that occur)"""
+    """Returns { S[i] } without its constraints on the values { S[i] -> [(v)] }, and the tuples { [v, ...] } of values that occur."""
     onto_values = relation(domain.get_space(), "v", values)
     inside = domain.apply(onto_values)
     return domain.gist(onto_values.intersect_range(inside).domain()), inside.reset_tuple_id()
 
 
 def where_equal(domain: isl.UnionSet, members: Sequence[isl.UnionPwAff], names: Sequence[str]) -> isl.UnionSet:
-    """The instances for which expressions { S[i] -> [(e)] } have the values that parameters give them."""
+    """Returns the instances for which the expressions { S[i] -> [(e)] } equal the parameters of these names."""
     pairs_ = [(m, n) for m, n in zip(members, names)]
     pairs_ += [(a.sub(b), f"{m} - {n}") for k, (a, m) in enumerate(pairs_) for b, n in pairs_[k + 1 :]]
     for member, value in pairs_:

@@ -1,4 +1,4 @@
-"""Spaces with names: of parameters, of iterators, of sets and relations."""
+"""Spaces with names of parameters, iterators, sets and relations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _D = isl.dim_type
 
 @dataclass(frozen=True)
 class Frame:
-    """The space [parameters] -> { [iterators] } in which the affine expressions of one place of the program live."""
+    """The space [parameters] -> { [iterators] } of the affine expressions at one point of the program."""
 
     parameters: tuple[str, ...]
     iterators: tuple[str, ...]
@@ -36,10 +36,11 @@ class Frame:
         object.__setattr__(self, "_zero", isl.Aff.zero_on_domain(isl.LocalSpace.from_space(space)))
 
     def universe(self) -> isl.Set:
+        """Returns the set { [iterators] } of all integers."""
         return isl.Set.universe(self.space)
 
     def aff(self, constant: int, terms: Iterable[tuple[str, int]] = ()) -> isl.Aff:
-        """{ [iterators] -> [(constant + sum of coefficient * name)] }"""
+        """Returns { [iterators] -> [(constant + sum of coefficient * name)] }."""
         result = self._zero.set_constant_val(constant)
         for name, coefficient in terms:
             result = result.set_coefficient_val(*self._positions[name], coefficient)
@@ -47,20 +48,20 @@ class Frame:
 
 
 def extend(domain: isl.Set, iterator: str) -> isl.Set:
-    """{ [i] } -> { [i, iterator] }: one more, unconstrained, dimension inside the others."""
+    """Returns { [i] } as { [i, iterator] }, with one more, unconstrained, innermost dimension."""
     position = domain.dim(_D.set)
     return domain.add_dims(_D.set, 1).set_dim_name(_D.set, position, iterator)
 
 
 def with_iterators(domain: isl.Set, names: Sequence[str]) -> isl.Set:
-    """The set with its dimensions named."""
+    """Returns the set with these names of its dimensions."""
     for dim, name in enumerate(names):
         domain = domain.set_dim_name(_D.set, dim, name)
     return domain
 
 
 def relation(domain: isl.Space, name: str, subscripts: Sequence[isl.PwAff]) -> isl.Map:
-    """{ S[i] -> name[subscripts] } over the domain space { S[i] }."""
+    """Returns { S[i] -> name[subscripts] } for the space of { S[i] }."""
     affs = isl.PwAffList.alloc(CONTEXT, len(subscripts))
     for subscript in subscripts:
         affs = affs.add(subscript)
@@ -72,39 +73,40 @@ def relation(domain: isl.Space, name: str, subscripts: Sequence[isl.PwAff]) -> i
 
 
 def identity(domain: isl.Set) -> isl.PwMultiAff:
-    """{ S[i] -> S[i] } for all i."""
+    """Returns { S[i] -> S[i] } for all i."""
     return isl.PwMultiAff.from_multi_aff(isl.MultiAff.identity(domain.get_space().map_from_set()))
 
 
 def renamed(domain: isl.Set, name: str) -> isl.PwMultiAff:
-    """{ S[i] -> name[i] } for all i."""
+    """Returns { S[i] -> name[i] } for all i."""
     return identity(domain).set_tuple_id(_D.out, _identifier(name))
 
 
 def rename_domain(value, name: str):
-    """{ [i] -> [..] } -> { name[i] -> [..] } of an Aff, PwAff or map."""
+    """Returns { [i] -> [..] } as { name[i] -> [..] }. value: an Aff, PwAff or map"""
     return value.set_tuple_id(_D.in_, _identifier(name))
 
 
 @lru_cache(maxsize=1024)
 def _identifier(name: str) -> isl.Id:
-    """The identifier that isl's own texts use; `isl.Id(name)` carries a Python object and differs from it."""
+    """Returns the identifier that isl's own texts use; `isl.Id(name)` carries a Python object and differs from it."""
     return isl.Set.universe(isl.Space.set_alloc(CONTEXT, 0, 0)).set_tuple_name(name).get_tuple_id()
 
 
 def parameter_names(value) -> tuple[str, ...]:
-    """The parameters of an isl object's space."""
+    """Returns the parameters of an isl object's space."""
     space = value.get_space()
     return tuple(space.get_dim_name(_D.param, i) for i in range(space.dim(_D.param)))
 
 
 def used_parameters(value) -> tuple[str, ...]:
-    """The parameters that constraints or coefficients of an isl Set, Map or PwAff mention."""
+    """Returns the parameters that the constraints or coefficients of a Set, Map or PwAff mention."""
     names = parameter_names(value)
     return tuple(name for i, name in enumerate(names) if value.involves_dims(_D.param, i, 1))
 
 
 def tuple_names(space: isl.Space) -> tuple[str, ...]:
+    """Returns the name of a set's tuple, or those of both tuples of a wrapped relation; "" where there is none."""
     if space.is_wrapping():
         inner = space.unwrap()
         return (inner.get_tuple_name(_D.in_) or "", inner.get_tuple_name(_D.out) or "")
@@ -112,20 +114,20 @@ def tuple_names(space: isl.Space) -> tuple[str, ...]:
 
 
 def domain_name(value: isl.Map) -> str:
-    """S of { S[i] -> T[j] }."""
+    """Returns the name S of { S[i] -> T[j] }."""
     return value.get_tuple_name(_D.in_)
 
 
 def range_name(value: isl.Map) -> str:
-    """T of { S[i] -> T[j] }."""
+    """Returns the name T of { S[i] -> T[j] }."""
     return value.get_tuple_name(_D.out)
 
 
 def dimensions(value: isl.Set) -> int:
-    """The number of dimensions of a set's elements."""
+    """Returns the number of dimensions of a set."""
     return value.dim(_D.set)
 
 
 def dimension(domain: isl.Set, position: int) -> isl.Aff:
-    """{ S[i, j] -> [(i)] } for position 0."""
+    """Returns { S[i, j] -> [(i)] } for position 0."""
     return isl.Aff.var_on_domain(isl.LocalSpace.from_space(domain.get_space()), _D.set, position)

@@ -15,7 +15,9 @@ _D = isl.dim_type
 
 
 def count_tiles(domain: isl.Set, sizes: Mapping[int, int]) -> int:
-    """How many tiles a set without parameters has points in. sizes: of tiles by dimension, else 1.
+    """Returns the number of tiles in which a set without parameters has points.
+
+    sizes: of tiles by dimension, else 1
 
     >>> count_tiles(isl.Set("{ [i, j, k] : 0 <= i < 9 and 0 <= j <= k < 8 }"), {0: 4, 1: 4, 2: 4})
     9
@@ -36,8 +38,9 @@ def count_tiles(domain: isl.Set, sizes: Mapping[int, int]) -> int:
 
 
 def in_whole_tiles(domain: isl.Set, dim: int, step: int, origin: str = "0") -> isl.Set:
-    """The points for which what bounds one dimension together with others holds in all of their tile along it. Tiles begin
-    at multiples of the step.
+    """Returns the points in whose whole tile along a dimension the constraints between it and other dimensions hold.
+
+    step, origin: tiles begin at origin plus multiples of the step
 
     >>> in_whole_tiles(isl.Set("{ S[i, k] : 0 <= k < i < 9 }"), 0, 4)
     Set("{ S[i, k] : i <= 8 and 0 <= k < i and 4*floor((i)/4) > k }")
@@ -49,7 +52,7 @@ def in_whole_tiles(domain: isl.Set, dim: int, step: int, origin: str = "0") -> i
 
 
 def _same_tile(domain: isl.Set, dim: int, step: int, origin: str) -> isl.Map:
-    """Pairs of points that differ in one dimension only, by less than a tile."""
+    """Returns the pairs of points that differ in one dimension only and are in the same tile."""
     names = [f"i{d}" for d in range(domain.dim(_D.set))]
     moved = [*names[:dim], "o", *names[dim + 1 :]]
     name = domain.get_tuple_name()
@@ -61,7 +64,9 @@ def _same_tile(domain: isl.Set, dim: int, step: int, origin: str) -> isl.Map:
 
 
 def central_window(times: isl.Set, sizes: Mapping[str, int], width: int) -> isl.Set:
-    """Of { [time] }, which is bounded at these sizes: those of about `width` consecutive values of each coordinate, half way.
+    """Returns the part of { [time] } with about `width` consecutive values of each coordinate, half way between its ends.
+
+    times: a set that is bounded for these sizes
 
     >>> central_window(isl.Set("[N] -> { [i, j] : 0 <= i < N and 0 <= j <= i }"), {"N": 40}, 4)
     Set("[N] -> { [i, j] : 16 <= i <= 19 and i < N and 8 <= j <= 11 and j <= i }")
@@ -81,7 +86,7 @@ def central_window(times: isl.Set, sizes: Mapping[str, int], width: int) -> isl.
 
 
 def last_progression(values: isl.Set) -> tuple[int, int]:
-    """(step, count): of the values that the last dimension of a bounded set has at most, the others being the same.
+    """Returns the (step, count) of the longest run of values of the last dimension, the other dimensions being fixed.
 
     >>> last_progression(isl.Set("{ [i, j] : 0 <= i < 9 and 0 <= j <= i and j mod 4 = 0 }"))
     (4, 3)
@@ -95,7 +100,9 @@ def last_progression(values: isl.Set) -> tuple[int, int]:
 
 
 def strides(times: isl.Set) -> list[tuple[int, int]]:
-    """(s, r) of each coordinate, which only takes values s * t + r; (1, 0) where it takes others, or where r is no number."""
+    """Returns the (s, r) of each coordinate that only takes values s * t + r; (1, 0) where there is no stride, or r depends on
+    parameters.
+    """
     found = []
     for dim in range(times.dim(_D.set)):
         info = times.get_stride_info(dim)
@@ -105,7 +112,7 @@ def strides(times: isl.Set) -> list[tuple[int, int]]:
 
 
 def unstrided(steps: Sequence[tuple[int, int]]) -> isl.Map:
-    """{ [t0, ...] -> [s * t0 + r, ...] }"""
+    """Returns { [t0, ...] -> [s * t0 + r, ...] } for the (s, r) of `strides`."""
     names = [f"t{dim}" for dim in range(len(steps))]
     values = [f"{step}*{name} + {start}" for name, (step, start) in zip(names, steps)]
     return isl.Map(f"{{ [{', '.join(names)}] -> [{', '.join(values)}] }}")

@@ -1,4 +1,4 @@
-"""Sets and relations in parts, and put together from them."""
+"""Sets and relations in parts, and unions of parts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SetOrMap = TypeVar("_SetOrMap", isl.Set, isl.Map)
 
 
 def pieces(value) -> list:
-    """The sets of a UnionSet or the maps of a UnionMap, in the order of their names; [value] for anything else."""
+    """Returns the sets of a UnionSet or the maps of a UnionMap, in the order of their names; [value] for anything else."""
     if isinstance(value, isl.UnionMap):
         map_list = value.get_map_list()
         maps = [map_list.get_at(k) for k in range(map_list.n_map())]
@@ -29,13 +29,13 @@ def pieces(value) -> list:
 
 
 def set_names(value: isl.UnionSet) -> list[str]:
-    """The names of the sets in a union."""
+    """Returns the names of the sets in a union."""
     listed = value.get_set_list()
     return [listed.get_at(k).get_tuple_name() for k in range(listed.n_set())]
 
 
 def extract_set(sets: isl.UnionSet, like: isl.Set) -> isl.Set:
-    """The set of a union in the space of another one."""
+    """Returns the set in a union that has the space of another set."""
     return sets.extract_set(like.get_space().align_params(sets.get_space()))
 
 
@@ -55,29 +55,29 @@ def union(values: Sequence[_Value], empty: _Value | None = None) -> _Value:
 
 
 def subtracted(value: _SetOrMap, parts: Sequence[_SetOrMap]) -> _SetOrMap:
-    """The set or map without the parts."""
+    """Returns the set or relation without the parts."""
     for part in parts:
         value = value.subtract(part)
     return value
 
 
 def alternatives(region: isl.Set) -> list[isl.Set]:
-    """Conjunctions whose union the set is; they may share points."""
+    """Returns conjunctions whose union is the set; they may share points."""
     return [isl.Set.from_basic_set(part) for part in region.coalesce().compute_divs().get_basic_sets()]
 
 
 def disjoint(domain: isl.Set) -> list[isl.Set]:
-    """Parts of the set, no two with a point in common, none with alternatives."""
+    """Returns conjunctions whose union is the set and which share no points."""
     return [isl.Set.from_basic_set(part) for part in domain.compute_divs().make_disjoint().get_basic_sets()]
 
 
 def conjunctions(pairs: isl.Map) -> list[isl.Map]:
-    """The relation in parts that share no pair."""
+    """Returns conjunctions whose union is the relation and which share no pairs."""
     return [isl.Map.from_basic_map(piece) for piece in pairs.coalesce().compute_divs().make_disjoint().get_basic_maps()]
 
 
 def by_first_difference(pairs: isl.Map) -> Iterator[tuple[int, isl.Map]]:
-    """{ x -> y } in parts, by the first coordinate in which they differ; how many there are where none does."""
+    """Yields { x -> y } in parts, each with the first coordinate in which x and y differ; the number of coordinates where x = y."""
     dims = pairs.dim(_D.in_)
     for dim in range(dims):
         equal = pairs.equate(_D.in_, dim, _D.out, dim)
@@ -91,8 +91,10 @@ def by_first_difference(pairs: isl.Map) -> Iterator[tuple[int, isl.Map]]:
 
 
 def hyperplane_sides(value: isl.Set, depth: int, only_hyperplanes: bool) -> Iterator[tuple[isl.Set, ...]]:
-    """The space in two or three parts for each constraint of a set on dimensions from `depth` on: below, on and above a
-    hyperplane, and unless only these are wanted, inside and outside a half space.
+    """Yields the space cut along each constraint of a set on dimensions from `depth` on.
+
+    An equality gives three parts: below, on and above its hyperplane. An inequality gives two, outside and inside its half space,
+        unless `only_hyperplanes`.
     """
     for basic in value.get_basic_sets():
         for constraint in basic.get_constraints():
@@ -106,13 +108,15 @@ def hyperplane_sides(value: isl.Set, depth: int, only_hyperplanes: bool) -> Iter
 
 
 def joined(value: isl.Set) -> isl.Set:
-    """The set with pieces joined, but not where that gives slanted sides to what had none, as for a cross of two boxes."""
+    """Returns the set coalesced, except where that makes constraints on several dimensions of separate ones, as for a cross of
+    two boxes.
+    """
     whole = value.coalesce()
     return value if _slanted(whole) > _slanted(value) else whole
 
 
 def _slanted(value: isl.Set) -> int:
-    """The most constraints on several dimensions that a piece has."""
+    """Returns the largest number of constraints on several dimensions that a piece has."""
     dims = range(value.dim(_D.set))
 
     def of(piece: isl.BasicSet) -> int:
