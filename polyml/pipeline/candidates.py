@@ -56,8 +56,8 @@ def searched(
     if made is not None:
         return replace(made, notes=(*search.notes, *made.notes))
     if search.leaves_range:
-        raise NotAffineError("an integer of its loops may leave 64 bits", loc=model.scop.loc)
-    raise NotAffineError("no form of the kernel could be generated", loc=model.scop.loc, notes=search.notes)
+        raise NotAffineError("an integer of its loops may leave 64 bits")
+    raise NotAffineError("no form of the kernel could be generated", notes=search.notes)
 
 
 def _ways(options: Options, transform: bool, aliased: bool, model: Model, forms: list[Model]) -> list[Way]:

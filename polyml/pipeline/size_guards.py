@@ -96,4 +96,4 @@ def _holds(scop: Scop, related: tuple[Alike, ...]) -> isl.Set:
 def _usual(scop: Scop, others: isl.Set) -> Check:
     """The test that the sizes are none of those that another form is for."""
     what = "sizes of another form"
-    return Check(kind="usual", violated=others, instances=others, iterators=(), what=what, may=True, loc=scop.loc)
+    return Check(kind="usual", violated=others, instances=others, iterators=(), what=what, may=True)

@@ -110,7 +110,7 @@ def model_of_scop(
 ) -> Model:
     """The model of a SCoP, with its dependences and the updates whose order is free."""
     if _has_halves(scop) and not cpu.host().converts_halves:
-        raise NotAffineError("this processor has no instructions for float16", loc=scop.loc)
+        raise NotAffineError("this processor has no instructions for float16")
     if not unknown and pairs_to_compare(scop) > COMPARED_PAIRS:
         unknown = f"a nest has {len(scop.statements)} statements, too many that share arrays to compare them all"
     found = Dependences(scop) if unknown else clock.run(passes.DEPENDENCES, scop)

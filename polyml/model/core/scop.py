@@ -166,7 +166,6 @@ class Scop:
     usual: isl.Set | None = None
     limits: Mapping[str, int] = field(default_factory=dict)
     spared: tuple[Array, ...] = ()
-    loc: Loc | None = field(default=None, compare=False)
 
     @property
     def checked(self) -> isl.Set:

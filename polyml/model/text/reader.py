@@ -51,7 +51,7 @@ class _Reader:
         name = line.name("the kernel's name")
         line.expect("(")
         given = line.listed(lambda: _param(line), ")")
-        loc = self.ended(line)
+        line.finish()
         parameters = self._parameters()
         self.isl = IslTexts([p.name for p in parameters])
         context = self.set(self.next("context"))
@@ -76,7 +76,7 @@ class _Reader:
         return Scop(
             name=name, params=tuple(param for param, _ in given), types=tuple(kind for _, kind in given), parameters=parameters,
             arrays=self._arrays, statements=statements, context=context, schedule=schedule, checks=tuple(checks), results=results,
-            result_is_tuple=is_tuple, usual=usual, limits=limits, spared=spared, loc=loc,
+            result_is_tuple=is_tuple, usual=usual, limits=limits, spared=spared,
         )  # fmt: skip
 
     def next(self, *words: str) -> Line:

@@ -110,7 +110,7 @@ class _Writer:
     def lines(self) -> Iterator[str]:
         scop, of = self._scop, self._isl.written
         given = ", ".join(f"{quoted(name)}: {kind}" for name, kind in zip(scop.params, scop.types, strict=True))
-        yield f"kernel {quoted(scop.name)}({given}){self._at(scop.loc)}"
+        yield f"kernel {quoted(scop.name)}({given})"
         yield f"parameters [{', '.join(p.name for p in scop.parameters)}]"
         yield from (INDENT + _parameter(p) for p in scop.parameters)
         yield f"context {of(scop.context)}"

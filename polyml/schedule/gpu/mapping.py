@@ -115,7 +115,7 @@ def nests(
     found = tuple(_Reader(scop, dependences, reductions).nests(tree, (), scop.domain))
     if all(nest.serial for nest in found):
         notes = [nest.serial for nest in found] + ["a GPU runs loops whose iterations do not depend on each other"]
-        raise IllegalSchedule(f"no loop of {scop.name} may go to the threads of a GPU", loc=scop.loc, notes=notes)
+        raise IllegalSchedule(f"no loop of {scop.name} may go to the threads of a GPU", notes=notes)
     return found
 
 

@@ -35,16 +35,16 @@ def check_legal(
     instances = scop.domain
     missing = instances.subtract(order.domain())
     if not missing.is_empty():
-        raise IllegalSchedule(f"the schedule never runs {polyhedra.witness(missing)}", loc=scop.loc)
+        raise IllegalSchedule(f"the schedule never runs {polyhedra.witness(missing)}")
     extra = order.domain().subtract(instances)
     if not extra.is_empty():
-        raise IllegalSchedule(f"the schedule runs {polyhedra.witness(extra)}, which is no instance", loc=scop.loc)
+        raise IllegalSchedule(f"the schedule runs {polyhedra.witness(extra)}, which is no instance")
     if not order.is_single_valued():
-        raise IllegalSchedule(f"the schedule runs {polyhedra.witness(_repeated(order))} more than once", loc=scop.loc)
+        raise IllegalSchedule(f"the schedule runs {polyhedra.witness(_repeated(order))} more than once")
     broken = violated(order, relaxed_validity(dependences, scop, reductions))
     if not broken.is_empty():
         source, sink, why = reason(broken, scop, dependences)
-        raise IllegalSchedule(f"{sink} must run after {source}", loc=scop.loc, notes=[why, str(schedule)])
+        raise IllegalSchedule(f"{sink} must run after {source}", notes=[why, str(schedule)])
 
 
 def is_legal(
@@ -115,7 +115,7 @@ def check_parallel(
     for node, partial in _parallel_bands(schedule.get_root()):
         if not _may_have_partial(node, partial, scop, reductions):
             message = f"partial results of {', '.join(partial)} need a loop that does nothing else with them"
-            raise IllegalSchedule(message, loc=scop.loc)
+            raise IllegalSchedule(message)
         _refuse_carried(node, _validity_in(node, partial, scop, dependences, reductions), scop, dependences, "parallel")
 
 
@@ -175,7 +175,7 @@ def _refuse_carried(band: isl.ScheduleNode, validity: isl.UnionMap, scop: Scop, 
     broken = carried(band, validity)
     if not broken.is_empty():
         source, sink, why = reason(broken, scop, dependences)
-        raise IllegalSchedule(f"{sink} depends on {source}, so their loop cannot be {what}", loc=scop.loc, notes=[why])
+        raise IllegalSchedule(f"{sink} depends on {source}, so their loop cannot be {what}", notes=[why])
 
 
 def _asked_bands(node: isl.ScheduleNode) -> list[tuple[isl.ScheduleNode, Directives]]:

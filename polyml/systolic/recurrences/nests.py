@@ -162,7 +162,7 @@ def _nests(
     inner = [nest for nest in found if _hands_on(nest)]
     if not inner:
         names = ", ".join(scop.statements)
-        loc = next(iter(scop.statements.values())).loc if scop.statements else scop.loc
+        loc = next(iter(scop.statements.values())).loc if scop.statements else None
         raise IllegalSchedule(f"no value of {names} is used twice: there is nothing for units to hand on", loc=loc)
     edges: dict[str, list[str]] = {nest.name: [] for nest in inner}
     for name in (nest.name for nest in found if nest.name not in edges):
