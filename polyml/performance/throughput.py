@@ -12,7 +12,7 @@ from itertools import product
 from math import prod
 from types import MappingProxyType
 
-from polyml.codegen.analysis.cost_model import LATENCY_CYCLES, LOOP_CYCLES, Terms
+from polyml.codegen.analysis.cost_model import LATENCY_CYCLES, LOOP_CYCLES, CycleTerms
 from polyml.codegen.analysis.expression_costs import Operation, index_names, operations
 from polyml.codegen.ir.accesses import AccessTable, reads_and_write
 from polyml.codegen.ir.array_layout import Placed, in_memory
@@ -79,7 +79,7 @@ class _Stretch:
         once = outside.per_iteration + (START_CYCLES if self._var is not None else 0.0)
         return site.iterations * inside.per_iteration + site.starts * once
 
-    def _terms(self, moving: bool) -> Terms:
+    def _terms(self, moving: bool) -> CycleTerms:
         """Of what changes with the loop's iterations, or of what does not and is done before it or behind it."""
         loads = stores = arithmetic = slow = 0.0
         for touches in self._by_array().values():
@@ -96,7 +96,7 @@ class _Stretch:
                 arithmetic += operation.quick * copies
                 slow += operation.slow * copies
         op, load, store = (0.5, 1.0, 1.0) if self._wide and lanes > 1 else (0.5, 0.5, 1.0)
-        return Terms(
+        return CycleTerms(
             arithmetic=arithmetic * op,
             loads=loads * load,
             stores=stores * store,

@@ -8,7 +8,7 @@ import pytest
 from polyml import pass_manager
 from polyml.checks import programs
 from polyml.checks.programs import check, check_build
-from polyml.codegen.analysis.loop_nest import Nest
+from polyml.codegen.analysis.loop_nest import LoopNest
 from polyml.codegen.ir.linexpr import const, var
 from polyml.codegen.ir.program import Instance, Jam, Loop, with_body
 from polyml.codegen.passes import (
@@ -189,7 +189,7 @@ def from_the_second_element(monkeypatch):
 
 
 def all_free(monkeypatch):
-    monkeypatch.setattr(Nest, "free", lambda *given, **options: True)
+    monkeypatch.setattr(LoopNest, "is_independent", lambda *given, **options: True)
 
 
 def no_masks(monkeypatch):

@@ -6,7 +6,7 @@ from math import floor
 from hypothesis import strategies as st
 
 from polyml.codegen.analysis.access_conflicts import ConflictTest
-from polyml.codegen.analysis.loop_nest import Nest
+from polyml.codegen.analysis.loop_nest import LoopNest
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.linexpr import Compare, const, var
 from polyml.codegen.ir.program import Guard, Instance, Loop, Program, with_body
@@ -48,7 +48,7 @@ class Sample:
 
     texts: dict[str, Text]
     program: Program
-    nest: Nest
+    nest: LoopNest
 
     def __repr__(self):
         parts = [f"shared {self.nest.shared}", f"chain {self.nest.chain}", f"body {self.nest.body}"]
@@ -132,7 +132,7 @@ def sample(texts, shared, chain, body, reductions=None):
     )
     program = Program(scop, (), reductions or {})
     tests = ConflictTest(scop, AccessTable(scop.context))
-    nest = Nest(program, tests, tuple(shared), tuple(chain), tuple(body))
+    nest = LoopNest(program, tests, tuple(shared), tuple(chain), tuple(body))
     return Sample({text.name: text for text in texts}, program, nest)
 
 

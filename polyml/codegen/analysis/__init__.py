@@ -1,3 +1,3 @@
-"""Questions about a Program that passes decide by: which iterations touch the same element, what a shape of a nest costs, ranges of
-integers.
+"""The analyses of a Program that passes decide by: which iterations access the same element, what one way of running a nest
+costs, and which values integers may take.
 """

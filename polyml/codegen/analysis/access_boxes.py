@@ -1,4 +1,7 @@
-"""The parts of arrays that loops touch: boxes that subscripts stay in, and where they begin."""
+"""Boxes around the elements of an array that a nest of loops accesses, and where these boxes begin.
+
+The pass `packing` copies such boxes. All bounds are found from the bounds of the loops, as symbolic expressions, without isl.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,19 @@ from dataclasses import dataclass
 from itertools import product
 from math import gcd
 
-from polyml.codegen.analysis.access_conflicts import Around
+from polyml.codegen.analysis.access_conflicts import Enclosing
 from polyml.codegen.ir.linexpr import Lin, const, var
 from polyml.codegen.ir.program import Loop
 
 
 @dataclass(frozen=True)
-class Box:
-    """Part of an array: from low, so many elements per dimension; None: all of them."""
+class AccessBox:
+    """A box of elements of an array, which a nest of loops accesses a part of.
+
+    array: the array's name.
+    low: the first index in each dimension, as an expression of loop variables and parameters.
+    lengths: the number of elements in each dimension; None for a dimension that is taken as a whole.
+    """
 
     array: str
     low: tuple[Lin, ...]
@@ -22,13 +30,17 @@ class Box:
 
     @property
     def names(self) -> frozenset[str]:
+        """The names of the loop variables and parameters that decide where the box begins."""
         return frozenset().union(*(e.names for e in self.low))
 
 
-def box(array: str, subscripts: tuple[Lin, ...], inner: Sequence[Loop], may_be_whole: bool) -> Box | None:
-    """The box that the subscripts stay in while the inner loops run over their tiles; None where it has no known size.
+def box(array: str, subscripts: tuple[Lin, ...], inner: Sequence[Loop], may_be_whole: bool) -> AccessBox | None:
+    """Returns the box that contains the element at these subscripts while the inner loops run over their tiles, or None if a
+    dimension has no constant length.
 
-    may_be_whole: a dimension without known size is all of the array's.
+    subscripts: of the element, one per dimension, in terms of loop variables.
+    inner: the loops whose iterations the box covers, outermost first.
+    may_be_whole: a dimension without a constant length is taken as a whole instead.
     """
     ranges: list[tuple[Lin, int | None]] = []
     for e in subscripts:
@@ -36,20 +48,27 @@ def box(array: str, subscripts: tuple[Lin, ...], inner: Sequence[Loop], may_be_w
         if found is None and not may_be_whole:
             return None
         ranges.append((const(0), None) if found is None else found)
-    return Box(array, tuple(low for low, _ in ranges), tuple(length for _, length in ranges))
+    return AccessBox(array, tuple(low for low, _ in ranges), tuple(length for _, length in ranges))
 
 
 Tiles = Sequence[tuple[Loop, tuple[Lin, Lin] | None]]  # loops, each with its tile
 
 
 def _range(e: Lin, inner: Sequence[Loop]) -> tuple[Lin, int] | None:
-    """The least value of a subscript while the inner loops run over their tiles, and how many follow it."""
+    """Returns the least value of a subscript while the inner loops run over their tiles, and how many consecutive values follow
+    from it; None if that number is not a constant.
+    """
     return _span(e, e, [(loop, tile_of(loop)) for loop in inner], len(inner), {})
 
 
 def _span(low: Lin, high: Lin, loops: Tiles, count: int, known: dict) -> tuple[Lin, int] | None:
-    """The values from low to high of all iterations of the first so many loops, innermost first: the first one, and how many
-    there are. known: what was found for the same question.
+    """Returns the first of the integers from low to high over all iterations of the first `count` loops, and their number; None
+    if the number is not a constant.
+
+    The loops are eliminated one after the other, from the innermost one outwards: low is minimised and high is maximised over
+    each.
+
+    known: results for (low, high, count) that were found before.
     """
     if count == 0:
         return (low, high.const - low.const + 1) if low.terms == high.terms else None
@@ -59,6 +78,7 @@ def _span(low: Lin, high: Lin, loops: Tiles, count: int, known: dict) -> tuple[L
 
 
 def _spanned(low: Lin, high: Lin, loops: Tiles, count: int, known: dict) -> tuple[Lin, int] | None:
+    """Eliminates loop number `count` - 1 from low and high, and passes on what remains to `_span`."""
     loop, ends = loops[count - 1]
     down, up = low.coefficient(loop.var), high.coefficient(loop.var)
     if down is None or up is None:
@@ -73,7 +93,11 @@ def _spanned(low: Lin, high: Lin, loops: Tiles, count: int, known: dict) -> tupl
 
 
 def tile_of(loop: Loop) -> tuple[Lin, Lin] | None:
-    """Values of its variable that no other lies outside, a constant apart: a bound, and where the steps from it end."""
+    """Returns the first and the last value of the loop's variable as expressions that differ by a constant, or None if no two
+    bounds do.
+
+    The loop may run over fewer values, since other bounds may cut it.
+    """
     for low in loop.lower:
         for high in loop.upper:
             if high.terms == low.terms:
@@ -82,7 +106,7 @@ def tile_of(loop: Loop) -> tuple[Lin, Lin] | None:
 
 
 def moving_names(subscripts: tuple[Lin, ...], loops: Sequence[Loop]) -> frozenset[str]:
-    """The loop variables that the subscripts change with, be it since those of loops inside start from them."""
+    """Returns the variables of all loops that the subscripts change with, directly or through the bounds of an inner loop."""
     moving = frozenset().union(*(e.names for e in subscripts))
     for loop in reversed(loops):
         if loop.var in moving:
@@ -91,8 +115,8 @@ def moving_names(subscripts: tuple[Lin, ...], loops: Sequence[Loop]) -> frozense
     return moving
 
 
-def begins_on_step(tile: Loop, low: Lin, around: Sequence[Around]) -> bool:
-    """Whether the tiles begin at low and multiples of their step after it."""
+def begins_on_step(tile: Loop, low: Lin, around: Sequence[Enclosing]) -> bool:
+    """Tells whether each tile of the loop begins at `low` plus a multiple of the tile's size."""
     if tile.last or len(tile.lower) != 1:
         return False
     loops = {n.var: n for n in around if isinstance(n, Loop)}
@@ -100,7 +124,7 @@ def begins_on_step(tile: Loop, low: Lin, around: Sequence[Around]) -> bool:
 
 
 def _divisor(e: Lin, loops: Mapping[str, Loop]) -> int:
-    """A number that divides all values of an expression; 0 where they are 0."""
+    """Returns an integer that divides every value of the expression, or 0 if all values are 0."""
     found = abs(e.const)
     for atom, coefficient in e.terms:
         loop = loops.get(atom) if isinstance(atom, str) else None
@@ -110,8 +134,10 @@ def _divisor(e: Lin, loops: Mapping[str, Loop]) -> int:
     return found
 
 
-def lower_outside(bound: Lin, around: Sequence[Around], inside: set[str]) -> Iterator[Lin]:
-    """What a lower bound is at least, in names that are known outside of the loops inside."""
+def lower_outside(bound: Lin, around: Sequence[Enclosing], inside: set[str]) -> Iterator[Lin]:
+    """Yields lower bounds of the expression `bound` that name no loop of `inside`: variables of those loops are replaced by
+    their own lower bounds.
+    """
     if not bound.names & inside:
         yield bound
         return

@@ -1,7 +1,7 @@
-"""Exact questions about which iterations touch the same element, asked of the loops themselves.
+"""Exact tests of which iterations access the same element, made on the loops of a Program.
 
-The answers come from the loop bounds and subscripts of the program, so they hold for whatever schedule made it. Small systems of
-integers answer most questions, isl the others.
+The tests use the bounds and the subscripts of the finished loops, so they hold for whatever schedule the loops were made from.
+Most are decided by the Omega test (`codegen.presburger`), the others by isl.
 """
 
 from __future__ import annotations
@@ -21,47 +21,61 @@ from polyml.codegen.presburger.omega_test import Row, Shadow, System, at_least, 
 from polyml.model.core.scop import Access, Scop
 from polyml.polyhedra import BudgetExceeded, budget
 
-QUESTION_OPERATIONS = 200_000  # isl operations for one pair of accesses: three times what PolyBench needs
+TEST_OPERATIONS = 200_000  # isl operations for the test of one pair of accesses: three times what PolyBench needs
 
-Touch = tuple[Access, Instance]
+InstanceAccess = tuple[Access, Instance]
 
 
-def _simple(e: Lin) -> bool:
-    """Whether no minimum or maximum hides inside a sum, as in where a remainder starts."""
-    return all(isinstance(a, str) or (isinstance(a, FloorDiv) and _simple(a.operand)) for a, _ in e.terms) or (
-        len(e.terms) == 1 and isinstance(e.terms[0][0], Extremum) and all(map(_simple, e.terms[0][0].operands))
+def _is_isl_term(e: Lin) -> bool:
+    """Tells whether isl's syntax has the expression: a minimum or a maximum may be all of it, but not a term of a sum."""
+    return all(isinstance(a, str) or (isinstance(a, FloorDiv) and _is_isl_term(a.operand)) for a, _ in e.terms) or (
+        len(e.terms) == 1 and isinstance(e.terms[0][0], Extremum) and all(map(_is_isl_term, e.terms[0][0].operands))
     )
 
 
 @dataclass(frozen=True)
 class Range:
-    """low <= var <= high for every bound. Bounds that isl would take long over are left out, which only assumes less."""
+    """The values of a loop's variable: low <= var <= high for each bound. Bounds that isl's syntax does not have are left out,
+    which only assumes less.
+    """
 
     var: str
     low: tuple[Lin, ...]
     high: tuple[Lin, ...]
 
     def facts(self, side: int = SHARED) -> list[Fact]:
+        """Returns the bounds as constraints on the iteration of one of the two accesses, or on one that both share."""
         mine = (var(self.var), side)
-        low = [Fact(">=", mine, (e, side)) for e in self.low if _simple(e)]
-        return low + [Fact(">=", (e, side), mine) for e in self.high if _simple(e)]
+        low = [Fact(">=", mine, (e, side)) for e in self.low if _is_isl_term(e)]
+        return low + [Fact(">=", (e, side), mine) for e in self.high if _is_isl_term(e)]
 
 
 def loop_range(loop: Loop) -> Range:
+    """Returns the range of the loop's variable, without its step."""
     return Range(loop.var, loop.lower, loop.upper)
 
 
-Around = Loop | Guard  # what encloses a nest
+@dataclass(frozen=True)
+class RangedAccess:
+    """An access of a statement's instance, with the ranges of those loops around it that are not shared with the access it is
+    compared to.
+    """
+
+    access: InstanceAccess
+    ranges: tuple[Range, ...]
 
 
-def _facts_around(nodes: Iterable[Around]) -> tuple[Fact, ...]:
-    """What the enclosing loops and guards say."""
+Enclosing = Loop | Guard  # a node around a nest
+
+
+def _facts_around(nodes: Iterable[Enclosing]) -> tuple[Fact, ...]:
+    """Returns the constraints that hold inside of these loops and guards."""
     facts: list[Fact] = []
     for node in nodes:
         if isinstance(node, Loop):
             own = loop_range(node)
             facts += own.facts()
-            if node.step > 1 and len(node.lower) == 1 and not node.last and _simple(node.lower[0]):
+            if node.step > 1 and len(node.lower) == 1 and not node.last and _is_isl_term(node.lower[0]):
                 facts.append(Fact("mod", (var(node.var), SHARED), (node.lower[0], SHARED), node.step))
             if node.last:
                 facts += replace(own, var=node.last, low=()).facts()
@@ -71,13 +85,14 @@ def _facts_around(nodes: Iterable[Around]) -> tuple[Fact, ...]:
 
 
 def compares(condition: Condition) -> list[Compare]:
-    """Comparisons that a condition implies; alternatives are left out, which only assumes less."""
+    """Returns comparisons that all hold where the condition does. Alternatives (`or`) are left out, which only assumes less."""
     if isinstance(condition, Compare):
         return [condition]
     return [c for p in condition.parts for c in compares(p)] if condition.op == "and" else []
 
 
 def jam_range(jam: Jam | Unroll) -> Range:
+    """Returns the range of the iterations that run together."""
     if isinstance(jam, Unroll):
         return Range(jam.var, (jam.base,), (jam.base + (jam.count - 1),))
     high = [jam.base + (jam.count * jam.lanes - 1)]
@@ -85,10 +100,12 @@ def jam_range(jam: Jam | Unroll) -> Range:
 
 
 class Differences:
-    """{ [d0, d1, ...] }: by how much the variables of a chain of so many loops may differ.
+    """A set { [d0, d1, ...] } of the distances, loop by loop, between two iterations of a chain of loops that access the same
+    element.
 
-    known: what is said of them. whole: the same with what it was found from. exact: the set itself, by isl, None where that would
-    take too long.
+    known: constraints that contain the set, by the Omega test; None if it gave up.
+    whole: the constraints on both iterations that `known` was projected from, if they are complete; else None.
+    exact: computes the set itself by isl; the result is None if isl takes too long.
     """
 
     def __init__(self, count: int, known: Shadow | None, whole: System | None, exact: Callable[[], isl.Set | None]):
@@ -99,10 +116,11 @@ class Differences:
 
     @cached_property
     def exact(self) -> isl.Set | None:
+        """The set itself by isl, computed when it is first needed; None if isl takes too long."""
         return self._ask()
 
     def may_be(self, zero: Iterable[int] = (), moved: int | None = None) -> bool:
-        """Whether all differences of these numbers may be 0, and the one with number `moved` may not be."""
+        """Tells whether the set has, or may have, a point at which d[k] = 0 for each k in `zero`, and d[moved] is not 0."""
         zero = frozenset(zero)
         if self._is_never or moved in zero or moved is not None and self._bounds.get(moved) == (0, 0):
             return False
@@ -117,7 +135,7 @@ class Differences:
         return self.allows(where & at_least({moved: 1}, -1)) or self.allows(where & at_least({moved: -1}, -1))
 
     def allows(self, where: System) -> bool:
-        """Whether the differences may be such that the system of their numbers holds."""
+        """Tells whether the set has, or may have, a point for which the constraints `where` on d0, d1, ... hold."""
         if self._known is not None:
             system = self._known.system
             is_not = system is None or self._is_never or is_empty(system & where)
@@ -130,27 +148,34 @@ class Differences:
 
 
 def _is_nothing(bounds: tuple[int | None, int | None]) -> bool:
+    """Tells whether no integer lies within the bounds."""
     low, high = bounds
     return low is not None and high is not None and low > high
 
 
 def _isl_set(system: System, count: int) -> isl.Set:
-    """{ [d0, d1, ...] : the system of the first so many numbers }"""
+    """Returns { [d0, d1, ...] : constraints } as an isl set of `count` dimensions."""
     rows = [("=", row) for row in system.equal] + [(">=", row) for row in system.least]
     texts = (" + ".join([*(f"{c}*d{k}" for k, c in terms.items()), str(constant)]) + f" {op} 0" for op, (terms, constant) in rows)
     return isl.Set(f"{{ [{', '.join(f'd{k}' for k in range(count))}] : {' and '.join(texts) or 'true'} }}")
 
 
 @dataclass(frozen=True, eq=False)
-class _Context:
-    """Loops and guards around: what they say, as facts and as a system, and whether that says as much."""
+class _EnclosingFacts:
+    """What holds inside of some loops and guards.
+
+    facts: the constraints as they were written.
+    system: the same as linear constraints over the integers.
+    is_complete: no fact is missing from the system.
+    """
 
     facts: tuple[Fact, ...]
     system: System
     is_complete: bool
 
     @classmethod
-    def of(cls, nodes: Sequence[Around]) -> _Context:
+    def of(cls, nodes: Sequence[Enclosing]) -> _EnclosingFacts:
+        """Collects the constraints of the loops and guards."""
         facts = _facts_around(nodes)
         systems = Systems(Sides())
         for fact in facts:
@@ -159,55 +184,62 @@ class _Context:
 
 
 class ConflictTest:
-    """Tests on one SCoP's accesses."""
+    """Tests whether accesses of one SCoP's statements refer to the same element. Answers are kept, since passes ask for many of
+    them again.
+    """
 
     def __init__(self, scop: Scop, table: AccessTable):
         self._table, self._parameters = table, scop.checked
         self._statements = scop.statements
         self._known: dict[tuple, Differences] = {}
         self._possible: dict[tuple, bool] = {}
-        self._contexts: dict[SameNodes, _Context] = {}
+        self._contexts: dict[SameNodes, _EnclosingFacts] = {}
         self._shadows: dict[tuple, System | None] = {}
 
-    def subscripts(self, touch: Touch) -> tuple[Lin, ...]:
-        """The touched element in terms of loop variables."""
-        access, instance = touch
+    def subscripts(self, instance_access: InstanceAccess) -> tuple[Lin, ...]:
+        """Returns the subscripts of the accessed element in terms of loop variables and parameters."""
+        access, instance = instance_access
         iterators = dict(zip(self._statements[instance.statement].iterators, instance.point))
         return tuple(e.substitute(iterators) for e in self._table.subscripts(access))
 
-    def deltas(
-        self, a: Touch, b: Touch, shared: Sequence[Around], chain: Sequence[Range], inner: tuple, other_inner: tuple
-    ) -> Differences:
-        """{ [d...] }: by how much the chain's variables differ between two instances that touch one element.
+    def deltas(self, a: RangedAccess, b: RangedAccess, shared: Sequence[Enclosing], chain: Sequence[Range]) -> Differences:
+        """Returns { [d0, d1, ...] }: the distances in the chain between an iteration in which `a` accesses an element and one
+        in which `b` accesses the same element.
 
-        shared: the enclosing loops and guards, the same for both. inner, other_inner: the loops inside the chain around each
-        touch.
+        a, b: the accesses, with the loops inside the chain around each.
+        shared: the loops and guards around the chain, whose iteration is the same for both.
+        chain: the ranges of the chain's loops, outermost first.
         """
-        x, y = self.subscripts(a), self.subscripts(b)
-        uniform = _uniform(x, y, chain, (*inner, *other_inner))
+        x, y = self.subscripts(a.access), self.subscripts(b.access)
+        uniform = _uniform(x, y, chain, (*a.ranges, *b.ranges))
         if uniform is not None:
             return uniform
-        key = (x, y, self._context_of(shared), tuple(chain), inner, other_inner)
+        key = (x, y, self._context_of(shared), tuple(chain), a.ranges, b.ranges)
         if key not in self._known:
-            around = ((FIRST, (*chain, *inner)), (SECOND, (*chain, *other_inner)))
+            around = ((FIRST, (*chain, *a.ranges)), (SECOND, (*chain, *b.ranges)))
             facts = [f for side, ranges in around for r in ranges for f in r.facts(side)]
             facts += [Fact("==", (e, FIRST), (f, SECOND)) for e, f in zip(x, y)]
-            sides = Sides(*(tuple(r.var for r in ranges) for ranges in (chain, inner, other_inner)))
+            sides = Sides(*(tuple(r.var for r in ranges) for ranges in (chain, a.ranges, b.ranges)))
             self._known[key] = Differences(
-                len(chain), *self._shadow(key[2], facts, sides, True), lambda: self._apart(key[2], facts, sides)
+                len(chain), *self._shadow(key[2], facts, sides, True), lambda: self._exact_differences(key[2], facts, sides)
             )
         return self._known[key]
 
-    def may_be_same(self, a: Touch, b: Touch, shared: Sequence[Around], loops: Sequence[Loop], others: Sequence[Loop]) -> bool:
-        """Whether a, in any iteration of the loops, and b, in any of the others, may touch one element."""
-        return self.deltas(a, b, shared, (), tuple(map(loop_range, loops)), tuple(map(loop_range, others))).may_be()
+    def may_conflict_in(
+        self, a: InstanceAccess, b: InstanceAccess, shared: Sequence[Enclosing], loops: Sequence[Loop], others: Sequence[Loop]
+    ) -> bool:
+        """Tells whether `a`, in some iteration of `loops`, and `b`, in some iteration of `others`, may access the same element."""
+        first, second = RangedAccess(a, tuple(map(loop_range, loops))), RangedAccess(b, tuple(map(loop_range, others)))
+        return self.deltas(first, second, shared, ()).may_be()
 
-    def stays_within(self, touch: Touch, around: Sequence[Around], low: Sequence[Lin], lengths: Sequence[int | None]) -> bool:
-        """Whether the first subscripts are always among so many indices from `low` on, dimension by dimension. None: of
-        that dimension nothing is asked.
+    def is_within(
+        self, accessed: InstanceAccess, around: Sequence[Enclosing], low: Sequence[Lin], lengths: Sequence[int | None]
+    ) -> bool:
+        """Tells whether low[d] <= subscript d < low[d] + lengths[d] always holds inside of these loops and guards, for each d
+        whose length is not None.
         """
         context = self._context_of(around)
-        for e, first, length in zip(self.subscripts(touch), low, lengths):
+        for e, first, length in zip(self.subscripts(accessed), low, lengths):
             if length is None or e == first and length > 0:
                 continue
             below, above = (first - 1, e), (e, first + length)
@@ -216,26 +248,20 @@ class ConflictTest:
                 return False
         return True
 
-    def may_meet(
-        self,
-        a: Touch,
-        b: Touch,
-        path: Sequence[Around],
-        loop: Loop,
-        jams: Sequence[Jam | Unroll],
-        other_jams: Sequence[Jam | Unroll],
-    ) -> bool:
-        """Whether a and b, each inside its jams, touch one element in any iterations of `loop`."""
+    def may_conflict(self, a: RangedAccess, b: RangedAccess, path: Sequence[Enclosing], loop: Loop) -> bool:
+        """Tells whether `a` and `b`, each with the iterations that run together around it, may access the same element in any
+        two iterations of `loop`.
+        """
         own = loop_range(loop)
-        first, second = ((own, *map(jam_range, inside)) for inside in (jams, other_jams))
+        first, second = (own, *a.ranges), (own, *b.ranges)
         facts = [f for side, ranges in ((FIRST, first), (SECOND, second)) for r in ranges for f in r.facts(side)]
-        facts += [Fact("==", (e, FIRST), (f, SECOND)) for e, f in zip(self.subscripts(a), self.subscripts(b))]
+        facts += [Fact("==", (e, FIRST), (f, SECOND)) for e, f in zip(self.subscripts(a.access), self.subscripts(b.access))]
         return self._is_possible(
             self._context_of(path), facts, Sides((), tuple(r.var for r in first), tuple(r.var for r in second))
         )
 
-    def _is_possible(self, context: _Context, facts: Sequence[Fact], sides: Sides) -> bool:
-        """Whether the facts may hold in some iteration there."""
+    def _is_possible(self, context: _EnclosingFacts, facts: Sequence[Fact], sides: Sides) -> bool:
+        """Tells whether some pair of iterations inside of the enclosing loops and guards satisfies the facts."""
         key = (context, tuple(facts), sides)
         if key not in self._possible:
             system, is_complete = self._system(context, facts, sides, False)
@@ -245,7 +271,8 @@ class ConflictTest:
             self._possible[key] = not is_impossible
         return self._possible[key]
 
-    def _is_possible_exactly(self, context: _Context, facts: Sequence[Fact], sides: Sides) -> bool:
+    def _is_possible_exactly(self, context: _EnclosingFacts, facts: Sequence[Fact], sides: Sides) -> bool:
+        """Decides the same by isl."""
         renamed = sides.renamed()
         try:
             constraints = [fact_text(f, renamed) for f in (*context.facts, *facts)]
@@ -254,13 +281,15 @@ class ConflictTest:
         names = sorted(self._names(context, facts, sides)) + sorted({*renamed[FIRST].values(), *renamed[SECOND].values()})
         return not isl.Set(f"{{ [{', '.join(names)}] : {' and '.join(constraints) or 'true'} }}").is_empty()
 
-    def _names(self, context: _Context, facts: Sequence[Fact], sides: Sides) -> frozenset[str]:
-        """What the facts name outside of the touches' own loops."""
+    def _names(self, context: _EnclosingFacts, facts: Sequence[Fact], sides: Sides) -> frozenset[str]:
+        """Returns the names in the facts that belong to neither iteration alone: parameters and variables of enclosing loops."""
         names = frozenset().union(*(f.names for f in (*context.facts, *facts)))
         return names.difference(sides.moving, sides.first, sides.second)
 
-    def _apart(self, context: _Context, facts: Sequence[Fact], sides: Sides) -> isl.Set | None:
-        """The differences by isl. None past the budget: one hard question must not use up that of all code."""
+    def _exact_differences(self, context: _EnclosingFacts, facts: Sequence[Fact], sides: Sides) -> isl.Set | None:
+        """Computes the differences by isl. Returns None past the budget of one test, which must not use up the budget of the
+        whole code.
+        """
         _, first, second = renamed = sides.renamed()
         try:
             body = " and ".join(fact_text(f, renamed) for f in (*context.facts, *facts)) or "true"
@@ -272,7 +301,7 @@ class ConflictTest:
         sources, sinks = (", ".join(side[name] for name in sides.moving) for side in (first, second))
         parameters = ", ".join(sorted(self._names(context, facts, sides)))
         try:
-            with budget(QUESTION_OPERATIONS):
+            with budget(TEST_OPERATIONS):
                 meeting = isl.Map(f"[{parameters}] -> {{ [{sources}] -> [{sinks}] : {body} }}")
                 return meeting.intersect_params(self._parameters).deltas()
         except BudgetExceeded:
@@ -280,17 +309,21 @@ class ConflictTest:
 
     # -- systems -----------------------------------------------------------------------------------------------------
 
-    def _context_of(self, around: Sequence[Around]) -> _Context:
-        """What these loops and guards say, the same object each time."""
+    def _context_of(self, around: Sequence[Enclosing]) -> _EnclosingFacts:
+        """Returns what holds inside of these loops and guards, as the same object each time."""
         key = SameNodes(around)
         if key not in self._contexts:
-            self._contexts[key] = _Context.of(around)
+            self._contexts[key] = _EnclosingFacts.of(around)
         return self._contexts[key]
 
     def _shadow(
-        self, context: _Context, facts: Sequence[Fact], sides: Sides, in_context: bool
+        self, context: _EnclosingFacts, facts: Sequence[Fact], sides: Sides, in_context: bool
     ) -> tuple[Shadow | None, System | None]:
-        """What the facts say of the differences there, and all that they say where that is a system."""
+        """Projects the facts onto the differences of the chain's variables.
+
+        Returns the projection, and the constraints that it was made from if they are complete, else None. in_context: what the
+        SCoP says of its parameters is used too.
+        """
         system, is_complete = self._system(context, facts, sides, in_context)
         if system is None:
             return Shadow(None), None
@@ -299,8 +332,12 @@ class ConflictTest:
             return found, system if is_complete else None
         return replace(found, is_exact=False), None
 
-    def _system(self, context: _Context, facts: Sequence[Fact], sides: Sides, in_context: bool) -> tuple[System | None, bool]:
-        """(what the facts say there, None: nothing runs there; whether that is all they say)"""
+    def _system(
+        self, context: _EnclosingFacts, facts: Sequence[Fact], sides: Sides, in_context: bool
+    ) -> tuple[System | None, bool]:
+        """Returns the facts and what holds around them as one system (None if it has no solution), and whether it says all that
+        they say.
+        """
         systems = Systems(sides)
         for fact in facts:
             systems.add(fact)
@@ -309,8 +346,10 @@ class ConflictTest:
         is_complete = context.is_complete and systems.is_complete and not (in_context and self._limits is None)
         return None if around is None else around & system, is_complete
 
-    def _around(self, context: _Context, names: frozenset, in_context: bool) -> System | None:
-        """What holds there, as far as it is about these names. None: nothing runs there."""
+    def _around(self, context: _EnclosingFacts, names: frozenset, in_context: bool) -> System | None:
+        """Returns what holds inside of the enclosing loops and guards, projected onto the names that matter; None if nothing
+        runs there.
+        """
         system = context.system
         if in_context and self._limits is not None:
             system &= self._limits
@@ -323,7 +362,7 @@ class ConflictTest:
 
     @cached_property
     def _limits(self) -> System | None:
-        """What is known of parameters, None where that is no system."""
+        """What the SCoP says of its parameters as a system; None if that is not a conjunction of linear constraints."""
         rows = polyhedra.rows(self._parameters)
         if rows is None:
             return None
@@ -337,21 +376,24 @@ class ConflictTest:
 
 
 def _uniform(x: tuple[Lin, ...], y: tuple[Lin, ...], chain: Sequence[Range], inner: tuple) -> Differences | None:
-    """The differences of two subscripts that differ by constants alone, loop bounds aside but for constant lengths:
-    quick, and rarely more. None where they do not.
+    """Returns the differences for two accesses whose subscripts differ by constants alone (uniformly generated references), or
+    None if they do not.
+
+    Loop bounds are left out unless a loop has a constant length: this is quick, and the set that it returns is rarely larger
+    than the exact one.
     """
     private = {r.var for r in inner}
     moving = {r.var for r in chain}
     system = System()
     for e, f in zip(x, y):
-        apart = e - f
-        if not apart.is_const or e.names & private:
+        difference = e - f
+        if not difference.is_const or e.names & private:
             return None
         if any(not isinstance(a, str) and a.names & moving for a, _ in e.terms):
             return None
         steps = {i: e.coefficient(r.var) for i, r in enumerate(chain)}
-        system &= equal({i: step for i, step in steps.items() if step}, -apart.const)
-    if len(x) < len(chain):  # else the subscripts alone mostly tell
+        system &= equal({i: step for i, step in steps.items() if step}, -difference.const)
+    if len(x) < len(chain):  # otherwise the subscripts alone mostly decide
         for i, r in enumerate(chain):
             fixed = [low for low in r.low if not low.names & moving]
             spans = [(high - low).const for low in fixed for high in r.high if (high - low).is_const]

@@ -1,7 +1,7 @@
-"""What one way of running a nest together costs, in cycles per instance: an estimate to choose by.
+"""The cost model of register tilings: an estimate of the cycles that each iteration takes, by which `vectorize` chooses.
 
-The counts (operations, loads, stores per iteration of the innermost loop) are exact for the code that is made; the
-throughputs are those of a current x86 core with two 256-bit or one 512-bit multiply-add unit per cycle.
+The counts (operations, loads, stores per iteration of the innermost loop) are exact for the code that is made. The throughputs
+are those of a current x86 core with two 256-bit or one 512-bit multiply-add unit per cycle.
 """
 
 from __future__ import annotations
@@ -10,30 +10,38 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from polyml.codegen.analysis.access_moves import STAYS, AccessMoves, Move, MoveKind
+from polyml.codegen.analysis.access_strides import NO_STRIDE, AccessStrides, Stride, StrideKind
 from polyml.codegen.analysis.expression_costs import Operation, index_names, operations
-from polyml.codegen.analysis.loop_nest import Nest, TouchIn
+from polyml.codegen.analysis.loop_nest import LoopNest, NestAccess
 from polyml.codegen.analysis.register_tiling import RegisterTiling
 from polyml.codegen.analysis.trip_estimates import middle_values, trips
 from polyml.codegen.ir.linexpr import Lin, var
 from polyml.codegen.ir.program import Instance, Loop
 
-LATENCY_CYCLES = 4  # of a multiply-add
-LOOP_CYCLES = 0.4  # of counting and branching, which mostly hides behind the body
-SHARED_CYCLES = 0.05  # of what other units do at the same time, that yet gets in the way
-LINE_JUMP_CYCLES = 1.0  # a cache line that is not the next one of a stream, in a tile
-FAR_JUMP_CYCLES = 3.0  # the same where nothing keeps the data near
-REST_VECTOR_COST = 1.3  # of a vector that is left over alone, in those of one of several
-REST_COST = 0.5  # of an iteration that is left over, alone, in those of all that run together
-LONG_CHAIN = 20.0  # instructions of an elementary function, each waiting for the one before
-SCAN_CARRY_OPERATIONS = 4  # that join a vector's scan to what came before; each of its steps is a shuffle and an operation
-CHAIN_WAITS = 0.5  # the share of its time that a long chain adds where no other one runs beside it
+LATENCY_CYCLES = 4  # from the operands of a multiply-add to its result
+LOOP_CYCLES = 0.4  # what counting and branching add to an iteration, most of it hidden behind the body
+SHARED_CYCLES = 0.05  # the share of a less busy unit's cycles that does not overlap with those of the busiest unit
+LINE_JUMP_CYCLES = 1.0  # for a cache line that does not follow the last one, inside of tiles
+FAR_JUMP_CYCLES = 3.0  # the same outside of tiles, where the data may be in no near cache
+REMAINDER_VECTOR_COST = 1.3  # the cost of a vector left over, relative to one of several that run together
+REMAINDER_COST = 0.5  # the cost of an iteration left over, relative to that of all that run together
+LONG_CHAIN = 20.0  # instructions from which an operation counts as a chain, each of which waits for the one before
+SCAN_CARRY_OPERATIONS = 4  # instructions that combine a vector's scan with the carry, besides two for each of its steps
+CHAIN_WAITS = 0.5  # the share of its instructions that a long chain waits for, where no other one runs beside it
 
 
 @dataclass(frozen=True)
-class Terms:
-    """Cycles of one step of the innermost loop: arithmetic, loads, stores of units that work side by side; slow, jumps after
-    them; issue, waits at least; loop of counting. instances run in a step, of which the share `used` is wanted.
+class CycleTerms:
+    """The cycles of one step of the innermost loop, by what they are spent on.
+
+    arithmetic, loads, stores: cycles of units that work side by side.
+    slow: cycles of a unit that runs one operation after the other, such as divisions.
+    jumps: cycles of waiting for cache lines that do not follow one another.
+    issue: cycles in which the instructions are issued, as a lower bound.
+    waits: cycles in which the step waits for results of the step before, as a lower bound.
+    loop: cycles of counting and branching.
+    instances: how many iterations of the chain run in a step.
+    used: the share of those that the program needs; the others are masked out or left over.
     """
 
     arithmetic: float
@@ -49,6 +57,7 @@ class Terms:
 
     @property
     def per_iteration(self) -> float:
+        """The cycles of each iteration of the chain."""
         units = (self.arithmetic, self.loads, self.stores)
         busy = max(units) + SHARED_CYCLES * (sum(units) - max(units)) + self.slow + self.jumps
         return (max(busy, self.issue, self.waits) + self.loop) / self.instances / self.used
@@ -63,10 +72,11 @@ class Terms:
 class CostContext:
     """What costs depend on besides the nest.
 
-    unit_dims: { array -> the dimension along which its elements are neighbours in memory, None where there is none }.
-    vector_bytes, registers: of the machine's vector registers.
-    sizes: values of parameters to judge by; empty where they are not known.
-    phases: { array -> the name of how many elements behind the start of a cache line it begins }.
+    unit_dims: { array -> the dimension along which its elements are neighbours in memory, None if there is none }.
+    vector_bytes: the width of a vector register.
+    registers: the number of vector registers.
+    sizes: values of parameters to judge by; empty if they are not known.
+    phases: { array -> the parameter that says how many elements behind the start of a cache line the array begins }.
     """
 
     unit_dims: Mapping[str, int | None]
@@ -77,23 +87,39 @@ class CostContext:
 
 
 @dataclass(frozen=True)
-class Innermost:
-    """What the loop inside all others decides. By touch: how often it happens in an iteration of the chain, whether its place
-    stays, whether each iteration starts a new cache line away from the last one's. waits: as in Terms.
+class InnermostAccess:
+    """One access in the nest's innermost loop.
+
+    weight: how often it is made per iteration of the chain.
+    is_invariant: its element is the same in all iterations of the innermost loop.
+    jumps: each iteration starts a new cache line, which does not follow the last one.
     """
 
-    weights: Sequence[float]
-    stays: Sequence[bool]
-    jumps: Sequence[bool]
+    weight: float
+    is_invariant: bool
+    jumps: bool
+
+
+@dataclass(frozen=True)
+class Innermost:
+    """What the choice of the innermost loop decides: the accesses in the order of the nest, and the cycles that an iteration
+    waits, as in CycleTerms.
+    """
+
+    accesses: Sequence[InnermostAccess]
     waits: float
 
 
 @dataclass
-class _Traffic:
-    """Accesses of one step of the innermost loop, by how they are made, in instructions.
+class _StepAccesses:
+    """The accesses of one step of the innermost loop, counted in instructions.
 
-    lined: loads of vectors that begin on cache lines. broadcasts: loads of one element for all lanes. held: registers that
-    accumulators stay in. jumps: cycles of cache lines that are not the next ones.
+    loads: loads that are none of those below.
+    lined: loads of vectors that begin on cache lines.
+    broadcasts: loads of one element into all lanes.
+    stores: stores.
+    jumps: cycles of waiting for cache lines that do not follow one another.
+    held: registers that accumulators stay in.
     """
 
     loads: float = 0.0
@@ -105,93 +131,104 @@ class _Traffic:
 
 
 class CostModel:
-    """The cost of each register tiling of one nest."""
+    """The cost of each register tiling of one nest.
 
-    def __init__(self, nest: Nest, context: CostContext):
+    accesses: the accesses of the nest with their strides.
+    trips: the number of iterations of each loop of the chain, known or assumed.
+    interleaved: how many vectors may run instruction by instruction; empty if that does not pay.
+    """
+
+    def __init__(self, nest: LoopNest, context: CostContext):
         self.nest, self._context = nest, context
         around = (node for node in nest.shared if isinstance(node, Loop))
         self._known = middle_values((*around, *nest.chain), context.sizes)
-        self.accesses = [AccessMoves.of(t, nest, context.unit_dims) for t in nest.touches()]
+        self.accesses = [AccessStrides.of(t, nest, context.unit_dims) for t in nest.accesses()]
         self.trips = [trips(loop, self._known) for loop in nest.chain]
         self.knows_sizes = bool(context.sizes)
         tiled = sum(isinstance(node, Loop) and node.role == "tile" for node in nest.shared) > 1
         self._jump = LINE_JUMP_CYCLES if tiled else FAR_JUMP_CYCLES
         self._arithmetic: list[tuple[Operation, frozenset[int], float]] = []
-        self._weights = [self.weight(access.touch.inner) for access in self.accesses]
+        self._weights = [self.weight(access.access.inner) for access in self.accesses]
         self._depth = max([1.0, *(self.weight(inner) for _, _, inner in nest.statements())])
         self._innermost: dict[int | None, Innermost] = {}
         wide = context.vector_bytes > 32
         # half of the widest loads cross a cache line
         self._op, self._load, self._store = (0.5, 1.0, 1.0) if wide else (0.5, 0.5, 1.0)
         self._slow = 2.0 if wide else 1.0
-        self.interleaved: tuple[int, ...] = ()  # how many vectors may run instruction by instruction
-        self._alone: list[frozenset[int] | None] = []  # what operations that lanes cannot do change with, None: with all
-        written = {access.touch.access.array for access in self.accesses if access.touch.writes}
+        self.interleaved: tuple[int, ...] = ()
+        self._scalar_only: list[frozenset[int] | None] = []  # loops that scalar-only operations change with; None: all
+        written = {access.array for access in self.accesses if access.access.writes}
         for statement, instance, inner in nest.statements():
             for operation in operations(statement.value):
                 moved = self._depends(operation, instance)
                 self._arithmetic.append((operation, moved, self.weight(inner)))
                 if not operation.in_lanes:
                     reads_written = any(statement.reads[k].array in written for k in operation.loads)
-                    self._alone.append(None if reads_written else moved)
+                    self._scalar_only.append(None if reads_written else moved)
         if any(operation.quick >= LONG_CHAIN for operation, _, _ in self._arithmetic):
             self.interleaved = (1, 2, 4) if context.registers >= 32 else (1, 2)
 
     def _depends(self, operation: Operation, instance: Instance) -> frozenset[int]:
-        """The chain loops an operation's value changes with."""
+        """Returns the numbers of the chain's loops that the operation's value changes with."""
         moved: set[int] = set()
-        mine = [r for r in self.accesses if r.touch.instance is instance and not r.touch.writes]
+        mine = [r for r in self.accesses if r.access.instance is instance and not r.access.writes]
         for index in operation.loads:
-            moved |= {v for v, move in enumerate(mine[index].moves) if not move.stays}
+            moved |= {v for v, move in enumerate(mine[index].strides) if not move.is_invariant}
         names = {name for index in operation.indices for name in index_names(index, instance)}
         return frozenset(moved | {v for v, loop in enumerate(self.nest.chain) if loop.var in names})
 
     def is_vectorizable(self, loop: int) -> bool:
-        """Whether the loop's iterations can be lanes: unit step, every subscript linear in it, every operation that changes with it
-        done on several lanes at once. An element that all of them write is none of these, unless it adds them up: such iterations
-        are free only where no code ever comes by.
+        """Tells whether the loop's iterations can be lanes: its step is 1, every subscript is linear in its variable, and every
+        operation that changes with it exists for vectors.
+
+        An element that all iterations write rules lanes out, unless they add to it: such iterations are independent only in
+        code that never runs.
         """
-        if self.nest.chain[loop].step != 1 or any(r.moves[loop].kind is MoveKind.NOT_LINEAR for r in self.accesses):
+        if self.nest.chain[loop].step != 1 or any(r.strides[loop].kind is StrideKind.NOT_LINEAR for r in self.accesses):
             return False
-        if any(r.moves[loop].stays and r.touch.writes and not r.touch.accumulates for r in self.accesses):
+        if any(r.strides[loop].is_invariant and r.access.writes and not r.access.accumulates for r in self.accesses):
             return False
-        return all(changes is not None and loop not in changes for changes in self._alone)
+        return all(changes is not None and loop not in changes for changes in self._scalar_only)
 
     def shares(self, loop: int) -> bool:
-        """Whether iterations of the loop may touch the same elements, so that running them together saves some."""
-        return self._touches_arrays_twice or any(r.moves[loop].stays for r in self.accesses)
+        """Tells whether running several iterations of the loop together saves accesses, since they may refer to the same
+        elements.
+        """
+        return self._touches_arrays_twice or any(r.strides[loop].is_invariant for r in self.accesses)
 
     @cached_property
     def _touches_arrays_twice(self) -> bool:
-        places = {(r.touch.access.array, r.touch.subscripts) for r in self.accesses}
+        """Whether two accesses with different subscripts refer to the same array."""
+        places = {(r.array, r.access.subscripts) for r in self.accesses}
         return len({array for array, _ in places}) < len(places)
 
     def weight(self, inner: tuple[Loop, ...]) -> float:
+        """Returns how often the body of these inner loops runs per iteration of the chain."""
         total = 1.0
         for loop in inner:
             total *= trips(loop, self._known)
         return total
 
     def instances(self) -> float:
-        """Instances per iteration of the chain."""
+        """Returns the number of statement instances per iteration of the chain."""
         return sum(self.weight(inner) for _, _, inner in self.nest.statements())
 
     def per_iteration(self, tiling: RegisterTiling) -> float | None:
-        """Cycles per iteration of the chain (all inner loops included), None where registers do not suffice."""
+        """Returns the cycles per iteration of the chain, all inner loops included, or None if the registers do not suffice."""
         terms = self.terms(tiling)
         return None if terms is None else terms.per_iteration
 
-    def terms(self, tiling: RegisterTiling) -> Terms | None:
-        """What the cycles are made of, None where registers do not suffice."""
+    def terms(self, tiling: RegisterTiling) -> CycleTerms | None:
+        """Returns what the cycles of a tiling are spent on, or None if the registers do not suffice."""
         inside = self._with_innermost(tiling.innermost)
-        traffic = self._traffic(tiling, inside)
+        traffic = self._step_accesses(tiling, inside)
         if traffic.held + tiling.vectors + 2 > self._context.registers:
             return None
         arithmetic, slow = self._computed(tiling)
         op, load, store = (self._op, self._load, self._store) if tiling.lanes > 1 else (0.5, 0.5, 1.0)
         slow *= self._slow if tiling.lanes > 1 else 0.6
         loads, quick_loads, stores = traffic.loads, traffic.lined + traffic.broadcasts, traffic.stores
-        return Terms(
+        return CycleTerms(
             arithmetic=arithmetic * op,
             loads=loads * load + quick_loads * 0.5,
             stores=stores * store,
@@ -204,33 +241,36 @@ class CostModel:
             used=self._used(tiling),
         )
 
-    def _traffic(self, tiling: RegisterTiling, inside: Innermost) -> _Traffic:
-        """The accesses of one step of the innermost loop."""
-        found = _Traffic()
-        for access, weight, stays, jumps in zip(self.accesses, inside.weights, inside.stays, inside.jumps):
-            self._count(found, tiling, access, weight, stays, jumps)
+    def _step_accesses(self, tiling: RegisterTiling, inside: Innermost) -> _StepAccesses:
+        """Counts the accesses of one step of the innermost loop."""
+        found = _StepAccesses()
+        for access, innermost in zip(self.accesses, inside.accesses):
+            self._count(found, tiling, access, innermost)
         return found
 
-    def _count(self, found: _Traffic, tiling: RegisterTiling, access: AccessMoves, weight: float, stays: bool, jumps: bool) -> None:
-        """Add one access. stays: its element is in a register around the innermost loop; jumps: it begins new cache lines."""
-        touch, lane = access.touch, STAYS if tiling.vector is None else access.moves[tiling.vector]
+    def _count(self, found: _StepAccesses, tiling: RegisterTiling, access: AccessStrides, innermost: InnermostAccess) -> None:
+        """Adds one access to the counts: how many elements the iterations of a step refer to, and with which instructions."""
+        nest_access, weight = access.access, innermost.weight
+        lane = NO_STRIDE if tiling.vector is None else access.strides[tiling.vector]
         number = lines = 1.0
         for loop, count in tiling.jams:
-            move = access.moves[loop]
-            if not move.stays:
+            move = access.strides[loop]
+            if not move.is_invariant:
                 number *= count
-                lines *= -(-count // tiling.lanes) if move.is_next else count
-        if not lane.stays:
+                lines *= -(-count // tiling.lanes) if move.is_unit else count
+        if not lane.is_invariant:
             number *= tiling.vectors
             lines *= tiling.vectors * (tiling.lanes if self._leaves_rows(access, tiling) else 1)
-        if stays and touch.writes:
-            found.held += number * (tiling.vectors if tiling.vector is not None and lane.stays and touch.accumulates else 1)
-        elif not stays and jumps:
+        if innermost.is_invariant and nest_access.writes:
+            found.held += number * (
+                tiling.vectors if tiling.vector is not None and lane.is_invariant and nest_access.accumulates else 1
+            )
+        elif not innermost.is_invariant and innermost.jumps:
             found.jumps += lines * weight * self._jump
-        each = _instructions(lane, tiling.lanes, touch.writes)
-        if touch.writes:
+        each = _instructions(lane, tiling.lanes, nest_access.writes)
+        if nest_access.writes:
             found.stores += number * each * weight
-        elif lane.stays:
+        elif lane.is_invariant:
             found.broadcasts += number * weight
         elif self._is_on_lines(access, tiling):
             found.lined += number * weight
@@ -238,7 +278,7 @@ class CostModel:
             found.loads += number * each * weight
 
     def _computed(self, tiling: RegisterTiling) -> tuple[float, float]:
-        """Simple instructions, and cycles of others, of one step of the innermost loop."""
+        """Returns the simple instructions, and the cycles of slow ones, of one step of the innermost loop."""
         arithmetic = slow = 0.0
         for operation, moved, weight in self._arithmetic:
             copies = 1
@@ -254,110 +294,123 @@ class CostModel:
             arithmetic += self._scans() * tiling.vectors * (2 * (tiling.lanes.bit_length() - 1) + SCAN_CARRY_OPERATIONS)
         return arithmetic, slow
 
-    def _leaves_rows(self, access: AccessMoves, tiling: RegisterTiling) -> bool:
-        """Whether each lane is in a row of its own, of which another loop inside would go along the elements."""
-        if tiling.vector is None or tiling.vector != tiling.innermost or access.moves[tiling.vector].kind is not MoveKind.FAR:
+    def _leaves_rows(self, access: AccessStrides, tiling: RegisterTiling) -> bool:
+        """Tells whether each lane reads from another row of memory, although another loop of the nest could run along the rows."""
+        if tiling.vector is None or tiling.vector != tiling.innermost or access.strides[tiling.vector].kind is not StrideKind.LONG:
             return False
-        along = (v for v, move in enumerate(access.moves) if move.is_next)
-        return any(self.nest.free(v, tuple(range(v))) for v in along)
+        along = (v for v, move in enumerate(access.strides) if move.is_unit)
+        return any(self.nest.is_independent(v, tuple(range(v))) for v in along)
 
     def _scans(self) -> int:
-        """How many statements may be scans."""
+        """Returns the number of statements that may be scans."""
         program = self.nest.program
         return sum(s.name in program.scans or s.name in program.reductions for s, _, _ in self.nest.statements())
 
     def lines(self, tiling: RegisterTiling) -> list[Lin]:
-        """What `RegisterTiling.line` may be."""
+        """Returns the candidates for `RegisterTiling.line`: one for each array along whose cache lines vectors could begin."""
         if tiling.vector is None:
             return []
         found = (self._in_line(access, tiling.vector) for access in self.accesses)
         return [*dict.fromkeys(e for e in found if e is not None)]
 
-    def _in_line(self, access: AccessMoves, vector: int) -> Lin | None:
-        """What makes the vector loop's variable an element's position in its cache line, where that is the same in all rows."""
-        touch, array = access.touch, access.touch.access.array
+    def _in_line(self, access: AccessStrides, vector: int) -> Lin | None:
+        """Returns what, added to the vector loop's variable, is the element's position in its cache line; None if that differs
+        between rows or is not known.
+        """
+        nest_access, array = access.access, access.array
         unit = self._context.unit_dims[array]
-        if access.moves[vector] != Move(MoveKind.NEXT, 1) or array not in self._context.phases or unit is None:
+        if access.strides[vector] != Stride(StrideKind.UNIT, 1) or array not in self._context.phases or unit is None:
             return None
-        position = touch.subscripts[unit] - var(self.nest.chain[vector].var)
-        inside = {loop.var for loop in (*self.nest.chain, *touch.inner)}
+        position = nest_access.subscripts[unit] - var(self.nest.chain[vector].var)
+        inside = {loop.var for loop in (*self.nest.chain, *nest_access.inner)}
         return position + var(self._context.phases[array]) if position.names.isdisjoint(inside) else None
 
-    def _is_on_lines(self, access: AccessMoves, tiling: RegisterTiling) -> bool:
+    def _is_on_lines(self, access: AccessStrides, tiling: RegisterTiling) -> bool:
+        """Tells whether the vectors of this access begin on cache lines, or at a multiple of a vector's length after one
+        begins.
+        """
         if tiling.line is None or tiling.vector is None:
             return False
         position = self._in_line(access, tiling.vector)
         if position is None:
             return False
-        apart = position - tiling.line
-        return apart.is_const and apart.const % tiling.lanes == 0
+        difference = position - tiling.line
+        return difference.is_const and difference.const % tiling.lanes == 0
 
-    def left_over(self, loop: int, count: int) -> int:
-        """How many iterations of a loop are left over at its end, `count` at a time: of all its tiles or of one."""
+    def remainder(self, loop: int, count: int) -> int:
+        """Returns how many iterations of a loop are left over when `count` run together: the most of what its whole range and
+        its last tile leave.
+        """
         ends = [e for e in self.nest.chain[loop].upper if e.names and e.names <= self._known.keys()]
         last = max((e.evaluate(self._known) for e in ends), default=None)
         return max(self.trips[loop] % count, 0 if last is None else (last + 1) % count)
 
     def _used(self, tiling: RegisterTiling) -> float:
-        """The share of lanes and copies that do work, where the loops are short."""
+        """Returns the share of lanes and copies that do work that the program needs, which falls where loops are short."""
         share = 1.0
         if tiling.vector is not None:
             length, block = max(1, self.trips[tiling.vector]), tiling.lanes * tiling.vectors
             rest = -(-(length % block) // tiling.lanes) * tiling.lanes
             rest += 0 if tiling.line is None else tiling.lanes
-            share = length / (length // block * block + rest * (REST_VECTOR_COST if tiling.vectors > 1 else 1.0))
+            share = length / (length // block * block + rest * (REMAINDER_VECTOR_COST if tiling.vectors > 1 else 1.0))
         for loop, count in tiling.jams:
             length = max(1, self.trips[loop])
             rest = length % count
-            alone = max(1.0, count * REST_COST) if rest == 1 or not self.knows_sizes else REST_VECTOR_COST
+            alone = max(1.0, count * REMAINDER_COST) if rest == 1 or not self.knows_sizes else REMAINDER_VECTOR_COST
             share *= length / (length // count * count + rest * alone)
         return share
 
     def _with_innermost(self, innermost: int | None) -> Innermost:
-        """What the loop inside all others decides."""
+        """Returns what the choice of the innermost loop decides; None stands for the loops of the body."""
         if innermost not in self._innermost:
-            stays = [self._stays(access, innermost) for access in self.accesses]
-            weights = [
-                weight / max(1, self._innermost_trips(access.touch, innermost)) if still else weight
-                for access, weight, still in zip(self.accesses, self._weights, stays)
-            ]
-            jumps = [self._jumps(access, innermost) for access in self.accesses]
-            self._innermost[innermost] = Innermost(weights, stays, jumps, self._waits(innermost, stays))
+            pairs = zip(self.accesses, self._weights)
+            accesses = [self._innermost_access(access, weight, innermost) for access, weight in pairs]
+            self._innermost[innermost] = Innermost(accesses, self._waits(innermost, accesses))
         return self._innermost[innermost]
 
-    def _innermost_trips(self, touch: TouchIn, innermost: int | None) -> int:
-        if touch.inner:
-            return trips(touch.inner[-1], self._known)
+    def _innermost_access(self, access: AccessStrides, weight: float, innermost: int | None) -> InnermostAccess:
+        """Returns how the access behaves in the innermost loop. An invariant one is made once per run of that loop."""
+        is_invariant = self._is_invariant(access, innermost)
+        if is_invariant:
+            weight /= max(1, self._innermost_trips(access.access, innermost))
+        return InnermostAccess(weight, is_invariant, self._jumps(access, innermost))
+
+    def _innermost_trips(self, access: NestAccess, innermost: int | None) -> int:
+        """Returns the number of iterations of the innermost loop around the access."""
+        if access.inner:
+            return trips(access.inner[-1], self._known)
         return 1 if innermost is None else self.trips[innermost]
 
-    def _stays(self, access: AccessMoves, innermost: int | None) -> bool:
-        """Whether the innermost loop around the touch leaves its place unchanged."""
-        if access.touch.inner:
-            name = access.touch.inner[-1].var
-            return not any(name in e.names for e in access.touch.subscripts)
-        return innermost is not None and access.moves[innermost].stays
+    def _is_invariant(self, access: AccessStrides, innermost: int | None) -> bool:
+        """Tells whether the access refers to the same element in all iterations of the innermost loop around it."""
+        if access.access.inner:
+            name = access.access.inner[-1].var
+            return not any(name in e.names for e in access.access.subscripts)
+        return innermost is not None and access.strides[innermost].is_invariant
 
-    def _jumps(self, access: AccessMoves, innermost: int | None) -> bool:
-        """Whether each innermost iteration starts a new cache line away from the last one's."""
-        if access.touch.inner:
-            unit, name = self._context.unit_dims.get(access.touch.access.array), access.touch.inner[-1].var
-            steps = [e.coefficient(name) for e in access.touch.subscripts]
+    def _jumps(self, access: AccessStrides, innermost: int | None) -> bool:
+        """Tells whether each iteration of the innermost loop starts a new cache line that does not follow the last one."""
+        if access.access.inner:
+            unit, name = self._context.unit_dims.get(access.array), access.access.inner[-1].var
+            steps = [e.coefficient(name) for e in access.access.subscripts]
             return any(s and (d != unit or abs(s) != 1) for d, s in enumerate(steps) if s is not None)
-        return innermost is not None and not (access.moves[innermost].stays or access.moves[innermost].is_next)
+        return innermost is not None and not (access.strides[innermost].is_invariant or access.strides[innermost].is_unit)
 
-    def _waits(self, innermost: int | None, stays: Sequence[bool]) -> float:
-        """Cycles that one iteration of the chain takes at least, since its steps need what the ones before computed."""
+    def _waits(self, innermost: int | None, accesses: Sequence[InnermostAccess]) -> float:
+        """Returns a lower bound on the cycles of one iteration of the chain, from the results of earlier iterations that it
+        waits for.
+        """
         if innermost is None:
             return self._inner_waits
         others = tuple(v for v in range(len(self.nest.chain)) if v != innermost)
-        if not self.nest.free(innermost, others, reorder=True):
+        if not self.nest.is_independent(innermost, others, reorder=True):
             return sum(LATENCY_CYCLES * o.quick + 1.6 * o.slow for o, _, _ in self._arithmetic)
-        # an innermost iteration waits for the one before where an element is updated in place
-        return LATENCY_CYCLES if any(r.touch.writes and still for r, still in zip(self.accesses, stays)) else 0.0
+        # each iteration waits for the one before if an element is updated in place
+        return LATENCY_CYCLES if any(r.access.writes and inside.is_invariant for r, inside in zip(self.accesses, accesses)) else 0.0
 
     @cached_property
     def _inner_waits(self) -> float:
-        """The same for the loops of the body, one after the other."""
+        """The same lower bound for a body of loops: the sum over these loops, which run one after the other."""
         total = 0.0
         seen: list[Loop] = []
         for _, _, inner in self.nest.statements():
@@ -365,19 +418,19 @@ class CostModel:
                 continue
             seen.append(inner[-1])
             around = (*self.nest.shared, *self.nest.chain, *inner[:-1])
-            nest = Nest(self.nest.program, self.nest.tests, around, (inner[-1],), inner[-1].body)
-            latency = LATENCY_CYCLES if not nest.free(0, ()) else 0.0
-            if not nest.free(0, (), reorder=True):
+            nest = LoopNest(self.nest.program, self.nest.tests, around, (inner[-1],), inner[-1].body)
+            latency = LATENCY_CYCLES if not nest.is_independent(0, ()) else 0.0
+            if not nest.is_independent(0, (), reorder=True):
                 costs = [o for statement, _, _ in nest.statements() for o in operations(statement.value)]
                 latency = sum(LATENCY_CYCLES * o.quick + 1.6 * o.slow for o in costs)
             total += latency * self.weight(inner)
         return total
 
 
-def _instructions(lane: Move, lanes: int, writes: bool) -> float:
-    """Instructions that bring lanes which move so from or to memory."""
-    if lane.kind is MoveKind.APART and not writes:
+def _instructions(lane: Stride, lanes: int, writes: bool) -> float:
+    """Returns the number of instructions that load or store the elements of one vector, whose lanes have this stride."""
+    if lane.kind is StrideKind.SHORT and not writes:
         return lane.elements + 0.5  # loads, and a shuffle beside them
-    if lane.stays or lane.is_next:
+    if lane.is_invariant or lane.is_unit:
         return 1.0
     return lanes * (2.5 if writes else 1.5)

@@ -1,4 +1,4 @@
-"""The operations of an expression, with what each costs and depends on."""
+"""The operations of an expression, with what each one costs and which values it depends on."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from polyml.frontend import syntax
 from polyml.model.core.nest import children
 from polyml.model.core.scop import Gather, Index, Load, ScalarArg, Value
 
-GATHERED = Price(cycles=4.0)  # the elements that one register gathers
+GATHERED = Price(cycles=4.0)  # the gather of one register
 
 
 @dataclass(frozen=True)
 class Operation:
     """One operation of an expression.
 
-    quick: how many simple instructions it takes.
-    slow: cycles of others, of which a unit does one after the other.
-    loads: the numbers of the statement's reads that it depends on.
+    quick: the number of simple instructions that it takes.
+    slow: the cycles that it occupies a unit which runs one operation after the other.
+    loads: the positions, in the statement's reads, of the elements that it depends on.
     indices: the affine integers that it depends on.
-    in_lanes: whether lanes may run it.
+    in_lanes: there are instructions that run it on all lanes of a vector.
     """
 
     quick: float
@@ -45,21 +45,23 @@ class Operation:
 
 
 def operations(value: Value) -> list[Operation]:
-    """The operations of an expression, equal ones once. A product that is added at once costs nothing, nor does the comparison of a
-    minimum or maximum.
+    """Returns the operations of an expression; common subexpressions count once.
+
+    A product that is added at once costs nothing, since a multiply-add does both. Nor does the comparison of a minimum or
+    maximum.
     """
     return _Collector().collected(value)
 
 
 def index_names(index: Index, instance: Instance) -> frozenset[str]:
-    """The loop variables that an affine integer changes with."""
+    """Returns the loop variables that an affine integer changes with."""
     used = polyhedra.used_iterators(index.value)
     return frozenset().union(*(instance.point[k].names for k in used))
 
 
 @dataclass(frozen=True)
-class _Part:
-    """A value below: a number that equal ones share, and what it depends on."""
+class _Subvalue:
+    """A subexpression: a number that equal ones share, and the loads and affine integers that it depends on."""
 
     number: int
     loads: frozenset[int] = frozenset()
@@ -67,17 +69,21 @@ class _Part:
 
 
 class _Collector:
-    """Collects the operations of one expression. Leaves are told apart by identity: the expression keeps them alive."""
+    """Collects the operations of one expression (local value numbering). Leaves are told apart by identity, since the
+    expression keeps them alive.
+    """
 
     def __init__(self) -> None:
         self._found: list[Operation] = []
-        self._known: dict[Hashable, _Part] = {}
+        self._known: dict[Hashable, _Subvalue] = {}
 
     def collected(self, value: Value) -> list[Operation]:
+        """Returns the operations of the value, operands first."""
         self._part(value)
         return self._found
 
-    def _part(self, value: Value) -> _Part:
+    def _part(self, value: Value) -> _Subvalue:
+        """Numbers a subexpression after all of its operands."""
         if isinstance(value, Load):
             return self._leaf(("load", value.access), frozenset({value.access}))
         if isinstance(value, Index):
@@ -88,16 +94,18 @@ class _Collector:
             return self._operation(value, [self._part(value.then), self._part(value.orelse)])
         return self._operation(value, [self._part(v) for v in children(value)])
 
-    def _leaf(self, key: Hashable, loads: frozenset[int] = frozenset(), indices: tuple[Index, ...] = ()) -> _Part:
-        return self._known.setdefault(key, _Part(len(self._known), loads, indices))
+    def _leaf(self, key: Hashable, loads: frozenset[int] = frozenset(), indices: tuple[Index, ...] = ()) -> _Subvalue:
+        """Numbers a leaf, unless one with this key has a number."""
+        return self._known.setdefault(key, _Subvalue(len(self._known), loads, indices))
 
-    def _operation(self, value: Value, below: list[_Part]) -> _Part:
+    def _operation(self, value: Value, below: list[_Subvalue]) -> _Subvalue:
+        """Numbers an operation and records its cost, unless an equal one has a number. Each gather counts."""
         kind = (getattr(value, name, None) for name in ("op", "function", "to", "dtype"))
         key = (type(value), *kind, *(part.number for part in below))
         if isinstance(value, Gather) or key not in self._known:
             loads = frozenset().union(*(part.loads for part in below))
             indices = tuple(index for part in below for index in part.indices)
-            self._known[key] = _Part(len(self._known), loads, indices)
+            self._known[key] = _Subvalue(len(self._known), loads, indices)
             price = _price(value)
             quick = 0.0 if _is_fused(value) else price.instructions
             self._found.append(Operation(quick, price.cycles, loads, indices, _lanes_may(value)))
@@ -105,14 +113,14 @@ class _Collector:
 
 
 def _is_fused(value: Value) -> bool:
-    """Whether one multiply-add does both this sum and a product below."""
+    """Tells whether one multiply-add computes both this sum and a product that is its operand."""
     if not isinstance(value, syntax.Binary) or value.op not in "+-" or not value.dtype.is_float:
         return False
     return any(isinstance(v, syntax.Binary) and v.op == "*" for v in (value.left, value.right))
 
 
 def _is_extreme(value: syntax.IfExp) -> bool:
-    """Whether a select is the smaller or the larger one of two values."""
+    """Tells whether a select returns the smaller or the larger one of the two values that its condition compares."""
     test = value.condition
     if not isinstance(test, syntax.Compare) or test.op in ("==", "!="):
         return False
@@ -120,6 +128,7 @@ def _is_extreme(value: syntax.IfExp) -> bool:
 
 
 def _price(value: Value) -> Price:
+    """Returns the price of a value's outermost operation."""
     if isinstance(value, syntax.Cast):
         return CONVERSION
     if isinstance(value, Gather):
@@ -134,6 +143,7 @@ def _price(value: Value) -> Price:
 
 
 def _price_of_power(value: syntax.Binary) -> Price:
+    """Returns the price of `**`, which is low for a few constant exponents."""
     exponent = value.right
     if isinstance(exponent, syntax.Const) and exponent.value in EASY_POWERS:
         return SQUARE if exponent.value == 2 else EASY_POWER
@@ -141,7 +151,9 @@ def _price_of_power(value: syntax.Binary) -> Price:
 
 
 def _lanes_may(value: Value) -> bool:
-    """Whether several lanes may do the operation at once: Python ints are checked one by one."""
+    """Tells whether vector instructions exist for the operation. Arithmetic on Python's ints has none, since each result is
+    checked for overflow.
+    """
     if isinstance(value, syntax.Cast):
         narrows = value.operand.dtype == PYINT and value.to.is_integer
         return value.to != PYINT and not (narrows and not isinstance(value.operand, (Index, syntax.Const)))

@@ -1,7 +1,7 @@
-"""What operators and functions cost, one by one.
+"""The prices of operators and functions.
 
-Every elementwise function has a price here: one without is an error where its loops are chosen, and fails
-`tests/codegen/analysis/test_instruction_costs.py` before that.
+Every elementwise function has a price here. One without a price is an error when its loops are chosen, and
+`tests/codegen/analysis/test_instruction_costs.py` fails before that.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Price:
-    """What one operation of a number takes.
+    """What one operation on one number takes.
 
-    instructions: simple instructions, of which several run in a cycle. cycles: of a unit that does one such operation after the
-    other, such as that of divisions.
+    instructions: simple instructions, several of which run in a cycle.
+    cycles: cycles of a unit that runs one operation after the other, as for divisions.
     """
 
     instructions: float = 0.0
@@ -23,11 +23,16 @@ class Price:
 
 SIMPLE = Price(instructions=1.0)
 CONVERSION = Price(instructions=0.5)
-LIBRARY_CALL = Price(cycles=40.0)  # a function of the C library, which takes plain numbers, one at a time
+LIBRARY_CALL = Price(cycles=40.0)  # a function of the C library, which takes one number at a time
 
-OPERATORS = {"/": Price(cycles=8.0), "//": Price(cycles=20.0), "%": Price(cycles=20.0), "**": Price(cycles=20.0)}  # others: SIMPLE
+OPERATORS = {
+    "/": Price(cycles=8.0),
+    "//": Price(cycles=20.0),
+    "%": Price(cycles=20.0),
+    "**": Price(cycles=20.0),
+}  # all others are SIMPLE
 
-FUNCTIONS = {  # of syntax.Call, as types leave them; in instructions a division counts as eight
+FUNCTIONS = {  # the functions that syntax.Call has after type inference; a division inside of one counts as eight instructions
     **{name: Price(instructions=count) for name, count in {
         "exp": 34.0, "exp2": 34.0, "expm1": 44.0, "sinh": 54.0, "cosh": 51.0, "tanh": 46.0,
         "log": 38.0, "log2": 40.0, "log10": 41.0, "log1p": 58.0, "arcsinh": 82.0, "arccosh": 88.0, "arctanh": 54.0,
@@ -46,7 +51,7 @@ EASY_POWERS = (2, 3, -1, 0.5)
 EASY_POWER = Price(instructions=6.0)
 SQUARE = SIMPLE
 
-MOST_APART = 4  # elements that lanes are apart in a row of memory for which the row is loaded whole
+LONGEST_SHORT_STRIDE = 4  # elements between neighbouring lanes up to which a row of memory is loaded whole and shuffled
 
 
 def price_of_function(name: str) -> Price:

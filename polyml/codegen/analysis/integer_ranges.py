@@ -1,6 +1,6 @@
-"""What the integers of a Program may come to: none may leave 64 bits, since nothing tests it while they are computed.
+"""Interval analysis of a Program's integers: none may leave 64 bits, since the generated code does not test for overflow.
 
-Sums of addresses may: they wrap around and back. Sizes and arguments are small by the first checks at entry.
+Sums inside of addresses may overflow, since they wrap around and back. The checks at entry bound sizes and arguments.
 """
 
 from __future__ import annotations
@@ -10,25 +10,26 @@ from collections.abc import Sequence
 from polyml.codegen.ir.linexpr import Choice, Extremum, FloorDiv, Lin
 from polyml.codegen.ir.program import CannotRunTogether, Loop, Program
 
-PARAMETER_LIMIT = 2**40  # of a symbolic integer of which the Scop says nothing
-INTEGER_LIMIT, END_LIMIT = 2**62, 2**61  # of any integer; of a loop's ends, so that how far they are apart fits too
+PARAMETER_LIMIT = 2**40  # the largest value of a parameter for which the SCoP gives no limit
+INTEGER_LIMIT = 2**62  # the largest value of any integer
+END_LIMIT = 2**61  # the largest value of a loop's bounds, so that their difference is an integer within its limit
 MOST_THREADS = 2**16
 LINE_BYTES = 64
 
-Range = tuple[int, int]  # the least and the greatest value
+Interval = tuple[int, int]  # the least and the greatest value
 _ANY = (-PARAMETER_LIMIT, PARAMETER_LIMIT)
 
 
 class LeavesRange(CannotRunTogether):
-    """An integer of these loops may leave 64 bits."""
+    """Raised when an integer of a program's loops may leave 64 bits."""
 
 
 class Ranges:
-    """The least and the greatest value of names: symbolic integers, and loops' variables as far as `enter` was called."""
+    """The intervals of names: of parameters, and of the variables of those loops for which `enter` was called."""
 
     def __init__(self, program: Program):
         scop, self._names = program.scop, {}
-        self._known: dict[Lin, Range] = {}  # since the last loop was entered
+        self._known: dict[Lin, Interval] = {}  # since the last loop was entered
         for p in scop.parameters:
             most = scop.limits.get(p.name, PARAMETER_LIMIT)
             self._names[p.name] = (0 if p.is_size else -most, most)
@@ -36,7 +37,10 @@ class Ranges:
         self._names |= dict.fromkeys((program.thread, program.threads), (0, MOST_THREADS))
 
     def enter(self, loop: Loop) -> None:
-        """What a loop says of its variable, and of its `last`."""
+        """Records the interval of the loop's variable, and of its `last`, for the expressions inside of the loop.
+
+        Raises LeavesRange if the variable may leave 64 bits.
+        """
         lower, upper = (list(map(self.of, ends)) for ends in (loop.lower, loop.upper))
         low, high = max(least for least, _ in lower), min(most for _, most in upper)
         self._known.clear()
@@ -47,18 +51,19 @@ class Ranges:
             raise LeavesRange(f"the loop over {loop.var} may leave 64 bits")
 
     def check(self, e: Lin) -> None:
-        """LeavesRange where the value may be too great, or a number in it is."""
+        """Raises LeavesRange if the value of the expression, or a constant in it, may be too large."""
         low, high = self.of(e)
         if max(-low, high, abs(e.const), *(abs(c) for _, c in e.terms)) > INTEGER_LIMIT:
             raise LeavesRange(f"{e} may leave 64 bits")
 
-    def of(self, e: Lin) -> Range:
+    def of(self, e: Lin) -> Interval:
+        """Returns an interval that contains all values of the expression."""
         found = self._known.get(e)
         if found is None:
             found = self._known[e] = self._sum(e)
         return found
 
-    def _sum(self, e: Lin) -> Range:
+    def _sum(self, e: Lin) -> Interval:
         low = high = e.const
         for atom, c in e.terms:
             least, most = self._names.get(atom, _ANY) if isinstance(atom, str) else self._of_atom(atom)
@@ -66,7 +71,7 @@ class Ranges:
             high += c * (most if c > 0 else least)
         return low, high
 
-    def _of_atom(self, atom: FloorDiv | Extremum | Choice) -> Range:
+    def _of_atom(self, atom: FloorDiv | Extremum | Choice) -> Interval:
         if isinstance(atom, FloorDiv):
             low, high = self.of(atom.operand)
             return low // atom.divisor, high // atom.divisor
@@ -77,5 +82,6 @@ class Ranges:
         return _either([self.of(atom.then), self.of(atom.orelse)])
 
 
-def _either(ranges: Sequence[Range]) -> Range:
+def _either(ranges: Sequence[Interval]) -> Interval:
+    """Returns the smallest interval around all of these."""
     return min(low for low, _ in ranges), max(high for _, high in ranges)

@@ -1,19 +1,27 @@
-"""A chain of loops around one body: what it touches, and which of its loops may be moved or run together."""
+"""A nest of loops as the passes see it: a chain of loops around one body, the elements that it accesses, and which loops are
+independent.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from polyml.codegen.analysis.access_conflicts import Around, ConflictTest, Differences, Range, Touch, loop_range
+from polyml.codegen.analysis.access_conflicts import ConflictTest, Differences, Enclosing, RangedAccess, loop_range
 from polyml.codegen.ir.linexpr import Lin
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, Program, with_paths
 from polyml.model.core.scop import Access, Statement
 
 
 @dataclass(frozen=True)
-class TouchIn:
-    """One access of one instance in a nest. inner: the loops between the chain and the instance."""
+class NestAccess:
+    """One access of one instance in a nest.
+
+    writes: it is the instance's write.
+    accumulates: it reads or writes the accumulator of a reduction.
+    inner: the loops between the chain and the instance, outermost first.
+    subscripts: of the element, in terms of loop variables.
+    """
 
     access: Access
     instance: Instance
@@ -22,113 +30,130 @@ class TouchIn:
     inner: tuple[Loop, ...]
     subscripts: tuple[Lin, ...]
 
+    @property
+    def array(self) -> str:
+        return self.access.array
+
+    def ranged(self) -> RangedAccess:
+        """Returns the access with the ranges of the loops between the chain and the instance."""
+        return RangedAccess((self.access, self.instance), tuple(map(loop_range, self.inner)))
+
 
 @dataclass(eq=False)
-class Nest:
-    """chain: loops, outermost first, each the only node in the one before. body: what the innermost one runs.
+class LoopNest:
+    """A perfect nest of loops, the chain, around a body that may have loops of its own.
 
+    program: the program that the nest is a part of.
+    tests: the tests of which iterations access the same element.
     shared: the loops and guards around the chain.
+    chain: the loops, outermost first, each of which is the only node in the one before.
+    body: what the innermost loop of the chain runs.
     """
 
     program: Program
     tests: ConflictTest
-    shared: tuple[Around, ...]
+    shared: tuple[Enclosing, ...]
     chain: tuple[Loop, ...]
     body: tuple[Node, ...]
     _deltas: list[Delta] | None = field(default=None, repr=False)
     _free: dict[tuple, bool] = field(default_factory=dict, repr=False)
 
     def statements(self) -> Iterator[tuple[Statement, Instance, tuple[Loop, ...]]]:
+        """Yields each instance of the body with its statement and the loops between the chain and the instance."""
         for instance, inner in instances_in(self.body):
             yield self.program.scop.statements[instance.statement], instance, inner
 
-    def touches(self) -> list[TouchIn]:
+    def accesses(self) -> list[NestAccess]:
+        """Returns the accesses of all instances in textual order, the reads of each before its write."""
         found = []
         for statement, instance, inner in self.statements():
             reduction = self.program.reductions.get(statement.name)
             for i, access in enumerate(statement.reads):
                 mine = reduction is not None and i == reduction.access
                 subscripts = self.tests.subscripts((access, instance))
-                found.append(TouchIn(access, instance, False, mine, inner, subscripts))
+                found.append(NestAccess(access, instance, False, mine, inner, subscripts))
             write = self.tests.subscripts((statement.write, instance))
-            found.append(TouchIn(statement.write, instance, True, reduction is not None, inner, write))
+            found.append(NestAccess(statement.write, instance, True, reduction is not None, inner, write))
         return found
 
-    def free(self, var: int, fixed: Iterable[int], reorder: bool = False) -> bool:
-        """Whether no two iterations of chain[var] touch the same element when those of `fixed` are equal.
+    def is_independent(self, var: int, fixed: Iterable[int], reorder: bool = False) -> bool:
+        """Tells whether chain[var] carries no dependence between iterations in which the loops `fixed` have equal values.
 
-        reorder: apart from updates of a reduction, whose order does not matter.
+        var, fixed: positions in the chain.
+        reorder: updates of reductions may run in any order, so dependences among them are left out.
         """
         key = (var, tuple(sorted(fixed)), reorder)
         if key not in self._free:
             self._free[key] = not any(d.may_be(key[1], var) for d in self.deltas() if not (reorder and d.reduces))
         return self._free[key]
 
-    def separate(self, array: str, var: int, fixed: Iterable[int]) -> bool:
-        """Whether no two iterations of chain[var] touch the same element of `array` when those of `fixed` are equal."""
+    def is_distinct(self, array: str, var: int, fixed: Iterable[int]) -> bool:
+        """Tells whether different iterations of chain[var] access different elements of the array when the loops `fixed` have
+        equal values.
+        """
         return not any(d.may_be(fixed, var) for d in self.deltas() if d.array == array)
 
-    def alone(self, array: str, fixed: Iterable[int]) -> bool:
-        """Whether only the accumulators of reductions touch what they do of `array`, iterations of `fixed` being equal."""
+    def only_reductions_meet(self, array: str, fixed: Iterable[int]) -> bool:
+        """Tells whether, in iterations with equal values of the loops `fixed`, no element of the array is accessed twice except
+        by the updates of a reduction.
+        """
         return not any(d.may_be(fixed) for d in self.deltas() if d.array == array and not d.reduces)
 
     def deltas(self) -> list[Delta]:
-        """How far apart in the chain two touches of one element can be, over all pairs of which one writes."""
+        """Returns the distances between iterations of the chain that access the same element, for all pairs of accesses of
+        which at least one writes.
+        """
         if self._deltas is None:
             self._deltas = self.deltas_but(lambda a, b: False)
         return self._deltas
 
-    def deltas_but(self, skips: Callable[[TouchIn, TouchIn], bool]) -> list[Delta]:
-        """The same without the pairs of touches that `skips` holds for."""
-        touches = self.touches()
+    def deltas_but(self, skips: Callable[[NestAccess, NestAccess], bool]) -> list[Delta]:
+        """Returns the same distances without those of the pairs for which `skips` holds."""
+        accesses = self.accesses()
         chain = [loop_range(loop) for loop in self.chain]
         seen: set = set()
         found: dict[tuple[str, bool], list[Differences]] = {}
-        for i, a in enumerate(touches):
-            for b in touches[i:]:
-                if not (a.writes or b.writes) or a.access.array != b.access.array:
+        for i, a in enumerate(accesses):
+            for b in accesses[i:]:
+                if not (a.writes or b.writes) or a.array != b.array:
                     continue
                 if a is b and not a.writes or skips(a, b):
                     continue
                 reduces = a.accumulates and b.accumulates and a.instance is b.instance
-                key = (a.access.array, a.subscripts, b.subscripts, a.inner, b.inner, reduces)
+                key = (a.array, a.subscripts, b.subscripts, a.inner, b.inner, reduces)
                 if key in seen:
                     continue
                 seen.add(key)
-                first: Touch = (a.access, a.instance)
-                apart = self.tests.deltas(first, (b.access, b.instance), self.shared, chain, _ranges(a.inner), _ranges(b.inner))
-                found.setdefault((a.access.array, reduces), []).append(apart)
-        return [Delta(array, reduces, tuple(dict.fromkeys(apart))) for (array, reduces), apart in found.items()]
+                differences = self.tests.deltas(a.ranged(), b.ranged(), self.shared, chain)
+                found.setdefault((a.array, reduces), []).append(differences)
+        return [Delta(array, reduces, tuple(dict.fromkeys(ways))) for (array, reduces), ways in found.items()]
 
 
 @dataclass(frozen=True)
 class Delta:
-    """apart: { [d...] }, by how much the chain's variables may differ where two touches meet, in one of several ways.
+    """The distances between iterations of the chain that access the same element of one array.
 
-    reduces: both touches are the accumulator of one reduction.
+    differences: sets { [d0, d1, ...] }, one for each pair of accesses; their union is meant.
+    reduces: both accesses of each pair are to the accumulator of one reduction.
     """
 
     array: str
     reduces: bool
-    apart: tuple[Differences, ...]
+    differences: tuple[Differences, ...]
 
     def may_be(self, zero: Iterable[int], moved: int | None = None) -> bool:
-        """Whether all differences of these numbers may be 0, and the one with number `moved` may not be."""
-        return any(each.may_be(zero, moved) for each in self.apart)
-
-
-def _ranges(inner: tuple[Loop, ...]) -> tuple[Range, ...]:
-    return tuple(loop_range(loop) for loop in inner)
+        """Tells whether some distance may be 0 in each dimension of `zero`, and not 0 in dimension `moved`."""
+        return any(each.may_be(zero, moved) for each in self.differences)
 
 
 def instances_in(nodes: tuple[Node, ...]) -> Iterator[tuple[Instance, tuple[Loop, ...]]]:
-    """Every instance with the loops around it."""
+    """Yields every instance below the nodes with the loops around it, outermost first."""
     for instance, path in with_paths(nodes):
         yield instance, tuple(node for node in path if isinstance(node, Loop))
 
 
 def chain_of(loop: Loop) -> tuple[tuple[Loop, ...], tuple[Node, ...]]:
-    """The loops from `loop` inwards, each the only node of the one before, and the body of the last."""
+    """Returns the loops of the perfect nest that begins with `loop`, outermost first, and the body of the innermost one."""
     chain = [loop]
     while len(chain[-1].body) == 1 and isinstance(chain[-1].body[0], Loop) and not chain[-1].body[0].parallel:
         chain.append(chain[-1].body[0])
@@ -136,11 +161,12 @@ def chain_of(loop: Loop) -> tuple[tuple[Loop, ...], tuple[Node, ...]]:
 
 
 def has_guard(nodes: tuple[Node, ...]) -> bool:
+    """Tells whether there is a guard below."""
     return any(isinstance(n, Guard) or (not isinstance(n, Instance) and has_guard(n.body)) for n in nodes)
 
 
 def guard_names(nodes: tuple[Node, ...]) -> frozenset[str]:
-    """Every name a guard below tests."""
+    """Returns every name that a guard below tests."""
     found: frozenset[str] = frozenset()
     for node in nodes:
         if isinstance(node, Guard):

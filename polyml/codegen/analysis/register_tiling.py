@@ -1,4 +1,4 @@
-"""Ways to run the iterations of a nest together: which loop has the lanes, how many iterations of others are side by side."""
+"""Register tilings: which loop's iterations become lanes of vectors, and how many iterations of other loops run side by side."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from polyml.codegen.ir.linexpr import Lin
 
 @dataclass(frozen=True)
 class RegisterTiling:
-    """One way to run a nest (register tiling, or unroll-and-jam, with lanes). Loops are numbers in the nest's chain.
+    """One way to run a nest (register tiling, or unroll-and-jam with lanes). Loops are named by their positions in the nest's
+    chain.
 
     start: the first loop that takes part.
-    innermost: the loop inside all others of the chain; None: the body has loops.
-    vector: the loop whose iterations are lanes; None: plain numbers.
-    vectors: registers of them side by side.
-    lanes: numbers in a register.
-    jams: how many iterations of other loops run together.
-    unrolled: those of them that keep their order.
-    interleaved: the vectors run instruction by instruction, as one long vector.
-    rests: of some of these loops, how many of the iterations that are left over at the end run together.
-    line: where the vector loop's variable and this make a multiple of the lanes, a cache line begins that vectors should begin on
-        too; None: they begin where the loop does.
-    keeps_order: the loops stay where they are, each for its own.
-    plain_rest: what is left over of a reduction over lanes runs one by one, not under a mask.
-    scans: lanes share scans.
+    innermost: the loop that is moved inside all others of the chain; None if the body has loops.
+    vector: the loop whose iterations are lanes; None for scalar code.
+    vectors: the number of vector registers side by side along that loop.
+    lanes: the elements of a vector register.
+    jams: pairs of another loop and how many of its iterations run together.
+    unrolled: the loops of `jams` whose iterations keep their order.
+    interleaved: the vectors run instruction by instruction, as one long vector does.
+    remainders: pairs of a loop of `jams` and how many of the iterations left over at its end run together.
+    line: an expression which, added to the vector loop's variable, is a multiple of the lanes where a cache line begins;
+        vectors then begin on cache lines. None if vectors begin where the loop does.
+    keeps_order: no loop is moved inside another.
+    scalar_remainder: the iterations left over of a reduction over lanes run one by one, not under a mask.
+    scans: the lanes share prefix sums.
     """
 
     start: int
@@ -35,15 +36,15 @@ class RegisterTiling:
     jams: tuple[tuple[int, int], ...] = ()
     unrolled: frozenset[int] = frozenset()
     interleaved: bool = False
-    rests: tuple[tuple[int, int], ...] = ()
+    remainders: tuple[tuple[int, int], ...] = ()
     line: Lin | None = None
     keeps_order: bool = False
-    plain_rest: bool = False
+    scalar_remainder: bool = False
     scans: bool = False
 
     @property
     def copies(self) -> int:
-        """Instances that run together."""
+        """The number of iterations that run together."""
         total = self.vectors * self.lanes
         for _, count in self.jams:
             total *= count

@@ -1,4 +1,6 @@
-"""How often loops run, and what their variables are, where code is chosen: exact if bounds tell, else a guess."""
+"""Estimates of how often loops run and of what values their variables have: exact where constants tell, otherwise an
+assumption.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +8,13 @@ from collections.abc import Iterable, Mapping
 
 from polyml.codegen.ir.program import Loop
 
-DEFAULT_TRIPS = 500  # of a loop whose length is known only at run time
+DEFAULT_TRIPS = 500  # assumed for a loop whose length is known only at run time
 
 
 def trips(loop: Loop, known: Mapping[str, int]) -> int:
-    """How often the loop runs: exact where two bounds differ by a constant, or by values that are known, else a guess."""
+    """Returns the number of iterations of the loop: exact if two bounds differ by a constant or by known values, otherwise
+    DEFAULT_TRIPS.
+    """
     best = None
     for low in loop.lower:
         for high in loop.upper:
@@ -22,8 +26,10 @@ def trips(loop: Loop, known: Mapping[str, int]) -> int:
 
 
 def middle_values(loops: Iterable[Loop], sizes: Mapping[str, int]) -> dict[str, int]:
-    """The sizes expected, values in the middle of what the variables of nested loops take, and where shares end; none without
-    sizes.
+    """Returns the sizes together with a typical value of each loop's variable, in the middle of its range, and of each loop's
+    `last`. Without sizes the result is empty.
+
+    loops: nested loops, outermost first.
     """
     known = dict(sizes)
     for loop in loops if sizes else ():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from polyml.codegen.analysis.instruction_costs import MOST_APART
+from polyml.codegen.analysis.instruction_costs import LONGEST_SHORT_STRIDE
 from polyml.codegen.ir.jams import Copy
 from polyml.codegen.ir.linexpr import Lin, const
 from polyml.codegen.llvm.addresses import Addresses
@@ -37,7 +37,7 @@ class Memory:
         size_bytes = self._body.scop.arrays[location.array].element.size_bytes
         moving = [(s, t) for s, t in zip(location.strides, self._body.module.slots.strides(location.array)) if s]
         (step, stride), *others = moving
-        return step if not others and stride == size_bytes and 2 <= step <= MOST_APART else 0
+        return step if not others and stride == size_bytes and 2 <= step <= LONGEST_SHORT_STRIDE else 0
 
     def _loaded_apart(self, location: Location, apart: int) -> str:
         """Lanes a few elements apart: what lies from the first to the last is loaded, and a shuffle takes every so many-th."""

@@ -21,7 +21,7 @@ from itertools import takewhile
 
 import islpy as isl
 
-from polyml.codegen.analysis.access_conflicts import QUESTION_OPERATIONS, ConflictTest, Touch, compares, jam_range, loop_range
+from polyml.codegen.analysis.access_conflicts import TEST_OPERATIONS, ConflictTest, InstanceAccess, compares, jam_range, loop_range
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.linexpr import Lin, const, var
 from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Node, Program, Window, every, loops, with_paths
@@ -29,7 +29,7 @@ from polyml.codegen.presburger.loop_facts import NotAffine, isl_text
 from polyml.model.core.scop import Array, Role
 from polyml.polyhedra import BudgetExceeded, budget, extremes, without_sizes
 
-_Use = tuple[Touch, tuple[Node, ...]]  # what is touched, and the nodes around it
+_Use = tuple[InstanceAccess, tuple[Node, ...]]  # what is touched, and the nodes around it
 
 
 def with_rings(program: Program, arrays: Iterable[Array]) -> Program:
@@ -142,7 +142,7 @@ def _reach(offsets: Sequence[tuple[Lin, tuple[Node, ...]]], context: isl.Set) ->
 def _limits(text: str, context: isl.Set) -> tuple[int, int] | None:
     """The least and the greatest of a set of numbers, whatever the sizes."""
     try:
-        with budget(QUESTION_OPERATIONS):
+        with budget(TEST_OPERATIONS):
             return extremes(without_sizes(isl.Set(text).intersect_params(context)))
     except BudgetExceeded:
         return None

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 
-from polyml.codegen.analysis.access_moves import MoveKind
+from polyml.codegen.analysis.access_strides import StrideKind
 from polyml.codegen.analysis.cost_model import CostModel
-from polyml.codegen.analysis.loop_nest import Nest, guard_names, has_guard
+from polyml.codegen.analysis.loop_nest import LoopNest, guard_names, has_guard
 from polyml.codegen.analysis.register_tiling import RegisterTiling
 from polyml.codegen.analysis.scans import may_scan
 from polyml.codegen.ir.program import Loop
@@ -28,7 +28,7 @@ class LegalTilings:
     is_rare: the nest seldom runs, so its code is kept small.
     """
 
-    def __init__(self, nest: Nest, model: CostModel, lanes: int, is_rare: bool):
+    def __init__(self, nest: LoopNest, model: CostModel, lanes: int, is_rare: bool):
         self._nest, self._model, self._lanes, self._is_rare = nest, model, lanes, is_rare
 
     def all(self) -> Iterator[RegisterTiling]:
@@ -38,7 +38,7 @@ class LegalTilings:
         for start in range(max(0, len(self._nest.chain) - LOOPS_LIMIT), len(self._nest.chain)):
             fixed = tuple(range(start))
             loops = range(start, len(self._nest.chain))
-            free = {v for v in loops if self._nest.free(v, fixed) and self._nest.chain[v].var not in guards}
+            free = {v for v in loops if self._nest.is_independent(v, fixed) and self._nest.chain[v].var not in guards}
             if self._lanes > 1 and has_loops:
                 yield from self._around(start, free)
             elif self._lanes > 1:
@@ -77,17 +77,15 @@ class LegalTilings:
             if innermost in free:
                 yield from self._counts(base, jammed)
                 yield from self._unrolled(base, free)
-            elif not has_guard(self._nest.body) and self._nest.free(innermost, tuple(range(start)), reorder=True):
-                updated = [r for r in self._model.accesses if r.touch.accumulates and r.touch.writes]
-                carried = [r for r in updated if r.moves[innermost].stays]
-                others = {r.touch.access.array for r in updated} - {r.touch.access.array for r in carried}
-                in_lanes = all(self._nest.separate(array, innermost, fixed) for array in others)
-                if in_lanes and all(self._nest.alone(r.touch.access.array, fixed) for r in carried):
-                    base = replace(
-                        base, plain_rest=_has_plain_rest(self._model, innermost, {r.touch.access.array for r in carried})
-                    )
+            elif not has_guard(self._nest.body) and self._nest.is_independent(innermost, tuple(range(start)), reorder=True):
+                updated = [r for r in self._model.accesses if r.access.accumulates and r.access.writes]
+                carried = [r for r in updated if r.strides[innermost].is_invariant]
+                others = {r.array for r in updated} - {r.array for r in carried}
+                in_lanes = all(self._nest.is_distinct(array, innermost, fixed) for array in others)
+                if in_lanes and all(self._nest.only_reductions_meet(r.array, fixed) for r in carried):
+                    base = replace(base, scalar_remainder=_has_scalar_remainder(self._model, innermost, {r.array for r in carried}))
                     yield from self._counts(base, sorted(self._loose(start) - {innermost}))
-            elif innermost == count - 1 and self._nest.free(innermost, fixed):
+            elif innermost == count - 1 and self._nest.is_independent(innermost, fixed):
                 yield base
             elif may_scan(self._nest, innermost):
                 yield from self._counts(replace(base, scans=True), [])
@@ -98,7 +96,7 @@ class LegalTilings:
         return {
             v
             for v in range(start, len(self._nest.chain))
-            if self._nest.free(v, fixed, reorder=True) and self._nest.chain[v].var not in guards
+            if self._nest.is_independent(v, fixed, reorder=True) and self._nest.chain[v].var not in guards
         }
 
     def _unrolled(self, base: RegisterTiling, free: set[int]) -> Iterator[RegisterTiling]:
@@ -134,9 +132,9 @@ class LegalTilings:
                             yield replace(wide, jams=((a, count), (b, other)))
 
 
-def _has_plain_rest(model: CostModel, vector: int, sums: set[str]) -> bool:
+def _has_scalar_remainder(model: CostModel, vector: int, sums: set[str]) -> bool:
     """Whether what is left over of sums should run one by one: where lanes lie apart, a mask costs each of them; and what is read
     of the array that the sums go to may just have been computed, one element after the other, which a vector would wait for.
     """
-    reads = (r for r in model.accesses if not r.touch.writes and not r.touch.accumulates)
-    return any(r.moves[vector].kind is MoveKind.FAR or r.touch.access.array in sums for r in reads)
+    reads = (r for r in model.accesses if not r.access.writes and not r.access.accumulates)
+    return any(r.strides[vector].kind is StrideKind.LONG or r.array in sums for r in reads)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import count
 
-from polyml.codegen.analysis.access_conflicts import Around, ConflictTest, Touch
+from polyml.codegen.analysis.access_conflicts import ConflictTest, Enclosing, InstanceAccess
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.linexpr import Lin, const, var
 from polyml.codegen.ir.program import Guard, Loop, Node, Program, Window, instances, with_body, with_paths
@@ -72,15 +72,15 @@ def _first(program: Program, tests: ConflictTest, name: str, loop: Loop, guards:
     touches = list(_touches(program, name, loop.body, (*guards, loop)))
     shifts = dict.fromkeys((0, *(tests.subscripts(touch)[0].const for touch, _ in touches)))
     firsts = (var(loop.var) + shift for shift in shifts)
-    return next((f for f in firsts if all(tests.stays_within(t, around, (f,), (loop.step,)) for t, around in touches)), None)
+    return next((f for f in firsts if all(tests.is_within(t, around, (f,), (loop.step,)) for t, around in touches)), None)
 
 
 def _touches(
-    program: Program, name: str, nodes: tuple[Node, ...], around: tuple[Around, ...]
-) -> Iterator[tuple[Touch, tuple[Around, ...]]]:
+    program: Program, name: str, nodes: tuple[Node, ...], around: tuple[Enclosing, ...]
+) -> Iterator[tuple[InstanceAccess, tuple[Enclosing, ...]]]:
     for instance, path in with_paths(nodes, around):
         statement = program.scop.statements[instance.statement]
-        inside = tuple(node for node in path if isinstance(node, Around))
+        inside = tuple(node for node in path if isinstance(node, Enclosing))
         yield from (((a, instance), inside) for a in (*statement.reads, statement.write) if a.array == name)
 
 

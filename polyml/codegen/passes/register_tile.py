@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from polyml.codegen.analysis.loop_nest import Nest
+from polyml.codegen.analysis.loop_nest import LoopNest
 from polyml.codegen.analysis.register_tiling import RegisterTiling
 from polyml.codegen.ir.linexpr import Lin, const, extremum, floor_div, modulo, var
 from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Node, Unroll, with_body
@@ -53,14 +53,14 @@ class _Order:
     ordered: tuple[bool, ...]
     reduces: bool  # the lane loop is innermost and carries a reduction, whose partial results want a loop
     interleaved: bool  # vectors side by side are one of as many lanes
-    rests: tuple[int, ...]  # how many of the iterations left over run together, 1: none
+    remainders: tuple[int, ...]  # how many of the iterations left over run together, 1: none
     line: Lin | None  # as in RegisterTiling
-    plain_rest: bool
+    scalar_remainder: bool
     scans: bool
     body: tuple[Node, ...]
 
 
-def reshape(nest: Nest, shape: RegisterTiling) -> tuple[Node, ...]:
+def reshape(nest: LoopNest, shape: RegisterTiling) -> tuple[Node, ...]:
     """The nest in that shape. Raises CannotReshape."""
     order = _order(nest, shape)
     counts = dict(shape.jams)
@@ -68,7 +68,7 @@ def reshape(nest: Nest, shape: RegisterTiling) -> tuple[Node, ...]:
         counts[shape.vector] = shape.vectors
     fixed = [v for v in range(len(nest.chain)) if v != shape.vector]
     vector = shape.vector if shape.vector == shape.innermost else None
-    reduces = vector is not None and not (nest.free(vector, range(shape.start)) or nest.free(vector, fixed))
+    reduces = vector is not None and not (nest.is_independent(vector, range(shape.start)) or nest.is_independent(vector, fixed))
     plan = _Order(
         tuple(nest.chain[v] for v in order),
         tuple(counts.get(v, 1) for v in order),
@@ -76,9 +76,9 @@ def reshape(nest: Nest, shape: RegisterTiling) -> tuple[Node, ...]:
         tuple(v in shape.unrolled for v in order),
         reduces,
         shape.interleaved,
-        tuple(dict(shape.rests).get(v, 1) for v in order),
+        tuple(dict(shape.remainders).get(v, 1) for v in order),
         shape.line,
-        shape.plain_rest,
+        shape.scalar_remainder,
         shape.scans,
         nest.body,
     )
@@ -88,7 +88,7 @@ def reshape(nest: Nest, shape: RegisterTiling) -> tuple[Node, ...]:
     return inside
 
 
-def _order(nest: Nest, shape: RegisterTiling) -> list[int]:
+def _order(nest: LoopNest, shape: RegisterTiling) -> list[int]:
     """The chain's loops as they will run: the lanes' loop outermost of those that run together, where bounds allow.
 
     Then what a vector block reads stays in the first cache while the jammed loop inside runs over it.
@@ -110,7 +110,7 @@ def _order(nest: Nest, shape: RegisterTiling) -> list[int]:
     return order
 
 
-def _bounds_known(nest: Nest, order: list[int]) -> bool:
+def _bounds_known(nest: LoopNest, order: list[int]) -> bool:
     """Whether every loop's bounds need only loops around it."""
     inside = {nest.chain[v].var for v in order}
     for v in order:
@@ -197,10 +197,10 @@ def _ranged(
         together = Together(loop.var, var(once), 1, lanes, extremum("min", [first + short - 1, *upper]), plan.ordered[level])
         nodes.append(Loop(once, (first, *lower), (first + short - 1, *upper), lanes, _loop(plan, level + 1, (*active, together))))
         first = first + short
-    one_by_one = plan.reduces and plan.plain_rest
+    one_by_one = plan.reduces and plan.scalar_remainder
     sizes = [count, 1] if one_by_one and count > 1 and lanes > 1 else [count]
-    if lanes == 1 and plan.rests[level] > 1:
-        sizes.append(plan.rests[level])
+    if lanes == 1 and plan.remainders[level] > 1:
+        sizes.append(plan.remainders[level])
     resumes = ""
     for size in sizes:
         width = size * lanes

@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
-from polyml.codegen.analysis.access_conflicts import Around, ConflictTest
+from polyml.codegen.analysis.access_conflicts import ConflictTest, Enclosing
 from polyml.codegen.analysis.cost_model import CostContext, CostModel
-from polyml.codegen.analysis.loop_nest import Nest, chain_of, guard_names, has_guard
+from polyml.codegen.analysis.loop_nest import LoopNest, chain_of, guard_names, has_guard
 from polyml.codegen.analysis.register_tiling import RegisterTiling
 from polyml.codegen.ir.abi import SlotMap
 from polyml.codegen.ir.accesses import AccessTable
@@ -48,7 +48,7 @@ class _Vectorizer:
         self._program, self._machine, self._sizes = program, machine, sizes or {}
         self.notes: list[str] = []
         self._rare = False  # inside a guard that seldom holds: small code
-        self._models: dict[Nest, CostModel] = {}
+        self._models: dict[LoopNest, CostModel] = {}
         self._known: dict[tuple, tuple[RegisterTiling, float] | None] = {}
         self._table = AccessTable(program.scop.context)
         self._tests = ConflictTest(program.scop, self._table)
@@ -64,7 +64,7 @@ class _Vectorizer:
         used = frozenset().union(*(e.names for loop in loops(nodes) for e in (*loop.lower, *loop.upper)))
         return {name: array for array, name in self._phases.items() if name in used}
 
-    def nodes(self, nodes: tuple[Node, ...], shared: tuple[Around, ...]) -> tuple[Node, ...]:
+    def nodes(self, nodes: tuple[Node, ...], shared: tuple[Enclosing, ...]) -> tuple[Node, ...]:
         out: list[Node] = []
         for node in nodes:
             if isinstance(node, Guard):
@@ -81,13 +81,13 @@ class _Vectorizer:
                 out.extend(self._nest(node, shared))
         return tuple(out)
 
-    def _nest(self, loop: Loop, shared: tuple[Around, ...]) -> tuple[Node, ...]:
+    def _nest(self, loop: Loop, shared: tuple[Enclosing, ...]) -> tuple[Node, ...]:
         if any(inner.role == "tile" for inner in loops(loop.body)):  # what is copied for them knows this loop's iteration
             if loop.directives.together:
                 raise refused(loop, "there are loops over tiles inside it")
             return (with_body(loop, self.nodes(loop.body, (*shared, loop))),)
         chain, body = chain_of(loop)
-        nest = Nest(self._program, self._tests, shared, chain, body)
+        nest = LoopNest(self._program, self._tests, shared, chain, body)
         if any(each.directives.together for each in loops((loop,))):
             return self._as_asked(nest)
         imperfect = any(not isinstance(n, Instance) for n in body)
@@ -105,7 +105,7 @@ class _Vectorizer:
             inside = (with_body(outer, inside),)
         return inside
 
-    def _as_asked(self, nest: Nest) -> tuple[Node, ...]:
+    def _as_asked(self, nest: LoopNest) -> tuple[Node, ...]:
         """The nest with iterations together where its schedule asks for it, and nowhere else. ScheduleError where that cannot
         be.
         """
@@ -123,7 +123,7 @@ class _Vectorizer:
             inside = (with_body(outer, inside),)
         return inside
 
-    def _say_if_slower(self, nest: Nest, shape: RegisterTiling) -> None:
+    def _say_if_slower(self, nest: LoopNest, shape: RegisterTiling) -> None:
         """A note where what is asked is thought to take longer than what would be done without it."""
         model, best = self._model(nest), self._best(nest)
         free, asked = self._plain(nest, model) if best is None else best[1], model.per_iteration(shape)
@@ -133,7 +133,7 @@ class _Vectorizer:
                 f"what is asked of {names} is thought to take {asked / free:.2g} times as long as without it: {model.terms(shape)}"
             )
 
-    def _asked_shape(self, nest: Nest, asked: list[int]) -> RegisterTiling:
+    def _asked_shape(self, nest: LoopNest, asked: list[int]) -> RegisterTiling:
         """The shape that these loops of the chain ask for, in their order."""
         others = [inner for inner in loops(nest.body) if inner.directives.together]
         if others:
@@ -160,7 +160,7 @@ class _Vectorizer:
             raise refused(nest.chain[asked[0]], why)
         return shape
 
-    def _may_run_together(self, nest: Nest, v: int, sums: bool) -> None:
+    def _may_run_together(self, nest: LoopNest, v: int, sums: bool) -> None:
         """Raise ScheduleError where iterations of chain[v] may not run together, those of loops around being equal. sums: it may
         share the updates of reductions.
         """
@@ -169,15 +169,15 @@ class _Vectorizer:
             raise refused(loop, f"its steps are {loop.step}")
         if loop.var in guard_names(nest.body):
             raise refused(loop, "a condition inside depends on it")
-        if nest.free(v, around):
+        if nest.is_independent(v, around):
             return
-        if sums and not has_guard(nest.body) and nest.free(v, around, reorder=True):
-            updated = [r for r in self._model(nest).accesses if r.touch.accumulates and r.touch.writes]
-            if all(r.moves[v].stays and nest.alone(r.touch.access.array, around) for r in updated):
+        if sums and not has_guard(nest.body) and nest.is_independent(v, around, reorder=True):
+            updated = [r for r in self._model(nest).accesses if r.access.accumulates and r.access.writes]
+            if all(r.strides[v].is_invariant and nest.only_reductions_meet(r.array, around) for r in updated):
                 return
         raise refused(loop, "iterations touch the same element, apart from the sums of an innermost loop")
 
-    def _note(self, nest: Nest, shape: RegisterTiling, made: Sequence[Node]) -> None:
+    def _note(self, nest: LoopNest, shape: RegisterTiling, made: Sequence[Node]) -> None:
         """What was chosen and what it is thought to cost, where sizes decide about it; of loops that a schedule names, their order too,
         where it became another.
         """
@@ -193,23 +193,23 @@ class _Vectorizer:
             loops.append(f"loops from the outermost {', '.join(order)}, not {', '.join(called)}, as none of them is asked anything")
         self.notes.append(f"{', '.join(names)}: {', '.join(loops)}: {self._model(nest).terms(shape)}")
 
-    def _distributed(self, nest: Nest) -> float:
+    def _distributed(self, nest: LoopNest) -> float:
         """Cycles per iteration of the chain when each node of the body gets a loop of its own; infinite where it may not."""
-        if len(nest.chain) != 1 or _shares_rows(nest) or not nest.free(0, ()):
+        if len(nest.chain) != 1 or _shares_rows(nest) or not nest.is_independent(0, ()):
             return float("inf")
         if any(isinstance(node, Guard) for node in nest.body):
             return float("inf")
         loop = nest.chain[0]
         return sum(self._alone(with_body(loop, (node,)), nest.shared, 1) for node in nest.body)
 
-    def _alone(self, loop: Loop, shared: tuple[Around, ...], first: int) -> float:
+    def _alone(self, loop: Loop, shared: tuple[Enclosing, ...], first: int) -> float:
         """Cycles of the loop's nest on its own, per iteration of the loops of its chain before number `first`."""
         chain, body = chain_of(loop)
-        nest = Nest(self._program, self._tests, shared, chain, body)
+        nest = LoopNest(self._program, self._tests, shared, chain, body)
         best, model = self._best(nest), self._model(nest)
         return (best[1] if best is not None else self._plain(nest, model)) * prod(model.trips[first:])
 
-    def _apart(self, nest: Nest) -> float:
+    def _apart(self, nest: LoopNest) -> float:
         """Cycles per iteration of the chain when each loop in its body is run on its own."""
         total = 0.0
         for node in nest.body:
@@ -221,12 +221,12 @@ class _Vectorizer:
             total += 10.0 + self._alone(node, (*nest.shared, *nest.chain), 0)
         return total
 
-    def _model(self, nest: Nest) -> CostModel:
+    def _model(self, nest: LoopNest) -> CostModel:
         if nest not in self._models:
             self._models[nest] = CostModel(nest, self._context)
         return self._models[nest]
 
-    def _best(self, nest: Nest) -> tuple[RegisterTiling, float] | None:
+    def _best(self, nest: LoopNest) -> tuple[RegisterTiling, float] | None:
         """The cheapest shape and its cycles per iteration of the chain, found once for loops that are priced and then made."""
         bounds = tuple((loop.var, loop.lower, loop.upper, loop.step) for loop in nest.chain)
         key = (bounds, SameNodes(nest.body), SameNodes(nest.shared), self._rare)
@@ -234,7 +234,7 @@ class _Vectorizer:
             self._known[key] = self._cheapest(nest)
         return self._known[key]
 
-    def _cheapest(self, nest: Nest) -> tuple[RegisterTiling, float] | None:
+    def _cheapest(self, nest: LoopNest) -> tuple[RegisterTiling, float] | None:
         model = self._model(nest)
         lanes = self._lanes(nest)
         plain = self._plain(nest, model)
@@ -260,8 +260,8 @@ class _Vectorizer:
         """The shape in which several iterations that are left over run together as well, where sizes say how many."""
         if not self._sizes or self._rare or shape.lanes == 1 or shape.unrolled:
             return shape
-        rests = ((loop, model.left_over(loop, count)) for loop, count in shape.jams)
-        return replace(shape, rests=tuple((loop, rest) for loop, rest in rests if rest > 1))
+        remainders = ((loop, model.remainder(loop, count)) for loop, count in shape.jams)
+        return replace(shape, remainders=tuple((loop, rest) for loop, rest in remainders if rest > 1))
 
     def _on_lines(self, model: CostModel, shape: RegisterTiling) -> RegisterTiling:
         """The shape with vectors that begin on cache lines, where they are as long and that pays: innermost ones where all rows
@@ -277,7 +277,7 @@ class _Vectorizer:
 
     def _rows_are_lines(self, model: CostModel) -> bool:
         """Whether the rows of all arrays that have rows are whole cache lines apart in the call that code is made for."""
-        arrays = {r.touch.access.array for r in model.accesses}
+        arrays = {r.array for r in model.accesses}
         return all(self._row_bytes(name) % self._machine.line_bytes == 0 for name in arrays)
 
     def _row_bytes(self, name: str) -> int:
@@ -292,13 +292,13 @@ class _Vectorizer:
         except KeyError:
             return 1
 
-    def _plain(self, nest: Nest, model: CostModel) -> float:
+    def _plain(self, nest: LoopNest, model: CostModel) -> float:
         """Cycles per iteration of the chain as it stands, one iteration at a time."""
         has_loops = any(not isinstance(n, Instance) for n in nest.body)
         shape = RegisterTiling(0, None if has_loops else len(nest.chain) - 1, None, 1, 1)
         return model.per_iteration(shape) or 2.0 * model.instances()
 
-    def _lanes(self, nest: Nest) -> int:
+    def _lanes(self, nest: LoopNest) -> int:
         """Elements per register: the widest type that the nest computes with decides."""
         widest = 1
         for statement, _, _ in nest.statements():
@@ -324,14 +324,14 @@ def _order(chain: Sequence[Loop], made: Sequence[Node]) -> list[int]:
     return [*dict.fromkeys(found), *(v for v in range(len(chain)) if v not in found)]
 
 
-def _shares_rows(nest: Nest) -> bool:
+def _shares_rows(nest: LoopNest) -> bool:
     """Whether two nodes of the body touch many elements of one array that only this iteration touches: they are near
     only there.
     """
     chain = {loop.var for loop in nest.chain}
     users: dict[str, set[int]] = {}
     wide: set[str] = set()
-    for touch in nest.touches():
+    for touch in nest.accesses():
         users.setdefault(touch.access.array, set()).add(_position(nest, touch.instance))
         inner = {loop.var for loop in touch.inner}
         moving = frozenset().union(*(e.names for e in touch.subscripts))
@@ -340,7 +340,7 @@ def _shares_rows(nest: Nest) -> bool:
     return any(len(users[array]) > 1 for array in wide)
 
 
-def _position(nest: Nest, instance: Instance) -> int:
+def _position(nest: LoopNest, instance: Instance) -> int:
     """The number of the body's node in which the instance is."""
     return next(k for k, node in enumerate(nest.body) if any(inside is instance for inside in instances((node,))))
 
@@ -357,7 +357,7 @@ def _free_name(name: str, taken: set[str]) -> str:
     return name
 
 
-def _fits(nest: Nest, shape: RegisterTiling) -> bool:
+def _fits(nest: LoopNest, shape: RegisterTiling) -> bool:
     """Whether the loops' bounds let the nest run in that shape."""
     try:
         reshape(nest, shape)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyml.codegen.analysis.access_conflicts import Differences
+from polyml.codegen.analysis.access_conflicts import Differences, RangedAccess, jam_range
 from polyml.codegen.ir.linexpr import Compare, choice, const, extremum, floor_div, var
 from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Unroll
 from polyml.codegen.presburger.loop_facts import NotAffine, isl_text
@@ -39,7 +39,7 @@ def test_a_choice_is_nothing_that_isl_text_states():
 @settings(max_examples=80, deadline=None)
 @given(samples())
 def test_the_differences_of_iterations_that_meet_are_all_among_the_deltas(case):
-    known = {(d.array, d.reduces): d.apart for d in case.nest.deltas()}
+    known = {(d.array, d.reduces): d.differences for d in case.nest.deltas()}
     for size in SIZES:
         for around in environments(case.nest.shared, {"N": size}):
             for (array, reduces), differences in differences_of_meetings(case, size, around).items():
@@ -52,7 +52,7 @@ def test_the_differences_of_iterations_that_meet_are_all_among_the_deltas(case):
 @given(samples(), st.data())
 def test_small_systems_answer_as_isl_does(case, data):
     for delta in case.nest.deltas():
-        for each in delta.apart:
+        for each in delta.differences:
             exact = each.exact
             if exact is None:
                 continue
@@ -79,7 +79,7 @@ def differences_of_meetings(case, size, around):
 
 @st.composite
 def inner_loops(draw):
-    """A loop around jams, with one statement inside each: what the code generator asks `may_meet` about."""
+    """A loop around jams, with one statement inside each: what the code generator asks `may_conflict` about."""
     path = [Loop("t", *draw(loop_bounds([])), ())]
     if draw(st.booleans()):
         path.append(Guard(Compare(">=", var("t") - draw(st.integers(0, 1))), ()))
@@ -107,8 +107,11 @@ def test_places_that_never_meet_have_no_element_in_common(made):
     case, jams = made
     nest, scop = case.nest, case.program.scop
     (first, a), (second, b) = jams
-    touches = [(scop.statements[instance.statement].write, instance) for instance in (a, b)]
-    if nest.tests.may_meet(*touches, nest.shared, nest.chain[0], first, second):
+    writes = [
+        RangedAccess((scop.statements[instance.statement].write, instance), tuple(map(jam_range, inside)))
+        for instance, inside in ((a, first), (b, second))
+    ]
+    if nest.tests.may_conflict(*writes, nest.shared, nest.chain[0]):
         return
     for size in SIZES:
         for around in environments(nest.shared, {"N": size}):

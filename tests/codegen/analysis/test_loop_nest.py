@@ -35,7 +35,7 @@ def test_a_loop_called_free_has_no_two_iterations_that_meet(case):
     for moving in range(len(case.nest.chain)):
         for fixed in subsets(v for v in range(len(case.nest.chain)) if v != moving):
             for reorder in (False, True):
-                if case.nest.free(moving, fixed, reorder):
+                if case.nest.is_independent(moving, fixed, reorder):
                     assert not meets(pairs, moving, fixed, reorder), (moving, fixed, reorder)
 
 
@@ -45,7 +45,7 @@ def test_what_is_alone_is_touched_by_accumulators_only(case):
     pairs = [pair for size in SIZES for found in touched(case, size) for pair in meetings(found)]
     for array in "AB":
         for fixed in subsets(range(len(case.nest.chain))):
-            if case.nest.alone(array, fixed):
+            if case.nest.only_reductions_meet(array, fixed):
                 assert not any(
                     a.place[0] == array
                     and not (a.accumulates and a.accumulates == b.accumulates)
@@ -94,13 +94,13 @@ CUBE = [*SQUARE, ("k", ZERO, LAST)]
     ],
 )
 def test_free_loops_of_a_nest(nest, free):
-    assert {v for v in range(len(nest.chain)) if nest.free(v, ())} == free
+    assert {v for v in range(len(nest.chain)) if nest.is_independent(v, ())} == free
 
 
 def test_a_loop_may_be_free_only_once_those_around_it_are_fixed():
     nest = nest_of("ij", ("A", ["i", "j"]), [("A", ["i - 1", "j + 1"])], SQUARE)
-    assert not nest.free(1, ()) and nest.free(1, (0,))
-    assert not nest.free(0, ()) and nest.free(0, (1,))
+    assert not nest.is_independent(1, ()) and nest.is_independent(1, (0,))
+    assert not nest.is_independent(0, ()) and nest.is_independent(0, (1,))
 
 
 def test_what_a_guard_around_says_makes_loops_free():
@@ -111,17 +111,17 @@ def test_what_a_guard_around_says_makes_loops_free():
     below = Loop("m", ZERO, LAST, 1, ())
     for shared, free in (((below,), set()), ((below, Guard(Compare(">=", var("m") * -1), ())), {0})):
         nest = sample([statement], shared, made, [Instance("S", (I, K))]).nest
-        assert {v for v in range(2) if nest.free(v, ())} == free
+        assert {v for v in range(2) if nest.is_independent(v, ())} == free
 
 
 def test_updates_of_a_reduction_may_be_reordered_and_nothing_else():
     update = nest_of("ik", ("B", ["i"]), [("B", ["i"]), ("A", ["i", "k"])], [CUBE[0], CUBE[2]], reduces=True)
-    assert update.free(0, ()) and not update.free(1, ())
-    assert update.free(1, (), reorder=True) and update.alone("B", (0,))
+    assert update.is_independent(0, ()) and not update.is_independent(1, ())
+    assert update.is_independent(1, (), reorder=True) and update.only_reductions_meet("B", (0,))
     other = nest_of("ik", ("B", ["i"]), [("B", ["i"]), ("B", ["k"])], [CUBE[0], CUBE[2]], reduces=True)
-    assert not other.free(1, (), reorder=True) and not other.alone("B", (0,))
+    assert not other.is_independent(1, (), reorder=True) and not other.only_reductions_meet("B", (0,))
     plain = nest_of("ik", ("B", ["i"]), [("A", ["i", "k"])], [CUBE[0], CUBE[2]])
-    assert not plain.alone("B", (0,)) and plain.alone("A", ())
+    assert not plain.only_reductions_meet("B", (0,)) and plain.only_reductions_meet("A", ())
 
 
 # the shape of the loops

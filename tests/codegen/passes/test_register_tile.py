@@ -71,12 +71,12 @@ def resumed(nodes, values):
 
 TILED = [
     RegisterTiling(0, 1, 1, 2, 4, jams=((0, 3),)),
-    RegisterTiling(0, 1, 1, 1, 4, jams=((0, 4),), rests=((0, 2),)),
+    RegisterTiling(0, 1, 1, 1, 4, jams=((0, 4),), remainders=((0, 2),)),
     RegisterTiling(0, 1, 1, 2, 4, line=N),
 ]
 
 
-@pytest.mark.parametrize("shape", TILED, ids=["rows", "rests", "lines"])
+@pytest.mark.parametrize("shape", TILED, ids=["rows", "remainders", "lines"])
 @pytest.mark.parametrize("low, high", [(ZERO, LAST), ((I,), LAST), (ZERO, (I, N - 3))], ids=["square", "upper", "lower"])
 def test_a_loop_over_what_is_left_begins_where_the_one_before_it_ended(low, high, shape):
     nodes = check(nest_of(ELEMENT, loops={"i": (ZERO, LAST), "j": (low, high)}), shape)
@@ -120,7 +120,7 @@ def test_lanes_of_partial_sums_finish_with_a_masked_vector_in_a_loop():
 
 
 def test_lanes_of_partial_sums_finish_with_plain_iterations_where_masks_cost_more():
-    nodes = check(nest_of(("B", ["i"]), [ELEMENT], reduces=True), RegisterTiling(0, 1, 1, 2, 4, plain_rest=True))
+    nodes = check(nest_of(("B", ["i"]), [ELEMENT], reduces=True), RegisterTiling(0, 1, 1, 2, 4, scalar_remainder=True))
     assert loops_of(nodes) == [["i step 1", ["j step 8", ["j x 2 x 4", "S"]], ["j step 4", ["j x 1 x 4", "S"]], ["j step 1", "S"]]]
 
 
@@ -128,8 +128,8 @@ def test_lanes_of_partial_sums_finish_with_plain_iterations_where_masks_cost_mor
 def test_a_known_rest_of_partial_sums_has_the_narrowest_vector(length, lanes):
     columns = {"i": (ZERO, LAST), "j": (ZERO, (const(length - 1),))}
     nodes = check(nest_of(("B", ["i"]), [ELEMENT], columns, reduces=True), RegisterTiling(0, 1, 1, 2, 4))
-    rests = [node for node in every(nodes) if isinstance(node, Jam) and node.count == 1]
-    assert [jam.lanes for jam in rests] == ([] if lanes is None else [lanes])
+    remainders = [node for node in every(nodes) if isinstance(node, Jam) and node.count == 1]
+    assert [jam.lanes for jam in remainders] == ([] if lanes is None else [lanes])
 
 
 def test_iterations_that_keep_their_order_are_unrolled_inside_the_lanes():

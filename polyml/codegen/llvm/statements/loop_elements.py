@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from polyml.codegen.analysis.scans import before_of
+from polyml.codegen.analysis.access_conflicts import RangedAccess, jam_range
+from polyml.codegen.analysis.scans import scanned_read
 from polyml.codegen.ir.jams import JamStack
 from polyml.codegen.ir.linexpr import var
 from polyml.codegen.ir.program import CannotRunTogether, Instance, Jam, Loop, Node, Unroll
@@ -144,7 +145,8 @@ class LoopElements:
         """Whether two accesses, in any iterations of the loop, touch one element."""
         one, other = a.instance, b.instance
         first, second = (one.access(a.number), one.node), (other.access(b.number), other.node)
-        return self._body.module.conflicts.may_meet(first, second, self._body.path, self.loop, one.around, other.around)
+        ranged = (RangedAccess(accessed, tuple(map(jam_range, inst.around))) for accessed, inst in ((first, one), (second, other)))
+        return self._body.module.conflicts.may_conflict(*ranged, self._body.path, self.loop)
 
     def updated(self, around: set[str]) -> list[Location]:
         """Locations that all iterations of the loop and of the loops around it, which have these variables, update, in arrays of
@@ -228,7 +230,7 @@ class LoopElements:
             copy = instance.copy
             if not copy.scans or copy.part != 0 or copy.lane_var is None:
                 continue
-            access = before_of(module.program, module.conflicts, instance.statement, instance.node, copy.lane_var)
+            access = scanned_read(module.program, module.conflicts, instance.statement, instance.node, copy.lane_var)
             if access is not None:
                 found.append(self._locations.of(instance, access, copy=replace(copy, lane_var=None)))
         return found

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from polyml.codegen.analysis.scans import before_of, is_read_before
+from polyml.codegen.analysis.scans import is_read_before, scanned_read
 from polyml.codegen.ir.program import CannotRunTogether, Instance, Node
 from polyml.codegen.llvm.element_access import ElementAccess
 from polyml.codegen.llvm.registers import Location
@@ -97,7 +97,7 @@ class PrefixSums:
         module, statement, lane_var = self._body.module, instance.statement, instance.copy.lane_var
         if lane_var is None:
             return None
-        before = before_of(module.program, module.conflicts, statement, instance.node, lane_var)
+        before = scanned_read(module.program, module.conflicts, statement, instance.node, lane_var)
         if before is not None:
             return _Scan(before, module.program.scans[statement.name].operator, True)
         reduction = module.program.reductions.get(statement.name)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from math import prod
 
 from polyml.codegen.analysis.access_boxes import box, moving_names, tile_of
-from polyml.codegen.analysis.access_conflicts import Around
+from polyml.codegen.analysis.access_conflicts import Enclosing
 from polyml.codegen.analysis.trip_estimates import middle_values, trips
 from polyml.codegen.ir.linexpr import Compare, var
 from polyml.codegen.ir.program import Instance, Loop, Node, loops, with_paths
@@ -41,7 +41,7 @@ class _Group:
         return replace(self.copy, reads=tuple(self.reads))
 
 
-def copies(context: PackingContext, chain: tuple[Loop, ...], around: tuple[Around, ...]) -> list[TileCopy]:
+def copies(context: PackingContext, chain: tuple[Loop, ...], around: tuple[Enclosing, ...]) -> list[TileCopy]:
     """The copies of a chain of loops over tiles: those that the schedule asks for, or else those that pay."""
     if any(loop.directives.pack for loop in loops((chain[0],))):
         return _asked(context, chain, around)
@@ -80,7 +80,7 @@ def pays(context: PackingContext, copy: TileCopy, level: int) -> list[Compare]:
 # -- what the schedule asks for ------------------------------------------------------------------------------------------
 
 
-def _asked(context: PackingContext, chain: tuple[Loop, ...], around: tuple[Around, ...]) -> list[TileCopy]:
+def _asked(context: PackingContext, chain: tuple[Loop, ...], around: tuple[Enclosing, ...]) -> list[TileCopy]:
     """The copies that the schedule asks for in the chain's loops, and no others. ScheduleError for what cannot be."""
     found: dict[tuple, _Group] = {}
     packed: dict[tuple[int, int], Loop] = {}  # where, by position of the instance and number of the read
@@ -106,7 +106,7 @@ def _asked(context: PackingContext, chain: tuple[Loop, ...], around: tuple[Aroun
 
 
 def _reads_of(
-    context: PackingContext, array: str, chain: tuple[Loop, ...], level: int, around: tuple[Around, ...]
+    context: PackingContext, array: str, chain: tuple[Loop, ...], level: int, around: tuple[Enclosing, ...]
 ) -> list[TileRead]:
     """The reads of the array's elements in the body of chain[level], each with its window there."""
     found = []
@@ -133,7 +133,7 @@ def _refused(loop: Loop, array: str, why: str) -> ScheduleError:
 # -- what pays -----------------------------------------------------------------------------------------------------------
 
 
-def _reads(context: PackingContext, chain: tuple[Loop, ...], around: tuple[Around, ...]) -> Iterator[list[tuple[int, TileRead]]]:
+def _reads(context: PackingContext, chain: tuple[Loop, ...], around: tuple[Enclosing, ...]) -> Iterator[list[tuple[int, TileRead]]]:
     """Each read with the windows that hold it in the bodies of the chain's loops, from the outermost one inwards."""
     for position, (instance, path) in enumerate(with_paths(chain[-1].body)):
         statement = context.program.scop.statements[instance.statement]
@@ -150,9 +150,9 @@ def _reads(context: PackingContext, chain: tuple[Loop, ...], around: tuple[Aroun
             yield found
 
 
-def _around(path: Sequence[Node]) -> tuple[Around, ...]:
+def _around(path: Sequence[Node]) -> tuple[Enclosing, ...]:
     """The nodes around an instance, before any run together."""
-    return tuple(node for node in path if isinstance(node, Around))
+    return tuple(node for node in path if isinstance(node, Enclosing))
 
 
 def _candidate(context: PackingContext, read: TileRead, chain: tuple[Loop, ...], level: int) -> TileCopy:
@@ -215,7 +215,7 @@ def _is_written(context: PackingContext, read: TileRead, chain: tuple[Loop, ...]
         if write.array == read.window.array:
             inside = [node for node in (*chain[level + 1 :], *path) if isinstance(node, Loop)]
             touches = (read.access, read.instance), (write, instance)
-            if context.tests.may_be_same(*touches, read.outside(chain, level), read.below(chain, level), inside):
+            if context.tests.may_conflict_in(*touches, read.outside(chain, level), read.below(chain, level), inside):
                 return True
     return False
 
@@ -223,14 +223,14 @@ def _is_written(context: PackingContext, read: TileRead, chain: tuple[Loop, ...]
 def _stays(context: PackingContext, read: TileRead, copy: TileCopy) -> bool:
     """Whether the read never leaves the window."""
     touch, window = (read.access, read.instance), read.window
-    if not context.tests.stays_within(touch, read.around, window.low, window.lengths):
+    if not context.tests.is_within(touch, read.around, window.low, window.lengths):
         return False
     if copy.panel is None:
         return True
     dim, tile = copy.order[-1], copy.panel
     lows = tuple(var(tile.var) if d == dim else low for d, low in enumerate(window.low))
     lengths = tuple(tile.step if d == dim else n for d, n in enumerate(window.lengths))
-    return context.tests.stays_within(touch, read.around, lows, lengths)
+    return context.tests.is_within(touch, read.around, lows, lengths)
 
 
 def _fits(context: PackingContext, copy: TileCopy, read: TileRead) -> bool:

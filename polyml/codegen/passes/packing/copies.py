@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
-from polyml.codegen.analysis.access_boxes import Box
-from polyml.codegen.analysis.access_conflicts import Around, ConflictTest
+from polyml.codegen.analysis.access_boxes import AccessBox
+from polyml.codegen.analysis.access_conflicts import ConflictTest, Enclosing
 from polyml.codegen.analysis.trip_estimates import middle_values, trips
 from polyml.codegen.ir.abi import SlotMap
 from polyml.codegen.ir.accesses import AccessTable
@@ -33,8 +33,8 @@ class TileRead:
     number: int
     instance: Instance
     position: int
-    around: tuple[Around, ...]
-    window: Box
+    around: tuple[Enclosing, ...]
+    window: AccessBox
     moving: frozenset[str]
 
     @property
@@ -46,7 +46,7 @@ class TileRead:
         """All loops around the read, outermost first."""
         return [node for node in self.around if isinstance(node, Loop)]
 
-    def outside(self, chain: tuple[Loop, ...], level: int) -> tuple[Around, ...]:
+    def outside(self, chain: tuple[Loop, ...], level: int) -> tuple[Enclosing, ...]:
         """What is around the read and around the body of chain[level]; level -1: around the chain."""
         return self.around[: self.around.index(chain[0]) if level < 0 else self.around.index(chain[level]) + 1]
 
@@ -94,7 +94,7 @@ class TileCopy:
     reads: what it serves.
     """
 
-    window: Box
+    window: AccessBox
     value: Value
     order: tuple[int, ...]
     level: int

@@ -20,7 +20,7 @@ from itertools import count
 
 import islpy as isl
 
-from polyml.codegen.analysis.access_conflicts import Around
+from polyml.codegen.analysis.access_conflicts import Enclosing
 from polyml.codegen.ir.linexpr import conjunction, const, floor_div, negate, var
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, Program, Window, with_body
 from polyml.codegen.passes.packing import choose
@@ -59,17 +59,17 @@ class _Packer:
         notes = (*self._given.notes, *self._notes)
         return replace(self._given, scop=scop, body=body, reductions=self._reductions, windows=windows, notes=notes)
 
-    def _nodes(self, nodes: tuple[Node, ...], around: tuple[Around, ...]) -> tuple[Node, ...]:
+    def _nodes(self, nodes: tuple[Node, ...], around: tuple[Enclosing, ...]) -> tuple[Node, ...]:
         return tuple(made for node in nodes for made in self._node(node, around))
 
-    def _node(self, node: Node, around: tuple[Around, ...]) -> tuple[Node, ...]:
+    def _node(self, node: Node, around: tuple[Enclosing, ...]) -> tuple[Node, ...]:
         if isinstance(node, Loop) and node.role == "tile":
             return self._tiles(node, around)
-        if isinstance(node, Around):
+        if isinstance(node, Enclosing):
             return (self._with_inside((node,), around),)
         return (node,)
 
-    def _with_inside(self, chain: tuple[Around, ...], around: tuple[Around, ...]) -> Node:
+    def _with_inside(self, chain: tuple[Enclosing, ...], around: tuple[Enclosing, ...]) -> Node:
         """The loops around each other, or the guard, with what is inside."""
         before = {*self._arrays}
         body = self._nodes(chain[-1].body, (*around, *chain))
@@ -78,7 +78,7 @@ class _Packer:
             body = (_owning(each, made, body),)
         return body[0]
 
-    def _tiles(self, loop: Loop, around: tuple[Around, ...]) -> tuple[Node, ...]:
+    def _tiles(self, loop: Loop, around: tuple[Enclosing, ...]) -> tuple[Node, ...]:
         """The nest of loops over tiles that begins with this one."""
         chain = _tile_chain(loop)
         copies = [self._declared(copy) for copy in choose.copies(self._context, chain, around)]
@@ -197,7 +197,7 @@ class _Packer:
         return replace(statement, name=made, iterators=iterators, reads=tuple(reads), value=value)
 
 
-def _owning(node: Around, names: Sequence[str], body: tuple[Node, ...]) -> Around:
+def _owning(node: Enclosing, names: Sequence[str], body: tuple[Node, ...]) -> Enclosing:
     """The loop (or guard) around the body. Of loops that could go to threads around each other one does: each of these threads needs
     its own of the copies made in there.
     """

@@ -1,0 +1,84 @@
+"""How the element that an access refers to moves from one iteration of a loop to the next, which decides what the access costs
+in lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from polyml.codegen.analysis.instruction_costs import LONGEST_SHORT_STRIDE
+from polyml.codegen.analysis.loop_nest import LoopNest, NestAccess
+from polyml.codegen.ir.linexpr import Lin
+
+
+class StrideKind(Enum):
+    """The kinds of strides, by where the next iteration's element lies."""
+
+    INVARIANT = "the same element"
+    UNIT = "the next or the previous one in a row of memory"
+    SHORT = "a few elements further in a row of memory, at most LONGEST_SHORT_STRIDE"
+    LONG = "anywhere else"
+    NOT_LINEAR = "not always as far away"
+
+
+@dataclass(frozen=True)
+class Stride:
+    """How far an access moves with each iteration of one loop.
+
+    kind: where the next iteration's element lies.
+    elements: the distance in elements along a row of memory, for UNIT and SHORT strides.
+    """
+
+    kind: StrideKind
+    elements: int = 0
+
+    @property
+    def is_invariant(self) -> bool:
+        return self.kind is StrideKind.INVARIANT
+
+    @property
+    def is_unit(self) -> bool:
+        return self.kind is StrideKind.UNIT
+
+
+NO_STRIDE = Stride(StrideKind.INVARIANT)
+
+
+@dataclass(frozen=True)
+class AccessStrides:
+    """An access of a nest, with its stride along each loop of the nest's chain."""
+
+    access: NestAccess
+    strides: tuple[Stride, ...]
+
+    @property
+    def array(self) -> str:
+        return self.access.array
+
+    @staticmethod
+    def of(access: NestAccess, nest: LoopNest, unit_dims: Mapping[str, int | None]) -> AccessStrides:
+        """Finds the strides of an access.
+
+        unit_dims: { array -> the dimension along which its elements are neighbours in memory, None if there is none }.
+        """
+        unit = unit_dims.get(access.array)
+        return AccessStrides(access, tuple(_stride(access.subscripts, loop.var, unit) for loop in nest.chain))
+
+
+def _stride(subscripts: tuple[Lin, ...], variable: str, unit: int | None) -> Stride:
+    """Finds the stride of the subscripts along one loop. unit: the dimension along which elements are neighbours in memory."""
+    moving: dict[int, int] = {}  # steps by dimension
+    for d, e in enumerate(subscripts):
+        step = e.coefficient(variable)
+        if step is None:
+            return Stride(StrideKind.NOT_LINEAR)
+        if step:
+            moving[d] = step
+    if not moving:
+        return NO_STRIDE
+    step = moving[unit] if unit is not None and [*moving] == [unit] else 0
+    if abs(step) == 1:
+        return Stride(StrideKind.UNIT, step)
+    return Stride(StrideKind.SHORT, step) if 2 <= step <= LONGEST_SHORT_STRIDE else Stride(StrideKind.LONG)
