@@ -12,7 +12,7 @@ import numpy as np
 
 import polyml
 from benchmarks.nests import gemm
-from polyml.caches.simulator.simulate import simulate
+from polyml.caches.simulator.simulate import ThreadModel, simulate
 from polyml.codegen.astgen.build import build
 from polyml.codegen.ir.program import Program
 from polyml.machines.cache_spec import parse
@@ -43,7 +43,7 @@ def in_source_order() -> Program:
 def seconds(program: Program, n: int, caches: str, classify: bool, threads: int, coherent: bool) -> float:
     sizes = dict.fromkeys((p.name for p in program.scop.parameters), n)
     start = time.perf_counter()
-    simulate(program, sizes, parse(caches), classify=classify, threads=threads, coherent=coherent)
+    simulate(program, sizes, parse(caches), classify=classify, threads=ThreadModel(threads, coherent))
     return time.perf_counter() - start
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 
-from polyml.caches.simulator.simulate import Counts, Simulation, simulate
+from polyml.caches.simulator.simulate import Counts, Simulation, ThreadModel, simulate
 from polyml.caches.simulator.trace import Reference
 from polyml.codegen.ir.array_layout import placed
 from polyml.codegen.ir.program import loops
@@ -88,7 +88,7 @@ def misses(
     used = threads if any(loop.parallel for loop in loops(form.program.body)) else 1
     together = coherent and used > 1
     places = placed(form.program, sizes, addresses=addresses, threads=used)
-    found = simulate(form.program, sizes, levels, places=places, threads=used, coherent=together)
+    found = simulate(form.program, sizes, levels, places=places, threads=ThreadModel(used, together))
     return Misses(found, used, together, time.perf_counter() - start)
 
 

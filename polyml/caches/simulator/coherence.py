@@ -1,8 +1,8 @@
-"""Lines that one thread writes leave the caches of others; those that one has dirty get clean when another one reads them.
+"""Coherence as LLVM code: a write removes the line from other threads' caches, a read makes another thread's dirty line clean.
 
-Of each line it is known which threads may have it and which one may have it dirty, so that most uses need not look. A dirty line
-goes to the nearest cache that both threads use, else to memory: the last level above it counts it as sent on. Where a level is
-exclusive of the one above, who is handed a dirty line has it dirty.
+For each line it is known which threads may have it, and which one may have it dirty, so that most accesses need not search. A
+dirty line goes to the nearest cache that both threads use, else to memory: the last level above counts it as sent on. A thread
+to which an exclusive level hands a dirty line up has it dirty.
 """
 
 from __future__ import annotations
@@ -10,20 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from polyml.caches.simulator import state_header
-from polyml.caches.simulator.state_layout import HOLDERS_BYTES, OWNER_BYTES, Layout, count_written
+from polyml.caches.simulator.state_layout import HOLDERS_BYTES, OWNER_BYTES, StateLayout, count_written
 from polyml.codegen.llvm.builder import Block, Function, Unit
 
 MOST_THREADS = 64
 
 
-def units(layout: Layout) -> Iterator[Unit]:
-    """`cohere(line, write)`: before the use of a line by a thread. `deliver(line, thread)`: what that thread had dirty."""
+def units(layout: StateLayout) -> Iterator[Unit]:
+    """Yields `cohere(line, write)`, called before a thread's access, and `deliver(line, thread)`, which writes a dirty line back.
+    """
     yield _unit("cohere", "i32 %write", _cohere, layout)
     yield _unit("deliver", "i64 %other", _deliver, layout)
 
 
-def hand_up(fn: Function, layout: Layout, dirty: str) -> None:
-    """The thread has the line dirty, where it is."""
+def hand_up(fn: Function, layout: StateLayout, dirty: str) -> None:
+    """Emits that the thread has a line dirty, where it was handed up so."""
     place = _owner(fn, layout)
     own = fn.emit(f"trunc i64 {fn.emit(f'add i64 {state_header.get(fn, state_header.THREAD)}, 1')} to i8")
     before = fn.emit(f"load i8, ptr {place}")
@@ -31,7 +32,8 @@ def hand_up(fn: Function, layout: Layout, dirty: str) -> None:
     fn.do(f"store i8 {fn.emit(f'select i1 {test}, i8 {own}, i8 {before}')}, ptr {place}")
 
 
-def _unit(name: str, argument: str, define: Callable[[Function, Layout], None], layout: Layout) -> Unit:
+def _unit(name: str, argument: str, define: Callable[[Function, StateLayout], None], layout: StateLayout) -> Unit:
+    """Returns a function whose body `define` emits."""
     fn = Function(f"internal fastcc void @{name}(ptr %state, ptr %count, i64 %line, {argument})")
     fn.attributes = "nounwind noinline"
     define(fn, layout)
@@ -39,7 +41,8 @@ def _unit(name: str, argument: str, define: Callable[[Function, Layout], None], 
     return Unit(name, text, {}, len(text))
 
 
-def _cohere(fn: Function, layout: Layout) -> None:
+def _cohere(fn: Function, layout: StateLayout) -> None:
+    """Emits the body of `cohere`: other threads' copies are removed by a write, or made clean by a read."""
     apart = _apart(layout)
     thread = state_header.get(fn, state_header.THREAD)
     bit = fn.emit(f"shl i64 1, {thread}")
@@ -87,6 +90,7 @@ def _cohere(fn: Function, layout: Layout) -> None:
 
 
 def _deliver_if(fn: Function, dirty: list[str], other: str, done: Block) -> None:
+    """Emits a call of `deliver` where one of the values is not 0, then a jump."""
     some, deliver = dirty[0], fn.block("deliver")
     for each in dirty[1:]:
         some = fn.emit(f"or i32 {some}, {each}")
@@ -96,7 +100,8 @@ def _deliver_if(fn: Function, dirty: list[str], other: str, done: Block) -> None
     fn.jump(done)
 
 
-def _deliver(fn: Function, layout: Layout) -> None:
+def _deliver(fn: Function, layout: StateLayout) -> None:
+    """Emits the body of `deliver`: a dirty line goes to the nearest cache that both threads use."""
     thread = state_header.get(fn, state_header.THREAD)
     for number in layout.numbers:
         if number == 0:  # each has its own, or there is nothing to deliver
@@ -113,15 +118,17 @@ def _deliver(fn: Function, layout: Layout) -> None:
     fn.current.terminator = "ret void"
 
 
-def _apart(layout: Layout) -> list[int]:
-    """Levels of more than one cache."""
+def _apart(layout: StateLayout) -> list[int]:
+    """Returns the levels that have more than one cache."""
     return [number for number in layout.numbers if layout.instances(number) > 1]
 
 
-def _instance(fn: Function, layout: Layout, number: int, thread: str) -> str:
+def _instance(fn: Function, layout: StateLayout, number: int, thread: str) -> str:
+    """Emits the number of the cache of a level that a thread uses."""
     return "0" if layout.instances(number) == 1 else fn.emit(f"udiv i64 {thread}, {layout.sharing(number)}")
 
 
-def _owner(fn: Function, layout: Layout) -> str:
+def _owner(fn: Function, layout: StateLayout) -> str:
+    """Emits the address of the number of the thread that may have the line dirty."""
     table = fn.emit(f"getelementptr i8, ptr %state, i64 {layout.owners}")
     return fn.emit(f"getelementptr [{OWNER_BYTES} x i8], ptr {table}, i64 %line")

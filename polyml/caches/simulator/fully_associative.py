@@ -1,7 +1,7 @@
-"""A fully associative cache with LRU as LLVM code: its lines as a list by their last use.
+"""Fully associative LRU caches as LLVM code: a list of lines in the order of their last use.
 
-There is a node for each line of memory: next and previous node, the line's word as in `sets`, 0 where the cache has it not. Nodes
-have the lines' numbers plus 1. The list is a ring through node 0, whose word is the number of lines.
+Each line of memory has a node, whose number is the line's plus 1: the next node, the previous node, and the line's word as in
+`set_associative`, 0 where the cache lacks it. The list is circular; node 0 is its start and holds the number of lines in it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from polyml.caches.simulator import state_header
-from polyml.caches.simulator.set_associative import Found, Level
+from polyml.caches.simulator.set_associative import Lookup, SimulatedLevel
 from polyml.codegen.llvm.builder import Function
 
 NODE_BYTES = 12
@@ -17,8 +17,11 @@ _NEXT, _PREVIOUS, _WORD = 0, 4, 8  # byte offsets in a node
 
 
 @dataclass(frozen=True, kw_only=True)
-class Full(Level):
-    """lines: of the memory."""
+class FullyAssociative(SimulatedLevel):
+    """Fully associative caches with LRU replacement.
+
+    lines: how many lines the memory has.
+    """
 
     lines: int
 
@@ -27,26 +30,26 @@ class Full(Level):
         return state_header.rounded(NODE_BYTES * (self.lines + 1))
 
     def address(self, fn: Function, line: str, instance: str = "") -> str:
-        """Of the line's node."""
+        """Emits the address of the line's node."""
         return fn.emit(f"getelementptr [{NODE_BYTES} x i8], ptr {self.begin(fn, instance)}, i64 {fn.emit(f'add i64 {line}, 1')}")
 
-    def look(self, fn: Function, line: str, instance: str = "") -> Found:
+    def look(self, fn: Function, line: str, instance: str = "") -> Lookup:
         address = self.address(fn, line, instance)
         word = _get(fn, address, _WORD)
-        return Found(address, word, "", fn.emit(f"icmp ne i32 {word}, 0"), instance)
+        return Lookup(address, word, "", fn.emit(f"icmp ne i32 {word}, 0"), instance)
 
-    def word(self, fn: Function, found: Found) -> str:
+    def word(self, fn: Function, found: Lookup) -> str:
         """The word of the line that was found."""
         return found.words
 
-    def make_dirty(self, fn: Function, found: Found) -> None:
+    def make_dirty(self, fn: Function, found: Lookup) -> None:
         _set(fn, found.address, _WORD, fn.emit(f"or i32 {found.words}, 1"))
 
-    def make_clean(self, fn: Function, found: Found) -> None:
+    def make_clean(self, fn: Function, found: Lookup) -> None:
         _set(fn, found.address, _WORD, fn.emit(f"and i32 {found.words}, -2"))
 
     def is_newest(self, fn: Function, line: str, dirty: bool) -> str:
-        """Whether nothing changes when the line is used, for a write where `dirty`."""
+        """Emits whether the line is the first of the list, and dirty where `dirty`."""
         begin = self.begin(fn)
         number = fn.emit(f"trunc i64 {fn.emit(f'add i64 {line}, 1')} to i32")
         same = fn.emit(f"icmp eq i32 {_get(fn, begin, _NEXT)}, {number}")
@@ -55,15 +58,15 @@ class Full(Level):
         bit = fn.emit(f"and i32 {_get(fn, self.address(fn, line), _WORD)}, 1")
         return fn.emit(f"and i1 {same}, {fn.emit(f'icmp ne i32 {bit}, 0')}")
 
-    def use(self, fn: Function, found: Found, dirty: str) -> None:
-        """The line that was found becomes the newest one, and dirty where `dirty` is 1."""
+    def use(self, fn: Function, found: Lookup, dirty: str) -> None:
+        """Moves the line to the front of the list."""
         begin = self.begin(fn, found.instance)
         self._unlink(fn, begin, found.address)
         self._link(fn, begin, found.address)
         _set(fn, found.address, _WORD, fn.emit(f"or i32 {found.words}, {dirty}"))
 
     def put(self, fn: Function, address: str, word: str) -> str:
-        """A new line comes; gives the word of the one that goes, 0 where there is room."""
+        """Puts a line in front; the last line of a full list leaves it."""
         begin = self.begin(fn)
         length = _get(fn, begin, _WORD)
         full, room, on = fn.block("full"), fn.block("room"), fn.block("on")
@@ -84,7 +87,7 @@ class Full(Level):
         _set(fn, address, _WORD, word)
         return went
 
-    def remove(self, fn: Function, found: Found) -> None:
+    def remove(self, fn: Function, found: Lookup) -> None:
         begin = self.begin(fn, found.instance)
         self._unlink(fn, begin, found.address)
         _set(fn, found.address, _WORD, "0")
@@ -94,12 +97,13 @@ class Full(Level):
         return {}
 
     def _unlink(self, fn: Function, begin: str, node: str) -> None:
+        """Emits that a node leaves the list."""
         above, below = _get(fn, node, _PREVIOUS), _get(fn, node, _NEXT)
         _set(fn, _node(fn, begin, above), _NEXT, below)
         _set(fn, _node(fn, begin, below), _PREVIOUS, above)
 
     def _link(self, fn: Function, begin: str, node: str) -> None:
-        """Before all others."""
+        """Emits that a node enters the list, in front."""
         top = _get(fn, begin, _NEXT)
         distance = fn.emit(f"sub i64 {fn.emit(f'ptrtoint ptr {node} to i64')}, {fn.emit(f'ptrtoint ptr {begin} to i64')}")
         number = fn.emit(f"trunc i64 {fn.emit(f'udiv exact i64 {distance}, {NODE_BYTES}')} to i32")
@@ -110,12 +114,15 @@ class Full(Level):
 
 
 def _node(fn: Function, begin: str, number: str) -> str:
+    """Emits the address of a node, by its number."""
     return fn.emit(f"getelementptr [{NODE_BYTES} x i8], ptr {begin}, i64 {fn.emit(f'zext i32 {number} to i64')}")
 
 
 def _get(fn: Function, node: str, field: int) -> str:
+    """Emits a load of a field of a node."""
     return fn.emit(f"load i32, ptr {fn.emit(f'getelementptr i8, ptr {node}, i64 {field}')}")
 
 
 def _set(fn: Function, node: str, field: int, value: str) -> None:
+    """Emits a store to a field of a node."""
     fn.do(f"store i32 {value}, ptr {fn.emit(f'getelementptr i8, ptr {node}, i64 {field}')}")

@@ -1,4 +1,4 @@
-"""Iterations that run together, as loops: what the trace of a vectorised program makes its accesses in."""
+"""The scalar order of iterations that run together: a vectorised program with loops in place of its lanes."""
 
 from __future__ import annotations
 
@@ -10,35 +10,41 @@ from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Node
 Around = tuple[Jam | Guard, ...]
 
 
-def in_turn(nodes: tuple[Node, ...], around: Around = ()) -> tuple[Node, ...]:
-    """The nodes without jams: around each instance in a jam a loop over its iterations, since an instance runs for all of them
-    before the next one does.
+def in_lane_order(nodes: tuple[Node, ...], around: Around = ()) -> tuple[Node, ...]:
+    """Returns the nodes without jams, whose accesses come in the order in which the vectorised program makes them.
+
+    An instance runs for all lanes of a jam before the next instance does, so each one gets a loop of its own over the lanes.
+
+        together i = 0 .. 3: S[i]; T[i]   ->   for i in 0 .. 3: S[i]   for i in 0 .. 3: T[i]
     """
-    return tuple(turned for node in nodes for turned in _in_turn(node, around))
+    return tuple(turned for node in nodes for turned in _node_in_lane_order(node, around))
 
 
-def _in_turn(node: Node, around: Around) -> tuple[Node, ...]:
+def _node_in_lane_order(node: Node, around: Around) -> tuple[Node, ...]:
+    """Returns one node without jams. around: the jams and guards around it that its instances have to get."""
     if isinstance(node, Instance):
         return _inside(around, (node,))
     if isinstance(node, Jam) and node.scans:  # the whole body for each iteration
-        return _inside((*around, node), in_turn(node.body))
+        return _inside((*around, node), in_lane_order(node.body))
     if isinstance(node, Jam) or isinstance(node, Guard) and _moves(node, around):
-        return in_turn(node.body, (*around, node))
-    return (replace(node, body=in_turn(node.body, around)),)
+        return in_lane_order(node.body, (*around, node))
+    return (replace(node, body=in_lane_order(node.body, around)),)
 
 
 def _moves(guard: Guard, around: Around) -> bool:
-    """Whether some of the iterations that run together pass it and others do not."""
+    """Whether the guard may hold for some iterations that run together, and not for others."""
     return any(isinstance(other, Jam) and other.var in guard.condition.names for other in around)
 
 
 def _inside(around: Around, body: tuple[Node, ...]) -> tuple[Node, ...]:
+    """Returns the body inside loops and guards. around: these, the outermost first."""
     for node in reversed(around):
         body = (replace(node, body=body) if isinstance(node, Guard) else _loop(node, body),)
     return body
 
 
 def _loop(jam: Jam, body: tuple[Node, ...]) -> Loop:
+    """Returns a loop over the iterations of a jam."""
     last = jam.base + (jam.count * jam.lanes - 1)
     upper = (last,) if jam.limit is None else operands("min", extremum("min", [last, jam.limit]))
     return Loop(jam.var, (jam.base,), upper, 1, body)

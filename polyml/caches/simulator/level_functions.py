@@ -1,16 +1,16 @@
-"""Levels of caches as LLVM functions that call one another: what an access asks of a level, it asks of the next where it must.
+"""The levels of a cache hierarchy as LLVM functions that call one another: a level that lacks a line calls the next one.
 
-    touch_k(line, write)    the line is used; gives 1 where the level hands a dirty line up (exclusive ones do)
-    written_k(line)         a dirty line, or a write, comes from above
-    insert_k(line, dirty)   a line that the level above let go (exclusive ones)
-    drop_k(line, from, to)  the line must go from caches from ... to - 1 of the level; gives 1 where it was dirty
-    fill_k(line)            the line is used, in the fully associative cache beside the level
-    take_k(line)            another thread writes the line; gives 1 where it was dirty in a cache that is not this thread's
-    clean_k(line, cache)    another thread reads the line; gives 1 where it was dirty in that cache
+    touch_k(line, write)    an access to the line; returns 1 where the level hands a dirty line up (exclusive ones do)
+    written_k(line)         a dirty line, or a write, comes from the level above
+    insert_k(line, dirty)   the level above evicted the line (exclusive levels only)
+    drop_k(line, from, to)  the line is removed from caches from ... to - 1 of the level; returns 1 where it was dirty
+    fill_k(line)            an access, in the fully associative cache beside the level
+    take_k(line)            another thread writes the line; returns 1 where it was dirty in a cache that is not this thread's
+    clean_k(line, cache)    another thread reads the line; returns 1 where it was dirty in that cache
 
-All get the simulator's state (see `layout`) and the counters of the reference behind the access. The first level is looked up by
-every access, the others where the one above has not got the line. Behind the last one is memory, or another simulator, for which
-requests are written down (see `requests`).
+All of them take the simulator's state (see `state_layout`) and the counters of the reference that makes the access. Every access
+looks the line up in the first level, and in another one where the level above lacks it. Behind the last level is memory, or another
+simulator, for which requests are written down (see `shared_requests`).
 """
 
 from __future__ import annotations
@@ -19,25 +19,28 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from polyml.caches.simulator import coherence, shared_requests
-from polyml.caches.simulator.set_associative import Found, Level, line_of, word_of
-from polyml.caches.simulator.state_layout import Layout, count_written, counter
+from polyml.caches.simulator.set_associative import Lookup, SimulatedLevel, line_of, word_of
+from polyml.caches.simulator.state_layout import StateLayout, count_written, counter
 from polyml.codegen.llvm.builder import Function, Unit
 
 _ATTRIBUTES = "nounwind noinline"
 
 
-def units(layout: Layout) -> Iterator[Unit]:
-    """The functions of all levels, and those that stand for the level behind them."""
+def units(layout: StateLayout) -> Iterator[Unit]:
+    """Yields the functions of all levels, and those that stand for what is behind them."""
     for number in layout.numbers:
-        yield from _Simulated(layout, number).units()
+        yield from _LevelFunctions(layout, number).units()
     if layout.coherent:
         yield from coherence.units(layout)
     if layout.sends:
         yield from shared_requests.units(layout.numbers.stop, layout.levels[layout.numbers.stop].contents == "exclusive")
 
 
-def touch(fn: Function, line: str, count: str, write: bool, layout: Layout, prepare: Callable[[], None]) -> None:
-    """One access, by code that leaves at once where nothing changes. prepare: emits what comes before all else."""
+def touch(fn: Function, line: str, count: str, write: bool, layout: StateLayout, prepare: Callable[[], None]) -> None:
+    """Emits one access; no function is called where it changes nothing.
+
+    prepare: emits what has to come before a call.
+    """
     call = f"call fastcc i32 @touch_0(ptr %state, ptr {count}, i64 {line}, i32 {int(write)})"
     if not layout.numbers:
         prepare()
@@ -57,23 +60,28 @@ def touch(fn: Function, line: str, count: str, write: bool, layout: Layout, prep
 
 
 @dataclass(frozen=True)
-class _Simulated:
-    layout: Layout
+class _LevelFunctions:
+    """The functions of one level."""
+
+    layout: StateLayout
     number: int
 
     @property
-    def sets(self) -> Level:
+    def sets(self) -> SimulatedLevel:
+        """The caches of the level."""
         return self.layout.sets(self.number)
 
     @property
     def is_last(self) -> bool:
-        """Whether memory is behind it."""
+        """Whether memory is behind the level."""
         return self.number + 1 == len(self.layout.levels)
 
     def is_(self, **wanted: str) -> bool:
+        """Whether the level's description has these values."""
         return all(getattr(self.sets.level, name) == value for name, value in wanted.items())
 
     def units(self) -> Iterator[Unit]:
+        """Yields the functions that the level needs."""
         layout, number = self.layout, self.number
         yield self._unit("touch", "i32", "ptr %count, i64 %line, i32 %write", self._touch)
         if number:
@@ -89,6 +97,7 @@ class _Simulated:
             yield self._unit("fill", "void", "ptr %count, i64 %line", self._fill)
 
     def _unit(self, name: str, result: str, arguments: str, define) -> Unit:
+        """Returns a function whose body `define` emits."""
         full = f"{name}_{self.number}"
         fn = Function(f"internal fastcc {result} @{full}(ptr %state, {arguments})")
         fn.attributes = _ATTRIBUTES
@@ -97,6 +106,7 @@ class _Simulated:
         return Unit(full, text, self.sets.declarations(), len(text))
 
     def _touch(self, fn: Function) -> None:
+        """Emits an access to the level."""
         if self.number in self.layout.shadowed:
             fn.do(f"call fastcc void @fill_{self.number}(ptr %state, ptr %count, i64 %line)")
         found = self.sets.look(fn, "%line")
@@ -107,7 +117,8 @@ class _Simulated:
         fn.current = miss
         self._miss(fn, found)
 
-    def _hit(self, fn: Function, found: Found) -> None:
+    def _hit(self, fn: Function, found: Lookup) -> None:
+        """Emits what follows where the level has the line. An exclusive level hands it up."""
         if self.is_(contents="exclusive"):
             dirty = fn.emit(f"and i32 {self.sets.word(fn, found)}, 1")
             self.sets.remove(fn, found)
@@ -122,12 +133,15 @@ class _Simulated:
             self.sets.use(fn, found, "%write")
         fn.current.terminator = "ret i32 0"
 
-    def _miss(self, fn: Function, found: Found) -> None:
+    def _miss(self, fn: Function, found: Lookup) -> None:
+        """Emits what follows where the level lacks the line: it is counted, taken from the next level, and inserted."""
         counter(fn, "%count", self.layout.misses(self.number))
         self._count_cold(fn)
         if self.layout.coherent and self.sets.instances > 1:
             lost = self._lost(fn, self.sets.instance(fn))
-            counter(fn, "%count", self.layout.taken(self.number), fn.emit(f"zext i8 {fn.emit(f'load i8, ptr {lost}')} to i64"))
+            counter(
+                fn, "%count", self.layout.invalidated(self.number), fn.emit(f"zext i8 {fn.emit(f'load i8, ptr {lost}')} to i64")
+            )
             fn.do(f"store i8 0, ptr {lost}")
         given = self._touch_below(fn, "0")
         if self.is_(contents="exclusive"):
@@ -143,7 +157,7 @@ class _Simulated:
         fn.current.terminator = "ret i32 0"
 
     def _count_cold(self, fn: Function) -> None:
-        """The first time that the line is used at all by those whose cache this is."""
+        """Counts a compulsory miss where no thread that uses the cache used the line before."""
         table = fn.emit(f"getelementptr i8, ptr %state, i64 {self.layout.seen(self.number)}")
         own = fn.emit(f"getelementptr [{self.layout.seen_bytes} x i8], ptr {table}, i64 {self.sets.instance(fn)}")
         place = fn.emit(f"getelementptr i8, ptr {own}, i64 %line")
@@ -152,12 +166,13 @@ class _Simulated:
         counter(fn, "%count", self.layout.cold(self.number), fn.emit(f"zext i8 {cold} to i64"))
 
     def _touch_below(self, fn: Function, write: str) -> str:
+        """Emits an access to the next level; returns what it hands up, "0" where memory is next."""
         if self.is_last:
             return "0"
         return fn.emit(f"call fastcc i32 @touch_{self.number + 1}(ptr %state, ptr %count, i64 %line, i32 {write})")
 
     def _write_on(self, fn: Function) -> None:
-        """A write goes to the next level at once."""
+        """Emits that a write goes on to the next level at once."""
         writes, done = fn.block("writes"), fn.block("on")
         fn.branch(fn.emit("icmp ne i32 %write, 0"), writes, done)
         fn.current = writes
@@ -168,7 +183,10 @@ class _Simulated:
         fn.current = done
 
     def _let_go(self, fn: Function, word: str) -> None:
-        """A line has lost its way."""
+        """Emits what becomes of an evicted line. word: the line's word, 0 where none was evicted.
+
+        An inclusive level removes it from the levels above; an exclusive next level takes it, else it is sent on where it is dirty.
+        """
         some, done = fn.block("some"), fn.block("done")
         fn.branch(fn.emit(f"icmp ne i32 {word}, 0"), some, done)
         fn.current = some
@@ -191,7 +209,7 @@ class _Simulated:
         fn.current = done
 
     def _above(self, fn: Function, above: int) -> tuple[str, str]:
-        """The first cache of a level above whose threads use this one, and that behind the last."""
+        """Emits the range of those caches of a level above whose threads use this cache: the first, and the one behind the last."""
         own, theirs = self.sets, self.layout.sets(above)
         if own.instances == 1:
             return "0", str(theirs.instances)
@@ -202,16 +220,17 @@ class _Simulated:
         return fn.emit(f"udiv i64 {thread}, {theirs.sharing}"), fn.emit(f"select i1 {fewer}, i64 {last}, i64 {theirs.instances}")
 
     def _pass_on(self, fn: Function, line: str) -> None:
-        """A dirty line goes to the next level."""
+        """Emits that a dirty line goes on to the next level."""
         self._count_written(fn, line)
         if not self.is_last:
             fn.emit(f"call fastcc i32 @written_{self.number + 1}(ptr %state, ptr %count, i64 {line})")
 
     def _count_written(self, fn: Function, line: str) -> None:
-        """By the array of the line, whichever access it is that makes the line go."""
+        """Counts a line that is sent on, for the line's array, whichever access evicts it."""
         count_written(fn, self.layout, self.number, line)
 
     def _written(self, fn: Function) -> None:
+        """Emits that a dirty line, or a write, comes from the level above."""
         found = self.sets.look(fn, "%line")
         hit, miss = fn.block("hit"), fn.block("miss")
         fn.branch(found.hit, hit, miss)
@@ -226,16 +245,23 @@ class _Simulated:
         fn.current.terminator = "ret i32 0"
 
     def _drop(self, fn: Function) -> None:
+        """Emits that a line is removed from some caches of the level."""
         self._remove(fn, "%from", "%to", "-1", lambda instance: None)
 
     def _take(self, fn: Function) -> None:
+        """Emits that a line is invalidated in the caches of other threads, and that these lost it."""
+
         def note(instance: str) -> None:
             fn.do(f"store i8 1, ptr {self._lost(fn, instance)}")
 
         self._remove(fn, "0", str(self.sets.instances), self.sets.instance(fn), note)
 
     def _remove(self, fn: Function, first: str, past: str, but: str, note: Callable[[str], None]) -> None:
-        """The line goes from these caches, but one; whether it was dirty. note: emits what is noted of a cache that had it."""
+        """Emits that a line is removed from caches first ... past - 1, but not from cache `but`.
+
+        The function returns 1 where the line was dirty in one of them. note: emits what is recorded of each cache that had the
+        line.
+        """
         start, each, other, here = fn.current, fn.block("each"), fn.block("other"), fn.block("here")
         gone, following, done = fn.block("gone"), fn.block("next"), fn.block("done")
         instance, before, dirty = fn.name(), fn.name(), fn.name()
@@ -262,6 +288,7 @@ class _Simulated:
         done.terminator = f"ret i32 {before}"
 
     def _clean(self, fn: Function) -> None:
+        """Emits that a line becomes clean in a cache."""
         found = self.sets.look(fn, "%line", "%cache")
         hit, miss = fn.block("hit"), fn.block("miss")
         fn.branch(found.hit, hit, miss)
@@ -272,13 +299,13 @@ class _Simulated:
         fn.current.terminator = f"ret i32 {dirty}"
 
     def _lost(self, fn: Function, instance: str) -> str:
-        """Where it is noted that the line was taken from a cache."""
+        """Emits the address of the byte that says whether a cache lost the line to a write of another thread."""
         table = fn.emit(f"getelementptr i8, ptr %state, i64 {self.layout.lost(self.number)}")
         own = fn.emit(f"getelementptr [{self.layout.seen_bytes} x i8], ptr {table}, i64 {instance}")
         return fn.emit(f"getelementptr i8, ptr {own}, i64 %line")
 
     def _insert(self, fn: Function) -> None:
-        """Where threads share the level, another one may have let the line go before."""
+        """Emits that an exclusive level takes a line. Where threads share it, it may have the line from another one already."""
         if self.sets.sharing > 1:
             found = self.sets.look(fn, "%line")
             there, new = fn.block("there"), fn.block("new")
@@ -292,6 +319,7 @@ class _Simulated:
         fn.current.terminator = "ret i32 0"
 
     def _fill(self, fn: Function) -> None:
+        """Emits an access in the fully associative cache beside the level."""
         shadow = self.layout.shadow(self.number)
         found = shadow.look(fn, "%line")
         hit, miss = fn.block("hit"), fn.block("miss")
@@ -300,6 +328,6 @@ class _Simulated:
         shadow.use(fn, found, "0")
         fn.current.terminator = "ret void"
         fn.current = miss
-        counter(fn, "%count", self.layout.far(self.number))
+        counter(fn, "%count", self.layout.fully_associative(self.number))
         shadow.put(fn, found.address, word_of(fn, "%line"))
         fn.current.terminator = "ret void"

@@ -1,21 +1,24 @@
-"""Fully associative caches of several capacities at once, as LLVM code: the stack of all lines by their last use (Mattson et al.,
-"Evaluation techniques for storage hierarchies", IBM Systems Journal 9(2), 1970).
+"""Misses of fully associative LRU caches of several capacities in one pass, as LLVM code: the stack of all lines by their last use.
 
-A use hits in a capacity where the line is that near to the top. The stack is a ring of nodes; the node that stands for no line is
-before the top and behind the bottom. Each node knows its region: one more than how many of the capacities do not reach it, 0
-while it is not in the stack; each capacity knows its tail, the lowest node that it reaches.
+An access hits in a capacity where its line is that near to the top. The stack is a circular list of nodes; node 0 stands for no
+line, and is before the top and behind the bottom. Each node knows its region, one more than the number of capacities that do not
+reach it, or 0 while it is not in the stack; each capacity knows its tail, the lowest node that it reaches. Source: Mattson, Gecsei,
+Slutz and Traiger, "Evaluation techniques for storage hierarchies", IBM Systems Journal 9(2), 1970.
 """
 
 from __future__ import annotations
 
-from polyml.caches.simulator.state_layout import NODE_BYTES, Layout, counter
+from polyml.caches.simulator.state_layout import NODE_BYTES, StateLayout, counter
 from polyml.codegen.llvm.builder import Function, Unit
 
 _NEXT, _PREVIOUS, _REGION = 0, 4, 8  # byte offsets in a node
 
 
-def touch(fn: Function, line: str, count: str, layout: Layout, when: str) -> None:
-    """One use, by code that leaves at once where the line is on top. when: whether it is to be seen, "" for always."""
+def touch(fn: Function, line: str, count: str, layout: StateLayout, when: str) -> None:
+    """Emits one access; no function is called where the line is on top.
+
+    when: the condition under which the stack has to see the access, "" for always.
+    """
     node = _node_of(fn, line)
     slow, done = fn.block("under"), fn.block("top")
     if when:
@@ -29,7 +32,8 @@ def touch(fn: Function, line: str, count: str, layout: Layout, when: str) -> Non
     fn.current = done
 
 
-def unit(layout: Layout) -> Unit:
+def unit(layout: StateLayout) -> Unit:
+    """Returns the function that moves a line to the top and counts the capacities in which it misses."""
     fn = Function("internal fastcc void @use(ptr %state, ptr %count, i32 %node)")
     fn.attributes = "nounwind noinline"
     nodes, count = _Nodes(fn, layout), len(layout.capacities)
@@ -68,7 +72,7 @@ def unit(layout: Layout) -> Unit:
         fn.branch(fn.emit(f"icmp ugt i32 {region}, {number}"), out, done)
         fn.current = out
         for level in levels:
-            counter(fn, "%count", layout.far(level))
+            counter(fn, "%count", layout.fully_associative(level))
         tail = fn.emit(f"load i32, ptr {_tail(fn, layout, number)}")
         fn.branch(fn.emit(f"icmp ne i32 {tail}, 0"), full, begins)
         fn.current = full
@@ -87,28 +91,36 @@ def unit(layout: Layout) -> Unit:
 
 
 def _node_of(fn: Function, line: str) -> str:
+    """Emits the number of a line's node."""
     return fn.emit(f"trunc i64 {fn.emit(f'add i64 {line}, 1')} to i32")
 
 
 class _Nodes:
-    def __init__(self, fn: Function, layout: Layout):
+    """Loads and stores of the fields of nodes."""
+
+    def __init__(self, fn: Function, layout: StateLayout):
         self._fn, self._offset = fn, layout.stack
 
     def _field(self, node: str, field: int) -> str:
+        """Emits the address of a field of a node."""
         number = "0" if node == "0" else self._fn.emit(f"zext i32 {node} to i64")
         start = self._fn.emit(f"getelementptr i8, ptr %state, i64 {self._offset}")
         return self._fn.emit(f"getelementptr [{NODE_BYTES} x i8], ptr {start}, i64 {number}, i64 {field}")
 
     def get(self, node: str, field: int) -> str:
+        """Emits a load of a field of a node."""
         return self._fn.emit(f"load i32, ptr {self._field(node, field)}")
 
     def set(self, node: str, field: int, value: str) -> None:
+        """Emits a store to a field of a node."""
         self._fn.do(f"store i32 {value}, ptr {self._field(node, field)}")
 
 
-def _length(fn: Function, layout: Layout) -> str:
+def _length(fn: Function, layout: StateLayout) -> str:
+    """Emits the address of the number of nodes in the stack."""
     return fn.emit(f"getelementptr i8, ptr %state, i64 {layout.tails}")
 
 
-def _tail(fn: Function, layout: Layout, number: int) -> str:
+def _tail(fn: Function, layout: StateLayout, number: int) -> str:
+    """Emits the address of the tail of a capacity."""
     return fn.emit(f"getelementptr i8, ptr %state, i64 {layout.tails + 8 + 4 * number}")

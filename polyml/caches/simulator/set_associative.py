@@ -1,9 +1,9 @@
-"""One set-associative cache as LLVM code: a line is looked up, becomes the newest of its set, takes another one's way.
+"""Set-associative caches as LLVM code.
 
-A set is a vector of 32-bit words, one per way: a line's word, 0 where there is none. The word of line n is 2 * (n + 1), plus 1
-where the line is dirty; n < 2**30. Behind the words of a PLRU set lies its tree: bit n says to which half of what is below node
-n the next line goes, 0 to the left; node 1 is the root, nodes 2n and 2n + 1 are below n. Behind the tree lies the word of the
-line that was used last, 0 where that is not known.
+A set is a vector of 32-bit words, one for each way: a line's word, or 0. The word of line n is 2 * (n + 1), plus 1 where the
+line is dirty; n < 2**30. Behind the words of a PLRU set there is its tree, one bit per node: bit n says in which half below
+node n the next line is replaced, 0 for the left; node 1 is the root, and nodes 2n and 2n + 1 are below n. Behind the tree there
+is the word of the line that was used last, 0 where that is not known.
 """
 
 from __future__ import annotations
@@ -19,9 +19,14 @@ LARGEST_LINE = 2**30  # no line has this number, or a greater one
 
 
 @dataclass(frozen=True)
-class Found:
-    """A set that was looked at for a line. address: of the set. words: what it holds. same: which ways have the line (<n x i1>).
-    hit: whether one has. instance: of the caches, where it was said which one.
+class Lookup:
+    """The result of looking for a line in a cache, as names of LLVM values.
+
+    address: of the set, or of the line's node.
+    words: what the set or the node holds.
+    same: which ways have the line (<n x i1>).
+    hit: whether the cache has the line.
+    instance: the cache's number, "" for the one of the thread whose access is made.
     """
 
     address: str
@@ -32,9 +37,13 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Level(ABC):
-    """The caches of one level, at byte `offset` of the simulator's state. instances: how many there are. sharing: how many
-    threads that follow one another use the same one.
+class SimulatedLevel(ABC):
+    """The caches of one level, and the code that uses them.
+
+    level: the description of the hardware.
+    offset: where they begin in the simulator's state, in bytes.
+    instances: how many caches the level has.
+    sharing: how many consecutive threads use one of them.
     """
 
     level: CacheLevel
@@ -45,10 +54,10 @@ class Level(ABC):
     @property
     @abstractmethod
     def size_bytes(self) -> int:
-        """Of one of them in the state."""
+        """The bytes of one cache in the state."""
 
     def begin(self, fn: Function, instance: str = "") -> str:
-        """The address of one of them, if left out that of the thread whose request is served."""
+        """Emits the address of a cache; without a number, that of the thread whose access is made."""
         start = fn.emit(f"getelementptr i8, ptr %state, i64 {self.offset}")
         if self.instances == 1:
             return start
@@ -56,20 +65,62 @@ class Level(ABC):
         return fn.emit(f"getelementptr [{self.size_bytes} x i8], ptr {start}, i64 {number}")
 
     def instance(self, fn: Function) -> str:
-        """The number of the one that this thread uses."""
+        """Emits the number of the cache that this thread uses."""
         return "0" if self.instances == 1 else fn.emit(f"udiv i64 {state_header.get(fn, state_header.THREAD)}, {self.sharing}")
+
+    @abstractmethod
+    def address(self, fn: Function, line: str, instance: str = "") -> str:
+        """Emits the address of what the cache keeps for a line: its set, or its node."""
+
+    @abstractmethod
+    def look(self, fn: Function, line: str, instance: str = "") -> Lookup:
+        """Looks for a line in a cache."""
+
+    @abstractmethod
+    def word(self, fn: Function, found: Lookup) -> str:
+        """Emits the word of the line that was found."""
+
+    @abstractmethod
+    def is_newest(self, fn: Function, line: str, dirty: bool) -> str:
+        """Emits whether a use of the line changes nothing: a read, or where `dirty` a write."""
+
+    @abstractmethod
+    def use(self, fn: Function, found: Lookup, dirty: str) -> None:
+        """Makes the line that was found the newest one, and dirty where `dirty` is 1."""
+
+    @abstractmethod
+    def put(self, fn: Function, address: str, word: str) -> str:
+        """Inserts a line that is not there; emits the word of the line that is evicted, 0 for none."""
+
+    @abstractmethod
+    def remove(self, fn: Function, found: Lookup) -> None:
+        """Removes the line that was found."""
+
+    @abstractmethod
+    def make_dirty(self, fn: Function, found: Lookup) -> None:
+        """Marks the line that was found as dirty, without a use of it."""
+
+    @abstractmethod
+    def make_clean(self, fn: Function, found: Lookup) -> None:
+        """Marks the line that was found as clean, without a use of it."""
+
+    @abstractmethod
+    def declarations(self) -> dict[str, str]:
+        """Returns what the code above needs to have declared, by name."""
 
 
 @dataclass(frozen=True)
-class Sets(Level):
-    """Caches of sets."""
+class SetAssociative(SimulatedLevel):
+    """Caches of sets, whatever they replace."""
 
     @property
     def ways(self) -> int:
+        """The lines in a set; a level without a number of ways has one set."""
         return self.level.ways or self.level.lines
 
     @property
     def count(self) -> int:
+        """The number of sets."""
         return self.level.sets
 
     @property
@@ -78,46 +129,49 @@ class Sets(Level):
 
     @property
     def stride(self) -> int:
-        """Bytes from one set to the next."""
+        """The bytes from one set to the next."""
         return 4 * self.ways
 
     @property
     def type(self) -> str:
+        """The LLVM type of a set's words."""
         return f"<{self.ways} x i32>"
 
     @property
     def mask(self) -> str:
+        """The LLVM type of one bit for each way."""
         return f"<{self.ways} x i1>"
 
     def address(self, fn: Function, line: str, instance: str = "") -> str:
-        """Of the set that a line belongs to."""
+        """Emits the address of the set that a line belongs to."""
         if self.count & (self.count - 1) == 0:
             number = fn.emit(f"and i64 {line}, {self.count - 1}")
         else:
             number = fn.emit(f"urem i64 {line}, {self.count}")
         return fn.emit(f"getelementptr [{self.stride} x i8], ptr {self.begin(fn, instance)}, i64 {number}")
 
-    def look(self, fn: Function, line: str, instance: str = "") -> Found:
+    def look(self, fn: Function, line: str, instance: str = "") -> Lookup:
         address = self.address(fn, line, instance)
         words = self.words(fn, address)
         clean = fn.emit(f"and {self.type} {words}, splat (i32 -2)")
         same = fn.emit(f"icmp eq {self.type} {clean}, {self._splat(fn, word_of(fn, line))}")
-        return Found(address, words, same, fn.emit(f"icmp ne i{self.ways} {self._bits(fn, same)}, 0"), instance)
+        return Lookup(address, words, same, fn.emit(f"icmp ne i{self.ways} {self._bits(fn, same)}, 0"), instance)
 
     def words(self, fn: Function, address: str) -> str:
+        """Emits a load of a set's words."""
         return fn.emit(f"load {self.type}, ptr {address}, align 4")
 
-    def word(self, fn: Function, found: Found) -> str:
+    def word(self, fn: Function, found: Lookup) -> str:
         """The word of the line that was found."""
         alone = fn.emit(f"select {self.mask} {found.same}, {self.type} {found.words}, {self.type} zeroinitializer")
         return fn.emit(f"call i32 @llvm.vector.reduce.or.v{self.ways}i32({self.type} {alone})")
 
-    def make_dirty(self, fn: Function, found: Found) -> None:
+    def make_dirty(self, fn: Function, found: Lookup) -> None:
         """The line that was found, where it is."""
         one = fn.emit(f"zext {self.mask} {found.same} to {self.type}")
         self._store(fn, found.address, fn.emit(f"or {self.type} {found.words}, {one}"))
 
-    def make_clean(self, fn: Function, found: Found) -> None:
+    def make_clean(self, fn: Function, found: Lookup) -> None:
         """The same."""
         one = fn.emit(f"zext {self.mask} {found.same} to {self.type}")
         kept = fn.emit(f"xor {self.type} {one}, splat (i32 -1)")
@@ -128,25 +182,28 @@ class Sets(Level):
         return {name: f"declare i32 @{name}({self.type})"}
 
     def _store(self, fn: Function, address: str, words: str) -> None:
+        """Emits a store of a set's words."""
         fn.do(f"store {self.type} {words}, ptr {address}, align 4")
 
     def _splat(self, fn: Function, word: str) -> str:
+        """Emits a vector that holds the word in each way."""
         first = fn.emit(f"insertelement {self.type} poison, i32 {word}, i32 0")
         return fn.emit(f"shufflevector {self.type} {first}, {self.type} poison, {self.type} zeroinitializer")
 
     def _bits(self, fn: Function, mask: str) -> str:
+        """Emits a mask of ways as an integer."""
         return fn.emit(f"bitcast {self.mask} {mask} to i{self.ways}")
 
 
-class Lru(Sets):
-    """The oldest line gives way. Words are in the order of their last use, the newest first, none last."""
+class Lru(SetAssociative):
+    """Caches that replace the least recently used line. Words are in the order of their last use, the newest first, zeros last."""
 
     def is_newest(self, fn: Function, line: str, dirty: bool) -> str:
-        """Whether nothing changes when the line is used, for a write where `dirty`."""
+        """Emits whether the line is the first of its set, and dirty where `dirty`."""
         return _is_word(fn, fn.emit(f"load i32, ptr {self.address(fn, line)}, align 4"), line, dirty)
 
-    def use(self, fn: Function, found: Found, dirty: str) -> None:
-        """The line that was found becomes the newest one, and dirty where `dirty` is 1."""
+    def use(self, fn: Function, found: Lookup, dirty: str) -> None:
+        """Moves the line to the front of its set."""
         newest = fn.emit(f"or i32 {self.word(fn, found)}, {dirty}")
         one = self._first(fn, found)
         up_to = fn.emit(f"or i{self.ways} {fn.emit(f'sub i{self.ways} {one}, 1')}, {one}")
@@ -155,41 +212,44 @@ class Lru(Sets):
         self._store(fn, found.address, fn.emit(f"select {self.mask} {lanes}, {self.type} {moved}, {self.type} {found.words}"))
 
     def put(self, fn: Function, address: str, word: str) -> str:
-        """A new line takes a way; gives the word that was there."""
+        """Puts a line in front; the last one of the set is replaced."""
         words = self.words(fn, address)
         self._store(fn, address, self._behind(fn, word, words))
         return fn.emit(f"extractelement {self.type} {words}, i32 {self.ways - 1}")
 
-    def remove(self, fn: Function, found: Found) -> None:
+    def remove(self, fn: Function, found: Lookup) -> None:
         order = ", ".join(f"i32 {way}" for way in range(1, self.ways + 1))
         moved = fn.emit(f"shufflevector {self.type} {found.words}, {self.type} zeroinitializer, <{self.ways} x i32> <{order}>")
         from_it = fn.emit(f"sub i{self.ways} 0, {self._first(fn, found)}")
         lanes = fn.emit(f"bitcast i{self.ways} {from_it} to {self.mask}")
         self._store(fn, found.address, fn.emit(f"select {self.mask} {lanes}, {self.type} {moved}, {self.type} {found.words}"))
 
-    def _first(self, fn: Function, found: Found) -> str:
-        """The bit of the way that has the line."""
+    def _first(self, fn: Function, found: Lookup) -> str:
+        """Emits the bit of the way that has the line."""
         return self._bits(fn, found.same)
 
     def _behind(self, fn: Function, newest: str, words: str) -> str:
-        """The words, one place further back, behind the newest."""
+        """Emits the words moved back by one way, behind the newest."""
         first = fn.emit(f"insertelement {self.type} poison, i32 {newest}, i32 0")
         order = ", ".join(f"i32 {way}" for way in (self.ways, *range(self.ways - 1)))
         return fn.emit(f"shufflevector {self.type} {words}, {self.type} {first}, <{self.ways} x i32> <{order}>")
 
 
-class Plru(Sets):
-    """A way without a line is taken first, else the one that the tree leads to; each use turns the tree away from the line."""
+class Plru(SetAssociative):
+    """Caches with tree-PLRU replacement.
+
+    A free way is taken first, else the one that the tree leads to; each use turns the tree away from the line.
+    """
 
     @property
     def stride(self) -> int:
         return 4 * self.ways + 8
 
     def is_newest(self, fn: Function, line: str, dirty: bool) -> str:
-        """Whether nothing changes when the line is used, for a write where `dirty`."""
+        """Emits whether the line was used last, and is dirty where `dirty`."""
         return _is_word(fn, fn.emit(f"load i32, ptr {self._last(fn, self.address(fn, line))}, align 4"), line, dirty)
 
-    def use(self, fn: Function, found: Found, dirty: str) -> None:
+    def use(self, fn: Function, found: Lookup, dirty: str) -> None:
         written = self._splat(fn, dirty)
         one = fn.emit(f"select {self.mask} {found.same}, {self.type} {written}, {self.type} zeroinitializer")
         self._store(fn, found.address, fn.emit(f"or {self.type} {found.words}, {one}"))
@@ -206,7 +266,7 @@ class Plru(Sets):
         fn.do(f"store i32 {word}, ptr {self._last(fn, address)}, align 4")
         return fn.emit(f"extractelement {self.type} {words}, i32 {way}")
 
-    def remove(self, fn: Function, found: Found) -> None:
+    def remove(self, fn: Function, found: Lookup) -> None:
         self._store(
             fn,
             found.address,
@@ -214,7 +274,7 @@ class Plru(Sets):
         )
         fn.do(f"store i32 0, ptr {self._last(fn, found.address)}, align 4")
 
-    def make_clean(self, fn: Function, found: Found) -> None:
+    def make_clean(self, fn: Function, found: Lookup) -> None:
         super().make_clean(fn, found)
         fn.do(f"store i32 0, ptr {self._last(fn, found.address)}, align 4")
 
@@ -230,7 +290,7 @@ class Plru(Sets):
         }
 
     def _away(self, way: int) -> tuple[int, int]:
-        """The nodes above a way, as bits, and those of them whose bit must be set to lead elsewhere."""
+        """Returns the nodes above a way, as bits, and those among them whose bit has to be set to lead elsewhere."""
         node, mask, bits = way + self.ways, 0, 0
         while node > 1:
             mask |= 1 << node // 2
@@ -239,7 +299,7 @@ class Plru(Sets):
         return mask, bits
 
     def _way(self, fn: Function, mask: str) -> str:
-        """The first way of a mask."""
+        """Emits the number of the first way of a mask."""
         bits = self._bits(fn, mask)
         number = fn.emit(f"call i{self.ways} @llvm.cttz.i{self.ways}(i{self.ways} {bits}, i1 false)")
         if self.ways == 32:
@@ -247,6 +307,7 @@ class Plru(Sets):
         return fn.emit(f"{'zext' if self.ways < 32 else 'trunc'} i{self.ways} {number} to i32")
 
     def _led_to(self, fn: Function, address: str) -> str:
+        """Emits the number of the way that the tree leads to."""
         tree, node = self._tree(fn, address), "1"
         for _ in range(self.ways.bit_length() - 1):
             side = fn.emit(f"and i32 {fn.emit(f'lshr i32 {tree}, {node}')}, 1")
@@ -254,6 +315,7 @@ class Plru(Sets):
         return fn.emit(f"sub i32 {node}, {self.ways}")
 
     def _turn(self, fn: Function, address: str, way: str) -> None:
+        """Emits that the tree of a set turns away from a way."""
         tree, found = self._tree(fn, address), []
         for table in ("path", "away"):
             place = fn.emit(f"getelementptr i32, ptr @plru_{table}_{self.ways}, i32 {way}")
@@ -263,10 +325,11 @@ class Plru(Sets):
         fn.do(f"store i32 {fn.emit(f'or i32 {kept}, {found[1]}')}, ptr {place}, align 4")
 
     def _last(self, fn: Function, address: str) -> str:
-        """The address of the word of the line that was used last."""
+        """Emits the address of the word of the line that was used last."""
         return fn.emit(f"getelementptr i8, ptr {address}, i64 {4 * self.ways + 4}")
 
     def _tree(self, fn: Function, address: str) -> str:
+        """Emits a load of a set's tree."""
         place = fn.emit(f"getelementptr i8, ptr {address}, i64 {4 * self.ways}")
         return fn.emit(f"load i32, ptr {place}, align 4")
 
@@ -275,19 +338,19 @@ REPLACEMENTS = {"lru": Lru, "plru": Plru}
 
 
 def word_of(fn: Function, line: str) -> str:
-    """The word of a clean line."""
+    """Emits the word of a line that is clean."""
     doubled = fn.emit(f"shl i32 {fn.emit(f'trunc i64 {line} to i32')}, 1")
     return fn.emit(f"add i32 {doubled}, 2")
 
 
 def _is_word(fn: Function, word: str, line: str, dirty: bool) -> str:
-    """Whether it is the line's, where `dirty` that of the dirty line."""
+    """Emits whether a word is the line's; where `dirty`, whether it is that of the dirty line."""
     if dirty:
         return fn.emit(f"icmp eq i32 {word}, {fn.emit(f'or i32 {word_of(fn, line)}, 1')}")
     return fn.emit(f"icmp eq i32 {fn.emit(f'and i32 {word}, -2')}, {word_of(fn, line)}")
 
 
 def line_of(fn: Function, word: str) -> str:
-    """The line of a word."""
+    """Emits the line of a word."""
     number = fn.emit(f"sub i32 {fn.emit(f'lshr i32 {word}, 1')}, 1")
     return fn.emit(f"zext i32 {number} to i64")

@@ -1,12 +1,12 @@
-"""What a thread's own caches ask of those that threads share: written down with its time, served in the order of all threads.
+"""Requests of the threads' own caches to the shared ones: written down with their times, served in the order of all threads.
 
-A request has 16 bytes: how many uses the thread made before it since the last barrier (i64), the line (i32), where the counters
-of the reference begin, in bytes, and what is asked (i32): USE, USE | 1 for a write, WRITTEN, INSERT, INSERT | 1 for a dirty line.
-Time BARRIER is that of a barrier, DONE of the end.
+A request has 16 bytes: how many accesses the thread made before it since the last barrier (i64); the line (i32); and (i32)
+where the counters of the reference begin, in bytes, with the kind of request in its last bits: USE, USE | 1 for a write,
+WRITTEN, INSERT, INSERT | 1 for a dirty line. A barrier has time BARRIER, the end DONE.
 
-Requests are served in the order of their times, those of the same time by the threads' numbers, and a barrier when all threads
-have come to it: as if, between barriers, each thread in turn made one access, those that are done none. Since nothing of what is
-served changes the thread's own caches, all threads can run ahead, each as far as its buffer goes.
+Requests are served in the order of their times, those of the same time in the order of the threads, and a barrier when all
+threads have come to it: as if, between barriers, each thread in turn made one access, and those that have finished none. Since
+what is served never changes a thread's own caches, all threads can run ahead, each as far as its buffers reach.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from polyml.caches.simulator import state_header
-from polyml.caches.simulator.state_layout import Layout
+from polyml.caches.simulator.state_layout import StateLayout
 from polyml.codegen.llvm.builder import Function, Unit
 
 BYTES = 16
@@ -26,7 +26,7 @@ _KIND = 7  # the bits of a kind
 
 
 def units(number: int, is_exclusive: bool) -> Iterator[Unit]:
-    """In place of the functions of level `number`, some that write requests down."""
+    """Yields functions that write requests down, in the place of those of level `number`."""
     yield _note()
     yield _request(f"touch_{number}", "i32 %write", f"or i32 %write, {USE}")
     if number:
@@ -36,13 +36,14 @@ def units(number: int, is_exclusive: bool) -> Iterator[Unit]:
 
 
 def mark(fn: Function, time: int) -> None:
-    """Note that the thread is at a barrier, or done."""
+    """Emits a request that says that the thread is at a barrier, or has finished."""
     state_header.put(fn, state_header.TIME, str(time))
     fn.do("call fastcc void @note(ptr %state, ptr %counters, i64 0, i32 0)")
     state_header.put(fn, state_header.USES, "0")
 
 
 def _request(name: str, argument: str, kind: str) -> Unit:
+    """Returns a function that writes down one kind of request."""
     arguments = ", ".join(filter(None, ("ptr %state, ptr %count, i64 %line", argument)))
     fn = Function(f"internal fastcc i32 @{name}({arguments})")
     fn.do(f"call fastcc void @note(ptr %state, ptr %count, i64 %line, i32 {fn.emit(kind)})")
@@ -52,7 +53,7 @@ def _request(name: str, argument: str, kind: str) -> Unit:
 
 
 def _note() -> Unit:
-    """The request goes behind the others; when the buffer is full, someone is told, who empties it."""
+    """Returns the function that appends a request; where the buffer is full, it calls the one that hands it on."""
     fn = Function("internal fastcc void @note(ptr %state, ptr %count, i64 %line, i32 %kind)")
     fn.attributes = "nounwind noinline"
     place = state_header.get(fn, state_header.NEXT, "ptr")
@@ -78,11 +79,12 @@ def _note() -> Unit:
     return Unit("note", text, {}, len(text))
 
 
-def serve(layout: Layout) -> Unit:
-    """`i64 @polyml_serve(ptr state, ptr heads)`: serve requests until a thread has none left, whose number it gives; or -1, when
-    all are done.
+def serve(layout: StateLayout) -> Unit:
+    """Returns `i64 @polyml_serve(ptr state, ptr heads)`, which serves requests until a thread has none left.
 
-    heads: per thread four words: its next request, the end of those that are there, its counters, one of the function's own.
+    It returns the number of this thread, or -1 when all have finished.
+
+    heads: four words per thread: its next request, the end of those that are there, its counters, and one for the function itself.
     """
     every_use = layout.numbers.start == 0
     lines = f"""define i64 @{ENTRY}(ptr %state, ptr %heads) nounwind {{
@@ -131,8 +133,8 @@ again:
 """
 
 
-def _by_time(layout: Layout) -> str:
-    """The thread whose request comes next, and until when it is first."""
+def _by_time(layout: StateLayout) -> str:
+    """Returns the blocks that choose the thread whose request is earliest, and until when it stays so."""
     threads = layout.threads
     return f"""entry:
   br label %choose
@@ -172,9 +174,11 @@ running:
   br i1 %together, label %barrier, label %serve"""
 
 
-def _each_in_turn(layout: Layout) -> str:
-    """The thread behind the last one that is at no barrier: each use is a request, so that none is left out between two times.
-    Whose turn it is, and how many were at a barrier since the last request, is kept behind the heads of two threads.
+def _each_in_turn(layout: StateLayout) -> str:
+    """Returns the blocks that choose the next thread that is not at a barrier.
+
+    They are used where each access is a request, so that none is left out between two times of a thread. Whose turn it is, and
+    how many threads were at a barrier since the last request, is kept in the last word of two threads' heads.
     """
     return f"""entry:
   %turn.at = getelementptr i64, ptr %heads, i64 3
@@ -220,8 +224,8 @@ running:
   br label %barrier"""
 
 
-def _served_request(layout: Layout) -> str:
-    """What is asked, by the first level."""
+def _served_request(layout: StateLayout) -> str:
+    """Returns the blocks that call the first level for a request."""
     first = layout.numbers.start
     exclusive = first > 0 and layout.levels[first].contents == "exclusive"
     others = [f"i32 {WRITTEN}, label %written"] if first else []

@@ -1,4 +1,4 @@
-"""Exact misses of a program's accesses in a hierarchy of caches, by running them."""
+"""Exact misses of a program's accesses in a hierarchy of caches, by making all of them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 from polyml.caches.simulator import coherence, shared_requests, state_header, trace
 from polyml.caches.simulator import level_functions as simulated
 from polyml.caches.simulator.set_associative import LARGEST_LINE
-from polyml.caches.simulator.state_layout import Layout
-from polyml.caches.simulator.threads import Team, run_apart
+from polyml.caches.simulator.state_layout import StateLayout
+from polyml.caches.simulator.threads import SimulatedThreads, run_independently
 from polyml.caches.simulator.trace import Reference
 from polyml.codegen.ir.array_layout import Placed, placed
 from polyml.codegen.ir.program import Program
@@ -28,40 +28,49 @@ from polyml.runtime.loading.load import load
 
 @dataclass(frozen=True)
 class Counts:
-    """What one reference does. first: per level, uses of lines that nobody whose cache it is used before: compulsory misses.
-    misses: per level. far: per level, misses of a fully associative cache of its size, where they were asked for: of all uses of
-    its thread where it has the cache alone, of the uses that reach the level where threads share it. taken: per level, misses of
-    lines that writes of other threads took from the cache, where these were asked for.
+    """What one reference does, or several together.
+
+    accesses: how many it makes.
+    first: by level, compulsory misses: uses of lines that no thread that uses the cache used before.
+    misses: by level.
+    fully_associative: by level, misses of a fully associative cache of its size; () where misses are not classified. They are those
+        of all uses of a thread that has the cache to itself, and those of the uses that reach the level where threads share it.
+    invalidated: by level, misses of lines that writes of other threads invalidated; () where these are not simulated.
     """
 
     accesses: int
     first: tuple[int, ...]
     misses: tuple[int, ...]
-    far: tuple[int, ...]
-    taken: tuple[int, ...]
+    fully_associative: tuple[int, ...]
+    invalidated: tuple[int, ...]
 
     @property
     def cold(self) -> int:
-        """Compulsory misses of the nearest level; those of all levels where one thread runs."""
+        """The compulsory misses of the nearest level; where one thread runs, those of every level."""
         return self.first[0]
 
     def capacity(self, level: int) -> int:
-        """Misses that full associativity would not help."""
-        return self.far[level] - self.first[level]
+        """Returns the misses of a level that full associativity would not avoid, without compulsory ones."""
+        return self.fully_associative[level] - self.first[level]
 
     def conflict(self, level: int) -> int:
-        """What full associativity would help; negative where sets keep lines that it would not."""
-        return self.misses[level] - self.far[level] - self.coherence(level)
+        """Returns the misses of a level that full associativity would avoid; negative where sets keep lines that it would not keep."""
+        return self.misses[level] - self.fully_associative[level] - self.coherence(level)
 
     def coherence(self, level: int) -> int:
-        """Misses of lines that writes of other threads took; 0 where these were not asked for."""
-        return self.taken[level] if self.taken else 0
+        """Returns the misses of lines that writes of other threads invalidated; 0 where these are not simulated."""
+        return self.invalidated[level] if self.invalidated else 0
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """counts: by reference, of all threads; threads: of each. written: by array, the lines that each level sends on; the writes,
-    of one that writes through.
+    """The result of a simulation.
+
+    levels: the caches, from the nearest outwards.
+    counts: by reference, sums over all threads.
+    threads: the same for each thread.
+    written: by array, the dirty lines that each level sends on, or the writes, where a level writes through.
+    places: the addresses of the arrays.
     """
 
     levels: tuple[CacheLevel, ...]
@@ -71,6 +80,21 @@ class Simulation:
     places: dict[str, Placed]
 
 
+@dataclass(frozen=True)
+class ThreadModel:
+    """How threads run a program in the simulation.
+
+    count: how many; each has its own caches of the levels that are not shared. Between barriers, which are before and after each
+        parallel loop, they take turns, one access each (`shared_requests`; `trace` has what each of them runs). Where a shared
+        level is exclusive, a line that only other threads' own caches have is fetched from the level behind it.
+    coherent: whether a write of one thread invalidates the line in the caches of others (`coherence`), which takes several times as
+        long to simulate; if not, the line stays there, and misses for the sake of coherence are not counted.
+    """
+
+    count: int = 1
+    coherent: bool = False
+
+
 def simulate(
     program: Program,
     sizes: Mapping[str, int],
@@ -78,79 +102,99 @@ def simulate(
     *,
     classify: bool = True,
     places: Mapping[str, Placed] | None = None,
-    threads: int = 1,
-    coherent: bool = False,
+    threads: ThreadModel = ThreadModel(),
 ) -> Simulation:
-    """levels: from the nearest outwards, with lines of one length. classify: tell capacity from conflict misses.
+    """Returns the exact misses of each reference of a program, by making all of its accesses to simulated caches.
 
-    threads: that run the program. Each has its own caches of levels that are not shared. Between barriers, which are before and
-    after each parallel loop, they take turns, one access each (see `requests`; `trace` has what each of them runs). Where a
-    shared level is exclusive, a line that only other threads' own caches have is fetched from behind it.
-    coherent: whether a line that one thread writes leaves the caches of others (see `coherence`), which takes several times as
-    long; if not, it stays there, and misses for its sake are not counted.
+    sizes: the values of the program's parameters.
+    levels: from the nearest outwards, with lines of one length.
+    classify: whether capacity and conflict misses are told apart.
+    places: the addresses of the arrays; by default those of the compiled kernel's allocations.
+    threads: how many run the program, and whether their caches are coherent.
 
     Raises PolymlValueError for arrays of more lines than the simulator numbers, for more threads than it runs, and where data
     decide which elements are used.
     """
     found = trace.references(program)
-    where = dict(placed(program, sizes, threads=threads) if places is None else places)
+    where = dict(placed(program, sizes, threads=threads.count) if places is None else places)
     line_bytes = levels[0].line_bytes
     end = max((place.end for place in where.values()), default=0)
     if end > LARGEST_LINE * line_bytes:
         raise PolymlValueError(f"the arrays have more than {LARGEST_LINE} lines of {line_bytes} bytes, which is not simulated")
-    most = coherence.MOST_THREADS if coherent else shared_requests.MOST_THREADS
-    if not 1 <= threads <= most:
-        raise PolymlValueError(f"{threads} threads are not simulated, but 1 to {most}")
-    near, far = _layouts(tuple(levels), classify, threads, coherent, _rounded(len(where)), _rounded(-(-end // line_bytes)))
-    own, declarations = builder.shared(trace.caches(near))
-    tracer = trace.trace(program, sizes, where, near, threads)
-    tracer = [replace(unit, declarations={**unit.declarations, **declarations}) for unit in tracer]
-    served = [] if far is None else [builder.text((*simulated.units(far), shared_requests.serve(far)))]
-    code = _code(builder.text(tracer), (builder.text(own), *served))
-    states, counters = _run(code, near, far, threads, _arrays(list(where.values()), near), len(found))
-    start, count = near.written // 8, len(levels)
-    written = sum(state[start : start + len(where) * count].reshape(len(where), count) for state in states)
+    most = coherence.MOST_THREADS if threads.coherent else shared_requests.MOST_THREADS
+    if not 1 <= threads.count <= most:
+        raise PolymlValueError(f"{threads.count} threads are not simulated, but 1 to {most}")
+    layouts = _layouts(tuple(levels), classify, threads, _rounded(len(where)), _rounded(-(-end // line_bytes)))
+    code = _simulator(program, sizes, where, layouts, threads.count)
+    states, counters = _run(code, layouts, threads.count, _arrays(list(where.values()), layouts.own), len(found))
+    start, count = layouts.own.written // 8, len(levels)
+    written = np.sum([state[start : start + len(where) * count].reshape(len(where), count) for state in states], axis=0)
 
     def by_reference(rows: np.ndarray) -> dict[Reference, Counts]:
-        return dict(zip(found, (_counts(row, near, classify, coherent) for row in rows)))
+        return dict(zip(found, (_counts(row, layouts.own, classify, threads.coherent) for row in rows)))
 
     each = tuple(map(by_reference, counters))
     sent = {array: tuple(map(int, row)) for array, row in zip(where, written)}
     return Simulation(tuple(levels), by_reference(counters.sum(axis=0)), each, sent, where)
 
 
-def _layouts(
-    levels: tuple[CacheLevel, ...], classify: bool, threads: int, coherent: bool, arrays: int, lines: int
-) -> tuple[Layout, Layout | None]:
-    """Of one thread's simulator, and of that of all threads, None where nothing of the one changes the others. What an inclusive
-    level lets go changes the threads' own caches: these are with it then; and so they are for coherence.
+@dataclass(frozen=True)
+class _Layouts:
+    """The two simulators of a run.
+
+    own: that of each thread, with the caches that the thread has to itself.
+    shared: that of all threads, whose levels are behind those; None where no thread changes what another one finds.
+    """
+
+    own: StateLayout
+    shared: StateLayout | None
+
+
+def _layouts(levels: tuple[CacheLevel, ...], classify: bool, threads: ThreadModel, arrays: int, lines: int) -> _Layouts:
+    """Returns which simulator has which levels. arrays, lines: how many the program uses.
+
+    An inclusive level that evicts a line changes the threads' own caches, and so does a coherent write: then the simulator of all
+    threads has every level.
     """
     every = range(len(levels))
-    shared = [number for number in every if levels[number].sharing(threads) > 1]
-    together = coherent and any(levels[number].sharing(threads) < threads for number in every)
-    first = min(shared, default=len(levels))
+    several = [number for number in every if levels[number].sharing(threads.count) > 1]
+    together = threads.coherent and any(levels[number].sharing(threads.count) < threads.count for number in every)
+    first = min(several, default=len(levels))
     if together or any(levels[number].contents == "inclusive" for number in range(first, len(levels))):
         first = 0
-    stacked = tuple(number for number in every if number not in shared) if classify else ()
-    near = Layout(levels, range(first), arrays, lines, stacked=stacked, sends=bool(shared) or together)
-    if not near.sends:
-        return near, None
-    shadowed = tuple(shared) if classify else ()
-    return near, Layout(levels, range(first, len(levels)), arrays, lines, threads, shadowed=shadowed, coherent=together)
+    stacked = tuple(number for number in every if number not in several) if classify else ()
+    own = StateLayout(levels, range(first), arrays, lines, stacked=stacked, sends=bool(several) or together)
+    if not own.sends:
+        return _Layouts(own, None)
+    behind, shadowed = range(first, len(levels)), tuple(several) if classify else ()
+    return _Layouts(own, StateLayout(levels, behind, arrays, lines, threads.count, shadowed=shadowed, coherent=together))
+
+
+def _simulator(program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed], layouts: _Layouts, threads: int) -> Code:
+    """Returns the machine code of the trace and of both simulators."""
+    caches, declarations = builder.shared(trace.caches(layouts.own))
+    tracer = [
+        replace(unit, declarations={**unit.declarations, **declarations})
+        for unit in trace.trace(program, sizes, places, layouts.own, threads)
+    ]
+    behind = layouts.shared
+    served = [] if behind is None else [builder.text((*simulated.units(behind), shared_requests.serve(behind)))]
+    return _code(builder.text(tracer), (builder.text(caches), *served))
 
 
 def _rounded(number: int) -> int:
-    """A little more, so that the same caches serve programs of about as many lines."""
+    """Returns a number that is a little larger, so that programs with about as many lines share the same compiled caches."""
     step = 1 << max(3, number.bit_length() - 4)
     return -(-number // step) * step
 
 
 def _code(tracer: str, caches: Sequence[str]) -> Code:
-    """caches: texts that other programs may share."""
+    """Returns machine code of the texts. caches: texts that other programs may share, whose object code is kept."""
     return load([*_assembled(tracer), *(each for text in caches for each in _kept(text))], trace.ENTRY, shared_requests.ENTRY)
 
 
 def _assembled(text: str) -> tuple[bytes, ...]:
+    """Returns the object code of an LLVM text for this processor."""
     host = cpu.host()
     return assemble_together([text], cpu=host.cpu_name, features=host.features)
 
@@ -158,37 +202,39 @@ def _assembled(text: str) -> tuple[bytes, ...]:
 _kept = lru_cache(maxsize=16)(_assembled)
 
 
-def _run(
-    code: Code, near: Layout, far: Layout | None, threads: int, arrays: np.ndarray, references: int
-) -> tuple[list[np.ndarray], np.ndarray]:
-    """What the code of both simulators leaves behind: their states; by thread and reference, the counters."""
-    counters = np.zeros((2, threads, references, near.counters), np.int64)  # those of each simulator
-    states = [_state(near, arrays) for _ in range(threads)]
-    for state, own in zip(states, counters[0]):
-        state[state_header.COUNTERS] = own.ctypes.data
+def _run(code: Code, layouts: _Layouts, threads: int, arrays: np.ndarray, references: int) -> tuple[list[np.ndarray], np.ndarray]:
+    """Runs both simulators; returns their states, and the counters (thread, reference, counter).
+
+    arrays: the number of each line's array.
+    references: how many the program has.
+    """
+    counters = np.zeros((2, threads, references, layouts.own.counters), np.int64)  # those of each simulator
+    states = [_state(layouts.own, arrays) for _ in range(threads)]
+    for state, row in zip(states, counters[0]):
+        state[state_header.COUNTERS] = row.ctypes.data
     run = _function(code, trace.ENTRY, 2, ctypes.c_int64)
 
     def trace_of(thread: int) -> None:
         run(states[thread].ctypes.data, counters[0, thread].ctypes.data, thread)
 
-    if far is None:
-        run_apart(trace_of, threads)
+    if layouts.shared is None:
+        run_independently(trace_of, threads)
         return states, counters[0]
-    behind, serve = _state(far, arrays), _function(code, shared_requests.ENTRY, 2)
-    Team(states, counters[1]).run(trace_of, lambda heads: serve(behind.ctypes.data, heads))
+    behind, serve = _state(layouts.shared, arrays), _function(code, shared_requests.ENTRY, 2)
+    SimulatedThreads(states, counters[1]).run(trace_of, lambda heads: serve(behind.ctypes.data, heads))
     return [*states, behind], counters.sum(axis=0)
 
 
-def _state(layout: Layout, arrays: np.ndarray) -> np.ndarray:
-    """Words that begin on a line of the host."""
+def _state(layout: StateLayout, arrays: np.ndarray) -> np.ndarray:
+    """Returns the initial state of a simulator, as words that begin on a line of the host."""
     state = np.zeros(layout.state_bytes // 8 + 8, np.int64)
     state = state[-state.ctypes.data % 64 // 8 :]
     state[state_header.ARRAYS] = arrays.ctypes.data
     return state
 
 
-def _arrays(places: Sequence[Placed], layout: Layout) -> np.ndarray:
-    """The number of the array of each line."""
+def _arrays(places: Sequence[Placed], layout: StateLayout) -> np.ndarray:
+    """Returns the number of the array that each line of memory belongs to."""
     found = np.zeros(layout.lines + 1, np.int16)
     for number, place in enumerate(places):
         found[place.address // layout.line_bytes : -(-place.end // layout.line_bytes)] = number
@@ -196,16 +242,18 @@ def _arrays(places: Sequence[Placed], layout: Layout) -> np.ndarray:
 
 
 def _function(code: Code, name: str, pointers: int, *others: type) -> Callable[..., int]:
+    """Returns a C function of the code as a callable. pointers: how many pointers it takes before its other arguments."""
     return ctypes.CFUNCTYPE(ctypes.c_int64, *(ctypes.c_void_p,) * pointers, *others)(code.address(name))
 
 
-def _counts(row: np.ndarray, near: Layout, classify: bool, coherent: bool) -> Counts:
-    numbers = range(len(near.levels))
-    cold = [0 if number in near.numbers else number for number in numbers]  # all of a thread's caches have seen the same lines
+def _counts(row: np.ndarray, own: StateLayout, classify: bool, coherent: bool) -> Counts:
+    """Returns the counters of a reference, a row of the simulator's memory, as a value."""
+    numbers = range(len(own.levels))
+    cold = [0 if number in own.numbers else number for number in numbers]  # all of a thread's caches have seen the same lines
     return Counts(
-        int(row[near.accesses]),
-        tuple(int(row[near.cold(number)]) for number in cold),
-        tuple(int(row[near.misses(number)]) for number in numbers),
-        tuple(int(row[near.far(number)]) for number in numbers) if classify else (),
-        tuple(int(row[near.taken(number)]) for number in numbers) if coherent else (),
+        int(row[own.accesses]),
+        tuple(int(row[own.cold(number)]) for number in cold),
+        tuple(int(row[own.misses(number)]) for number in numbers),
+        tuple(int(row[own.fully_associative(number)]) for number in numbers) if classify else (),
+        tuple(int(row[own.invalidated(number)]) for number in numbers) if coherent else (),
     )

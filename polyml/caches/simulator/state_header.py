@@ -1,4 +1,4 @@
-"""The first words of a simulator's state."""
+"""The first words of a simulator's state, and access to them from LLVM code."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ _ALIGNMENT = 64
 
 
 def word(fn: Function, number: int) -> str:
-    """The address of a word."""
+    """Emits the address of a word of the header."""
     return fn.emit(f"getelementptr i64, ptr %state, i64 {number}")
 
 
 def get(fn: Function, number: int, kind: str = "i64") -> str:
+    """Emits a load of a word of the header."""
     return fn.emit(f"load {kind}, ptr {word(fn, number)}")
 
 
 def put(fn: Function, number: int, value: str, kind: str = "i64") -> None:
+    """Emits a store to a word of the header."""
     fn.do(f"store {kind} {value}, ptr {word(fn, number)}")
 
 
 def rounded(size_bytes: int) -> int:
-    """To whole lines of the host."""
+    """Returns a number of bytes as a multiple of the host's cache line."""
     return -(-size_bytes // _ALIGNMENT) * _ALIGNMENT

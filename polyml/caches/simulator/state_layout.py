@@ -1,12 +1,12 @@
-"""Where a simulator keeps what it knows: its state, and counters for each reference.
+"""Where a simulator keeps its data: offsets in its state, and numbers of the counters of a reference.
 
-One simulator has the levels of one thread or, behind those, the levels that threads share; the first sends what leaves its last
-level to the second as a stream of requests (see `requests`).
+One simulator has the levels that a thread has to itself; behind it, another one has the levels that threads share. The first sends
+what leaves its last level to the second as a stream of requests (see `shared_requests`).
 
-    state       the header's words (see `header`); lines written on, per array and level (i64); of each cache, whether it had each
-                line of memory before, and its sets; the stack's nodes, length and tails
-    counters    per reference (i64): uses; of each level: first uses of lines, misses, misses of a fully associative cache of its
-                size, misses of lines that writes of other threads took
+    state       the header's words (see `state_header`); by array and level, lines written on (i64); for each cache, a byte per line
+                of memory that says whether it was there before, and the sets; the nodes of the stack, its length and tails
+    counters    per reference (i64): accesses; then, for each level, compulsory misses, misses, misses of a fully associative cache
+                of its size, misses of lines that writes of other threads invalidated
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from polyml.caches.simulator import state_header
-from polyml.caches.simulator.fully_associative import Full
-from polyml.caches.simulator.set_associative import REPLACEMENTS, Sets
+from polyml.caches.simulator.fully_associative import FullyAssociative
+from polyml.caches.simulator.set_associative import REPLACEMENTS, SimulatedLevel
 from polyml.codegen.llvm.builder import Function
 from polyml.machines.cpu import CacheLevel
 
@@ -26,11 +26,17 @@ MOST_WAYS = 16  # that are looked at together where there is one set; more are a
 
 
 @dataclass(frozen=True)
-class Layout:
-    """levels: of the hierarchy. numbers: those that are simulated here. arrays, lines: how many. threads: whose requests come.
-    stacked, shadowed: the levels of whose sizes fully associative caches are simulated, for all uses by the stack, and for
-    what reaches the level. sends: whether there is another simulator behind the last level. coherent: whether what one thread
-    writes leaves the caches of others.
+class StateLayout:
+    """The layout of one simulator's state.
+
+    levels: of the whole hierarchy.
+    numbers: those that this simulator has.
+    arrays, lines: how many there are.
+    threads: how many threads make requests.
+    stacked: levels with a fully associative cache of their size that sees all accesses, simulated by the stack.
+    shadowed: levels with a fully associative cache of their size that sees what reaches the level.
+    sends: whether another simulator is behind the last level.
+    coherent: whether a write of one thread invalidates the line in the caches of others.
     """
 
     levels: tuple[CacheLevel, ...]
@@ -46,39 +52,44 @@ class Layout:
     accesses = 0  # number of a counter of a reference
 
     def cold(self, level: int) -> int:
+        """Returns the number of the counter of compulsory misses."""
         return 1 + level
 
     def misses(self, level: int) -> int:
+        """Returns the number of the counter of misses."""
         return 1 + len(self.levels) + level
 
-    def far(self, level: int) -> int:
+    def fully_associative(self, level: int) -> int:
+        """Returns the number of the counter of misses of a fully associative cache of the level's size."""
         return 1 + 2 * len(self.levels) + level
 
-    def taken(self, level: int) -> int:
+    def invalidated(self, level: int) -> int:
+        """Returns the number of the counter of misses of lines that other threads' writes invalidated."""
         return 1 + 3 * len(self.levels) + level
 
     @property
     def counters(self) -> int:
-        """Of one reference."""
+        """How many counters a reference has."""
         return 1 + 4 * len(self.levels)
 
     @property
     def line_bytes(self) -> int:
+        """The length of a line, the same at all levels."""
         return self.levels[0].line_bytes
 
     @property
     def written(self) -> int:
-        """Byte offset in the state."""
+        """The byte offset of the counters of lines sent on, (array, level)."""
         return state_header.HEADER_BYTES
 
     @property
     def seen_bytes(self) -> int:
-        """Of one table: a byte for each line."""
+        """The size of a table with a byte for each line of memory."""
         return state_header.rounded(self.lines)
 
     @cached_property
     def _offsets(self) -> dict[str | tuple[str, int], int]:
-        """Where the parts of the state begin, and "end"."""
+        """The byte offset of each part of the state, and that of its "end"."""
         found: dict[str | tuple[str, int], int] = {}
         end = self.written + state_header.rounded(8 * self.arrays * len(self.levels))
         for number in self.numbers:
@@ -104,84 +115,89 @@ class Layout:
         return found
 
     def sharing(self, number: int) -> int:
-        """How many threads use one of the level's caches."""
+        """Returns how many threads use one of the level's caches."""
         return self.levels[number].sharing(self.threads)
 
     def instances(self, number: int) -> int:
-        """How many caches the level has."""
+        """Returns how many caches the level has."""
         return -(-self.threads // self.sharing(number))
 
     @cached_property
     def capacities(self) -> dict[int, tuple[int, ...]]:
-        """Of the stack: lines, ascending, each with the levels that have so many."""
+        """The capacities that the stack counts, in lines and ascending, each with the levels that have it."""
         found: dict[int, tuple[int, ...]] = {}
         for number in self.stacked:
             lines = self.levels[number].lines
             found[lines] = (*found.get(lines, ()), number)
         return dict(sorted(found.items()))
 
-    def sets(self, number: int) -> Sets | Full:
+    def sets(self, number: int) -> SimulatedLevel:
+        """Returns the caches of a level."""
         return self._made(number, self._offsets["sets", number])
 
-    def shadow(self, number: int) -> Full:
+    def shadow(self, number: int) -> FullyAssociative:
+        """Returns the fully associative caches beside a level."""
         return self._shadow(number, self._offsets["shadow", number])
 
     def seen(self, number: int) -> int:
-        """Byte offset of the tables of lines that the level's caches had before."""
+        """Returns the byte offset of the tables of lines that the level's caches had before."""
         return self._offsets["seen", number]
 
     def lost(self, number: int) -> int:
-        """Byte offset of the tables of lines that writes of other threads took from the level's caches."""
+        """Returns the byte offset of the tables of lines that the level's caches lost to writes of other threads."""
         return self._offsets["lost", number]
 
     @property
     def holders(self) -> int:
-        """Byte offset of the threads, as bits, that may have a line (i64 each)."""
+        """The byte offset of the threads, as bits, that may have a line (i64 each)."""
         return self._offsets["holders"]
 
     @property
     def owners(self) -> int:
-        """Byte offset of the number, plus 1, of the thread that may have a line dirty (i8 each); 0: none."""
+        """The byte offset of the number, plus 1, of the thread that may have a line dirty (i8 each); 0 for none."""
         return self._offsets["owners"]
 
     @property
     def owed(self) -> int:
-        """Byte offset of the tables, one per thread, of lines that were handed up dirty."""
+        """The byte offset of the tables, one per thread, of lines that were handed up dirty."""
         return self._offsets["owed"]
 
     @property
     def stack(self) -> int:
-        """Byte offset of the stack's nodes, the first for no line."""
+        """The byte offset of the stack's nodes; the first of them stands for no line."""
         return self._offsets["stack"]
 
     @property
     def tails(self) -> int:
-        """Byte offset of the stack's length (i64), and of its tails (i32), one per capacity."""
+        """The byte offset of the stack's length (i64), then its tails (i32), one for each capacity."""
         return self._offsets["tails"]
 
     @property
     def state_bytes(self) -> int:
+        """The size of the state."""
         return self._offsets["end"]
 
-    def _made(self, number: int, offset: int) -> Sets | Full:
+    def _made(self, number: int, offset: int) -> SimulatedLevel:
+        """Returns the caches of a level at a byte offset, as the level's replacement asks for."""
         level = self.levels[number]
         if level.sets == 1 and level.replacement == "lru" and level.lines > MOST_WAYS:
             return self._shadow(number, offset)
         return REPLACEMENTS[level.replacement](level, offset, self.instances(number), self.sharing(number))
 
-    def _shadow(self, number: int, offset: int) -> Full:
-        return Full(self.levels[number], offset, self.instances(number), self.sharing(number), lines=self.lines)
+    def _shadow(self, number: int, offset: int) -> FullyAssociative:
+        """Returns fully associative caches of a level's size at a byte offset."""
+        return FullyAssociative(self.levels[number], offset, self.instances(number), self.sharing(number), lines=self.lines)
 
 
 def counter(fn: Function, base: str, number: int, by: str = "1") -> None:
-    """Count in one of the numbers behind `base`."""
+    """Emits an increment of a counter. base: the address of counter 0."""
     place = fn.emit(f"getelementptr i64, ptr {base}, i64 {number}")
     before = fn.emit(f"load i64, ptr {place}")
     fn.do(f"store i64 {fn.emit(f'add i64 {before}, {by}')}, ptr {place}")
 
 
-def count_written(fn: Function, layout: Layout, number: int, line: str) -> None:
-    """A level sends the line on; by the line's array."""
+def count_written(fn: Function, layout: StateLayout, number: int, line: str) -> None:
+    """Emits that a level sends a line on; it is counted for the line's array."""
     arrays = state_header.get(fn, state_header.ARRAYS, "ptr")
     array = fn.emit(f"load i16, ptr {fn.emit(f'getelementptr [{ARRAY_BYTES} x i8], ptr {arrays}, i64 {line}')}")
     row = fn.emit(f"zext i16 {array} to i64")

@@ -1,4 +1,4 @@
-"""Threads that run ahead, each with its own caches, and the caches that serve what they ask for, in the order of all."""
+"""The threads of a simulation, each with its own caches, and the queues of their requests to the caches that they share."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import numpy as np
 from polyml.caches.simulator import shared_requests, state_header
 from polyml.errors import PolymlMemoryError
 
-_AT_ONCE = 1 << 15  # requests of a thread that are written down before they are handed on
-_AHEAD = 4  # times that many, at most
+_BUFFER_REQUESTS = 1 << 15  # requests of a thread that are written down before they are handed on
+_MOST_WAITING = 4  # times that many, at most
 _WORDS = shared_requests.BYTES // 8
 
 Run = Callable[[int], None]
 _Tell = ctypes.CFUNCTYPE(None)
 
 
-def run_apart(run: Run, threads: int) -> None:
-    """run(thread) for each, all at the same time where the system has the threads: none asks for anything of the others."""
+def run_independently(run: Run, threads: int) -> None:
+    """Calls run(thread) for each thread, at the same time where the system has threads for them: they do not depend on each other."""
     others, left = [], [0]
     for thread in range(1, threads):
         other = threading.Thread(target=run, args=(thread,), daemon=True)
@@ -37,18 +37,25 @@ def run_apart(run: Run, threads: int) -> None:
         other.join()
 
 
-class Team:
-    """states: of the threads' own caches, as words, to whose headers it adds where requests go. counters: of each thread."""
+class SimulatedThreads:
+    """Threads that simulate their own caches, and whose requests to shared caches are served in the order of all.
+
+    states: the state of each thread's own caches, as words; the buffer of its requests is entered in their headers.
+    counters: of each thread.
+    """
 
     def __init__(self, states: Sequence[np.ndarray], counters: np.ndarray):
-        self._streams = [_Stream(state) for state in states]
+        self._streams = [_RequestStream(state) for state in states]
         self._heads = np.zeros((len(states), 4), np.int64)
         self._heads[:, 2] = [own.ctypes.data for own in counters]
         self._chunks: list[np.ndarray | None] = [None] * len(states)
 
     def run(self, run: Run, serve: Callable[[int], int]) -> None:
-        """run(thread) for each; serve(heads) until it gives -1, else the thread of which it needs more requests. PolymlMemoryError
-        where the system does not give a thread for each.
+        """Calls run(thread) in a system thread each, and serve(heads) until all requests are served.
+
+        serve: returns the number of the thread of which it needs more requests, or -1 at the end.
+
+        Raises PolymlMemoryError where the system has no thread for each.
         """
         threads = []
         try:
@@ -67,6 +74,7 @@ class Team:
 
 
 def _start(thread: threading.Thread, count: int) -> None:
+    """Starts a thread. Raises PolymlMemoryError where the system has none. count: how many are needed."""
     try:
         thread.start()
     except RuntimeError:
@@ -74,28 +82,30 @@ def _start(thread: threading.Thread, count: int) -> None:
         raise PolymlMemoryError(message, notes=["expected a higher limit (ulimit -u), or fewer threads"]) from None
 
 
-class _Stream:
-    """Requests of one thread, from where it writes them down to who serves them."""
+class _RequestStream:
+    """A queue of one thread's requests, from the thread to the shared caches."""
 
     def __init__(self, state: np.ndarray):
         self._state = state
-        self._buffers = np.zeros((_AHEAD + 2, _AT_ONCE, _WORDS), np.int64)  # one is written, one is read, others wait
+        self._buffers = np.zeros(
+            (_MOST_WAITING + 2, _BUFFER_REQUESTS, _WORDS), np.int64
+        )  # one is written, one is read, others wait
         self._turn = 0
         self._tell = _Tell(self._hand_on)
         state[state_header.TELL] = ctypes.cast(self._tell, ctypes.c_void_p).value
         state[state_header.NEXT] = self._begin()
         self._full: SimpleQueue[np.ndarray] = SimpleQueue()
-        self._room = threading.Semaphore(_AHEAD)
+        self._room = threading.Semaphore(_MOST_WAITING)
         self._is_closed = False
 
     def _begin(self) -> int:
-        """Where the thread writes; it begins anew there."""
+        """Points the state at the start of the current buffer; returns its address."""
         own = self._buffers[self._turn]
         self._state[state_header.BEGIN], self._state[state_header.END] = own.ctypes.data, own.ctypes.data + own.nbytes
         return own.ctypes.data
 
     def _hand_on(self) -> None:
-        """Called in the thread, which goes on in the next buffer."""
+        """Queues a full buffer. The simulated code calls this in the thread, which goes on in the next buffer."""
         if not self._is_closed:
             self._room.acquire()
         if not self._is_closed:
@@ -105,12 +115,12 @@ class _Stream:
             self._begin()
 
     def take(self) -> np.ndarray:
-        """The next ones, until others are taken."""
+        """Returns the next full buffer, which is valid until the next one is taken."""
         found = self._full.get()
         self._room.release()
         return found
 
     def close(self) -> None:
-        """Nobody takes any more: the thread, if there is one, need not wait."""
+        """Ends the queue: no buffer is taken any more, so the thread need not wait."""
         self._is_closed = True
         self._room.release()

@@ -1,12 +1,12 @@
-"""Program -> LLVM text that makes every access of its instances, to simulated caches instead of memory.
+"""Program -> LLVM text that makes all accesses of its instances, to simulated caches instead of memory.
 
-Loops, guards and subscripts are those of the compiled kernel, sizes and addresses are numbers. An instance uses what its
-statement reads, in the source's order, then what it writes; an access that a condition on data decides counts as made. So does
+Loops, guards and subscripts are those of the compiled kernel; sizes and addresses are numbers. An instance accesses what its
+statement reads, in the source's order, then what it writes. An access that a condition on data decides counts as made, and so does
 one that the kernel spares because a register holds the element.
 
-Of several threads each runs the whole program, but makes only its own accesses: those of its shares of parallel loops that are
-long enough to be shared, and, if it is the first one, all outside of them. Shares are the compiled kernel's. Where its threads
-take share after share, or iteration after iteration, as they are done with the one before, they are dealt in turn here.
+Of several threads each one runs the whole program, but makes only its own accesses: those of its chunks of parallel loops that are
+long enough to be shared, and, if it is the first thread, all those outside of them. Chunks are the compiled kernel's. Where the
+kernel's threads take chunk after chunk, or iteration after iteration, as they finish, the simulation deals them out in turn.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from polyml.caches.simulator import level_functions, lru_stack, shared_requests, state_header
-from polyml.caches.simulator.lane_order import in_turn
-from polyml.caches.simulator.state_layout import Layout, counter
+from polyml.caches.simulator.lane_order import in_lane_order
+from polyml.caches.simulator.state_layout import StateLayout, counter
 from polyml.codegen.ir.accesses import reads_and_write
 from polyml.codegen.ir.array_layout import Placed, in_memory
 from polyml.codegen.ir.linexpr import Lin
@@ -40,7 +40,10 @@ _STAY = 8  # iterations after which a use that never moves is seen again
 
 @dataclass(frozen=True)
 class Reference:
-    """One access of a statement: number `position` of its reads, and behind them its write."""
+    """One access of a statement in the source.
+
+    position: its number among the statement's reads; the write comes after them.
+    """
 
     statement: str
     position: int
@@ -49,7 +52,10 @@ class Reference:
 
 
 def references(program: Program) -> tuple[Reference, ...]:
-    """Those to memory, by the statements' order in the text. Raises PolymlValueError where data decide which elements are used."""
+    """Returns the references to arrays in memory, in the order of the statements in the text.
+
+    Raises PolymlValueError where data decide which elements are accessed.
+    """
     found = []
     for name in dict.fromkeys(node.statement for node in instances(program.body)):
         statement = program.scop.statements[name]
@@ -65,22 +71,28 @@ def references(program: Program) -> tuple[Reference, ...]:
 
 
 def trace(
-    program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed], layout: Layout, threads: int = 1
+    program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed], layout: StateLayout, threads: int = 1
 ) -> tuple[Unit, ...]:
-    """`i64 @polyml_trace(ptr state, ptr counters, i64 thread)`, of one of so many threads."""
+    """Returns the function that makes the accesses of one of so many threads.
+
+    Its signature is `i64 @polyml_trace(ptr state, ptr counters, i64 thread)`.
+    """
     tracer = _Tracer(program, sizes, places, layout, threads)
-    return tuple(tracer.define(program.body if threads > 1 else in_turn(program.body)))
+    return tuple(tracer.define(program.body if threads > 1 else in_lane_order(program.body)))
 
 
-def caches(layout: Layout) -> tuple[Unit, ...]:
-    """The functions that a trace calls."""
+def caches(layout: StateLayout) -> tuple[Unit, ...]:
+    """Returns the functions that a trace calls: those of the cache levels, and of the stack where there is one."""
     return (*level_functions.units(layout), *([lru_stack.unit(layout)] if layout.capacities else []))
 
 
 @dataclass(frozen=True)
-class _Innermost:
-    """A loop of nothing but instances, between these bounds. before: how many uses the thread made before it, where that is
-    noted; uses: of an iteration.
+class _InnermostLoop:
+    """A loop whose body has instances only, while it is emitted.
+
+    lower, upper: its bounds.
+    before: how many accesses the thread made before it, "" where that is not needed.
+    uses: how many accesses one iteration makes.
     """
 
     loop: Loop
@@ -91,24 +103,26 @@ class _Innermost:
 
 
 class _Tracer(Numbered):
-    """The loops; what they compute are addresses alone."""
+    """Emits the loops of a program; all that they compute is addresses."""
 
     thread = "%thread"
 
-    def __init__(self, program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed], layout: Layout, threads: int):
+    def __init__(self, program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed], layout: StateLayout, threads: int):
         super().__init__(program, sizes, places, ENTRY, "i64 @{}(ptr %state, ptr %counters, i64 %thread)", threads)
         self.layout = layout
-        self.innermost: _Innermost | None = None  # the loop around, which has counted what is used
+        self.innermost: _InnermostLoop | None = None  # the loop around, which has counted what is used
         self._are_all_here = threads > 1  # whether every thread runs what comes next
-        self.uses = self.statements = _Uses(self)
+        self.uses = self.statements = _AccessEmitter(self)
 
     def leave(self) -> None:
+        """Emits the end of the thread's requests."""
         if self.layout.sends:
             shared_requests.mark(self.fn, shared_requests.DONE)
 
     # -- several threads -------------------------------------------------------------------------------------------
 
     def nodes(self, nodes: tuple[Node, ...]) -> None:
+        """Emits nodes; of several threads, the first one runs what none of them share."""
         if not self._are_all_here:
             super().nodes(nodes)
             return
@@ -119,24 +133,27 @@ class _Tracer(Numbered):
                 self._alone(tuple(group))
 
     def _alone(self, nodes: tuple[Node, ...]) -> None:
-        """What the first thread runs."""
+        """Emits nodes that only the first thread runs."""
         fn = self.fn
         self.flush()
         first, after = fn.block("first"), fn.block("after")
         fn.branch(fn.emit(f"icmp eq i64 {self.thread}, 0"), first, after)
         fn.current = first
         self._are_all_here = False
-        super().nodes(in_turn(nodes))
+        super().nodes(in_lane_order(nodes))
         self._are_all_here = True
         self.flush()
         fn.jump(after)
         fn.current = after
 
     def fork(self, node: Loop) -> bool:
-        """Its own shares of a parallel loop, between two barriers. Which these are the loop says as it is compiled."""
+        """Emits the thread's own chunks of a parallel loop, between two barriers; returns whether threads share the loop.
+
+        How the loop is divided is the compiled kernel's decision.
+        """
         if not self._are_all_here:
             return False
-        fn, turned = self.fn, replace(node, body=in_turn(node.body))
+        fn, turned = self.fn, replace(node, body=in_lane_order(node.body))
         self._barrier()
         enough = fn.emit(f"icmp sge i64 {emit.work(self, node)}, {emit.PARALLEL_WORK}")
         threads = fn.emit(f"select i1 {enough}, i64 {self.threads}, i64 1")
@@ -159,7 +176,7 @@ class _Tracer(Numbered):
         return True
 
     def _deal(self, count: str, threads: str, run: Callable[[str], None]) -> None:
-        """Run what the thread gets where each in turn is given one of 0 ... count - 1."""
+        """Emits run(number) for each of 0 ... count - 1 that the thread gets where they are dealt out in turn to so many threads."""
         fn = self.fn
         before, own, done = fn.current, fn.block("own"), fn.block("done")
         fn.branch(fn.emit(f"icmp slt i64 {self.thread}, {count}"), own, done)
@@ -177,54 +194,62 @@ class _Tracer(Numbered):
         fn.current = done
 
     def _one(self, node: Loop, lower: str, number: str) -> None:
+        """Emits one iteration of a loop. number: which, counted from the lower bound."""
         start = self.fn.emit(f"add i64 {lower}, {self.fn.emit(f'mul i64 {number}, {node.step}')}")
         self.counted(CountedLoop(node, start, start))
 
     def _part(self, node: Loop, lower: str, upper: str, share: tuple[str, str]) -> tuple[str, str]:
+        """Emits the bounds of a chunk. share: the chunk's number, and how many there are."""
         if node.last:
             return even_part(self, node, lower, upper, share)
         return equal_part(self, node, lower, trips(self, node, lower, upper), share)
 
     def _share(self, node: Loop, part: tuple[str, str]) -> None:
+        """Emits a loop within the bounds of a chunk."""
         if node.last:
             self.names[node.last] = (part[1], len(self.scopes) - 1)
         self.counted(CountedLoop(node, *part))
         self.names.pop(node.last, None)
 
     def _barrier(self) -> None:
+        """Emits a barrier, where threads share caches."""
         if self.layout.sends:
             shared_requests.mark(self.fn, shared_requests.BARRIER)
 
     # -- uses ------------------------------------------------------------------------------------------------------
 
     def counted(self, loop: CountedLoop) -> HandOver:
-        """What an innermost loop uses is counted before it."""
+        """Emits a loop. The accesses of an innermost loop are counted at once, before it."""
         inside = [node for node in loop.node.body if isinstance(node, Instance)]
         if len(inside) < len(loop.node.body):
             return super().counted(loop)
         many = self.iterations(loop.node, loop.lower, loop.upper)
         uses = sum(self.uses.count(node, many) for node in inside)
         before = self.advance(self.fn.emit(f"mul i64 {many}, {uses}")) if self.layout.sends else ""
-        self.innermost = _Innermost(loop.node, loop.lower, loop.upper, before, uses)
+        self.innermost = _InnermostLoop(loop.node, loop.lower, loop.upper, before, uses)
         left = super().counted(loop)
         self.innermost = None
         return left
 
     def advance(self, uses: str) -> str:
-        """The thread makes so many uses; gives how many it made before."""
+        """Emits that the thread makes so many accesses; returns how many it made before."""
         before = state_header.get(self.fn, state_header.USES)
         state_header.put(self.fn, state_header.USES, self.fn.emit(f"add i64 {before}, {uses}"))
         return before
 
 
 def _is_shared(node: Node) -> bool:
-    """Whether threads share a loop in there, or the node."""
+    """Whether threads share a loop of the node, or the node itself."""
     return any(loop.parallel and not loop.partial for loop in loops((node,)))
 
 
 @dataclass(frozen=True)
-class _Use:
-    """Of a reference, of that number: the element, as the loops around have it."""
+class _ReferenceUse:
+    """An access to be emitted: a reference with the element that it accesses.
+
+    number: of the reference.
+    subscripts: the element, in the variables of the loops around.
+    """
 
     number: int
     array: str
@@ -232,23 +257,24 @@ class _Use:
     is_write: bool
 
 
-class _Uses:
-    """In place of what evaluates statements: an instance uses lines."""
+class _AccessEmitter:
+    """Emits the accesses of instances, in the place of what evaluates statements."""
 
     def __init__(self, tracer: _Tracer):
         self._tracer = tracer
         self._numbers = {(r.statement, r.position): n for n, r in enumerate(references(tracer.module.program))}
         self._made = 0  # uses of the iteration, or of the instance, until now
-        self._seen: dict[_Use, str] = {}  # when the stack has to know of a use, where it need not always
+        self._seen: dict[_ReferenceUse, str] = {}  # when the stack has to know of a use, where it need not always
 
     def count(self, node: Instance, times: str) -> int:
-        """So many uses of each of the statement's references, whose number it gives."""
+        """Counts so many accesses of each of the statement's references; returns how many references it has."""
         layout, uses = self._tracer.layout, self._uses(node)
         for use in uses:
             counter(self._tracer.fn, "%counters", use.number * layout.counters + layout.accesses, times)
         return len(uses)
 
     def instance(self, node: Instance) -> None:
+        """Emits the accesses of an instance."""
         body, before = self._tracer, ""
         innermost = body.innermost
         if innermost is None:
@@ -262,19 +288,21 @@ class _Uses:
             self._made += 1
 
     def enter(self, jam: Jam) -> None:
-        """Lanes make no accesses of their own: see `lane_order`."""
+        """Does nothing: the accesses of lanes are emitted by loops (`lane_order`)."""
 
-    def _uses(self, node: Instance) -> list[_Use]:
+    def _uses(self, node: Instance) -> list[_ReferenceUse]:
+        """Returns the accesses of an instance to memory, reads first."""
         statement = self._tracer.scop.statements[node.statement]
         iterators, found = dict(zip(statement.iterators, node.point)), []
         for position, access in enumerate(reads_and_write(statement)):
             number = self._numbers.get((statement.name, position))
             if number is not None:
                 subscripts = tuple(e.substitute(iterators) for e in self._tracer.module.table.subscripts(access))
-                found.append(_Use(number, access.array, subscripts, position == len(statement.reads)))
+                found.append(_ReferenceUse(number, access.array, subscripts, position == len(statement.reads)))
         return found
 
-    def _use(self, use: _Use, before: str) -> None:
+    def _use(self, use: _ReferenceUse, before: str) -> None:
+        """Emits one access. before: how many the thread made before the instance."""
         fn, layout = self._tracer.fn, self._tracer.layout
         line = fn.emit(f"lshr i64 {self._address(use)}, {layout.line_bytes.bit_length() - 1}")
         count = fn.emit(f"getelementptr i64, ptr %counters, i64 {use.number * layout.counters}")
@@ -282,17 +310,19 @@ class _Uses:
         if layout.capacities:
             lru_stack.touch(fn, line, count, layout, self._seen.get(use, ""))
 
-    def _address(self, use: _Use) -> str:
+    def _address(self, use: _ReferenceUse) -> str:
+        """Emits the address of an access."""
         return self._tracer.fn.emit(f"ptrtoint ptr {self._tracer.pointer(use.array, use.subscripts)} to i64")
 
-    def _seldom(self, innermost: _Innermost) -> dict[_Use, str]:
-        """When the stack has to know of uses that stay in a line for some iterations: in the first of them and in the last.
+    def _seldom(self, innermost: _InnermostLoop) -> dict[_ReferenceUse, str]:
+        """Returns for which accesses the stack need not see every iteration, each with the condition under which it sees one.
 
-        Until the last one the line may be lower in the stack than it should be, by lines used since the first: with so few that
-        all capacities reach them no count depends on it. Behind it the stack is as it should be.
+        These are accesses that stay in one line for some iterations: the stack sees the first of them and the last. Until the
+        last one the line may be lower in the stack than it should be, by the lines used since the first. Where these are so few
+        that every capacity holds them, no count depends on it, and behind the last one the stack is as it should be.
         """
         body, loop, line_bytes = self._tracer, innermost.loop, self._tracer.layout.line_bytes
-        uses = [use for inside in loop.body for use in self._uses(inside)]
+        uses = [use for inside in loop.body if isinstance(inside, Instance) for use in self._uses(inside)]
         steps = {use: body.step_bytes(use.array, use.subscripts, loop) for use in uses}
         staying = {use: abs(step) for use, step in steps.items() if step is not None and 2 * abs(step) < line_bytes}
         moving = {use: step for use, step in staying.items() if step}
@@ -315,7 +345,7 @@ class _Uses:
         return found | {use: some for use in staying if use not in moving}
 
     def _tell_time(self, before: str) -> None:
-        """How many uses the thread made before this one."""
+        """Emits the time of a request: how many accesses the thread made before this one."""
         body, innermost = self._tracer, self._tracer.innermost
         if not body.layout.sends:
             return

@@ -73,7 +73,7 @@ def test_what_could_not_be_prepared_is_made_by_who_needs_it(monkeypatch, capfd):
 
 def test_traces_are_run_one_after_the_other_where_no_thread_can_be_started(no_threads):
     done = []
-    threads.run_apart(done.append, 4)
+    threads.run_independently(done.append, 4)
     assert sorted(done) == [0, 1, 2, 3]
 
 

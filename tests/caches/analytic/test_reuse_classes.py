@@ -57,7 +57,7 @@ def test_misses_equal_the_simulation(case):
     simulated = simulate(program, sizes, levels)
     for reference, each in found.references.items():
         assert not each.in_the_middle
-        assert found.misses(reference) == simulated.counts[reference].far
+        assert found.misses(reference) == simulated.counts[reference].fully_associative
 
 
 def test_what_is_not_found_in_time_says_so():

@@ -42,7 +42,7 @@ def test_equals_the_simulation(case):
     for reference, counts in simulated.counts.items():
         assert found[reference].accesses.evaluate({}) == counts.accesses
         assert found[reference].cold.evaluate({}) == counts.cold
-        assert [found[reference].misses(size // 64) for size, *_ in rows] == list(counts.far), reference
+        assert [found[reference].misses(size // 64) for size, *_ in rows] == list(counts.fully_associative), reference
 
 
 SYMBOLIC = {
@@ -74,14 +74,14 @@ def test_symbolic_sizes_equal_the_simulation(function, unit):
         simulated = simulate(program, sizes, levels_of([(64 * n, 1) for n in lines]))
         for reference, counts in simulated.counts.items():
             assert found[reference].accesses.evaluate(found[reference].counted(sizes)) == counts.accesses
-            assert [found[reference].misses(n, sizes) for n in lines] == list(counts.far), (reference, n, m)
+            assert [found[reference].misses(n, sizes) for n in lines] == list(counts.fully_associative), (reference, n, m)
     for reference, each in found.items():
         try:
             formula = each.formula(40)
         except CannotCount as why:
             assert "no linear function" in str(why)
             continue
-        assert formula.evaluate(sizes) == simulated.counts[reference].far[2]
+        assert formula.evaluate(sizes) == simulated.counts[reference].fully_associative[2]
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3, 4, 7, 8, 9, 13, 14, 15, 16, 17, 19])  # the others take some seconds
@@ -144,4 +144,4 @@ def test_distances_that_grow_in_steps_of_many(n):
     lines = (37, 150, n * n // 16, n * n // 9)
     simulated = simulate(program, sizes, levels_of([(64 * count, 1) for count in lines]))
     for reference, counts in simulated.counts.items():
-        assert [found[reference].misses(count) for count in lines] == list(counts.far), reference
+        assert [found[reference].misses(count) for count in lines] == list(counts.fully_associative), reference

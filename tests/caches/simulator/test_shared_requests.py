@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from polyml.caches.simulator import level_functions, shared_requests, state_header
-from polyml.caches.simulator.state_layout import Layout
+from polyml.caches.simulator.state_layout import StateLayout
 from polyml.codegen.llvm import builder
 from polyml.machines import cpu
 from polyml.runtime.loading.assemble import assemble_together
@@ -74,17 +74,17 @@ def test_requests_of_a_level_are_served_in_the_order_of_time(hierarchy):
 def check(rows, first, threads, chunk, coherent):
     described, numbers = tuple(levels_of(rows)), range(first, len(rows))
     shared = tuple(k for k in numbers if described[k].sharing(THREADS) > 1)
-    layout = Layout(described, numbers, 1, LINES, THREADS, shadowed=shared, coherent=coherent)
+    layout = StateLayout(described, numbers, 1, LINES, THREADS, shadowed=shared, coherent=coherent)
     state, counters = served(layout, threads, chunk)
     wanted = brute.Hierarchy(rows, 64, lambda line: "A", THREADS, coherent)
     for regions in zip(*threads):
         together = sorted((time, thread, line, write) for thread, own in enumerate(regions) for time, line, write in own)
         for _, thread, line, write in together:
             wanted.access("A", 64 * line, write, thread, first)
-    for place, found in ((layout.misses, wanted.misses), (layout.cold, wanted.cold), (layout.taken, wanted.taken)):
+    for place, found in ((layout.misses, wanted.misses), (layout.cold, wanted.cold), (layout.invalidated, wanted.taken)):
         counts = {(t, k): int(counters[t, place(k)]) for t in range(THREADS) for k in numbers}
         assert +Counter(counts) == by_thread(found)
-    far = {(t, k): int(counters[t, layout.far(k)]) for t in range(THREADS) for k in shared}
+    far = {(t, k): int(counters[t, layout.fully_associative(k)]) for t in range(THREADS) for k in shared}
     assert +Counter(far) == Counter({key: n for key, n in by_thread(wanted.far).items() if key[1] in shared})
     start = layout.written // 8
     assert list(state[start : start + len(rows)]) == [wanted.written[k, "A"] for k in range(len(rows))]

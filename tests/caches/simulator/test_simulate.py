@@ -216,7 +216,7 @@ def test_equals_caches_in_python(case, hierarchy):
     for level, (size, *_) in enumerate(rows):
         far = Counter()
         for reference, counts in found.counts.items():
-            far[reference.array, reference.is_write] += counts.far[level]
+            far[reference.array, reference.is_write] += counts.fully_associative[level]
         assert +far == brute.far(log, 64, size // 64)
 
 
@@ -229,7 +229,7 @@ def test_capacities_are_told_to_the_line(case):
     found = simulate(program, sizes, levels_of([(64 * count, 1) for count in lines])).counts
     log = brute.accesses(function, arguments)
     for level, count in enumerate(lines):
-        assert sum(c.far[level] for c in found.values()) == brute.far(log, 64, count).total()
+        assert sum(c.fully_associative[level] for c in found.values()) == brute.far(log, 64, count).total()
 
 
 def test_full_associativity_leaves_no_conflicts():
@@ -237,9 +237,9 @@ def test_full_associativity_leaves_no_conflicts():
     program, sizes = program_of(gemm_ikj, dict.fromkeys("ABC", (64, 64)))
     found = simulate(program, sizes, parse_levels("24K:full:64,64K:full:64"))
     for counts in found.counts.values():
-        assert counts.misses[0] == counts.far[0]
+        assert counts.misses[0] == counts.fully_associative[0]
     nearest = simulate(program, sizes, parse_levels("64K:full:64"))
-    assert [c.misses for c in nearest.counts.values()] == [c.far[1:] for c in found.counts.values()]
+    assert [c.misses for c in nearest.counts.values()] == [c.fully_associative[1:] for c in found.counts.values()]
 
 
 @pytest.mark.parametrize("row", list(csv.DictReader(REFERENCE.open())), ids=lambda row: f"{row['kernel']} {row['N']}")
@@ -261,8 +261,8 @@ def test_reference(row):
         "sim_LL_rd_miss": sum(c.misses[1] for r, c in each if not r.is_write),
         "sim_LL_wr_miss": sum(c.misses[1] for r, c in each if r.is_write),
         "compulsory_lines": sum(c.cold for _, c in each),
-        "fa_lru_32KiB_misses": sum(c.far[0] for _, c in each),
-        "fa_lru_1MiB_misses": sum(c.far[1] for _, c in each),
+        "fa_lru_32KiB_misses": sum(c.fully_associative[0] for _, c in each),
+        "fa_lru_1MiB_misses": sum(c.fully_associative[1] for _, c in each),
     }
     assert total == {name: int(row[name]) for name in total}
     if "tiled" not in kernel:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml.caches.simulator.simulate import simulate
+from polyml.caches.simulator.simulate import ThreadModel, simulate
 from polyml.codegen.astgen.build import build
 from polyml.codegen.ir.array_layout import placed
 from polyml.codegen.ir.program import loops
@@ -174,7 +174,7 @@ def counted(simulation, what):
 
 
 def check(program, sizes, rows, threads, regions, coherent=False):
-    found = simulate(program, sizes, levels_of(rows), threads=threads, coherent=coherent)
+    found = simulate(program, sizes, levels_of(rows), threads=ThreadModel(threads, coherent))
     wanted = brute.Hierarchy(rows, 64, brute.array_of(found.places), threads, coherent)
     accesses, logs = Counter(), [[] for _ in range(threads)]
     for thread, (name, position, array, address, write) in team.in_turn(regions):
@@ -185,9 +185,9 @@ def check(program, sizes, rows, threads, regions, coherent=False):
     assert +Counter(each) == accesses
     assert counted(found, "misses") == +wanted.misses
     assert counted(found, "first") == +wanted.cold
-    assert counted(found, "taken") == +wanted.taken
+    assert counted(found, "invalidated") == +wanted.taken
     assert {(k, a): n for a, row in found.written.items() for k, n in enumerate(row) if n} == dict(+wanted.written)
-    far = counted(found, "far")
+    far = counted(found, "fully_associative")
     for level, sharing in enumerate(wanted.sharing):
         got = {key: n for key, n in far.items() if key[1] == level}
         if sharing > 1:
@@ -256,7 +256,7 @@ def test_kernels_equal_caches_in_python(name):
 def test_loops_too_short_for_several_threads_run_on_the_first(monkeypatch):
     program, sizes = compiled(product)
     monkeypatch.setattr("polyml.codegen.llvm.emit.PARALLEL_WORK", 10**9)
-    first, second = simulate(program, sizes, levels_of(HIERARCHIES["the last"]), threads=2).threads
+    first, second = simulate(program, sizes, levels_of(HIERARCHIES["the last"]), threads=ThreadModel(2)).threads
     alone = simulate(program, sizes, levels_of(HIERARCHIES["the last"])).counts
     assert {r: c.misses for r, c in first.items()} == {r: c.misses for r, c in alone.items()}
     assert not any(c.accesses for c in second.values())
@@ -265,19 +265,19 @@ def test_loops_too_short_for_several_threads_run_on_the_first(monkeypatch):
 def test_as_many_threads_as_are_simulated():
     program, sizes = compiled(updates)
     with pytest.raises(PolymlValueError, match="0 threads are not simulated, but 1 to 1024"):
-        simulate(program, sizes, levels_of(HIERARCHIES["own"]), threads=0)
-    found = simulate(program, sizes, levels_of(HIERARCHIES["the last"]), threads=64)
+        simulate(program, sizes, levels_of(HIERARCHIES["own"]), threads=ThreadModel(0))
+    found = simulate(program, sizes, levels_of(HIERARCHIES["the last"]), threads=ThreadModel(64))
     assert len(found.threads) == 64
     assert sum(c.accesses for c in found.counts.values()) == sum(len(own) for region in regions_of(updates, 64) for own in region)
 
 
 def test_threads_take_lines_from_each_other():
     program, sizes = compiled(striped)
-    found = simulate(program, sizes, levels_of(HIERARCHIES["larger"]), threads=3, coherent=True)
-    apart = simulate(program, sizes, levels_of(HIERARCHIES["larger"]), threads=3)
+    found = simulate(program, sizes, levels_of(HIERARCHIES["larger"]), threads=ThreadModel(3, True))
+    apart = simulate(program, sizes, levels_of(HIERARCHIES["larger"]), threads=ThreadModel(3))
     for level in (0, 1):
-        assert sum(c.taken[level] for c in found.counts.values()) > sum(c.misses[level] for c in apart.counts.values())
-    assert not any(c.taken[2] for c in found.counts.values())
+        assert sum(c.invalidated[level] for c in found.counts.values()) > sum(c.misses[level] for c in apart.counts.values())
+    assert not any(c.invalidated[2] for c in found.counts.values())
 
 
 def test_threads_have_arrays_of_their_own():

@@ -257,7 +257,7 @@ def test_the_simulation_moves_no_less(name):
     bound = lower_bound(program.scop)
     for capacity in (8, 16, 64, 512):
         found = simulate(program, sizes, levels_of([(capacity * 8, min(capacity, 64), "lru", "back", "independent")], 8))
-        assert bound.loads(sizes, capacity) <= sum(counts.far[0] for counts in found.counts.values())
+        assert bound.loads(sizes, capacity) <= sum(counts.fully_associative[0] for counts in found.counts.values())
         assert bound.loads(sizes, capacity) <= sum(counts.misses[0] for counts in found.counts.values())
         written = sum(row[0] for row in found.written.values())
         assert bound.stores(sizes) <= written + capacity  # what stays in the cache at the end
