@@ -17,8 +17,7 @@ MOST_THREADS = 64
 
 
 def units(layout: StateLayout) -> Iterator[Unit]:
-    """Yields `cohere(line, write)`, called before a thread's access, and `deliver(line, thread)`, which writes a dirty line back.
-    """
+    """Yields `cohere(line, write)`, called before a thread's access, and `deliver(line, thread)`, which writes a dirty line back."""
     yield _unit("cohere", "i32 %write", _cohere, layout)
     yield _unit("deliver", "i64 %other", _deliver, layout)
 
