@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import islpy as isl
 
@@ -17,7 +17,7 @@ from polyml.polyhedra import iterator_coefficients
 from polyml.schedule.script import transforms
 from polyml.schedule.script.schedule import Schedule
 from polyml.schedule.tree import loop_tree
-from polyml.schedule.tree.loop_tree import Loop, Node
+from polyml.schedule.tree.loop_tree import Loop
 
 SAME, NEXT, BACK, APART, UNEVEN = "same", "contiguous", "reversed", "strided", "uneven"
 
@@ -54,26 +54,18 @@ def lanes(source: Schedule, places: Mapping[str, Placed], vector_bytes: int) -> 
     tree, scop = source.loops, source.problem.scop
     found = []
     for address in transforms.addresses(tree):
-        loop = loop_at(tree, address)
+        _, loop = transforms.find(tree, address)
         moves = tuple(_moves(scop, loop, places))
         found.append(Lanes(address, _refusal(source, address), moves, _efficiency(scop, loop, moves, vector_bytes)))
     return tuple(found)
-
-
-def loop_at(tree: Node, address: str) -> Loop:
-    """Returns the loop that is called so. Raises ScheduleError where there is none."""
-    found = loop_tree.at(tree, transforms.find(tree, address))
-    if not isinstance(found, Loop):
-        raise ScheduleError(f"`{address}` is no loop")
-    return found
 
 
 def _refusal(source: Schedule, address: str) -> str:
     """Why the loop's iterations may not run together: the source's order is legal as it is."""
     problem = source.problem
     try:
-        asked = transforms.with_directives(source.loops, address, vectorize=True)
-        problem.prove_together(loop_tree.write(problem.scop.domain, asked))
+        lanes = transforms.direct(source.loops, address, lambda directives: replace(directives, vectorize=True))
+        problem.prove_together(loop_tree.write(problem.scop.domain, lanes))
     except (IllegalSchedule, ScheduleError) as refused:
         return refused.message
     return ""

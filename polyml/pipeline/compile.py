@@ -140,7 +140,7 @@ def compile(
         transform = (given is not None or options.schedule == "auto") and not aliased
         model = modelled(kernel, types, options, aliased, transform, of_sizes, clock)
         if given is not None and not aliased:
-            related = given.alike if sizes is None or sizes.alike else ()  # else these sizes are not so related
+            related = given.related if sizes is None or sizes.alike else ()  # else these sizes are not so related
             made = compiled_as_given(given, model, layouts, options, related, clock)
         else:
             made = searched(model, layouts, options, aliased, sizes, schedules, clock)

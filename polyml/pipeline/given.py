@@ -55,7 +55,7 @@ def schedule_from(
     clock = Clock()
     model = modelled(kernel, types, options, False, True, dict(given.sizes) or None, clock)
     model = form_of({s.name for s in given.statements}, model, options, clock)
-    problem = problem_of(model, layouts, options, given.sized, given.alike, alone)
+    problem = problem_of(model, layouts, options, given.sized, given.related, alone)
     tree = tree_of(given, problem.scop)
     (problem.check if with_code else problem.prove)(tree)
     return Schedule(problem, tree, given)

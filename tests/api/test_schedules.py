@@ -288,7 +288,7 @@ def test_a_kernel_that_changed_refuses_the_file(saved):
         (lambda t: t.replace("mod 4)] }]", "mod 4]) }]", 1), "the tree is damaged: isl cannot read it"),
         (lambda t: t.replace("S0[i, j] -> [(j)]", "S1[i, j] -> [(j)]"), "loop `j` is one value for each of S0"),
         (lambda t: t.replace("-> { S0[i, j] : i < A_0", "-> { S0[i, j] : i <= A_0").replace("i <= A_0", "i < A_0", 1), "the tree is damaged: its domain is not that of the statements"),
-        (lambda t: t.replace("vectorize", "vectorise"), "the mark `loop j: vectorise` is damaged: `vectorise` is nothing that a loop can be asked"),
+        (lambda t: t.replace("vectorize", "vectorise"), "the mark `loop j: vectorise` is damaged: `vectorise` is no directive of a loop"),
         (lambda t: t.replace("statement S0", "statement S1"), "the schedule is for S1; `triangle` has S0"),
     ],
 )  # fmt: skip

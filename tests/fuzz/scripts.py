@@ -10,7 +10,7 @@ from polyml.errors import IllegalSchedule, PolymlError, ScheduleError
 from polyml.polyhedra import parameter_names
 from polyml.schedule.script import transforms
 from polyml.schedule.script.schedule import Schedule
-from polyml.schedule.tree.loop_tree import Block, loops
+from polyml.schedule.tree.loop_tree import Block, loops, statements
 
 STEPS = 8
 
@@ -48,7 +48,7 @@ def random_script(schedule: Schedule, rng: Random, steps: int = STEPS) -> Script
 def _nested(script: Script, rng: Random, names: list[str]) -> list[str]:
     """A loop and perhaps those directly inside it."""
     tree = script.schedule.loops
-    path = transforms.find(tree, rng.choice(names))
+    path, _ = transforms.find(tree, rng.choice(names))
     found = []
     for inner, loop in loops(tree):
         if inner[: len(path)] == path and not any(inner[len(path) :]) and len(inner) - len(path) == len(found):
@@ -84,7 +84,7 @@ def _skew(script: Script, rng: Random, names: list[str]) -> None:
 
 def _shift(script: Script, rng: Random, names: list[str]) -> None:
     name = rng.choice(names)
-    inside = transforms.statements(transforms.at(script.schedule.loops, transforms.find(script.schedule.loops, name)))
+    inside = statements(transforms.find(script.schedule.loops, name)[1])
     script.try_step("shift", name, **{rng.choice(inside): rng.randint(-2, 2)})
 
 
@@ -111,7 +111,7 @@ def _unroll_jam(script: Script, rng: Random, names: list[str]) -> None:
 
 def _pack(script: Script, rng: Random, names: list[str]) -> None:
     name, known = rng.choice(names), script.schedule.problem.scop.statements
-    inside = transforms.statements(transforms.at(script.schedule.loops, transforms.find(script.schedule.loops, name)))
+    inside = statements(transforms.find(script.schedule.loops, name)[1])
     arrays = sorted({a.array for s in inside for a in known[s].reads if a.subscripts})
     script.try_step("pack", rng.choice(arrays or ["A"]), name)
 

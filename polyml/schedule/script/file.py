@@ -1,4 +1,4 @@
-"""A schedule as a file: text that people read and compare, and that replays without a search.
+"""A schedule as the text of a file, which people read and compare, and which replays without a search.
 
     polyml schedule, format 1
     kernel: gemm
@@ -15,7 +15,7 @@
     end
 
 The statements say what the schedule is for: a kernel of which any domain or access differs is another one. The tree is
-isl's, with the names of loops and what is asked of them in its marks. It may be edited: what is loaded is proved.
+isl's, with the names and directives of loops in its marks. It may be edited: what is loaded is proved.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING
 
 import islpy as isl
 
@@ -35,11 +34,9 @@ from polyml.polyhedra import BudgetExceeded, budget
 from polyml.reading.files import read_regular
 from polyml.reading.input_limits import excess, whole_number
 from polyml.reading.userfiles import called, unreadable
+from polyml.schedule.script.problem import Problem
 from polyml.schedule.tree import loop_tree
 from polyml.schedule.tree.text import parse_block
-
-if TYPE_CHECKING:
-    from polyml.schedule.script.problem import Problem
 
 FORMAT = 1
 MOST_BYTES = 16 << 20  # of a file
@@ -52,7 +49,7 @@ _TREE, _END = "tree:", "end"
 
 @dataclass(frozen=True)
 class SavedStatement:
-    """domain: { S[i] : ... }; write, reads: { S[i] -> A[j] }, as isl's text."""
+    """A statement is saved as isl's texts of its domain { S[i] : ... } and of its accesses { S[i] -> A[j] }."""
 
     name: str
     domain: str
@@ -62,27 +59,33 @@ class SavedStatement:
 
 @dataclass(frozen=True)
 class Saved:
-    """A schedule as texts. arguments: type and layout each. sizes, sized, alike: as in `Problem`. tree: isl's text."""
+    """A saved schedule is a value of texts and numbers, without objects of isl.
+
+    kernel: the function's name.
+    arguments: the type of each argument, with its layout where it is an array.
+    sizes, sized, related: as in `Problem`.
+    tree: isl's text of the schedule tree, in block style.
+    """
 
     kernel: str
     arguments: tuple[str, ...]
     sizes: tuple[tuple[str, int], ...]
     sized: bool
-    alike: tuple[str, ...]
+    related: tuple[str, ...]
     statements: tuple[SavedStatement, ...]
     tree: str
 
     @property
-    def order(self) -> tuple:
-        """What two schedules of one kernel have in common that are the same."""
-        return self.kernel, self.sizes, self.sized, self.alike, self.tree
+    def order(self) -> tuple[object, ...]:
+        """The values that are equal for two schedules of one kernel that run its instances in the same order."""
+        return self.kernel, self.sizes, self.sized, self.related, self.tree
 
     def text(self) -> str:
-        """What `parse` reads."""
+        """Returns the text of the file, which `parse` reads."""
         lines = [f"{_HEAD}{FORMAT}", f"kernel: {self.kernel}", f"arguments: {'; '.join(self.arguments)}"]
         lines.append(f"sizes: {', '.join(f'{name} = {value}' for name, value in self.sizes) or 'any'}")
         lines.append(f"code for sizes: {'yes' if self.sized else 'no'}")
-        lines.append(f"code for sizes alike: {'; '.join(self.alike) or 'none'}")
+        lines.append(f"code for sizes alike: {'; '.join(self.related) or 'none'}")
         for s in self.statements:
             lines += [f"statement {s.name}: {s.domain}", f"  write: {s.write}", *(f"  read: {read}" for read in s.reads)]
         lines += [_TREE, *(f"  {line}" for line in self.tree.splitlines()), _END]
@@ -90,7 +93,7 @@ class Saved:
 
 
 def saved(problem: Problem, tree: isl.Schedule) -> Saved:
-    """The texts of a schedule."""
+    """Returns the schedule tree of a problem as texts."""
     scop, remaining = problem.scop, iter(problem.layouts)
     arguments = tuple(f"{t} {next(remaining)}" if isinstance(t, ArrayType) else str(t) for t in problem.types)
     statements = tuple(
@@ -102,17 +105,17 @@ def saved(problem: Problem, tree: isl.Schedule) -> Saved:
 
 
 def _text(value: isl.Set | isl.Map) -> str:
-    """isl leaves constraints out that others imply, in place, once it has been asked something: here none of these is in the text."""
+    """Returns isl's text without constraints that others imply, which isl drops in place only once it has computed something."""
     return str(value.remove_redundancies())
 
 
 def _sorted(text: str) -> str:
-    """The text with the pieces of unions in alphabetic order: isl prints them in that of its hash tables."""
+    """Returns the text with the pieces of unions in alphabetic order; isl prints them in that of its hash tables."""
     return re.sub(r"\{([^{}]*)\}", lambda m: "{ " + "; ".join(sorted(p.strip() for p in m.group(1).split(";"))) + " }", text)
 
 
-def read(path: str | PathLike) -> Saved:
-    """The schedule in a file. NoFileError where there is none, ScheduleError for anything else."""
+def read(path: str | PathLike[str]) -> Saved:
+    """Returns the schedule in a file. Raises NoFileError where there is no file, ScheduleError for one that cannot be read."""
     try:
         content = read_regular(path, MOST_BYTES)
     except FileNotFoundError:
@@ -123,7 +126,7 @@ def read(path: str | PathLike) -> Saved:
 
 
 def parse(text: str, where: str) -> Saved:
-    """What `Saved.text` wrote. where: the file, for messages. ScheduleError for anything else."""
+    """Returns the schedule that `Saved.text` wrote. where: the file's name, for messages. Raises ScheduleError for other texts."""
     lines = text.splitlines()
     for number, line in enumerate(lines, 1):
         if problem := excess(line, _LONGEST, _DEEPEST):
@@ -138,25 +141,25 @@ def parse(text: str, where: str) -> Saved:
     if lines[-1] != _END or _TREE not in lines:
         notes = ["was it written to its end?"]
         raise ScheduleError(f"{where} is damaged: it does not end with a tree and `{_END}`", notes=notes)
-    place = lines.index(_TREE)
-    reader = _Lines(lines[1:place], where)
+    tree_line = lines.index(_TREE)
+    reader = _KeyedLines(lines[1:tree_line], where)
     kernel, arguments = reader.value("kernel"), reader.value("arguments")
     sizes, sized = _sizes(reader.value("sizes"), reader), reader.value("code for sizes")
     if sized not in ("yes", "no"):
         raise reader.wrong(f"code for sizes: {sized}")
-    alike = reader.value("code for sizes alike")
-    related = () if alike == "none" else tuple(alike.split("; "))
+    relations = reader.value("code for sizes alike")
+    related = () if relations == "none" else tuple(relations.split("; "))
     statements = []
     while reader.has_more:
         name, domain = reader.statement()
         statements.append(SavedStatement(name, domain, reader.value("  write"), tuple(reader.values("  read"))))
-    tree = "\n".join(line.removeprefix("  ") for line in lines[place + 1 : -1])
+    tree = "\n".join(line.removeprefix("  ") for line in lines[tree_line + 1 : -1])
     given = tuple(arguments.split("; ")) if arguments else ()
     return Saved(kernel, given, sizes, sized == "yes", related, tuple(statements), tree)
 
 
-class _Lines:
-    """Lines `key: value`, one after the other."""
+class _KeyedLines:
+    """A reader goes through lines `key: value` one after the other."""
 
     def __init__(self, lines: list[str], where: str):
         self._lines, self._where, self._next = lines, where, 0
@@ -166,18 +169,21 @@ class _Lines:
         return self._next < len(self._lines)
 
     def value(self, key: str) -> str:
+        """Returns the value of the next line. Raises ScheduleError where it has another key."""
         if not self.has_more or not self._lines[self._next].startswith(f"{key}:"):
             raise self.damaged(f"no `{key.strip()}`")
         self._next += 1
         return self._lines[self._next - 1].removeprefix(f"{key}:").strip()
 
     def values(self, key: str) -> list[str]:
+        """Returns the values of the next lines that have this key."""
         found = []
         while self.has_more and self._lines[self._next].startswith(f"{key}:"):
             found.append(self.value(key))
         return found
 
     def statement(self) -> tuple[str, str]:
+        """Returns the name and the domain on the next line, `statement NAME: DOMAIN`."""
         matched = re.fullmatch(r"statement (\w+): (.+)", self._lines[self._next])
         if matched is None:
             raise self.damaged("no `statement`")
@@ -185,31 +191,35 @@ class _Lines:
         return matched.group(1), matched.group(2)
 
     def damaged(self, what: str) -> ScheduleError:
-        """Something else than `what` is on the line that is to be read."""
+        """Returns the error that the next line is wrong, as `what` says."""
         return ScheduleError(f"{self._where} is damaged: {what} on line {self._next + 2}")
 
     def wrong(self, line: str) -> ScheduleError:
-        """The line that was read last."""
+        """Returns the error that the line that was read last is wrong."""
         return ScheduleError(f"{self._where} is damaged: `{line}` on line {self._next + 1}")
 
 
-def _sizes(text: str, reader: _Lines) -> tuple[tuple[str, int], ...]:
+def _sizes(text: str, reader: _KeyedLines) -> tuple[tuple[str, int], ...]:
+    """Returns the names and values of `N = 100, M = 200`. Raises ScheduleError for another text."""
     if text == "any":
         return ()
-    found = [(name, whole_number(value, 0, _LARGEST)) for name, _, value in (part.partition(" = ") for part in text.split(", "))]
-    if any(not name.isidentifier() or value is None for name, value in found):
-        raise reader.wrong(f"sizes: {text}")
+    found: list[tuple[str, int]] = []
+    for name, _, digits in (part.partition(" = ") for part in text.split(", ")):
+        value = whole_number(digits, 0, _LARGEST)
+        if not name.isidentifier() or value is None:
+            raise reader.wrong(f"sizes: {text}")
+        found.append((name, value))
     return tuple(found)
 
 
 def check_name(saved: Saved, kernel: str) -> None:
-    """Raise ScheduleError for a schedule of another kernel."""
+    """Raises ScheduleError for a schedule of another kernel."""
     if saved.kernel != kernel:
         raise ScheduleError(f"the schedule is for the kernel `{saved.kernel}`, not for `{kernel}`")
 
 
 def tree_of(saved: Saved, scop: Scop) -> isl.Schedule:
-    """The tree, for a scop that is the one it was saved for. ScheduleError for another one and for a damaged tree."""
+    """Returns the saved tree for the SCoP. Raises ScheduleError unless it was saved for that SCoP, and for a damaged tree."""
     check_name(saved, scop.name)
     try:
         with budget(_OPERATIONS):
@@ -219,6 +229,7 @@ def tree_of(saved: Saved, scop: Scop) -> isl.Schedule:
 
 
 def _tree_of(saved: Saved, scop: Scop) -> isl.Schedule:
+    """Does what `tree_of` does, without a limit of isl's operations."""
     mine, theirs = [*scop.statements], [s.name for s in saved.statements]
     if sorted(mine) != sorted(theirs):
         raise ScheduleError(f"the schedule is for {', '.join(theirs)}; `{scop.name}` has {', '.join(mine)}", notes=[_OTHER])
@@ -235,7 +246,7 @@ def _tree_of(saved: Saved, scop: Scop) -> isl.Schedule:
 
 
 def tree_from(text: str, scop: Scop) -> isl.Schedule:
-    """The tree of `Saved.tree`. ScheduleError where it is damaged."""
+    """Returns the tree whose text is `Saved.tree`. Raises ScheduleError where the text is damaged."""
     try:
         tree = parse_block(text)
         domain = isl.UnionSet(tree.get("domain", "{ }"))
@@ -251,7 +262,7 @@ def tree_from(text: str, scop: Scop) -> isl.Schedule:
 
 
 def _first(problem: Exception) -> str:
-    """What is wrong, on one line."""
+    """Returns what is wrong, on one line."""
     return "isl cannot read it" if isinstance(problem, isl.Error) else str(problem)
 
 
@@ -259,6 +270,7 @@ _OTHER = "the function, the types of its arguments or the compiler have changed"
 
 
 def _same(text: str, value: isl.Set | isl.Map, what: str, kind: type) -> None:
+    """Raises ScheduleError unless the text is that of a set or map equal to the value. what: its name in messages."""
     try:
         is_same = kind(text).is_equal(value)
     except isl.Error as problem:

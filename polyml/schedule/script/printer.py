@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from polyml.model.core.printer import integer_text, parameter_text, statement_text
 from polyml.model.core.scop import Scop
 from polyml.polyhedra import parameter_names, with_iterators
-from polyml.schedule.tree.loop_tree import Block, Leaf, Loop, Node, Part, pieces, statements
+from polyml.schedule.tree.loop_tree import Block, BlockPart, Leaf, Loop, Node, pieces, statements
 
 _STEP = "    "
 
 
 def text(scop: Scop, tree: Node) -> str:
-    """The loops with what they count and what is asked of them, and the statements.
+    """Returns the loops with what they count, their directives, and the statements.
 
     schedule of gemm, N = C.shape[0]
     for i_t = i - i % 32:  # tile, parallel
@@ -27,6 +27,7 @@ def text(scop: Scop, tree: Node) -> str:
 
 
 def _lines(scop: Scop, node: Node) -> Iterator[str]:
+    """Yields the lines of a subtree."""
     if isinstance(node, Leaf):
         for name in node.statements:
             statement = scop.statements[name]
@@ -46,7 +47,7 @@ def _lines(scop: Scop, node: Node) -> Iterator[str]:
 
 
 def _counts(scop: Scop, loop: Loop) -> str:
-    """What the loop counts, where that is not the iterator of its name."""
+    """Returns what the loop counts, as " = EXPRESSION"; "" where that is the iterator of its name."""
     counted: dict[str, list[str]] = {}
     for piece in sorted(pieces(loop.member), key=lambda p: p.domain().get_tuple_name()):
         name = piece.domain().get_tuple_name()
@@ -61,13 +62,13 @@ def _counts(scop: Scop, loop: Loop) -> str:
 
 
 def _in_several(node: Block) -> set[str]:
-    """The statements of which several parts have instances."""
+    """Returns the names of the statements that have instances in several parts of a block."""
     names = [name for part in node.parts for name in {*statements(part.body)}]
     return {name for name in names if names.count(name) > 1}
 
 
-def _condition(scop: Scop, part: Part) -> str:
-    """Which of the statements' instances run there."""
+def _condition(scop: Scop, part: BlockPart) -> str:
+    """Returns, statement by statement, the condition under which its instances run in a part of a block."""
     found = part.instances.get_set_list()
     told = []
     for piece in (found.get_at(k) for k in range(found.n_set())):

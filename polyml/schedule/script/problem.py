@@ -1,4 +1,4 @@
-"""What a schedule is for: a kernel, its dependences, and what is proved of an order of its instances."""
+"""The kernel that a schedule is for, with its dependences, and the proofs of an order of its instances."""
 
 from __future__ import annotations
 
@@ -23,12 +23,15 @@ OPERATIONS = 3_000_000  # isl operations for one step and its proof
 
 @dataclass(frozen=True)
 class Problem:
-    """What a schedule is for.
+    """A problem is a kernel, compiled for some types of arguments, of which a schedule is to be written.
 
-    types, layouts: of the arguments. sizes: values of parameters that the generator chooses by; sized: whether it does that
-    for more than arrays that are expanded. related: sizes that it takes to follow from others. generate: the
-    program that a tree becomes, whose code is made but not assembled, or not even made where NOTHING is emitted; ScheduleError for
-    what it cannot do. alone: isl's state is the process's.
+    scop, dependences, reductions: the statements, what any order must keep, and the updates whose order is free.
+    types, layouts: those of the arguments; layouts are of the arrays alone.
+    sizes: values of parameters by which code is generated; None: for any.
+    sized: whether code depends on them for more than expanded arrays.
+    related: relations between sizes that code takes for granted.
+    generate: from a tree to its program; it raises ScheduleError for directives that cannot be followed.
+    alone: a context in which no other thread uses isl, whose state is the process's.
     """
 
     scop: Scop
@@ -40,16 +43,16 @@ class Problem:
     sized: bool
     related: tuple[str, ...]
     generate: Callable[..., object]
-    alone: Callable[[], AbstractContextManager]
+    alone: Callable[[], AbstractContextManager[object]]
 
     def check(self, tree: isl.Schedule) -> None:
-        """Raise what `prove` does, and ScheduleError for what is asked of loops and cannot be generated."""
+        """Raises what `prove` does, and ScheduleError for directives that the code generator cannot follow."""
         self.prove(tree)
         if any(loop.directives.of_code for _, loop in loops.loops(loops.read(tree, self.scop.statements))):
             self.generate(tree)
 
     def prove(self, tree: isl.Schedule) -> None:
-        """Raise IllegalSchedule with a witness unless the tree keeps every dependence, ScheduleError if it is none of loops."""
+        """Raises IllegalSchedule with a witness unless the tree keeps every dependence; ScheduleError for a tree that has no loops."""
         loops.read(tree, self.scop.statements)
         with _proof():
             check_legal(tree, self.scop, self.dependences, self.reductions)
@@ -57,17 +60,19 @@ class Problem:
         self.prove_together(tree)
 
     def prove_together(self, tree: isl.Schedule) -> None:
-        """Raise what `prove` does for loops of a legal order that are asked to run iterations together."""
+        """Raises IllegalSchedule for a loop of a legal order whose directives run dependent iterations together."""
         with _proof():
             check_together(tree, self.scop, self.dependences, lambda: self._relaxed)
 
     @cached_property
     def _relaxed(self) -> isl.UnionMap:
+        """{ S[i] -> T[j] }: the dependences without those among updates of reductions."""
         return relaxed_validity(self.dependences, self.scop, self.reductions)
 
 
 @contextmanager
 def _proof() -> Iterator[None]:
+    """Runs the block within OPERATIONS of isl; raises ScheduleError where they do not suffice."""
     try:
         with budget(OPERATIONS):
             yield

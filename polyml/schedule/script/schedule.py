@@ -22,6 +22,7 @@ from polyml.schedule.script import file, printer, transforms
 from polyml.schedule.script.call_site import call_site
 from polyml.schedule.script.problem import OPERATIONS, Problem
 from polyml.schedule.tree import loop_tree as loops
+from polyml.schedule.tree.directives import Directives
 from polyml.schedule.tree.loop_tree import Node
 
 NOTHING, TEXT, OBJECTS = "nothing", "text", "objects"  # that are made of a program
@@ -30,8 +31,8 @@ MOST_TOGETHER = 64  # iterations of one loop that run together
 
 
 def _word(value: object) -> str:
-    """What was given for a loop, a size or the like, as the name of a step has it."""
-    return value if type(value) is str and len(value) < 60 else shown(value)
+    """Returns an argument of a step, such as a loop or a size, as the step's text has it."""
+    return value if isinstance(value, str) and len(value) < 60 else shown(value)
 
 
 def _words(*values: object) -> str:
@@ -39,8 +40,9 @@ def _words(*values: object) -> str:
 
 
 def schedule(problem: Problem, tree: isl.Schedule) -> Schedule:
-    """The tree for a script to go on from, as its text gives it: isl reads some expressions as simpler ones than it wrote, and
-    makes other code of them.
+    """Returns the schedule from which a script goes on, with the tree as its text gives it.
+
+    isl reads some expressions as simpler ones than it wrote, and makes other code of them.
     """
     saved = file.saved(problem, tree)
     return Schedule(problem, file.tree_from(saved.tree, problem.scop), saved)
@@ -48,20 +50,26 @@ def schedule(problem: Problem, tree: isl.Schedule) -> Schedule:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Schedule:
-    """The order in which a kernel's statements run, as loops with names. Immutable: a step gives a new one.
+    """A schedule is the order in which a kernel's statements run, as loops with names. It is immutable: each step returns a new one.
 
     A loop is called by its name, `i`; where several have that name, together with a statement inside it: `S0.i`. A tile
-    loop of `i` is `i_t`, `i_t2` if there is one already; `print(schedule)` shows all.
+    loop of `i` is `i_t`, or `i_t2` if there is one already; `print(schedule)` shows all.
 
-    Every step is proved against the exact dependences. IllegalSchedule: it breaks one; the message names its kind, the
-    array, and a smallest pair of instances. ScheduleError: the step does not fit the loops, or the generator cannot do it.
-    Both name the step by its number in the script and its text, and its line where the script is in a file.
+    Every step is proved against the exact dependences. It raises IllegalSchedule where it breaks one; the message names the
+    dependence's kind, the array, and a smallest pair of instances. It raises ScheduleError where it does not fit the loops, or
+    the code generator cannot do it. Both name the step by its number in the script and its text, and its line where the script
+    is in a file.
+
+    problem: the kernel that the schedule is for.
+    tree: isl's schedule tree.
+    saved: the same as texts, for which isl is not needed.
+    steps: how many steps lead from the script's first schedule to this one.
     """
 
     problem: Problem
     tree: isl.Schedule
-    saved: file.Saved  # as values that do not need isl
-    steps: int = 0  # that lead to it from where the script began
+    saved: file.Saved
+    steps: int = 0
 
     @cached_property
     def loops(self) -> Node:
@@ -158,8 +166,8 @@ class Schedule:
             raise self._refused(f"shift({_word(loop)}, ...)", f"shift takes a distance for all statements or for some, {example}")
 
         def change(tree: Node) -> Node:
-            inside = transforms.statements(transforms.at(tree, transforms.find(tree, loop)))
-            given = statements or dict.fromkeys(inside, by)
+            _, around = transforms.find(tree, loop)
+            given = statements or dict.fromkeys(loops.statements(around), by)
             return transforms.shift(tree, loop, {name: self._affine(e, "shift") for name, e in given.items()})
 
         words = _word(by) if by is not None else ", ".join(f"{name}={_word(e)}" for name, e in statements.items())
@@ -187,7 +195,7 @@ class Schedule:
 
         return self._changed(f"split({_word(loop)}, at={_word(at)})", change)
 
-    # what loops are asked
+    # directives
 
     def unroll_jam(self, loop: str, count: int) -> Schedule:
         """Several iterations of a loop run together, statement by statement, inside the loops in there (register tile).
@@ -201,7 +209,7 @@ class Schedule:
         step = f"unroll_jam({_words(loop, count)})"
         if not isinstance(count, int) or isinstance(count, bool) or not 2 <= count <= MOST_TOGETHER:
             raise self._refused(step, f"unroll_jam takes a count from 2 to {MOST_TOGETHER}, not {shown(count)}")
-        return self._asking(step, loop, unroll_jam=count)
+        return self._changed(step, lambda tree: self._run_together(tree, loop, lambda d: replace(d, unroll_jam=count)))
 
     def vectorize(self, loop: str) -> Schedule:
         """A loop's iterations are lanes of vectors, with a mask for those left over.
@@ -212,7 +220,11 @@ class Schedule:
         The loop carries no dependence, or only updates of a sum and its like whose order is free. The loops keep their
         order: of a loop that is not the innermost one, whole vectors go through the loops inside.
         """
-        return self._asking(f"vectorize({_word(loop)})", loop, vectorize=True)
+
+        def change(tree: Node) -> Node:
+            return self._run_together(tree, loop, lambda directives: replace(directives, vectorize=True))
+
+        return self._changed(f"vectorize({_word(loop)})", change)
 
     def parallel(self, loop: str) -> Schedule:
         """A loop's iterations go to threads.
@@ -222,7 +234,15 @@ class Schedule:
         The loop carries no dependence, be it of a reduction. Threads share the loop evenly; of loops inside one another the
         outer one goes to threads. `tile` first, where one iteration is little work.
         """
-        return self._asking(f"parallel({_word(loop)})", loop, parallel=True)
+
+        def change(tree: Node) -> Node:
+            known = transforms.find(tree, loop)[1].directives
+            if known.together:
+                words = " and ".join(known.words())
+                raise ScheduleError(f"loop `{loop}` has the directive {words}, so it cannot go to threads", notes=["tile it first"])
+            return transforms.direct(tree, loop, lambda directives: replace(directives, parallel=True))
+
+        return self._changed(f"parallel({_word(loop)})", change)
 
     def pack(self, array: str, at: str) -> Schedule:
         """What one iteration of a loop reads of an array is copied to memory of its own first (data packing, Halide:
@@ -236,9 +256,10 @@ class Schedule:
         """
 
         def change(tree: Node) -> Node:
-            asked = transforms.at(tree, transforms.find(tree, at)).directives
-            self._readable(array, transforms.statements(transforms.at(tree, transforms.find(tree, at))), at)
-            return transforms.with_directives(tree, at, pack=tuple(dict.fromkeys((*asked.pack, array))))
+            _, around = transforms.find(tree, at)
+            self._check_read(array, loops.statements(around), at)
+            packed = tuple(dict.fromkeys((*around.directives.pack, array)))
+            return transforms.direct(tree, at, lambda directives: replace(directives, pack=packed))
 
         return self._changed(f"pack({_word(array)}, at={_word(at)})", change)
 
@@ -253,29 +274,30 @@ class Schedule:
         """
 
         def change(tree: Node) -> Node:
-            if not transforms.at(tree, transforms.find(tree, loop)).directives.tile:
+            if not transforms.find(tree, loop)[1].directives.tile:
                 names = zip(transforms.addresses(tree), loops.loops(tree))
                 tiles = ", ".join(name for name, (_, each) in names if each.directives.tile)
                 notes = [f"loops over tiles: {tiles or 'none'}"]
                 raise ScheduleError(f"isolate takes a loop over tiles, which `{loop}` is not", notes=notes)
-            return transforms.with_directives(tree, loop, isolate=True)
+            return transforms.direct(tree, loop, lambda directives: replace(directives, isolate=True))
 
         return self._changed(f"isolate({_word(loop)})", change)
 
     def plain(self, loop: str) -> Schedule:
-        """Take back what a loop was asked by `parallel`, `vectorize`, `unroll_jam`, `pack` or `isolate`."""
+        """Takes back the directives of a loop, from `parallel`, `vectorize`, `unroll_jam`, `pack` and `isolate`."""
         return self._changed(f"plain({_word(loop)})", lambda tree: transforms.plain(tree, loop))
 
     # text
 
     @property
     def text(self) -> str:
-        """What `save` writes."""
+        """The text that `save` writes."""
         return self.saved.text()
 
-    def save(self, path: str | PathLike) -> None:
-        """Write the schedule as text, which `k.load_schedule(path)` reads, proves, and replays without a search. ScheduleError
-        where it cannot be written; what is there then stays as it is.
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes the schedule as text, which `k.load_schedule(path)` reads, proves, and replays without a search.
+
+        Raises ScheduleError where it cannot be written; a file that is there then remains as it is.
         """
         try:
             userfiles.write_text(path, self.text)
@@ -285,22 +307,17 @@ class Schedule:
 
     # steps
 
-    def _asking(self, step: str, loop: str, **asked: object) -> Schedule:
-        def change(tree: Node) -> Node:
-            known = transforms.at(tree, transforms.find(tree, loop)).directives
-            together = "vectorize" in asked or "unroll_jam" in asked
-            if together and (known.tile or known.parallel):
-                why = "goes over tiles" if known.tile else "goes to threads"
-                notes = ["take the loop inside its tiles, or tile it"]
-                raise ScheduleError(f"loop `{loop}` {why}, so its iterations do not run together", notes=notes)
-            if "parallel" in asked and known.together:
-                words = " and ".join(known.words())
-                raise ScheduleError(f"loop `{loop}` is asked to {words}, so it cannot go to threads", notes=["tile it first"])
-            return transforms.with_directives(tree, loop, **asked)
-
-        return self._changed(step, change)
+    def _run_together(self, tree: Node, loop: str, change: Callable[[Directives], Directives]) -> Node:
+        """Returns the tree with the changed directives of a loop. Raises ScheduleError for a loop over tiles or for threads."""
+        known = transforms.find(tree, loop)[1].directives
+        if known.tile or known.parallel:
+            why = "goes over tiles" if known.tile else "goes to threads"
+            notes = ["take the loop inside its tiles, or tile it"]
+            raise ScheduleError(f"loop `{loop}` {why}, so its iterations do not run together", notes=notes)
+        return transforms.direct(tree, loop, change)
 
     def _changed(self, step: str, change: Callable[[Node], Node]) -> Schedule:
+        """Returns the schedule after a step, proved. step: its text, for errors; change: what it does to the loops."""
         problem, before = self.problem, self.loops
         with problem.alone():
             try:
@@ -325,8 +342,8 @@ class Schedule:
         loc, notes = broken.loc or call_site(step.partition("(")[0]), broken.notes[:1]
         return IllegalSchedule(f"step {self.steps + 1}, {step} is not legal: {broken.message}", loc=loc, notes=notes)
 
-    def _affine(self, value: int | str, step: str) -> isl.PwAff:
-        """{ [] -> [(e)] } over sizes."""
+    def _affine(self, value: object, step: str) -> isl.PwAff:
+        """Returns an integer or a text over sizes as { [] -> [(e)] }. Raises ScheduleError for anything else."""
         names = polyhedra.parameter_names(self.problem.scop.domain)
         whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
         text = str(value) if whole or isinstance(value, str) and not excess(value, _LONGEST, _DEEPEST) else ""
@@ -339,12 +356,11 @@ class Schedule:
         notes = [f"sizes: {', '.join(names) or 'none'}"]
         raise ScheduleError(f"{step} takes an integer or a text that is affine in sizes, not {shown(value)}", notes=notes)
 
-    def _readable(self, array: str, names: tuple[str, ...], at: str) -> None:
-        """Raise ScheduleError unless a statement reads elements of the array."""
+    def _check_read(self, array: str, names: tuple[str, ...], at: str) -> None:
+        """Raises ScheduleError unless one of the statements of these names reads elements of the array."""
         arrays = self.problem.scop.arrays
         read = {a.array for name in names for a in self.problem.scop.statements[name].reads if a.subscripts}
         if not isinstance(array, str) or array not in read:
-            shown = ", ".join(sorted(read)) or "no array"
             is_array = isinstance(array, str) and array in arrays
-            known = f"`{array}` is not read in loop `{at}`" if is_array else f"there is no array `{_word(array)}`"
-            raise ScheduleError(known, notes=[f"in loop `{at}` are read: {shown}"])
+            why = f"`{array}` is not read in loop `{at}`" if is_array else f"there is no array `{_word(array)}`"
+            raise ScheduleError(why, notes=[f"in loop `{at}` are read: {', '.join(sorted(read)) or 'no array'}"])

@@ -1,13 +1,15 @@
-"""The transformations of a script, as functions from loops to loops. None asks whether the new order is legal.
+"""The transformations of a schedule script, as functions from loops to loops. None asks whether the new order is legal.
 
-Each refuses, by ScheduleError, what does not fit the tree, and says what would be accepted.
+Each raises ScheduleError for what does not fit the tree, and says what would be accepted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
+from itertools import pairwise
+from typing import TypeGuard
 
 import islpy as isl
 
@@ -19,13 +21,13 @@ from polyml.schedule.tree.bands import Band, scaled_floor
 from polyml.schedule.tree.directives import Directives
 from polyml.schedule.tree.loop_tree import (
     Block,
-    Leaf,
+    BlockPart,
     Loop,
     Node,
-    Part,
     Path,
     at,
     block,
+    children,
     fresh,
     loops,
     on,
@@ -40,30 +42,33 @@ _LARGEST = 2**31  # size of a tile, factor of a skew
 
 
 def addresses(tree: Node) -> list[str]:
-    """How each loop is called: by its name, or as `S0.i` where several have that name."""
-    return [_address(tree, path) for path, _ in loops(tree)]
+    """Returns how each loop is called: by its name `i`, or as `S0.i` where several loops have that name."""
+    return [_address(tree, loop) for _, loop in loops(tree)]
 
 
-def _address(tree: Node, path: Path) -> str:
-    loop = at(tree, path)
+def _address(tree: Node, loop: Loop) -> str:
+    """Returns how a loop of the tree is called."""
     if sum(other.name == loop.name for _, other in loops(tree)) == 1:
         return loop.name
     return f"{statements(loop)[0]}.{loop.name}"
 
 
-def find(tree: Node, address: str) -> Path:
-    """Where the loop `i`, or `S0.i` around the statement S0, stands."""
+def find(tree: Node, address: str) -> tuple[Path, Loop]:
+    """Returns the path of the loop `i`, or of `S0.i` around the statement S0, and the loop itself.
+
+    Raises ScheduleError where no loop or several loops are called so.
+    """
     if not isinstance(address, str):
         raise ScheduleError(f"a loop is called by its name, a text, not by {shown(address)}", notes=[_loops_note(tree)])
     statement, _, name = address.rpartition(".")
     if statement and statement not in statements(tree):
         known = ", ".join(sorted(statements(tree)))
         raise ScheduleError(f"there is no statement `{statement}`", notes=[f"statements: {known}"])
-    found = [path for path, loop in loops(tree) if loop.name == name and (not statement or statement in statements(loop))]
+    found = [(path, loop) for path, loop in loops(tree) if loop.name == name and (not statement or statement in statements(loop))]
     if not found:
         raise ScheduleError(f"there is no loop `{address}`", notes=[_loops_note(tree)])
     if len(found) > 1:
-        full = " or ".join(f"`{_address(tree, path)}`" for path in found)
+        full = " or ".join(f"`{_address(tree, loop)}`" for _, loop in found)
         raise ScheduleError(f"there are {len(found)} loops `{address}`", notes=[f"say {full}"])
     return found[0]
 
@@ -78,58 +83,59 @@ def tile(tree: Node, sizes: Mapping[str, int]) -> Node:
         raise ScheduleError("tile takes at least one loop and a size", notes=["as in tile(i=32, j=32)", _loops_note(tree)])
     for name, size in sizes.items():
         _positive("tile", name, size)
-    paths = _nested(tree, "tile", list(sizes))
-    by_path = {find(tree, name): size for name, size in sizes.items()}
-    chain = [at(tree, path) for path in paths]
+    nest = _nested(tree, "tile", list(sizes))
+    by_path = {find(tree, name)[0]: size for name, size in sizes.items()}
+    chain = [loop for _, loop in nest]
     outer: list[Loop] = []
-    for path, loop in zip(paths, chain):
+    for path, loop in nest:
         (member,) = scaled_floor(Band((loop.member,), (False,), False), [by_path[path]]).members
         name = fresh(tree, f"{loop.name}_t", statements(loop), [made.name for made in outer])
         outer.append(Loop(name, member, loop, Directives(tile=True, parallel=loop.directives.parallel)))
     points = [replace(loop, directives=replace(loop.directives, parallel=False)) for loop in chain]
-    return replaced(tree, paths[0], _around([*outer, *points], chain[-1].body))
+    return replaced(tree, nest[0][0], _around([*outer, *points], chain[-1].body))
 
 
 def interchange(tree: Node, first: str, second: str) -> Node:
     """for i: for j: S  ->  for j: for i: S"""
-    one, other = sorted((find(tree, first), find(tree, second)), key=len)
+    (one, _), (other, inner) = sorted((find(tree, first), find(tree, second)), key=_depth)
     if one == other:
         raise ScheduleError(f"interchange takes two loops, not `{first}` twice", notes=[_loops_note(tree)])
     chain = _chain(tree, "interchange", one, other)
     chain[0], chain[-1] = chain[-1], chain[0]
-    return replaced(tree, one, _around(chain, at(tree, other).body))
+    return replaced(tree, one, _around(chain, inner.body))
 
 
 def fuse(tree: Node, names: Sequence[str]) -> Node:
     """for i: S   for i: T  ->  for i: S; T"""
     if len(names) < 2:
         raise ScheduleError("fuse takes two or more loops next to each other", notes=[_fusible_note(tree)])
-    paths = [find(tree, name) for name in names]
-    if len(set(paths)) < len(paths):
+    found = [find(tree, name) for name in names]
+    by_path = dict(found)
+    if len(by_path) < len(found):
         raise ScheduleError("fuse takes each loop once", notes=[_fusible_note(tree)])
-    order = sorted(range(len(paths)), key=lambda k: paths[k])
-    above, first = paths[order[0]][:-1], paths[order[0]][-1:]
+    paths = sorted(by_path)
+    above, first = paths[0][:-1], paths[0][-1:]
     wanted = [(*above, first[0] + k) for k in range(len(names))] if first else []
-    if [paths[k] for k in order] != wanted or not isinstance(at(tree, above), Block):
+    around = at(tree, above)
+    if paths != wanted or not isinstance(around, Block):
         raise ScheduleError(f"{_listed(names)} do not stand next to each other", notes=[_fusible_note(tree)])
-    joined = [at(tree, path) for path in wanted]
+    joined = [by_path[path] for path in paths]
     if len({loop.directives for loop in joined}) > 1:
-        asked = [f"`{name}`: {', '.join(at(tree, find(tree, name)).directives.words()) or 'nothing'}" for name in names]
-        notes = [*asked, "plain(loop) takes back what was asked"]
-        raise ScheduleError("fuse takes loops of which the same is asked", notes=notes)
-    parts = at(tree, above).parts
-    mine = parts[first[0] : first[0] + len(names)]
-    member = reduce(isl.UnionPwAff.union_add, (p.body.member.intersect_domain(p.instances) for p in mine))
-    whole = replace(joined[0], member=member, body=block([Part(p.instances, p.body.body) for p in mine]))
+        told = [f"`{name}`: {', '.join(loop.directives.words()) or 'none'}" for name, (_, loop) in zip(names, found)]
+        notes = [*told, "plain(loop) takes back a loop's directives"]
+        raise ScheduleError("fuse takes loops with the same directives", notes=notes)
+    end = first[0] + len(names)
+    mine = around.parts[first[0] : end]
+    member = reduce(isl.UnionPwAff.union_add, (loop.member.intersect_domain(p.instances) for p, loop in zip(mine, joined)))
+    body = block([BlockPart(p.instances, loop.body) for p, loop in zip(mine, joined)])
     instances = reduce(isl.UnionSet.union, (p.instances for p in mine))
-    rest = [*parts[: first[0]], Part(instances, whole), *parts[first[0] + len(names) :]]
-    return unique(replaced(tree, above, block(rest)))
+    whole = BlockPart(instances, replace(joined[0], member=member, body=body))
+    return unique(replaced(tree, above, block([*around.parts[: first[0]], whole, *around.parts[end:]])))
 
 
 def distribute(tree: Node, name: str, after: str | None) -> Node:
-    """for i: S; T  ->  for i: S   for i: T"""
-    path = find(tree, name)
-    loop = at(tree, path)
+    """for i: S; T  ->  for i: S   for i: T. after: the statement behind which the body is cut; None: behind each."""
+    path, loop = find(tree, name)
     if not isinstance(loop.body, Block):
         raise ScheduleError(f"loop `{name}` has one part and cannot be distributed", notes=[_blocks_note(tree)])
     parts = list(loop.body.parts)
@@ -143,7 +149,7 @@ def distribute(tree: Node, name: str, after: str | None) -> Node:
     made = []
     for group in groups:
         body, instances = block(group), reduce(isl.UnionSet.union, (p.instances for p in group))
-        made.append(Part(instances, replace(loop, member=on(loop.member, statements(body)), body=body)))
+        made.append(BlockPart(instances, replace(loop, member=on(loop.member, statements(body)), body=body)))
     return unique(replaced(tree, path, block(made)))
 
 
@@ -152,10 +158,9 @@ def skew(tree: Node, name: str, by: str, factor: int) -> Node:
     if not _is_int(factor) or factor == 0 or abs(factor) > _LARGEST:
         notes = [f"at most {_LARGEST:,}"] if _is_int(factor) and factor else []
         raise ScheduleError(f"skew takes a factor other than 0, an integer, not {shown(factor)}", notes=notes)
-    path, other = find(tree, name), find(tree, by)
+    (path, loop), (other, along) = find(tree, name), find(tree, by)
     if path == other:
         raise ScheduleError(f"skew takes two loops, not `{name}` twice", notes=[_loops_note(tree)])
-    loop, along = at(tree, path), at(tree, other)
     if not {*statements(loop)} <= {*statements(along)}:
         missing = ", ".join(s for s in statements(loop) if s not in statements(along))
         raise ScheduleError(f"loop `{by}` is not around {missing}, which `{name}` is around", notes=[_loops_note(tree)])
@@ -165,8 +170,7 @@ def skew(tree: Node, name: str, by: str, factor: int) -> Node:
 
 def shift(tree: Node, name: str, by: Mapping[str, isl.PwAff]) -> Node:
     """for i: S; T  ->  for i: S of iteration i; T of iteration i - by. by: statement -> { [] -> [(e)] }"""
-    path = find(tree, name)
-    loop = at(tree, path)
+    path, loop = find(tree, name)
     for statement in by:
         if statement not in statements(loop):
             notes = [f"it is around {', '.join(statements(loop))}"]
@@ -181,48 +185,44 @@ def shift(tree: Node, name: str, by: Mapping[str, isl.PwAff]) -> Node:
 
 def reverse(tree: Node, name: str) -> Node:
     """for i upwards: S  ->  for i downwards: S"""
-    path = find(tree, name)
-    loop = at(tree, path)
+    path, loop = find(tree, name)
     return replaced(tree, path, replace(loop, member=loop.member.scale_val(isl.Val(-1))))
 
 
-def split(tree: Node, name: str, place: isl.PwAff, domains: Mapping[str, isl.Set]) -> Node:
-    """for i: S  ->  for i < at: S   for i >= at: S. domains: statement -> { S[i] : ... }"""
-    path = find(tree, name)
-    loop = at(tree, path)
+def split(tree: Node, name: str, bound: isl.PwAff, domains: Mapping[str, isl.Set]) -> Node:
+    """for i: S  ->  for i < bound: S   for i >= bound: S. bound: { [] -> [(e)] }; domains: statement -> { S[i] : ... }"""
+    path, loop = find(tree, name)
     sides: tuple[dict[str, isl.UnionSet], dict[str, isl.UnionSet]] = {}, {}
     for piece in pieces(loop.member):
         statement = piece.domain().get_tuple_name()
-        ahead = piece.sub(polyhedra.on_domain(place, piece.domain()))  # of the place to split at
-        behind = ahead.neg().add_constant_val(isl.Val(-1))
-        for side, instances in zip(sides, (behind.nonneg_set(), ahead.nonneg_set())):
+        past_bound = piece.sub(polyhedra.on_domain(bound, piece.domain()))
+        before_bound = past_bound.neg().add_constant_val(isl.Val(-1))
+        for side, instances in zip(sides, (before_bound.nonneg_set(), past_bound.nonneg_set())):
             if not instances.intersect(domains[statement]).is_empty():
                 side[statement] = isl.UnionSet.from_set(instances)
     if not all(sides):
-        message = f"loop `{name}` has no iterations on both sides of {integer_text(place)}"
+        message = f"loop `{name}` has no iterations on both sides of {integer_text(bound)}"
         raise ScheduleError(message, notes=["whatever the sizes"])
-    parts = [Part(reduce(isl.UnionSet.union, side.values()), restricted(loop, {*side})) for side in sides]
+    parts = [BlockPart(reduce(isl.UnionSet.union, side.values()), restricted(loop, {*side})) for side in sides]
     return unique(replaced(tree, path, block(parts)))
 
 
-def with_directives(tree: Node, name: str, **asked: object) -> Node:
-    """The loop asked for something more."""
-    path = find(tree, name)
-    loop = at(tree, path)
-    return replaced(tree, path, replace(loop, directives=replace(loop.directives, **asked)))
+def direct(tree: Node, name: str, change: Callable[[Directives], Directives]) -> Node:
+    """for i: S  ->  for i, with what `change` makes of its directives: S"""
+    path, loop = find(tree, name)
+    return replaced(tree, path, replace(loop, directives=change(loop.directives)))
 
 
 def plain(tree: Node, name: str) -> Node:
-    """The loop without what it was asked, but for going over tiles."""
-    path = find(tree, name)
-    loop = at(tree, path)
-    return replaced(tree, path, replace(loop, directives=Directives(tile=loop.directives.tile)))
+    """for i, with directives: S  ->  for i: S. A loop over tiles remains one."""
+    return direct(tree, name, lambda directives: Directives(tile=directives.tile))
 
 
-# what fits
+# What the transformations accept
 
 
 def _positive(step: str, name: str, size: object) -> None:
+    """Raises ScheduleError for a tile size that is no positive integer, or too large."""
     if not _is_int(size) or not 1 <= size <= _LARGEST:
         notes = [f"at most {_LARGEST:,}"] if _is_int(size) and size > 1 else []
         raise ScheduleError(f"{step} takes a size of at least 1 for {_called(name)}, not {shown(size)}", notes=notes)
@@ -232,43 +232,50 @@ def _called(name: object) -> str:
     return f"`{name}`" if type(name) is str else shown(name)
 
 
-def _is_int(value: object) -> bool:
+def _is_int(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _nested(tree: Node, step: str, names: Sequence[str]) -> list[Path]:
-    """The paths of loops that are directly inside one another, from the outermost one on."""
-    paths = sorted((find(tree, name) for name in names), key=len)
-    if len(set(paths)) < len(paths):
+def _depth(found: tuple[Path, Loop]) -> int:
+    return len(found[0])
+
+
+def _nested(tree: Node, step: str, names: Sequence[str]) -> list[tuple[Path, Loop]]:
+    """Returns loops that are directly inside one another, with their paths, from the outermost one on."""
+    found = sorted((find(tree, name) for name in names), key=_depth)
+    if len(dict(found)) < len(found):
         raise ScheduleError(f"{step} takes each loop once", notes=[_loops_note(tree)])
-    chain = _chain(tree, step, paths[0], paths[-1])
-    if len(chain) != len(paths):
-        named = [at(tree, path).name for path in paths]
-        between = ", ".join(f"`{loop.name}`" for loop in chain if loop.name not in named)
+    chain = _chain(tree, step, found[0][0], found[-1][0])
+    if len(chain) != len(found):
+        named = [loop.name for _, loop in found]
+        skipped = ", ".join(f"`{loop.name}`" for loop in chain if loop.name not in named)
         raise ScheduleError(
-            f"{step} takes loops directly inside one another: between {_listed(names)} is {between}",
+            f"{step} takes loops directly inside one another: between {_listed(names)} is {skipped}",
             notes=[f"{step} it too, or interchange it first"],
         )
-    return paths
+    return found
 
 
 def _chain(tree: Node, step: str, first: Path, last: Path) -> list[Loop]:
-    """The loops from one to another, each the only node in the one before."""
-    chain = [at(tree, last[:k]) for k in range(len(first), len(last) + 1)]
+    """Returns the loops from one path to another, each of which is the whole body of the one before."""
     if last[: len(first)] != first:
-        names = f"`{_address(tree, first)}` and `{_address(tree, last)}`"
+        by_path = dict(loops(tree))
+        names = f"`{_address(tree, by_path[first])}` and `{_address(tree, by_path[last])}`"
         raise ScheduleError(f"{step} takes loops inside one another, which {names} are not", notes=[_loops_note(tree)])
-    for loop in chain:
-        if not isinstance(loop, Loop):
-            parts = "; ".join(", ".join(statements(p.body)) for p in loop.parts)
+    chain: list[Loop] = []
+    for node in (at(tree, last[:k]) for k in range(len(first), len(last) + 1)):
+        if not isinstance(node, Loop):
+            parts = "; ".join(", ".join(statements(child)) for child in children(node))
             raise ScheduleError(
                 f"{step} takes loops directly inside one another: inside `{chain[0].name}` the parts {parts} follow each other",
                 notes=[f"distribute(`{chain[0].name}`) gives each part a loop of its own, where that is legal"],
             )
+        chain.append(node)
     return chain
 
 
 def _around(chain: Sequence[Loop], body: Node) -> Node:
+    """Returns the body inside copies of the loops, of which the first is outermost."""
     for loop in reversed(chain):
         body = replace(loop, body=body)
     return body
@@ -280,27 +287,22 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _fusible_note(tree: Node) -> str:
-    """The loops that stand next to each other."""
-    found = []
-
-    def look(node: Node, path: Path) -> None:
-        if isinstance(node, Leaf):
-            return
-        inside = (node.body,) if isinstance(node, Loop) else tuple(p.body for p in node.parts)
-        if isinstance(node, Block):
-            pairs = zip(range(len(inside)), inside, inside[1:])
-            found.extend(
-                f"{_address(tree, (*path, k))} and {_address(tree, (*path, k + 1))}"
-                for k, a, b in pairs
-                if isinstance(a, Loop) and isinstance(b, Loop)
-            )
-        for k, child in enumerate(inside):
-            look(child, (*path, k))
-
-    look(tree, ())
+    """Returns a note that lists the pairs of loops that stand next to each other."""
+    found = [f"{_address(tree, first)} and {_address(tree, second)}" for first, second in _neighbours(tree)]
     return f"next to each other: {'; '.join(found) or 'none'}"
 
 
+def _neighbours(node: Node) -> Iterator[tuple[Loop, Loop]]:
+    """Yields the pairs of loops that are parts of one block, one after the other."""
+    inside = children(node)
+    if isinstance(node, Block):
+        for first, second in pairwise(inside):
+            if isinstance(first, Loop) and isinstance(second, Loop):
+                yield first, second
+    for child in inside:
+        yield from _neighbours(child)
+
+
 def _blocks_note(tree: Node) -> str:
-    names = [_address(tree, path) for path, loop in loops(tree) if isinstance(loop.body, Block)]
+    names = [_address(tree, loop) for _, loop in loops(tree) if isinstance(loop.body, Block)]
     return f"loops of several parts: {', '.join(names) or 'none'}"

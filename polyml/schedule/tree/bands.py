@@ -1,4 +1,4 @@
-"""Helpers on schedule trees: walking them, and bands as values."""
+"""Bands of schedule trees as values, the marks that give loops their role, and walks over isl's trees."""
 
 from __future__ import annotations
 
@@ -13,29 +13,35 @@ from polyml.schedule.tree.text import Tree
 
 NODE = isl.schedule_node_type
 
-# marks give loops their role; the code generator reads them
+# Marks give loops their role; the code generator reads them.
 PARALLEL = "parallel"  # the next loop's iterations are independent and go to threads
 TILE = "tile"  # loops over tiles follow
 POINT = "point"  # loops over single iterations follow
 
 
 def parallel_mark(partial: Sequence[str] = ()) -> str:
-    """The mark of a loop for threads. partial: arrays that iterations update by reductions alone, so that each thread may have
-    results of its own, joined behind the loop.
+    """Returns the mark of a loop whose iterations go to threads.
+
+    partial: arrays that iterations update by reductions alone, so that each thread may have partial results, which are added
+    up behind the loop.
     """
     return " ".join([PARALLEL, *partial])
 
 
 def partial_results(name: str) -> tuple[str, ...] | None:
-    """The arrays of a mark for threads; None for other marks."""
+    """Returns the arrays with partial results of a mark that `parallel_mark` made; None for another mark."""
     word, *arrays = name.split()
     return tuple(arrays) if word == PARALLEL else None
 
 
 @dataclass(frozen=True)
 class Band:
-    """A band as a value. members: one { S[i] -> [(e)] } each; coincident: which of them carry no dependence; separate: which
-    loops are cut where other statements begin to run in them.
+    """A band holds loops directly inside one another, outermost first.
+
+    members: { S[i] -> [(e)] } of each loop, in whose order its iterations run.
+    coincident: whether each loop carries no dependence.
+    permutable: whether the loops may be exchanged.
+    separate: whether isl makes code of its own for the parts of each loop in which other statements run; (): for none.
     """
 
     members: tuple[isl.UnionPwAff, ...]
@@ -45,13 +51,13 @@ class Band:
 
 
 def members_of(band: Tree) -> list[isl.UnionPwAff]:
-    """The members of a band in a tree of dictionaries."""
+    """Returns the members { S[i] -> [(e)] } of a band of a tree that `parse_tree` read."""
     return list(_members(band["schedule"]))
 
 
 @lru_cache(maxsize=256)
 def names_in(filter_: str) -> tuple[str, ...]:
-    """The statements of a filter's text."""
+    """Returns the names of the statements in the text of a filter { S[i] : ... }."""
     return tuple(polyhedra.set_names(isl.UnionSet(filter_)))
 
 
@@ -62,6 +68,7 @@ def _members(text: str) -> tuple[isl.UnionPwAff, ...]:
 
 
 def band_of(node: isl.ScheduleNode) -> Band:
+    """Returns the band node as a value."""
     partial = node.band_get_partial_schedule()
     count = node.band_n_member()
     return Band(
@@ -73,7 +80,7 @@ def band_of(node: isl.ScheduleNode) -> Band:
 
 
 def together(members: Sequence[isl.UnionPwAff]) -> isl.MultiUnionPwAff:
-    """{ S[i] -> [members...] }."""
+    """Returns the members { S[i] -> [(e)] } as one { S[i] -> [(e, f, ...)] }."""
     found = isl.UnionPwAffList.alloc(members[0].get_ctx(), len(members))
     space = isl.Space.set_alloc(members[0].get_ctx(), 0, len(members))
     for member in members:
@@ -82,7 +89,7 @@ def together(members: Sequence[isl.UnionPwAff]) -> isl.MultiUnionPwAff:
 
 
 def insert_band(node: isl.ScheduleNode, band: Band) -> isl.ScheduleNode:
-    """The band above `node`'s subtree; gives the new band's node."""
+    """Puts the band above the node; returns the new band's node."""
     node = node.insert_partial_schedule(together(band.members))
     node = node.band_set_permutable(int(band.permutable))
     for i, coincident in enumerate(band.coincident):
@@ -94,17 +101,18 @@ def insert_band(node: isl.ScheduleNode, band: Band) -> isl.ScheduleNode:
 
 
 def replace_band(node: isl.ScheduleNode, band: Band) -> isl.ScheduleNode:
+    """Puts the band in place of a band node; returns the new band's node."""
     return insert_band(node.delete(), band)
 
 
 def reorder(band: Band, order: list[int]) -> Band:
-    """The members of a permutable band in another order (interchange)."""
+    """Returns the permutable band with its members in another order (loop interchange)."""
     separate = tuple(band.separate[i] for i in order) if band.separate else ()
     return Band(tuple(band.members[i] for i in order), tuple(band.coincident[i] for i in order), band.permutable, separate)
 
 
 def floor(band: Band, sizes: Sequence[int]) -> Band:
-    """Each member divided by its size: the tile's number."""
+    """Returns the band of tile numbers: each member divided by its tile size and rounded down."""
     ctx = band.members[0].get_ctx()
     members = []
     for member, size in zip(band.members, sizes):
@@ -114,7 +122,7 @@ def floor(band: Band, sizes: Sequence[int]) -> Band:
 
 
 def scaled_floor(band: Band, sizes: Sequence[int]) -> Band:
-    """Each member rounded down to a multiple of its size: the tile's first iteration."""
+    """Returns the band of first iterations of tiles: each member rounded down to a multiple of its tile size."""
     ctx = band.members[0].get_ctx()
     tiles = floor(band, sizes)
     members = [m.scale_val(isl.Val.int_from_si(ctx, s)) for m, s in zip(tiles.members, sizes)]
@@ -122,14 +130,15 @@ def scaled_floor(band: Band, sizes: Sequence[int]) -> Band:
 
 
 def mark(node: isl.ScheduleNode, name: str) -> isl.ScheduleNode:
-    """Put a mark above the node; gives the node below the mark again."""
+    """Puts a mark above the node; returns the node, which is below the mark."""
     return node.insert_mark(isl.Id(name)).child(0)
 
 
 def rewrite_bands(node: isl.ScheduleNode, change: Callable[[isl.ScheduleNode], isl.ScheduleNode | None]) -> isl.ScheduleNode:
-    """Every outermost band that `change` accepts is replaced; below a refused band (None) the walk goes on. Not below marks: what is there is done.
+    """Replaces each outermost band for which `change` returns a node; returns the node at the position of the one given.
 
-    `change` gives a node at the position of the one it got.
+    change: from a band node to the node that stands in its place; None: the band stays, and the walk goes on below it. Below
+    marks nothing is changed, since loops with a role are final.
     """
     if node.get_type() == NODE.mark:
         return node
@@ -143,6 +152,6 @@ def rewrite_bands(node: isl.ScheduleNode, change: Callable[[isl.ScheduleNode], i
 
 
 def statements_of(node: isl.ScheduleNode) -> list[str]:
-    """The names of the statements that run below the node."""
+    """Returns the names of the statements that run below the node, sorted."""
     found = node.get_universe_domain().get_set_list()
     return sorted(found.get_at(i).get_tuple_name() for i in range(found.n_set()))

@@ -1,4 +1,4 @@
-"""What a schedule asks of a loop, and its name: the text of the mark above it.
+"""The directives of a loop and its name, as the text of the mark above it.
 
 loop i_t: tile, parallel        loop j: unroll_jam(4)        loop k_t: tile, pack(A, B)
 """
@@ -6,7 +6,8 @@ loop i_t: tile, parallel        loop j: unroll_jam(4)        loop k_t: tile, pac
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 _MARK = re.compile(r"loop (\w+)(?:: (.+))?")
 _WORD = re.compile(r"(\w+)(?:\((.*)\))?")
@@ -14,10 +15,15 @@ _WORD = re.compile(r"(\w+)(?:\((.*)\))?")
 
 @dataclass(frozen=True)
 class Directives:
-    """tile: it goes over tiles. parallel: its iterations go to threads. vectorize: they are lanes of vectors. unroll_jam: how
-    many run together, 0: as many as the generator finds best. partial: arrays of which each thread may have results of its own,
-    joined behind the loop. pack: arrays of which the elements that one iteration reads
-    are copied. isolate: full tiles get code apart from partial ones.
+    """Directives say how the iterations of one loop are run.
+
+    tile: the loop goes over tiles.
+    parallel: its iterations go to threads.
+    vectorize: its iterations are lanes of vectors.
+    unroll_jam: how many iterations are unrolled and jammed; 0: as many as the code generator finds best.
+    partial: arrays of which each thread may have partial results, which are added up behind the loop.
+    pack: arrays whose elements that one iteration reads are copied next to each other first.
+    isolate: full tiles get code of their own, and partial tiles too.
     """
 
     tile: bool = False
@@ -30,17 +36,17 @@ class Directives:
 
     @property
     def together(self) -> bool:
-        """Whether it says how iterations run together."""
+        """Whether several iterations run together, as lanes or unrolled and jammed."""
         return self.vectorize or self.unroll_jam > 0
 
     @property
     def of_code(self) -> bool:
-        """Whether the generator has to do something that it may not be able to do."""
+        """Whether the code generator has to do something that it may have to refuse."""
         return self.together or bool(self.pack) or self.isolate
 
     def words(self) -> list[str]:
-        """As a mark and as messages have them."""
-        flags = [name for name in ("tile", "parallel", "vectorize", "isolate") if getattr(self, name)]
+        """Returns the directives as marks and messages have them."""
+        flags = [name for name in _FLAGS if getattr(self, name)]
         jam = [f"unroll_jam({self.unroll_jam})"] if self.unroll_jam else []
         named = [f"{key}({', '.join(arrays)})" for key in ("partial", "pack") if (arrays := getattr(self, key))]
         return [*flags, *jam, *named]
@@ -50,27 +56,44 @@ NO_DIRECTIVES = Directives()
 
 
 def mark_text(name: str, directives: Directives) -> str:
-    """The mark above a loop."""
+    """Returns the text of the mark above a loop, which `parse_mark` reads."""
     words = ", ".join(directives.words())
     return f"loop {name}: {words}" if words else f"loop {name}"
 
 
 def parse_mark(text: str) -> tuple[str, Directives] | None:
-    """What `mark_text` was given; None for a mark of another kind. ValueError for words that ask nothing known."""
+    """Returns the loop's name and its directives; None for a mark that `mark_text` did not make.
+
+    Raises ValueError for a word that is no directive.
+    """
     found = _MARK.fullmatch(text)
     if found is None:
         return None
     name, words = found.groups()
-    given: dict[str, object] = {}
+    directives = NO_DIRECTIVES
     for word in re.split(r", (?![^(]*\))", words) if words else []:
-        matched = _WORD.fullmatch(word)
-        key, value = matched.groups() if matched else (word, None)
-        if key in ("tile", "parallel", "vectorize", "isolate") and value is None:
-            given[key] = True
-        elif key == "unroll_jam" and value and value.isdecimal() and int(value) > 1:
-            given[key] = int(value)
-        elif key in ("partial", "pack") and value:
-            given[key] = tuple(value.split(", "))
-        else:
-            raise ValueError(f"`{word}` is nothing that a loop can be asked")
-    return name, Directives(**given)
+        directives = _with_word(directives, word)
+    return name, directives
+
+
+def _with_word(directives: Directives, word: str) -> Directives:
+    """Returns the directives and one more, given as `Directives.words` has it."""
+    matched = _WORD.fullmatch(word)
+    key, value = matched.groups() if matched else (word, None)
+    if value is None and key in _FLAGS:
+        return _FLAGS[key](directives)
+    if value and key == "unroll_jam" and value.isdecimal() and int(value) > 1:
+        return replace(directives, unroll_jam=int(value))
+    if value and key == "partial":
+        return replace(directives, partial=tuple(value.split(", ")))
+    if value and key == "pack":
+        return replace(directives, pack=tuple(value.split(", ")))
+    raise ValueError(f"`{word}` is no directive of a loop")
+
+
+_FLAGS: dict[str, Callable[[Directives], Directives]] = {
+    "tile": lambda directives: replace(directives, tile=True),
+    "parallel": lambda directives: replace(directives, parallel=True),
+    "vectorize": lambda directives: replace(directives, vectorize=True),
+    "isolate": lambda directives: replace(directives, isolate=True),
+}

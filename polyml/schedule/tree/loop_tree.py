@@ -1,6 +1,8 @@
-"""A schedule tree as loops with names, which a script addresses; isl's tree has the names in the marks above its bands.
+"""A schedule tree as loops with names, by which schedule scripts address them.
 
-node = Loop | Block | Leaf
+    Node = Loop(name, member, body: Node) | Block(parts: BlockPart(instances, body: Node) ...) | Leaf(statements)
+
+isl's tree has a band of one member for each loop, and the loop's name and directives in the mark above the band.
 """
 
 from __future__ import annotations
@@ -25,7 +27,11 @@ Path = tuple[int, ...]  # which child to take from the top on
 
 @dataclass(frozen=True)
 class Loop:
-    """member: { S[i] -> [(e)] }, in whose order the iterations run. cut: how isl cuts its code, `isl.ast_loop_type`."""
+    """A loop runs its body once for each value of its member, in ascending order.
+
+    member: { S[i] -> [(e)] } of all statements in the body.
+    cut: how isl divides the loop's code, an `isl.ast_loop_type`.
+    """
 
     name: str
     member: isl.UnionPwAff
@@ -35,8 +41,8 @@ class Loop:
 
 
 @dataclass(frozen=True)
-class Part:
-    """instances: { S[i] }, those that run in it."""
+class BlockPart:
+    """A part of a block is a tree and the instances { S[i] } that run in it."""
 
     instances: isl.UnionSet
     body: Node
@@ -44,14 +50,14 @@ class Part:
 
 @dataclass(frozen=True)
 class Block:
-    """Parts that run one after the other."""
+    """A block holds parts that run one after the other."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[BlockPart, ...]
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """Statements, by name, that no more loops are around."""
+    """A leaf holds the names of statements that run inside no further loop."""
 
     statements: tuple[str, ...]
 
@@ -59,31 +65,33 @@ class Leaf:
 Node = Union[Loop, Block, Leaf]
 
 
-def block(parts: list[Part]) -> Node:
-    """The parts in order, those of blocks right inside among them."""
+def block(parts: list[BlockPart]) -> Node:
+    """Returns the parts as one block, with blocks directly inside it flattened; a single part's tree as it is."""
     flat = [
-        Part(part.instances.intersect(inner.instances), inner.body)
+        BlockPart(part.instances.intersect(inner.instances), inner.body)
         for part in parts
-        for inner in (part.body.parts if isinstance(part.body, Block) else (Part(part.instances, part.body),))
+        for inner in (part.body.parts if isinstance(part.body, Block) else (BlockPart(part.instances, part.body),))
     ]
     return Block(tuple(flat)) if len(flat) > 1 else flat[0].body
 
 
 def children(node: Node) -> tuple[Node, ...]:
+    """Returns a loop's body, a block's parts, or nothing for a leaf."""
     if isinstance(node, Loop):
         return (node.body,)
     return tuple(part.body for part in node.parts) if isinstance(node, Block) else ()
 
 
 def at(node: Node, path: Path) -> Node:
+    """Returns the node at a path from the given one."""
     for step in path:
         node = children(node)[step]
     return node
 
 
 def replaced(node: Node, path: Path, new: Node) -> Node:
-    """The tree with what is at the path replaced."""
-    if not path:
+    """Returns the tree with the new node at the path."""
+    if not path or isinstance(node, Leaf):
         return new
     step, *rest = path
     if isinstance(node, Loop):
@@ -93,14 +101,14 @@ def replaced(node: Node, path: Path, new: Node) -> Node:
 
 
 def statements(node: Node) -> tuple[str, ...]:
-    """The names of the statements that run in there, each once, in order."""
+    """Returns the names of the statements that run below the node, each once, in their order."""
     if isinstance(node, Leaf):
         return node.statements
     return tuple(dict.fromkeys(name for child in children(node) for name in statements(child)))
 
 
 def loops(node: Node, path: Path = ()) -> Iterator[tuple[Path, Loop]]:
-    """Every loop with its path, outer before inner."""
+    """Yields every loop with its path, outer loops before inner ones."""
     if isinstance(node, Loop):
         yield path, node
     for step, child in enumerate(children(node)):
@@ -108,14 +116,14 @@ def loops(node: Node, path: Path = ()) -> Iterator[tuple[Path, Loop]]:
 
 
 def on(member: isl.UnionPwAff, names: tuple[str, ...]) -> isl.UnionPwAff:
-    """The member for these statements alone."""
+    """Returns the member { S[i] -> [(e)] } for the statements of these names alone."""
     mine = (p.domain() for p in pieces(member) if p.domain().get_tuple_name() in names)
     universe = reduce(isl.UnionSet.union, (isl.UnionSet.from_set(isl.Set.universe(d.get_space())) for d in mine))
     return member.intersect_domain(universe)
 
 
 def restricted(node: Node, names: set[str]) -> Node:
-    """The part of a tree in which these of its statements run."""
+    """Returns the tree without the statements that are not among these names."""
     if isinstance(node, Leaf):
         return Leaf(tuple(name for name in node.statements if name in names))
     if isinstance(node, Loop):
@@ -126,26 +134,27 @@ def restricted(node: Node, names: set[str]) -> Node:
 
 
 def pieces(member: isl.UnionPwAff) -> list[isl.PwAff]:
-    """{ S[i] -> [(e)] } of each statement."""
+    """Returns the member's expression { S[i] -> [(e)] } of each statement."""
     found = member.get_pw_aff_list()
     return [found.get_at(k) for k in range(found.n_pw_aff())]
 
 
-# isl's tree
+# From isl's trees, and to them
 
 
 def read(schedule: isl.Schedule, known: Mapping[str, Statement]) -> Node:
-    """The loops of a schedule tree. Bands without marks of `directives`, such as the compiler's own, get names from iterators.
+    """Returns the loops of a schedule tree.
 
-    ScheduleError for a tree with other nodes than bands, marks, sequences and sets.
+    Bands without marks of `mark_text`, such as the compiler's own, get names from iterators. Raises ScheduleError for a tree
+    with other nodes than bands, marks, sequences and sets.
     """
-    return unique(_Reader(known).node(schedule.get_root().child(0), _Above()))
+    return unique(_LoopReader(known).node(schedule.get_root().child(0), _MarksAbove()))
 
 
 def from_text(tree: Tree, names: tuple[str, ...]) -> Node:
-    """The loops of what `write` made, as `tree_text` reads it. ScheduleError for another tree, isl.Error for damaged texts.
+    """Returns the loops of a tree that `write` made and `parse_block` read from text.
 
-    names: of the statements that run in it.
+    names: of the statements that run in it. Raises ScheduleError for another tree, isl.Error for damaged texts.
     """
     if not tree:
         return Leaf(names)
@@ -157,7 +166,7 @@ def from_text(tree: Tree, names: tuple[str, ...]) -> Node:
             instances = isl.UnionSet(item["filter"])
             mine = tuple(name for name in names if name in polyhedra.set_names(instances))
             if mine:
-                parts.append(Part(instances, from_text(item.get("child", {}), mine)))
+                parts.append(BlockPart(instances, from_text(item.get("child", {}), mine)))
         if not parts:
             raise ScheduleError(f"no part of a sequence runs {', '.join(names)}")
         return block(parts)
@@ -186,11 +195,13 @@ _CUT_TEXTS = {
 
 
 def _only(tree: Tree, keys: set[str]) -> None:
+    """Raises ScheduleError for a key of the node that is none of these."""
     if unknown := {*tree} - keys:
         raise ScheduleError(f"a schedule tree of loops has no `{min(unknown)}` there")
 
 
 def _parsed_mark(text: str) -> tuple[str, Directives] | None:
+    """Returns what `parse_mark` does; raises ScheduleError where that raises ValueError."""
     try:
         return parse_mark(text)
     except ValueError as problem:
@@ -198,18 +209,21 @@ def _parsed_mark(text: str) -> tuple[str, Directives] | None:
 
 
 @dataclass(frozen=True)
-class _Above:
-    """What marks say of the next loop."""
+class _MarksAbove:
+    """The marks above a node give a name, or "", and directives to the next loop below."""
 
     name: str = ""
     directives: Directives = NO_DIRECTIVES
 
 
 @dataclass(frozen=True)
-class _Reader:
+class _LoopReader:
+    """A reader makes loops with names of isl's tree; names come from the iterators of the known statements."""
+
     known: Mapping[str, Statement]
 
-    def node(self, node: isl.ScheduleNode, above: _Above) -> Node:
+    def node(self, node: isl.ScheduleNode, above: _MarksAbove) -> Node:
+        """Returns the loops of the subtree. Raises ScheduleError for a node of another kind."""
         kind = node.get_type()
         if kind == NODE.leaf:
             return Leaf(tuple(sorted(polyhedra.set_names(node.get_universe_domain()))))
@@ -218,25 +232,27 @@ class _Reader:
         if kind == NODE.band:
             return self._band(node, above)
         if kind in (NODE.sequence, NODE.set):
-            filters, later = (node.child(k) for k in range(node.n_children())), _Above(directives=_inherited(above.directives))
-            parts = [Part(f.filter_get_filter(), self.node(f.child(0), later)) for f in filters]
+            filters, later = (node.child(k) for k in range(node.n_children())), _MarksAbove(directives=_inherited(above.directives))
+            parts = [BlockPart(f.filter_get_filter(), self.node(f.child(0), later)) for f in filters]
             return block([part for part in parts if statements(part.body)] or parts[:1])
         raise ScheduleError(f"a schedule tree of loops has no node of the kind `{kind}`")
 
-    def _under(self, text: str, above: _Above) -> _Above:
+    def _under(self, text: str, above: _MarksAbove) -> _MarksAbove:
+        """Returns what is known of the next loop below a mark of this text."""
         named = _parsed_mark(text)
         if named is not None:
-            return _Above(*named)
+            return _MarksAbove(*named)
         partial = partial_results(text)
         if partial is not None:
-            return _Above(directives=Directives(tile=True, parallel=True, partial=partial))
-        return _Above(directives=Directives(tile=text == TILE)) if text in (TILE, POINT) else above
+            return _MarksAbove(directives=Directives(tile=True, parallel=True, partial=partial))
+        return _MarksAbove(directives=Directives(tile=text == TILE)) if text in (TILE, POINT) else above
 
-    def _band(self, node: isl.ScheduleNode, above: _Above) -> Node:
+    def _band(self, node: isl.ScheduleNode, above: _MarksAbove) -> Node:
+        """Returns a band's members as loops inside one another, around what is below the band."""
         if above.name and node.band_n_member() != 1:
             raise ScheduleError(f"the mark of loop `{above.name}` stands above a band of {node.band_n_member()} loops")
         later = _inherited(above.directives)
-        body = self.node(node.child(0), _Above(directives=later))
+        body = self.node(node.child(0), _MarksAbove(directives=later))
         for k, member in reversed(list(enumerate(band_of(node).members))):
             directives = later if k else above.directives
             cut = node.band_member_get_ast_loop_type(k)
@@ -245,6 +261,7 @@ class _Reader:
         return body
 
     def _name(self, member: isl.UnionPwAff, names: tuple[str, ...], is_tile: bool) -> str:
+        """Returns the iterators that the member depends on, joined, of the first statement with any; "once" where none has."""
         values = {piece.domain().get_tuple_name(): piece for piece in pieces(member)}
         for name in names:
             along = polyhedra.used_iterators(values[name]) if name in values else ()
@@ -254,7 +271,7 @@ class _Reader:
 
 
 def _inherited(directives: Directives) -> Directives:
-    """What loops inside have of marks that do not name one loop."""
+    """Returns the directives that loops inside have from a mark of `bands`, which is for all loops below it."""
     return (
         Directives(tile=directives.tile)
         if directives in (Directives(tile=True), Directives(tile=True, parallel=True))
@@ -263,7 +280,7 @@ def _inherited(directives: Directives) -> Directives:
 
 
 def unique(node: Node) -> Node:
-    """The tree with loops renamed so that no statement has two of one name."""
+    """Returns the tree with loops renamed so that no statement is inside two loops of one name."""
     taken: dict[str, set[str]] = {}
 
     def renamed(node: Node) -> Node:
@@ -281,11 +298,15 @@ def unique(node: Node) -> Node:
 
 
 def fresh(tree: Node, name: str, mine: tuple[str, ...], others: Sequence[str]) -> str:
-    """The name, with a number if a loop around one of the statements has it already, or one of the others."""
+    """Returns a name for a new loop: the given one, with a number where it is taken.
+
+    mine: the statements inside the new loop, whose other loops have other names. others: further names that are taken.
+    """
     return _free(name, {*others, *(loop.name for _, loop in loops(tree) if {*statements(loop)} & {*mine})})
 
 
 def _free(name: str, taken: set[str]) -> str:
+    """Returns the name, with the smallest number from 2 on where it is taken."""
     stem, number, found = name if name.endswith("_t") else f"{name}_", 2, name
     while found in taken:
         found, number = f"{stem}{number}", number + 1
@@ -293,11 +314,15 @@ def _free(name: str, taken: set[str]) -> str:
 
 
 def write(domain: isl.UnionSet, tree: Node) -> isl.Schedule:
-    """isl's tree of the loops, each a band under its mark."""
+    """Returns isl's tree of the loops: each is a band of one member below a mark with its name and directives.
+
+    domain: { S[i] }, all instances that the tree runs.
+    """
     return _written(isl.Schedule.from_domain(domain).get_root().child(0), tree).get_schedule()
 
 
 def _written(leaf: isl.ScheduleNode, tree: Node) -> isl.ScheduleNode:
+    """Returns the node that stands in place of the leaf when the loops are built there."""
     if isinstance(tree, Leaf):
         return leaf
     if isinstance(tree, Block):

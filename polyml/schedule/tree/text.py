@@ -1,29 +1,31 @@
-"""Schedule trees as nested dictionaries, as isl's own text has them: parts can be moved as isl's functions do not allow."""
+"""Schedule trees as nested dictionaries with the keys of isl's own text: parts can be moved as isl's functions do not allow."""
 
 from __future__ import annotations
 
 import json
 import re
 from functools import reduce
+from typing import Any, cast
 
 import islpy as isl
 
 from polyml.model.core.scop import Statement
 
-Tree = dict  # a node: {"filter": "...", "child": {...}}
+Tree = dict[str, Any]  # a node: {"filter": "...", "child": {...}}; values are texts, flags, nodes, and lists of them
 
 
 def parse_tree(text: str) -> Tree:
-    """isl's text of a schedule as nested dictionaries."""
-    return json.loads(_STRING_OR_KEY.sub(lambda found: f'"{found[1]}":' if found[1] else found[0], text))
+    """Returns isl's text of a schedule, on one line, as nested dictionaries."""
+    return cast(Tree, json.loads(_STRING_OR_KEY.sub(lambda found: f'"{found[1]}":' if found[1] else found[0], text)))
 
 
 _STRING_OR_KEY = re.compile(r'"(?:[^"\\]|\\.)*"|(\w+):')
 
 
 def read_schedule(text: str) -> isl.Schedule:
-    """The schedule that prints as `text`. ValueError or isl.Error for anything else: isl's own reader takes the process down with it
-    on some texts, so the tree is read here and built node by node.
+    """Returns the schedule that prints as `text`. Raises ValueError or isl.Error for a text that is no schedule.
+
+    isl's own reader ends the process on some texts, so the tree is read here and built node by node.
     """
     try:
         return schedule_of(parse_tree(text))
@@ -32,7 +34,7 @@ def read_schedule(text: str) -> isl.Schedule:
 
 
 def schedule_of(tree: Tree) -> isl.Schedule:
-    """The schedule of a tree that was read. ValueError or isl.Error where it is none."""
+    """Returns the schedule of a tree that was read. Raises ValueError or isl.Error where the tree is no schedule."""
     try:
         _check_keys(tree, {"domain"}, {"child"})
         leaf = isl.Schedule.from_domain(isl.UnionSet(_text(tree["domain"]))).get_root().child(0)
@@ -42,7 +44,7 @@ def schedule_of(tree: Tree) -> isl.Schedule:
 
 
 def _built(leaf: isl.ScheduleNode, parent: Tree) -> isl.ScheduleNode:
-    """The node with what is below `parent` in place of the leaf."""
+    """Returns the node that stands in place of the leaf when what is below `parent` is built there."""
     if "child" not in parent:
         return leaf
     tree = parent["child"]
@@ -59,6 +61,7 @@ def _built(leaf: isl.ScheduleNode, parent: Tree) -> isl.ScheduleNode:
 
 
 def _sequence(leaf: isl.ScheduleNode, tree: Tree) -> isl.ScheduleNode:
+    """Returns the sequence node that the tree describes, with its children, in place of the leaf."""
     _check_keys(tree, {"sequence"}, set())
     parts = tree["sequence"]
     if not isinstance(parts, list) or not parts:
@@ -75,6 +78,7 @@ def _sequence(leaf: isl.ScheduleNode, tree: Tree) -> isl.ScheduleNode:
 
 
 def _band(leaf: isl.ScheduleNode, tree: Tree) -> isl.ScheduleNode:
+    """Returns the band node that the tree describes, without what is below it, in place of the leaf."""
     members = isl.MultiUnionPwAff(_text(tree["schedule"]))
     coincident = tree.get("coincident", [])
     if not len(members) or not isinstance(coincident, list) or len(coincident) not in (0, len(members)):
@@ -103,19 +107,21 @@ def _flag(value: object) -> int:
 
 
 def tuple_text(statement: Statement) -> str:
-    """Its instances as a filter or a band names them: "S[i, j]"."""
+    """Returns the tuple of the statement's instances as filters and bands write it: "S[i, j]"."""
     return f"{statement.name}[{', '.join(statement.iterators)}]"
 
 
 def parse_block(text: str) -> Tree:
-    """isl's text in block style, a line each, as nested dictionaries. ValueError for anything else: isl's own reader takes the
-    process down with it on some texts.
+    """Returns isl's text in block style, one key on each line, as nested dictionaries.
+
+    Raises ValueError for anything else; isl's own reader ends the process on some texts.
     """
-    lines = [_LINE.fullmatch(line) for line in text.splitlines()]
-    if any(line is not None and len(line.group(1)) > _DEEPEST for line in lines):
+    matches = [_LINE.fullmatch(line) for line in text.splitlines()]
+    lines = [line for line in matches if line is not None]
+    if any(len(line.group(1)) > _DEEPEST for line in lines):
         raise ValueError("it has more levels than a schedule has loops")
-    if not lines or None in lines:
-        raise ValueError(f"line {lines.index(None) + 1 if lines else 1} of the tree")
+    if not lines or len(lines) < len(matches):
+        raise ValueError(f"line {matches.index(None) + 1 if matches else 1} of the tree")
     rows = [(len(m.group(1)), bool(m.group(2)), m.group(3), m.group(4)) for m in lines]
     tree, end = _mapping(rows, 0, 0)
     if end < len(rows):
@@ -125,42 +131,46 @@ def parse_block(text: str) -> Tree:
 
 _LINE = re.compile(r'( *)(- )?(\w+):(?: "([^"\\]*)")?')
 _DEEPEST = 400  # spaces before a line
-_Row = tuple[int, bool, str, "str | None"]  # spaces, whether an item of a list begins there, key, value
+_TextLine = tuple[int, bool, str, "str | None"]  # spaces, whether an item of a list begins there, key, value
 
 
-def _mapping(rows: list[_Row], start: int, indent: int) -> tuple[Tree, int]:
-    """The keys at an indent from a line on, and the line after them. The dash of an item counts as spaces."""
+def _mapping(rows: list[_TextLine], start: int, indent: int) -> tuple[Tree, int]:
+    """Returns the node whose keys stand at an indent from a line on, and the number of the line after them.
+
+    The dash of an item counts as spaces.
+    """
     found: Tree = {}
-    place = start
-    while place < len(rows):
-        spaces, is_item, key, value = rows[place]
-        if spaces + 2 * is_item != indent or is_item and place > start:
+    number = start
+    while number < len(rows):
+        spaces, is_item, key, value = rows[number]
+        if spaces + 2 * is_item != indent or is_item and number > start:
             break
         if key in found:
-            raise ValueError(f"line {place + 1} of the tree")
+            raise ValueError(f"line {number + 1} of the tree")
         if value is not None:
-            found[key], place = value, place + 1
+            found[key], number = value, number + 1
         elif key == "sequence":
-            found[key], place = _items(rows, place + 1, indent)
+            found[key], number = _items(rows, number + 1, indent)
         else:
-            found[key], place = _mapping(rows, place + 1, indent + 2)
+            found[key], number = _mapping(rows, number + 1, indent + 2)
     if not found:
         raise ValueError(f"line {start + 1} of the tree")
-    return found, place
+    return found, number
 
 
-def _items(rows: list[_Row], place: int, indent: int) -> tuple[list[Tree], int]:
+def _items(rows: list[_TextLine], number: int, indent: int) -> tuple[list[Tree], int]:
+    """Returns the nodes of a list from a line on, and the number of the line after them."""
     found = []
-    while place < len(rows) and rows[place][1] and rows[place][0] == indent:
-        item, place = _mapping(rows, place, indent + 2)
+    while number < len(rows) and rows[number][1] and rows[number][0] == indent:
+        item, number = _mapping(rows, number, indent + 2)
         found.append(item)
-    return found, place
+    return found, number
 
 
-def print_tree(tree: Tree) -> str:
-    """What `parse_tree` reads."""
+def print_tree(tree: object) -> str:
+    """Returns the text of a tree, or of a value in one, which `parse_tree` reads."""
     if isinstance(tree, dict):
         return "{ " + ", ".join(f"{key}: {print_tree(value)}" for key, value in tree.items()) + " }"
     if isinstance(tree, list):
-        return "[ " + ", ".join(print_tree(value) for value in tree) + " ]"
+        return "[ " + ", ".join(map(print_tree, tree)) + " ]"
     return json.dumps(tree)

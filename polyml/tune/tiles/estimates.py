@@ -22,7 +22,7 @@ from polyml.codegen.ir.program import Program
 from polyml.machines.cpu import CacheLevel
 from polyml.model.core.scop import Scop, Statement
 from polyml.model.counting.operation_counts import instances
-from polyml.performance.vectorizability import counted_by, loop_at
+from polyml.performance.vectorizability import counted_by
 from polyml.schedule.script import transforms
 from polyml.schedule.script.schedule import Schedule
 from polyml.schedule.tree import loop_tree
@@ -122,11 +122,11 @@ class Estimates:
         return sorted({4, *multiples, *even} & {*range(1, extent)} | {extent})
 
     def _statements(self, names: Sequence[str]) -> tuple[str, ...]:
-        return loop_tree.statements(transforms.at(self._source.loops, transforms.find(self._source.loops, names[0])))
+        return loop_tree.statements(transforms.find(self._source.loops, names[0])[1])
 
     def _referring(self, names: Sequence[str]) -> tuple[list[Moving], list[Walked]]:
         """The references of a nest's statements, as its loops move them: for boxes, and one by one."""
-        nest = [loop_at(self._source.loops, name) for name in names]
+        nest = [transforms.find(self._source.loops, name)[1] for name in names]
         iterators: dict[str, list[int | None]] = {}
         middles: dict[str, list[int]] = {}
         each: list[Walked] = []

@@ -11,7 +11,6 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.codegen.ir.linexpr import const
 from polyml.codegen.ir.program import Instance, Loop, Node, Program, with_body
-from polyml.performance.vectorizability import loop_at
 from polyml.schedule.script import transforms
 from polyml.schedule.script.schedule import Schedule
 from polyml.schedule.tree import loop_tree
@@ -21,7 +20,7 @@ Ends = tuple[int, int]  # the first and the last value of a loop
 
 def ends(source: Schedule, name: str, sizes: Mapping[str, int], domain: isl.UnionSet | None = None) -> Ends:
     """Of a loop of the source, over all iterations around it. domain: of the instances that count."""
-    loop = loop_at(source.loops, name)
+    _, loop = transforms.find(source.loops, name)
     times = isl.UnionMap.from_union_pw_aff(loop.member).intersect_domain(source.problem.scop.domain if domain is None else domain)
     values = [polyhedra.fix(each, sizes) for each in polyhedra.pieces(times.range())]
     values = [each for each in values if not each.is_empty()]
@@ -63,7 +62,7 @@ class Tiled:
         """The instances between these values of each nest's k-th loop, and all outside the nests."""
         parts_: list[isl.UnionSet] = []
         for names, (first, last) in zip(self.nests, parts):
-            for member in loop_tree.pieces(loop_at(self.source.loops, names[k]).member):
+            for member in loop_tree.pieces(transforms.find(self.source.loops, names[k])[1].member):
                 inside = member.ge_set(_constant(member, first)).intersect(member.le_set(_constant(member, last)))
                 parts_.append(isl.UnionSet.from_set(member.domain().intersect(inside)))
         found = reduce(isl.UnionSet.union, parts_)
@@ -75,7 +74,7 @@ def tiled(source: Schedule, nests: Sequence[Sequence[str]], sizes: Sequence[int]
     """Each nest of these loops alike. Raises ScheduleError for loops that are not directly around each other."""
     tree, found = source.loops, []
     for names in nests:
-        path = transforms.find(tree, names[0])
+        path, _ = transforms.find(tree, names[0])
         tree = transforms.tile(tree, dict(zip(names, sizes)))
         node = loop_tree.at(tree, path)
         own: list[str] = []

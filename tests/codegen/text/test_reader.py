@@ -104,7 +104,7 @@ WRONG = [
     (", parallel, tile", ", paralel, tile", "`paralel` cannot stand here",
      "expected `parallel` or `point` or `tile` or `private` or `partial` or `ends` or `resumes` or `as` or `asks`"),
     ("t + 3 (4", "t + 4 (4", "4 iterations from `t` on do not end at `t + 4`", "they end at `t + 3`"),
-    ("unroll_jam(4)", "unroll_jam(x)", "`unroll_jam(x)` is nothing that a loop can be asked", None),
+    ("unroll_jam(4)", "unroll_jam(x)", "`unroll_jam(x)` is no directive of a loop", None),
     ("rarely", "seldom", "`seldom` cannot stand here", "expected `rarely`"),
     ("            together i", "          together i", "the line is indented by 10 spaces",
      "expected an instance, for, if, together, unrolled or pass, indented by 12"),

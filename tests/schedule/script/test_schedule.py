@@ -337,8 +337,8 @@ def gathering(A, B, C):
         ),
         (
             lambda s: s.distribute("j").parallel("S0.j").fuse("S0.j", "S1.j"),
-            "fuse(S0.j, S1.j): fuse takes loops of which the same is asked\n  note: `S0.j`: parallel\n  note: `S1.j`: nothing\n"
-            "  note: plain(loop) takes back what was asked",
+            "fuse(S0.j, S1.j): fuse takes loops with the same directives\n  note: `S0.j`: parallel\n  note: `S1.j`: none\n"
+            "  note: plain(loop) takes back a loop's directives",
         ),
         (lambda s: s.distribute("k"), "distribute(k): loop `k` has one part and cannot be distributed\n  note: loops of several parts: j"),
         (lambda s: s.distribute("j", "S1"), "distribute(j): loop `j` cannot be cut behind `S1`\n  note: it can behind S0"),
@@ -381,7 +381,7 @@ def gathering(A, B, C):
         ),
         (
             lambda s: s.vectorize("j").parallel("j"),
-            "parallel(j): loop `j` is asked to vectorize, so it cannot go to threads\n  note: tile it first",
+            "parallel(j): loop `j` has the directive vectorize, so it cannot go to threads\n  note: tile it first",
         ),
     ],
 )  # fmt: skip
