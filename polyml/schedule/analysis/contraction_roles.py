@@ -1,4 +1,4 @@
-"""Contractions found by what their accesses move with: the role of each loop."""
+"""The roles of loops in a contraction, found by which accesses move as each loop runs."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from polyml.schedule.analysis.strides import goes_to_neighbours, is_same_element
 
 
 def has_contraction(scop: Scop) -> bool:
-    """Whether some statement may be one: a choice of tiles by sizes."""
+    """Whether some statement may be a contraction, whose tiles are then chosen by sizes."""
     return any(map(may_be_contraction, scop.statements.values()))
 
 
 def may_be_contraction(statement: Statement) -> bool:
-    """Whether all the statement's loops together make one."""
+    """Whether all loops of the statement together make a contraction."""
     return len(statement.iterators) >= 3 and contraction_roles(statement, statement.iterators) is not None
 
 
 def contraction_roles(statement: Statement, free: Sequence[str], panel: str | None = None) -> dict[str, LoopRole] | None:
-    """What each of the loops is for the accesses; None where they make no contraction. panel: another loop than the one that
-    moves along the rows of the result.
+    """Returns the role of each of the statement's loops `free`; None where they make no contraction.
+
+    panel: the loop that is to be the panel; None: the one that moves along the rows of the result.
     """
     write = statement.write
     along = {it: [statement.iterators.index(it)] for it in free}

@@ -1,4 +1,4 @@
-"""What each loop of a nest does for the data: the contraction's free, batch and summed loops, from the accesses alone."""
+"""The role of each loop of a nest, found from the accesses alone: the free, batch and summed loops of a contraction."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from polyml.schedule.analysis.strides import accesses, goes_to_neighbours, itera
 
 
 class LoopRole(IntEnum):
-    """What one loop does, in the order of the loops over tiles.
+    """A role says which accesses move to other elements as a loop runs. Roles stand in the order of the loops over tiles.
 
-    BATCH: every access moves, the element written not to its neighbour. ROWS: the element written moves, some operand
-    stays. DEPTH: the element written stays. PANEL: the element written moves along the rows of memory. COLUMNS: the same
-    operands move as along the panel, the element written not to its neighbour (of ROWS, where a contraction is concerned).
+    BATCH: every access moves, and the element written does not move to its neighbour.
+    ROWS: the element written moves, and some operand does not.
+    DEPTH: the element written does not move, so that the loop adds up.
+    PANEL: the element written moves to its neighbour, along the rows of memory.
+    COLUMNS: the same operands move as along the panel, but the element written does not move to its neighbour. Contractions
+        alone tell these loops from those of ROWS.
     """
 
     BATCH = 0
@@ -28,7 +31,7 @@ class LoopRole(IntEnum):
 
 
 def loop_role(member: isl.UnionPwAff, scop: Scop, names: Sequence[str]) -> LoopRole:
-    """The role of a band member for the deepest of the statements."""
+    """Returns the role of a band member { S[i] -> [(e)] } for the deepest statements among these names."""
     depth = max(len(scop.statements[n].iterators) for n in names)
     statements = [scop.statements[n] for n in names if len(scop.statements[n].iterators) == depth]
     along = {s.name: iterators_of(member, s.name) for s in statements}
@@ -42,7 +45,7 @@ def loop_role(member: isl.UnionPwAff, scop: Scop, names: Sequence[str]) -> LoopR
 
 
 def has_reuse(members: Sequence[isl.UnionPwAff], scop: Scop, names: Sequence[str]) -> bool:
-    """Whether some element is touched again along a member: the work grows faster than the data."""
+    """Whether some element is accessed again as one of the members runs, so that work grows faster than data."""
     return any(
         a.subscripts and not moves(a, iterators_of(member, name))
         for name in names
@@ -53,5 +56,5 @@ def has_reuse(members: Sequence[isl.UnionPwAff], scop: Scop, names: Sequence[str
 
 
 def leans(member: isl.UnionPwAff, scop: Scop, names: Sequence[str]) -> bool:
-    """Whether how far other loops run depends on where this one is: its iterations differ in length."""
+    """Whether bounds of other loops depend on this member, so that its iterations differ in work, as in a triangle."""
     return any(not polyhedra.is_product(scop.statements[n].domain, iterators_of(member, n)) for n in names)

@@ -1,4 +1,4 @@
-"""How many bytes nests of loops move between memory and caches at least: what each touches once, once more what it writes."""
+"""The bytes that nests of loops move between memory and caches at least: each element accessed once, each one written once more."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ ASSUMED = 2000  # elements along each dimension where sizes are not known
 
 
 class Traffic:
-    """Of one SCoP at values of its parameters; None: ASSUMED for each."""
+    """The traffic of nests of one SCoP, at values of its parameters.
+
+    sizes: the values; None: ASSUMED for each, of which `note` tells.
+    """
 
     def __init__(self, scop: Scop, sizes: Mapping[str, int] | None):
         self._scop = scop
@@ -26,7 +29,7 @@ class Traffic:
         self.note = f", sizes of {ASSUMED} assumed" if sizes is None and scop.parameters else ""
 
     def of(self, names: Sequence[str], kept: Sequence[str] = ()) -> int:
-        """Bytes that a nest of these statements moves. kept: arrays that stay in the caches."""
+        """Returns the bytes that a nest of these statements moves. kept: arrays that remain in the caches."""
         key = tuple(names), tuple(kept)
         if key not in self._known:
             found = dict.fromkeys(a.array for n in names for a in accesses(self._scop.statements[n]) if a.subscripts)
@@ -35,6 +38,7 @@ class Traffic:
         return self._known[key]
 
     def _of_array(self, names: Sequence[str], array: str) -> int:
+        """Returns the bytes of one array that a nest of these statements moves."""
         every, written = (self._relations(names, array, writes) for writes in (False, True))
         once = self.bytes(polyhedra.union(every, NONE).range(), array)
         if len(written) in (0, len(every)):
@@ -42,11 +46,11 @@ class Traffic:
         return once + self.bytes(polyhedra.union(written, NONE).range(), array)
 
     def touched(self, names: Sequence[str], array: str, writes: bool) -> isl.UnionMap:
-        """{ S[i] -> A[j] } of the statements; writes: what they write alone."""
+        """Returns the accesses { S[i] -> A[j] } of the statements to an array. writes: of the writes alone."""
         return polyhedra.union(self._relations(names, array, writes), NONE)
 
     def _relations(self, names: Sequence[str], array: str, writes: bool) -> list[isl.UnionMap]:
-        """{ S[i] -> A[j] } of each access that differs from those before it."""
+        """Returns the relations { S[i] -> A[j] } of accesses to an array, each different one once."""
         found: list[isl.Map] = []
         for statement in map(self._scop.statements.__getitem__, names):
             for access in (statement.write,) if writes else accesses(statement):
@@ -57,7 +61,7 @@ class Traffic:
         return list(map(isl.UnionMap.from_map, found))
 
     def bytes(self, elements: isl.UnionSet, array: str) -> int:
-        """Of a box around { A[j] }; none of elements in a thinner set, such as a diagonal."""
+        """Returns the bytes of boxes around the elements { A[j] }, not counting sets of fewer dimensions, such as a diagonal."""
         total = 0
         for piece in map(polyhedra.without_sizes, polyhedra.pieces(polyhedra.fix(elements, self.sizes))):
             dims = polyhedra.dimensions(piece)
@@ -66,13 +70,13 @@ class Traffic:
         return total * self._scop.arrays[array].element.size_bytes
 
     def array_bytes(self, array: str) -> int:
-        """Of a whole array."""
+        """Returns the bytes of a whole array."""
         found = self._scop.arrays[array]
         return prod(polyhedra.value_at(extent, self.sizes) for extent in found.shape) * found.element.size_bytes
 
 
 def nests(schedule: isl.Schedule) -> list[list[str]]:
-    """The statements of each part of the outermost sequence."""
+    """Returns the names of the statements in each part of the schedule's outermost sequence."""
     top = schedule.get_root().child(0)
     if top.get_type() != isl.schedule_node_type.sequence:
         return [polyhedra.set_names(schedule.get_domain())]

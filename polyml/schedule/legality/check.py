@@ -1,4 +1,4 @@
-"""A schedule is legal when every instance runs once, and every sink after its source."""
+"""The check of a schedule: it is legal when every instance runs once, and every sink of a dependence after its source."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from polyml.schedule.tree.directives import Directives, parse_mark
 def check_legal(
     schedule: isl.Schedule, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({})
 ) -> None:
-    """Raise IllegalSchedule with a smallest witness unless
+    """Raises IllegalSchedule with a smallest witness unless
 
         coverage:   domain(theta) = the scop's instances
         once:       theta is single valued
         order:      forall s -> t in validity.  theta(s) <lex theta(t)
 
-    theta: { S[i] -> [time...] }, the schedule as one relation. Parallel loops are checked by `check_parallel`. Updates of one
-    element by one of `reductions` may come in any order.
+    theta: { S[i] -> [time...] }, the schedule as one relation. Updates of one element by one of `reductions` may come in any
+    order. Parallel loops are checked by `check_parallel`.
     """
     if is_legal(schedule, scop, dependences, reductions):
         return
@@ -50,7 +50,7 @@ def check_legal(
 def is_legal(
     schedule: isl.Schedule, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({})
 ) -> bool:
-    """What `check_legal` asks, without a witness; also False for trees with nodes that add instances."""
+    """Whether `check_legal` would find nothing. It looks for no witness; also False for trees with nodes that add instances."""
     if not runs_once(schedule, scop.domain):
         return False
     if keeps(schedule, dependences.validity):  # as most do, so that what is free need not be found
@@ -59,8 +59,12 @@ def is_legal(
 
 
 def reason(broken: isl.UnionMap, scop: Scop, dependences: Dependences) -> tuple[str, str, str]:
-    """A smallest pair of dependences that are not empty: source and sink as text, and what they depend on each other by."""
+    """Returns source and sink of a smallest pair in { S[i] -> T[j] } as text, and by which dependences they are one.
+
+    broken: pairs of dependences; there is at least one.
+    """
     found = polyhedra.witness(broken)
+    assert found is not None, "there is a pair"
     source, sink = (polyhedra.instance_text(i) for i in found.instances)
     sizes = ", ".join(f"{name} = {value}" for name, value in found.sizes)
     names, where = ", ".join(name for name, _ in found.sizes), sizes.replace(", ", " and ") or "true"
@@ -77,8 +81,9 @@ def reason(broken: isl.UnionMap, scop: Scop, dependences: Dependences) -> tuple[
 
 
 def _elements(scop: Scop, instance: polyhedra.Instance, instances: isl.UnionSet, writes: bool) -> dict[str, isl.UnionSet]:
-    """array -> { A[i] }: what the instance writes, or reads."""
-    statement, touched = scop.statements[instance[0]], {}
+    """Returns array -> { A[i] }, the elements that the instance writes, or else those that it reads."""
+    statement = scop.statements[instance[0]]
+    touched: dict[str, isl.UnionSet] = {}
     for access in (statement.write,) if writes else statement.reads:
         elements = instances.apply(isl.UnionMap.from_map(access.relation))
         touched[access.array] = elements.union(touched[access.array]) if access.array in touched else elements
@@ -86,13 +91,13 @@ def _elements(scop: Scop, instance: polyhedra.Instance, instances: isl.UnionSet,
 
 
 def _repeated(order: isl.UnionMap) -> isl.UnionSet:
-    """The instances { S[i] } that have several times in { S[i] -> [time...] }."""
+    """Returns the instances { S[i] } that have several times in { S[i] -> [time...] }."""
     other_times = order.subtract(order.lexmin())
     return other_times.domain()
 
 
 def violated(order: isl.UnionMap, dependences: isl.UnionMap) -> isl.UnionMap:
-    """The dependences whose sink does not run after their source.
+    """Returns the dependences whose sink does not run after their source.
 
     order: { S[i] -> [time...] }; dependences, result: { S[i] -> T[j] }.
     """
@@ -105,11 +110,11 @@ def violated(order: isl.UnionMap, dependences: isl.UnionMap) -> isl.UnionMap:
 def check_parallel(
     schedule: isl.Schedule, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({})
 ) -> None:
-    """Raise IllegalSchedule unless every loop marked parallel carries no dependence:
+    """Raises IllegalSchedule unless every loop marked parallel carries no dependence:
 
         forall s -> t in validity.  prefix(s) = prefix(t)  implies  member(s) = member(t)
 
-    prefix: the time of all loops around the mark, member: the loop right below it. Where threads have partial results of
+    prefix: the time of all loops around the mark, member: the loop directly below it. Where threads have partial results of
     arrays, updates of these by one of `reductions` may be carried, and nothing else in the loop touches them.
     """
     for node, partial in _parallel_bands(schedule.get_root()):
@@ -120,14 +125,17 @@ def check_parallel(
 
 
 def _may_have_partial(node: isl.ScheduleNode, partial: Sequence[str], scop: Scop, reductions: Mapping[str, Reduction]) -> bool:
-    """Whether the loop for threads touches these arrays by reductions alone, and there are no other loops for threads if any."""
+    """Whether threads of the loop may have partial results of these arrays, of which there may be none.
+
+    The loop's statements touch the arrays by reductions alone, and no loop for threads is inside or around it.
+    """
     return not partial or only_updated(scop, _names(node), partial, reductions) and not _has_parallel(node)
 
 
 def _validity_in(
     node: isl.ScheduleNode, partial: Sequence[str], scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction]
 ) -> isl.UnionMap:
-    """What a loop for threads must not carry: all but the updates of arrays of which threads have partial results."""
+    """Returns the dependences that a loop for threads must not carry: all but those among updates of partial results."""
     names = _names(node) if partial else ()
     free = {name: r for name, r in reductions.items() if name in names and r.array in partial}
     return relaxed_validity(dependences, scop, free)
@@ -140,7 +148,7 @@ def _names(node: isl.ScheduleNode) -> list[str]:
 def is_parallel(
     schedule: isl.Schedule, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({})
 ) -> bool:
-    """What `check_parallel` asks, without a witness."""
+    """Whether `check_parallel` would find nothing. It looks for no witness."""
     return all(
         _may_have_partial(node, partial, scop, reductions)
         and carries_none(node, _validity_in(node, partial, scop, dependences, reductions))
@@ -149,7 +157,7 @@ def is_parallel(
 
 
 def refusal(schedule: isl.Schedule, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction]) -> str:
-    """Why the schedule or one of its parallel loops is illegal; "" where none is."""
+    """Returns why the schedule or one of its parallel loops is illegal; "" where both are legal."""
     try:
         check_legal(schedule, scop, dependences, reductions)
         check_parallel(schedule, scop, dependences, reductions)
@@ -159,17 +167,19 @@ def refusal(schedule: isl.Schedule, scop: Scop, dependences: Dependences, reduct
 
 
 def check_together(schedule: isl.Schedule, scop: Scop, dependences: Dependences, relaxed: Callable[[], isl.UnionMap]) -> None:
-    """Raise IllegalSchedule unless loops of which iterations shall run together carry no dependence, as in `check_parallel`,
-    but that lanes may share the updates of a reduction. relaxed: as `relaxed_validity` gives it.
+    """Raises IllegalSchedule unless loops whose directives run iterations together carry no dependence, as in `check_parallel`.
+
+    relaxed: the dependences without those among updates of reductions, which lanes may share (`relaxed_validity`).
     """
-    for band, asked in _asked_bands(schedule.get_root()):
-        if asked.unroll_jam:
+    for band, directives in _bands_together(schedule.get_root()):
+        if directives.unroll_jam:
             _refuse_carried(band, relaxed(), scop, dependences, "unrolled and jammed")
-        if asked.vectorize:
+        if directives.vectorize:
             _refuse_carried(band, relaxed(), scop, dependences, "run in lanes")
 
 
 def _refuse_carried(band: isl.ScheduleNode, validity: isl.UnionMap, scop: Scop, dependences: Dependences, what: str) -> None:
+    """Raises IllegalSchedule where the band's first loop carries a dependence. what: what cannot be done with the loop."""
     if carries_none(band, validity):
         return
     broken = carried(band, validity)
@@ -178,9 +188,9 @@ def _refuse_carried(band: isl.ScheduleNode, validity: isl.UnionMap, scop: Scop, 
         raise IllegalSchedule(f"{sink} depends on {source}, so their loop cannot be {what}", notes=[why])
 
 
-def _asked_bands(node: isl.ScheduleNode) -> list[tuple[isl.ScheduleNode, Directives]]:
-    """The bands right below marks that ask for iterations together."""
-    found = [each for i in range(node.n_children()) for each in _asked_bands(node.child(i))]
+def _bands_together(node: isl.ScheduleNode) -> list[tuple[isl.ScheduleNode, Directives]]:
+    """Returns the bands directly below marks whose directives run iterations together, with these."""
+    found = [each for i in range(node.n_children()) for each in _bands_together(node.child(i))]
     named = parse_mark(node.mark_get_id().get_name()) if node.get_type() == NODE.mark else None
     return [(node.child(0), named[1]), *found] if named is not None and named[1].together else found
 
@@ -199,7 +209,7 @@ def only_updated(scop: Scop, names: Iterable[str], arrays: Iterable[str], reduct
 
 
 def carried(node: isl.ScheduleNode, validity: isl.UnionMap) -> isl.UnionMap:
-    """{ S[i] -> T[j] }: the dependences between different iterations of a band's first loop, outer loops being equal."""
+    """Returns the dependences { S[i] -> T[j] } between iterations of a band's first loop, in one iteration of the loops around."""
     domain = node.get_domain()
     inside = validity.intersect_domain(domain).intersect_range(domain)
     member = isl.MultiUnionPwAff.from_union_pw_aff(node.band_get_partial_schedule().get_at(0))
@@ -219,7 +229,7 @@ def _has_parallel(node: isl.ScheduleNode) -> bool:
 
 
 def _partial_of(node: isl.ScheduleNode) -> tuple[str, ...] | None:
-    """The arrays of which threads have partial results in the loop below a mark for threads; None for other nodes."""
+    """Returns the arrays of which threads have partial results, for a mark of a loop for threads; None for other nodes."""
     if node.get_type() != NODE.mark:
         return None
     text = node.mark_get_id().get_name()
@@ -230,7 +240,10 @@ def _partial_of(node: isl.ScheduleNode) -> tuple[str, ...] | None:
 
 
 def _parallel_bands(node: isl.ScheduleNode) -> list[tuple[isl.ScheduleNode, tuple[str, ...]]]:
-    """The bands right below a mark "parallel", each with the arrays of which threads have partial results."""
+    """Returns the bands directly below marks for threads, each with the arrays of which threads have partial results.
+
+    Raises IllegalSchedule for a mark that does not stand above a band of one loop.
+    """
     found = [band for i in range(node.n_children()) for band in _parallel_bands(node.child(i))]
     partial = _partial_of(node)
     if partial is not None:
@@ -244,7 +257,7 @@ def _parallel_bands(node: isl.ScheduleNode) -> list[tuple[isl.ScheduleNode, tupl
 
 
 def _has_unmarked_band(node: isl.ScheduleNode) -> bool:
-    """Whether the mark above would be that of a band here, should isl need no loop for the band that it stands on."""
+    """Whether a band follows without a mark of its own, so that the mark above would be for its loop if isl made none between."""
     if node.get_type() in (NODE.band, NODE.mark):
         return node.get_type() == NODE.band
     return any(_has_unmarked_band(node.child(i)) for i in range(node.n_children()))

@@ -1,13 +1,13 @@
-"""Whether a schedule tree runs every instance once and keeps an order, asked node by node from the root.
+"""The proof that a schedule tree runs every instance once and keeps an order, node by node from the root.
 
-    band        no pair goes back along the loop; pairs of one iteration are asked about further below
-    sequence    no pair goes back to an earlier child; pairs within a child are asked about further below
+    band        no pair goes back along the loop; pairs within one iteration are left for the nodes below
+    sequence    no pair goes back to an earlier child; pairs within a child are left for the nodes below
     leaf        no pair is left
 
-Each question is about one loop and about the pairs that no loop around has put in order, so that all together take a fraction of
-the time of the one question about whole times, which is a relation of twice as many dimensions with a case for each of them.
-Loops over tiles divide, which makes sets hard for isl: that pairs are in the same tile is held back until a question needs it, and
-pairs that do not go back along what a tile holds do not go back to an earlier tile.
+Each test is of one loop and of the pairs that no loop around has put in order, so that all together take a fraction of the time
+of one test of whole times, which is a relation of twice as many dimensions with a case for each of them. Loops over tiles divide,
+which makes sets hard for isl: that pairs are in the same tile is held back until a test needs it, and pairs that do not go back
+along the loop inside a tile do not go back to an earlier tile.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from polyml.schedule.tree.bands import NODE
 
 _PASSED = (NODE.domain, NODE.filter, NODE.mark)
 _BACK, _FORTH = isl.UnionMap.lex_gt_at_multi_union_pw_aff, isl.UnionMap.lex_lt_at_multi_union_pw_aff
-_At = Callable[[isl.UnionMap, isl.MultiUnionPwAff], isl.UnionMap]  # pairs, a tuple's values -> those of the pairs that go so
+_Direction = Callable[[isl.UnionMap, isl.MultiUnionPwAff], isl.UnionMap]  # pairs, values -> the pairs that go so along the values
 
 
 @dataclass(frozen=True)
-class _Loop:
-    """One loop around instances. member: { S[i] -> [(e)] }."""
+class _BandMember:
+    """A loop of a band: its member { S[i] -> [(e)] }, and the instances { S[i] } that it is around."""
 
     member: isl.UnionPwAff
     instances: isl.UnionSet
@@ -39,21 +39,24 @@ class _Loop:
 
     @cached_property
     def values(self) -> isl.MultiUnionPwAff:
-        """The loop's values; those over tiles without what they say of the instances that all of them have."""
+        """{ S[i] -> [(e)] }; of a loop over tiles simplified by what holds for all instances."""
         return _tuple_of(self.member.gist(self.instances) if self.is_over_tiles else self.member)
 
     @cached_property
     def inside_tiles(self) -> tuple[isl.MultiUnionPwAff, ...]:
-        """What the loop divides: it does not fall where none of these does. () where nothing like that is known."""
+        """The expressions { S[i] -> [(e)] } that a loop over tiles divides; () where they are not known.
+
+        No pair goes back along the loop where none goes back along any of these.
+        """
         return tuple(map(_tuple_of, polyhedra.before_rounding(self.member))) if self.is_over_tiles else ()
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """{ S[i] -> T[j] }: the pairs of `some` in one iteration of each of `tiles`."""
+    """Pairs { S[i] -> T[j] } are those of `some` whose ends are in one iteration of each loop of `tiles`."""
 
     some: isl.UnionMap
-    tiles: tuple[_Loop, ...] = ()
+    tiles: tuple[_BandMember, ...] = ()
 
     def is_empty(self) -> bool:
         some = self.some
@@ -64,44 +67,51 @@ class Pairs:
         return some.is_empty()
 
     def of(self, sources: isl.UnionSet) -> Pairs:
+        """Returns the pairs from these sources."""
         return replace(self, some=self.some.intersect_domain(sources))
 
     def to(self, sinks: isl.UnionSet) -> Pairs:
+        """Returns the pairs to these sinks."""
         return replace(self, some=self.some.intersect_range(sinks))
 
-    def go_back(self, loop: _Loop) -> bool:
+    def go_back(self, loop: _BandMember) -> bool:
         """Whether some pair's sink is in an earlier iteration than its source."""
         return self._some(loop, _BACK)
 
-    def go_forth(self, loop: _Loop) -> bool:
+    def go_forth(self, loop: _BandMember) -> bool:
+        """Whether some pair's sink is in a later iteration than its source."""
         return self._some(loop, _FORTH)
 
-    def in_one_iteration(self, loop: _Loop) -> Pairs:
+    def in_one_iteration(self, loop: _BandMember) -> Pairs:
+        """Returns the pairs whose ends are in one iteration of the loop."""
         if loop.is_over_tiles:
             return replace(self, tiles=(*self.tiles, loop))
         return replace(self, some=self.some.eq_at_multi_union_pw_aff(loop.values))
 
-    def share_a_sum(self, loop: _Loop) -> bool:
-        """Whether some of `tiles` is the sum of the loop and another one along which no pair goes back. Where none goes back
-        along the loop either, pairs in one iteration of the sum, as of a wave, are in one of the loop.
+    def share_a_sum(self, loop: _BandMember) -> bool:
+        """Whether one of `tiles` is the sum of the loop and of another one along which no pair goes back.
+
+        Where no pair goes back along the loop either, pairs in one iteration of the sum, a wavefront, are in one of the loop.
         """
-        others = (_Loop(tile.member.sub(loop.member), tile.instances) for tile in self.tiles) if loop.is_over_tiles else ()
+        others = (_BandMember(tile.member.sub(loop.member), tile.instances) for tile in self.tiles) if loop.is_over_tiles else ()
         return any(self._none_inside(other, _BACK) for other in others)
 
-    def _some(self, loop: _Loop, at: _At) -> bool:
-        return not self._none_inside(loop, at) and not replace(self, some=at(self.some, loop.values)).is_empty()
+    def _some(self, loop: _BandMember, direction: _Direction) -> bool:
+        """Whether some pair goes in this direction along the loop."""
+        return not self._none_inside(loop, direction) and not replace(self, some=direction(self.some, loop.values)).is_empty()
 
-    def _none_inside(self, loop: _Loop, at: _At) -> bool:
-        """Whether what the loop divides shows that there are none."""
-        return bool(loop.inside_tiles) and all(at(self.some, values).is_empty() for values in loop.inside_tiles)
+    def _none_inside(self, loop: _BandMember, direction: _Direction) -> bool:
+        """Whether no pair goes in this direction along the expressions that a loop over tiles divides, if they are known."""
+        return bool(loop.inside_tiles) and all(direction(self.some, values).is_empty() for values in loop.inside_tiles)
 
 
 def keeps(schedule: isl.Schedule, order: isl.UnionMap) -> bool:
-    """Whether every sink of { S[i] -> T[j] } runs after its source. False as well for trees with nodes that add instances."""
+    """Whether every sink of `order`, { S[i] -> T[j] }, runs after its source. False as well for trees that add instances."""
     return _keeps(schedule.get_root(), Pairs(order), schedule.get_domain())
 
 
 def _keeps(node: isl.ScheduleNode, pairs: Pairs, domain: isl.UnionSet) -> bool:
+    """Whether the subtree puts every sink after its source. domain: { S[i] }, all instances of the tree."""
     if pairs.some.is_empty():
         return True
     kind = node.get_type()
@@ -127,12 +137,13 @@ def _keeps(node: isl.ScheduleNode, pairs: Pairs, domain: isl.UnionSet) -> bool:
 
 
 def runs_once(schedule: isl.Schedule, instances: isl.UnionSet) -> bool:
-    """Whether the tree runs each of the instances once, and nothing else. False as well for trees with nodes that add any."""
+    """Whether the tree runs each of the instances { S[i] } once, and nothing else. False as well for trees that add instances."""
     domain = schedule.get_domain()
     return domain.is_equal(instances) and _runs_once(schedule.get_root(), domain)
 
 
 def _runs_once(node: isl.ScheduleNode, instances: isl.UnionSet) -> bool:
+    """Whether the subtree runs each of the instances that reach it once."""
     kind = node.get_type()
     if kind == NODE.leaf:
         return True
@@ -153,7 +164,7 @@ def _runs_once(node: isl.ScheduleNode, instances: isl.UnionSet) -> bool:
 
 
 def carries_none(band: isl.ScheduleNode, order: isl.UnionMap) -> bool:
-    """Whether no pair is of two iterations of a band's first loop, all loops around being in one iteration."""
+    """Whether no pair of `order` is of two iterations of a band's first loop, within one iteration of the loops around."""
     domain = band.get_domain()
     pairs, above = Pairs(order).of(domain).to(domain), band
     while above.has_parent():
@@ -165,9 +176,10 @@ def carries_none(band: isl.ScheduleNode, order: isl.UnionMap) -> bool:
     return not pairs.go_back(own) and (pairs.share_a_sum(own) or not pairs.go_forth(own))
 
 
-def _loops(band: isl.ScheduleNode, instances: isl.UnionSet) -> Iterator[_Loop]:
+def _loops(band: isl.ScheduleNode, instances: isl.UnionSet) -> Iterator[_BandMember]:
+    """Yields the loops of a band, outermost first."""
     partial = band.band_get_partial_schedule()
-    return (_Loop(partial.get_at(k), instances) for k in range(band.band_n_member()))
+    return (_BandMember(partial.get_at(k), instances) for k in range(band.band_n_member()))
 
 
 def _filters(node: isl.ScheduleNode) -> Sequence[isl.UnionSet]:
