@@ -13,7 +13,7 @@ from polyml.model.core.dependence import Dependences, pairs_to_compare
 from polyml.model.core.iteration_context import outermost
 from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Scop
-from polyml.model.lowering.parameters import setting
+from polyml.model.lowering.parameters import parameter_context
 from polyml.pipeline import passes
 from polyml.pipeline.clock import Clock
 from polyml.pipeline.compile_budget import CompileBudget
@@ -142,7 +142,7 @@ def extract(kernel: syntax.Kernel, *, aliased: bool = False, fp: str = "strict",
     nest = clock.run(passes.RESOLVE, real, aliased=aliased, stage="domain")
     known["written"] = written = clock.through(passes.WRITTEN, nest, known, stage="domain")
     nest = clock.through(passes.NEST_PASSES, written, known, stage="domain")
-    known["top"] = top = outermost(setting(nest, written))
+    known["top"] = top = outermost(parameter_context(nest, written))
     nest = clock.through(passes.PLACED, nest, known, stage="domain")
     return clock.run(passes.EXTRACT, nest, written, kernel, top)
 

@@ -39,7 +39,7 @@ class Dependences:
     def _all(self) -> tuple[isl.UnionMap, isl.UnionMap, isl.UnionMap]:
         if self._known is not None:
             return self._known
-        reads, writes, order = _reads(self._scop), _writes(self._scop), Order(self._scop)
+        reads, writes, order = _reads(self._scop), _writes(self._scop), SourceOrder(self._scop)
         return pairs(writes, reads, order), pairs(reads, writes, order), pairs(writes, writes, order)
 
     @property
@@ -94,7 +94,7 @@ class Dependences:
     def input(self) -> isl.UnionMap:
         """Pairs that read the same element: no order, but a reason to stand close."""
         reads = _reads(self._scop)
-        return pairs(reads, reads, Order(self._scop))
+        return pairs(reads, reads, SourceOrder(self._scop))
 
     @cached_property
     def value_flow(self) -> isl.UnionMap:
@@ -124,7 +124,7 @@ def pairs_to_compare(scop: Scop) -> int:
     """How many pairs of statements of one nest share an array that one of them writes: the work of finding dependences and of
     whatever follows from them grows with it.
     """
-    order = Order(scop)
+    order = SourceOrder(scop)
     accessing: dict[tuple[int | None, str], Counter[bool]] = {}
     for statement in scop.statements.values():
         read = {access.array for access in statement.reads}
@@ -157,10 +157,10 @@ def sources_of(scop: Scop, statement: Statement, access: Access) -> tuple[dict[s
     return made, left[0] if left else read.subtract(read)
 
 
-class Order:
+class SourceOrder:
     """Which instances run before which others, for the pairs of statements that are asked for."""
 
-    def __init__(self, scop: Scop):
+    def __init__(self, scop: Scop) -> None:
         self._times = scop.times
         self._nests = {name: polyhedra.first_if_fixed(times.range()) for name, times in self._times.items()}
         self._before: dict[tuple[str, str], isl.Map] = {}
@@ -188,7 +188,7 @@ class Order:
         return first is not None and last is not None and first < last
 
 
-def pairs(sources: Accesses, sinks: Accesses, order: Order) -> isl.UnionMap:
+def pairs(sources: Accesses, sinks: Accesses, order: SourceOrder) -> isl.UnionMap:
     """{ S[i] -> T[j] : both touch the same element, S[i] first }
 
     Statement by statement, since most pairs share no array: several times faster than isl's union relations and than

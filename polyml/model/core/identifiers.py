@@ -12,7 +12,7 @@ _ISL_KEYWORDS = frozenset("and or not exists mod floor ceil floord ceild min max
 class Names:
     """Gives out identifiers, each once."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._taken: set[str] = set()
 
     def fresh(self, wanted: str, avoid: tuple[str, ...] = ()) -> str:

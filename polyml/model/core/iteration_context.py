@@ -18,55 +18,55 @@ LONG_STEP = 128  # three tiles of 32 values in four would be empty; shorter step
 
 
 @dataclass(frozen=True, eq=False)
-class Setting:
+class ParameterContext:
     """What holds in the whole kernel.
 
     sizes: parameters that are never negative. facts: the same as isl sees it, { : N >= 0 }. counted: whether dimensions of
     sets number the iterations of a loop with a long step, 0, 1, 2, where they are its variable's values, 0, 100, 200, otherwise.
     """
 
-    parameters: tuple[str, ...]
+    names: tuple[str, ...]
     sizes: frozenset[str]
-    counted: bool = False
+    numbered: bool = False
 
     @cached_property
     def facts(self) -> isl.Set:
-        frame = Frame(self.parameters, ())
+        frame = Frame(self.names, ())
         result = frame.universe()
-        for name in self.parameters:
+        for name in self.names:
             if name in self.sizes:
                 result = result.intersect(af.to_set(af.non_negative(af.variable(name)), frame))
         return result.params()
 
 
 @dataclass(frozen=True, eq=False)
-class Context:
+class IterationContext:
     """The loops and guards around a place. domain: { [iterators] : their bounds and conditions }, no tuple name.
 
     bounds: iterator -> (least, greatest) value, as affine expressions of what is outside its loop.
     values: iterator -> its value by the dimensions of the sets, where the two differ.
     """
 
-    setting: Setting
+    parameters: ParameterContext
     iterators: tuple[str, ...]
     domain: isl.Set
     bounds: Mapping[str, tuple[Affine, Affine]] = field(default_factory=dict)
     values: Mapping[str, Affine] = field(default_factory=dict)
-    _inner: dict = field(default_factory=dict, repr=False)
+    _known: dict = field(default_factory=dict, repr=False)
 
     @cached_property
     def frame(self) -> Frame:
-        return Frame(self.setting.parameters, self.iterators)
+        return Frame(self.parameters.names, self.iterators)
 
     def frame_for(self, value: Affine | Formula) -> Frame:
         """The frame, with the parameters that `value` mentions besides the usual ones (sizes that only checks need)."""
-        more = sorted(af.names(value) - set(self.setting.parameters) - set(self.iterators))
+        more = sorted(af.names(value) - set(self.parameters.names) - set(self.iterators))
         if not more:
             return self.frame
         key = tuple(more)
-        if key not in self._inner:
-            self._inner[key] = Frame((*self.setting.parameters, *more), self.iterators)
-        return self._inner[key]
+        if key not in self._known:
+            self._known[key] = Frame((*self.parameters.names, *more), self.iterators)
+        return self._known[key]
 
     def set(self, formula: Formula) -> isl.Set:
         """{ [iterators] : formula }"""
@@ -83,50 +83,50 @@ class Context:
     @cached_property
     def assumed(self) -> isl.Set:
         """The domain for sizes that are not negative."""
-        return self.domain.intersect_params(self.setting.facts)
+        return self.domain.intersect_params(self.parameters.facts)
 
     @cached_property
     def is_empty(self) -> bool:
         return self.assumed.is_empty()
 
-    def within(self, formula: Formula) -> Context:
+    def within(self, formula: Formula) -> IterationContext:
         """The same place under one more condition."""
-        if formula not in self._inner:
-            self._inner[formula] = self._within(formula)
-        return self._inner[formula]
+        if formula not in self._known:
+            self._known[formula] = self._within(formula)
+        return self._known[formula]
 
-    def loop(self, loop: Loop) -> Context:
+    def loop(self, loop: Loop) -> IterationContext:
         """The body of a loop."""
         key = (loop.iterator, loop.start, loop.stop, loop.step)
-        if key not in self._inner:
-            self._inner[key] = self._loop(loop)
-        return self._inner[key]
+        if key not in self._known:
+            self._known[key] = self._loop(loop)
+        return self._known[key]
 
-    def _within(self, formula: Formula) -> Context:
-        return replace(self, domain=self.domain.intersect(self.set(formula)), _inner={})
+    def _within(self, formula: Formula) -> IterationContext:
+        return replace(self, domain=self.domain.intersect(self.set(formula)), _known={})
 
-    def _loop(self, loop: Loop) -> Context:
+    def _loop(self, loop: Loop) -> IterationContext:
         iterators = (*self.iterators, loop.iterator)
         bounds = dict(self.bounds)
         first, last = loop.start, loop.stop - (1 if loop.step > 0 else -1)
         bounds[loop.iterator] = (first, last) if loop.step > 0 else (last, first)
         values = self.values
-        if self.setting.counted and abs(loop.step) >= LONG_STEP:
+        if self.parameters.numbered and abs(loop.step) >= LONG_STEP:
             start = af.substituted(loop.start, values) if values else loop.start
-            values = {**values, loop.iterator: _by_its_number(loop.iterator, start, abs(loop.step))}
+            values = {**values, loop.iterator: _numbered_values(loop.iterator, start, abs(loop.step))}
         outside = polyhedra.extend(self.domain, loop.iterator)
-        inner = Context(self.setting, iterators, outside, bounds, values)
-        return replace(inner, domain=outside.intersect(inner.set(_range(loop, loop.iterator in values))), _inner={})
+        inner = IterationContext(self.parameters, iterators, outside, bounds, values)
+        return replace(inner, domain=outside.intersect(inner.set(_range(loop, loop.iterator in values))), _known={})
 
-    def least(self, value: Affine) -> Affine | None:
+    def minimum(self, value: Affine) -> Affine | None:
         """An affine expression of parameters that `value` never goes below here; None when there is no simple one."""
-        return self._reach(value, 0)
+        return self._parametric_bound(value, 0)
 
-    def greatest(self, value: Affine) -> Affine | None:
+    def maximum(self, value: Affine) -> Affine | None:
         """An affine expression of parameters that `value` never exceeds here, or None when there is no simple one."""
-        return self._reach(value, 1)
+        return self._parametric_bound(value, 1)
 
-    def _reach(self, value: Affine, side: int) -> Affine | None:
+    def _parametric_bound(self, value: Affine, side: int) -> Affine | None:
         for _ in range(8):
             inner = [(a, c) for a, c in value.terms if not isinstance(a, str) or a in self.bounds]
             if not inner:
@@ -138,7 +138,7 @@ class Context:
                 value = value - Affine(0, ((atom, coefficient),)) + bound.scaled(coefficient)
         return None
 
-    def _atom_bound(self, atom, side: int) -> Affine | None:
+    def _atom_bound(self, atom: af.Atom, side: int) -> Affine | None:
         if isinstance(atom, str):
             return self.bounds[atom][side]
         if isinstance(atom, af.Extreme) and side == (1 if atom.op == "min" else 0):
@@ -147,23 +147,23 @@ class Context:
 
     def is_never_negative(self, value: Affine) -> bool:
         """Quick and one-sided: True is a proof, False says nothing."""
-        least = self.least(value)
-        return least is not None and least.constant >= 0 and all(c > 0 and a in self.setting.sizes for a, c in least.terms)
+        least = self.minimum(value)
+        return least is not None and least.constant >= 0 and all(c > 0 and a in self.parameters.sizes for a, c in least.terms)
 
     def is_below(self, value: Affine, size: Affine) -> bool:
         """value < size, quick and one-sided as above."""
-        greatest = self.greatest(value)
+        greatest = self.maximum(value)
         if greatest is None:
             return False
         room = size - greatest - 1
-        return room.constant >= 0 and all(c > 0 and a in self.setting.sizes for a, c in room.terms)
+        return room.constant >= 0 and all(c > 0 and a in self.parameters.sizes for a, c in room.terms)
 
 
-def outermost(setting: Setting) -> Context:
-    return Context(setting, (), Frame(setting.parameters, ()).universe())
+def outermost(parameters: ParameterContext) -> IterationContext:
+    return IterationContext(parameters, (), Frame(parameters.names, ()).universe())
 
 
-def _by_its_number(iterator: str, start: Affine, step: int) -> Affine:
+def _numbered_values(iterator: str, start: Affine, step: int) -> Affine:
     """The values of a loop's variable by whole numbers: multiples of the step beside the remainder that they leave where it is one
     number, so that loops of one step have one number for one value, and steps from the start else.
     """

@@ -260,7 +260,7 @@ def reads(value: Value) -> Iterator[Read]:
 class ReadNames:
     """The arrays a value reads; what was computed is kept, with the value, since passes ask for the same ones again."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._known: dict[int, tuple[Value, frozenset[str]]] = {}
 
     def __call__(self, value: Value) -> frozenset[str]:

@@ -134,7 +134,12 @@ def statement_leaf(statement: Statement, integer: Callable[[isl.PwAff], str]) ->
             return access_text(statement.reads[value.access], integer), TIGHTEST
         if isinstance(value, ScalarArg):
             return value.name, TIGHTEST
-        text = integer(value.value) if isinstance(value, Index) else constant_text(value.value)
+        if isinstance(value, Index):
+            text = integer(value.value)
+        elif isinstance(value, syntax.Const):
+            text = constant_text(value.value)
+        else:
+            raise TypeError(f"no leaf of a statement's value: {value!r}")
         return text, binding(text)
 
     return leaf
@@ -184,7 +189,8 @@ def _case(text: str) -> tuple[str, str]:
     found = re.fullmatch(r"\s*(?:\w*\[[^\]]*\] -> )?\[\((.*?)\)\](?: : (.*?))?\s*", text)
     if found is None:
         return text.strip(), ""
-    return tuple(re.sub(r"\b(\d+)(?=[A-Za-z_(])", r"\1*", part or "") for part in found.groups())
+    expression, condition = (re.sub(r"\b(\d+)(?=[A-Za-z_(])", r"\1*", part or "") for part in found.groups())
+    return expression, condition
 
 
 def _inside(text: str) -> str:
@@ -281,6 +287,8 @@ def _operation(value: Value, operands: list[Printed]) -> Printed:
     if isinstance(value, syntax.Unary):
         own = _BINDING["not" if value.op == "not" else "sign"]
         return f"{value.op}{' ' if value.op == 'not' else ''}{at(0, own)}", own
+    if not isinstance(value, syntax.Binary):
+        raise TypeError(f"no operation: {value!r}")
     if value.op in ("min", "max"):
         return f"{value.op}({operands[0][0]}, {operands[1][0]})", TIGHTEST
     own = _BINDING[value.op]

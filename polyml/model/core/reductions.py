@@ -21,7 +21,7 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.dtypes import DType
 from polyml.frontend import syntax
-from polyml.model.core.dependence import NONE, Dependences, Order, pairs
+from polyml.model.core.dependence import NONE, Dependences, SourceOrder, pairs
 from polyml.model.core.nest import subvalues
 from polyml.model.core.scop import Access, Load, Scop, Statement, Value
 
@@ -55,7 +55,7 @@ def reductions(scop: Scop, fp: str) -> dict[str, Reduction]:
         access = _accumulator(statement)
         if access is None:
             continue
-        operator = _spine(statement.value, access, element.is_float)
+        operator = _update_operator(statement.value, access, element.is_float)
         if operator:
             found[statement.name] = Reduction(statement.name, statement.write.array, operator, access)
     return found
@@ -71,7 +71,7 @@ def scans(scop: Scop, fp: str) -> dict[str, Reduction]:
         for index, access in enumerate(statement.reads):
             if access.array != array.name or access.relation.plain_is_equal(statement.write.relation):
                 continue
-            operator = _spine(statement.value, index, array.element.is_float)
+            operator = _update_operator(statement.value, index, array.element.is_float)
             if operator:
                 found[statement.name] = Reduction(statement.name, array.name, operator, index)
     return found
@@ -79,7 +79,7 @@ def scans(scop: Scop, fp: str) -> dict[str, Reduction]:
 
 def relaxed(scop: Scop, found: Mapping[str, Reduction]) -> isl.UnionMap:
     """{ S[i] -> T[j] : both update the same element by the same operator, and nothing else orders them }"""
-    order = Order(scop)
+    order = SourceOrder(scop)
     free: list[isl.UnionMap] = []
     kept: list[isl.UnionMap] = []
     for array, operator in dict.fromkeys((r.array, r.operator) for r in found.values()):
@@ -132,46 +132,46 @@ def _accumulator(statement: Statement) -> int | None:
     return None
 
 
-def _spine(value: Value, access: int, is_float: bool) -> str | None:
+def _update_operator(value: Value, access: int, is_float: bool) -> str | None:
     """The operator applied to the accumulator; "" where the value is the accumulator, None for anything else."""
     if isinstance(value, Load):
         return "" if value.access == access else None
     if isinstance(value, syntax.Binary):
-        return _binary_spine(value, access, is_float)
+        return _binary_operator(value, access, is_float)
     if isinstance(value, syntax.IfExp):
-        return _select_spine(value, access, is_float)
+        return _select_operator(value, access, is_float)
     if isinstance(value, syntax.Call) and value.function in _NUMPY_EXTREMES and len(value.args) == 2:
-        return _either(value.function, *value.args, access, is_float)
+        return _commutative_operator(value.function, *value.args, access, is_float)
     if isinstance(value, syntax.Logical) and value.dtype.kind == "b" and len(value.operands) == 2:
-        return _either("|" if value.op == "or" else "&", *value.operands, access, is_float)
+        return _commutative_operator("|" if value.op == "or" else "&", *value.operands, access, is_float)
     return None
 
 
-def _binary_spine(value: syntax.Binary, access: int, is_float: bool) -> str | None:
+def _binary_operator(value: syntax.Binary, access: int, is_float: bool) -> str | None:
     left, right = value.left, value.right
     if value.op == "-":
-        return _joined("+", left, right, access, is_float)
+        return _operator_between("+", left, right, access, is_float)
     if value.op in ("min", "max") and is_float:
-        return _joined(value.op, left, right, access, is_float)
+        return _operator_between(value.op, left, right, access, is_float)
     if value.op in ("+", "min", "max", *_COMMUTATIVE):
-        return _either(value.op, left, right, access, is_float)
+        return _commutative_operator(value.op, left, right, access, is_float)
     return None
 
 
-def _either(operator: str, left: Value, right: Value, access: int, is_float: bool) -> str | None:
-    return _joined(operator, left, right, access, is_float) or _joined(operator, right, left, access, is_float)
+def _commutative_operator(operator: str, left: Value, right: Value, access: int, is_float: bool) -> str | None:
+    return _operator_between(operator, left, right, access, is_float) or _operator_between(operator, right, left, access, is_float)
 
 
-def _joined(operator: str, spine: Value, other: Value, access: int, is_float: bool) -> str | None:
-    if _mentions(other, access) or _spine(spine, access, is_float) not in ("", operator):
+def _operator_between(operator: str, update: Value, other: Value, access: int, is_float: bool) -> str | None:
+    if _mentions(other, access) or _update_operator(update, access, is_float) not in ("", operator):
         return None
     return operator
 
 
-def _select_spine(value: syntax.IfExp, access: int, is_float: bool) -> str | None:
+def _select_operator(value: syntax.IfExp, access: int, is_float: bool) -> str | None:
     """`x if x > m else m` is max(m, x); `m op x if c else m` is an update that does not always happen."""
     if not _mentions(value.condition, access):
-        branches = (_spine(value.then, access, is_float), _spine(value.orelse, access, is_float))
+        branches = (_update_operator(value.then, access, is_float), _update_operator(value.orelse, access, is_float))
         if None in branches or (branches[0] and branches[1] and branches[0] != branches[1]):
             return None
         return branches[0] or branches[1]

@@ -16,14 +16,14 @@ from polyml.frontend import syntax
 from polyml.model.core import affine as af
 from polyml.model.core.affine import Affine
 from polyml.model.core.evaluation import operations
-from polyml.model.core.iteration_context import Context
+from polyml.model.core.iteration_context import IterationContext
 from polyml.model.core.nest import ArrayInfo, Assign, Guard, Integer, Nest, Read, Requirement
 from polyml.model.core.scop import Check, Gather
 from polyml.model.nest_passes.split_selects import split
 from polyml.polyhedra import Frame
 
 
-def checks(nest: Nest, top: Context) -> tuple[Check, ...]:
+def checks(nest: Nest, top: IterationContext) -> tuple[Check, ...]:
     """In source order: shapes, then accesses that some sizes put out of bounds. None is implied by an earlier one."""
     found = _Found()
     for array in nest.arrays.values():
@@ -55,7 +55,7 @@ def limit_checks(names: tuple[str, ...], limits: Mapping[str, int]) -> tuple[Che
 class _Found:
     """Checks in order, without those that an earlier one on the same thing implies."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.checks: list[Check] = []
         self._seen: set[tuple] = set()
         self._by_subject: dict[tuple, list[Check]] = {}
@@ -75,7 +75,7 @@ class _Found:
         self.checks.append(check)
 
 
-def _check(context: Context, outside: isl.Set, **facts: Any) -> Check:  # Any: of as many types as a Check has fields
+def _check(context: IterationContext, outside: isl.Set, **facts: Any) -> Check:  # Any: of as many types as a Check has fields
     """The check that no point of the context is in `outside`."""
     return Check(
         violated=outside.params().coalesce(),
@@ -85,7 +85,7 @@ def _check(context: Context, outside: isl.Set, **facts: Any) -> Check:  # Any: o
     )
 
 
-def _requirement(requirement: Requirement, top: Context, found: _Found) -> None:
+def _requirement(requirement: Requirement, top: IterationContext, found: _Found) -> None:
     here = top
     for outer in requirement.around:
         here = here.within(outer.condition) if isinstance(outer, Guard) else here.loop(outer)
@@ -96,7 +96,7 @@ def _requirement(requirement: Requirement, top: Context, found: _Found) -> None:
     found.add(check, ("usual",))
 
 
-def _walk(body, nest: Nest, context: Context, found: _Found) -> None:
+def _walk(body, nest: Nest, context: IterationContext, found: _Found) -> None:
     for node in body:
         if isinstance(node, Guard):
             _walk(node.body, nest, context.within(node.condition), found)
@@ -106,7 +106,7 @@ def _walk(body, nest: Nest, context: Context, found: _Found) -> None:
             _walk(node.body, nest, context.loop(node), found)
 
 
-def _assign(assign: Assign, nest: Nest, context: Context, found: _Found) -> None:
+def _assign(assign: Assign, nest: Nest, context: IterationContext, found: _Found) -> None:
     for formula, value in split(assign.value, evaluated=True):
         here = context if formula == af.TRUE else context.within(formula)
         for part, may in operations(value):
@@ -122,7 +122,9 @@ def _assign(assign: Assign, nest: Nest, context: Context, found: _Found) -> None
     _access(assign.array, dict(enumerate(assign.subscripts)), assign.may, assign.target_loc or assign.loc, nest, context, found)
 
 
-def _access(array: str, subscripts: Mapping[int, Affine], may: bool, loc, nest: Nest, context: Context, found: _Found) -> None:
+def _access(
+    array: str, subscripts: Mapping[int, Affine], may: bool, loc, nest: Nest, context: IterationContext, found: _Found
+) -> None:
     """subscripts: by dimension."""
     for dim, subscript in subscripts.items():
         size = nest.arrays[array].shape[dim]
@@ -153,7 +155,7 @@ def _access(array: str, subscripts: Mapping[int, Affine], may: bool, loc, nest: 
         )
 
 
-def _instances(context: Context, parts: list[af.Formula]) -> isl.Set | None:
+def _instances(context: IterationContext, parts: list[af.Formula]) -> isl.Set | None:
     """The points of the context where one of the conditions holds; None when there are none."""
     outside = None
     for part in parts:
@@ -163,7 +165,7 @@ def _instances(context: Context, parts: list[af.Formula]) -> isl.Set | None:
     return outside
 
 
-def _cast(cast: syntax.Cast, value: af.Affine, may: bool, context: Context, found: _Found) -> None:
+def _cast(cast: syntax.Cast, value: af.Affine, may: bool, context: IterationContext, found: _Found) -> None:
     """A Python int must fit the integer type it becomes; NumPy raises OverflowError where it does not."""
     to = cast.to
     if not (cast.operand.dtype.weak and to.is_integer) or not found.is_new((id(context), to, value, may)):
@@ -191,11 +193,11 @@ def _cast(cast: syntax.Cast, value: af.Affine, may: bool, context: Context, foun
     )
 
 
-def _shape_check(top: Context, array: ArrayInfo, dim: int, extent: Affine) -> Check:
+def _shape_check(top: IterationContext, array: ArrayInfo, dim: int, extent: Affine) -> Check:
     outside = top.set(af.non_negative(-extent - 1))
     return Check(
         kind="shape",
-        violated=outside.intersect_params(top.setting.facts).params(),
+        violated=outside.intersect_params(top.parameters.facts).params(),
         instances=outside.set_tuple_name("S"),
         iterators=(),
         what=array.source_name,

@@ -14,33 +14,33 @@ from polyml.frontend import syntax
 from polyml.model.core import affine as af
 from polyml.model.core.affine import Affine
 from polyml.model.core.evaluation import operations
-from polyml.model.core.iteration_context import Context, Setting, outermost
+from polyml.model.core.iteration_context import IterationContext, ParameterContext, outermost
 from polyml.model.core.nest import ArrayInfo, Assign, Guard, Integer, Nest, Node, Read, Truth, Value, map_leaves, subvalues
 from polyml.model.core.scop import Access, Array, Check, Gather, Index, Load, Scop, Statement
 from polyml.model.lowering.bounds_checks import checks, limit_checks, size_pw_aff
 from polyml.model.lowering.parameters import facts, integer_arguments
 from polyml.model.lowering.size_limits import limits, names_in_extents
-from polyml.model.lowering.source_order import Order, Sequence, band, schedule_tree
+from polyml.model.lowering.source_order import SourceBlock, SourceLoop, SourcePart, schedule_tree
 from polyml.model.nest_passes.split_selects import explicit, split
 
 _LEGAL_CASES_LIMIT = 4
 
 
-def to_scop(nest: Nest, written: Nest, kernel: syntax.Kernel, top: Context) -> Scop:
+def to_scop(nest: Nest, written: Nest, kernel: syntax.Kernel, top: IterationContext) -> Scop:
     """The polyhedral model of a nest: its domains, accesses, checks and the order of the source.
 
     written: the nest before passes changed it, whose accesses are checked at entry.
     kernel: the typed kernel that it was made of.
-    top: the context around all loops, with the parameters of `setting(nest, written)`.
+    top: the context around all loops, with the parameters of `parameter_context(nest, written)`.
     Raises NotAffineError, with the culprit's location, for a bound, subscript or allocation that is not affine.
     """
-    places = top.setting
-    structural = places.sizes.union(places.parameters, names_in_extents(written))
+    context = top.parameters
+    structural = context.sizes.union(context.names, names_in_extents(written))
     least = limits((written, nest), (p.name for p in written.parameters if not p.extreme), structural)
     found = checks(written, top)
-    builder = _Builder(nest, places, found)
-    order = builder.block(nest.body, outermost(replace(places, counted=True)))
-    mentioned = set(places.parameters).union(*(polyhedra.used_parameters(c.violated) for c in found))
+    builder = _Builder(nest, context, found)
+    order = builder.block(nest.body, outermost(replace(context, numbered=True)))
+    mentioned = set(context.names).union(*(polyhedra.used_parameters(c.violated) for c in found))
     spared = [name for name, array in written.arrays.items() if array.loc and array.shape and name not in nest.arrays]
     for array in (*nest.arrays.values(), *(written.arrays[name] for name in spared)):
         mentioned = mentioned.union(*(af.names(extent) for extent in array.shape))
@@ -54,8 +54,8 @@ def to_scop(nest: Nest, written: Nest, kernel: syntax.Kernel, top: Context) -> S
         arrays={name: builder.array(name, array) for name, array in nest.arrays.items()},
         spared=tuple(builder.array(name, written.arrays[name]) for name in spared),
         statements=builder.statements,
-        context=facts(parameters, places.sizes, kernel),
-        schedule=schedule_tree(order, builder.statements, places.facts),
+        context=facts(parameters, context.sizes, kernel),
+        schedule=schedule_tree(order, builder.statements, context.facts),
         checks=found,
         results=nest.results,
         result_is_tuple=nest.result_is_tuple,
@@ -66,9 +66,9 @@ def to_scop(nest: Nest, written: Nest, kernel: syntax.Kernel, top: Context) -> S
 class _Builder:
     """Turns assignments into statements, numbered in source order."""
 
-    def __init__(self, nest: Nest, setting: Setting, found: tuple[Check, ...]):
+    def __init__(self, nest: Nest, parameters: ParameterContext, found: tuple[Check, ...]):
         self.nest = nest
-        self.setting = setting
+        self.parameters = parameters
         self.checks = found
         self.statements: dict[str, Statement] = {}
         self._accesses: dict[tuple, tuple[isl.Map, tuple[isl.PwAff, ...]]] = {}
@@ -80,9 +80,9 @@ class _Builder:
             pairs=info.pairs, loc=info.loc,
         )  # fmt: skip
 
-    def block(self, body: tuple[Node, ...], context: Context) -> Sequence:
+    def block(self, body: tuple[Node, ...], context: IterationContext) -> SourceBlock:
         """The order of a block: its statements and loops, guards dissolved into domains."""
-        parts: list[Order] = []
+        parts: list[SourcePart] = []
         for node in body:
             if isinstance(node, Assign):
                 parts.extend(self.assign(node, context))
@@ -91,10 +91,10 @@ class _Builder:
             else:
                 inner = self.block(node.body, context.loop(node))
                 if inner.parts:
-                    parts.append(band(inner, len(context.iterators), -1 if node.step < 0 else 1))
-        return Sequence(tuple(parts))
+                    parts.append(SourceLoop(inner, len(context.iterators), -1 if node.step < 0 else 1))
+        return SourceBlock(tuple(parts))
 
-    def assign(self, assign: Assign, context: Context) -> list[str]:
+    def assign(self, assign: Assign, context: IterationContext) -> list[str]:
         """The names of the statements that one assignment becomes."""
         names = []
         for formula, value in split(assign.value):
@@ -106,7 +106,7 @@ class _Builder:
             names.append(name)
         return names
 
-    def statement(self, name: str, assign: Assign, value: Value, context: Context) -> Statement:
+    def statement(self, name: str, assign: Assign, value: Value, context: IterationContext) -> Statement:
         value = map_leaves(value, _explicit_truth)
         accesses: list[Access] = []
         places: dict[tuple, int] = {}
@@ -139,7 +139,7 @@ class _Builder:
             loc=assign.loc,
         )
 
-    def access(self, statement: str, array: str, subscripts, may: bool, loc, context: Context, inside: bool) -> Access:
+    def access(self, statement: str, array: str, subscripts, may: bool, loc, context: IterationContext, inside: bool) -> Access:
         key = (id(context), array, subscripts, inside)
         if key not in self._accesses:
             self._accesses[key] = self._relation(array, subscripts, context, inside)
@@ -152,7 +152,7 @@ class _Builder:
             loc=loc,
         )
 
-    def _relation(self, array: str, subscripts, context: Context, inside: bool) -> tuple[isl.Map, tuple[isl.PwAff, ...]]:
+    def _relation(self, array: str, subscripts, context: IterationContext, inside: bool) -> tuple[isl.Map, tuple[isl.PwAff, ...]]:
         if inside:
             wrapped = tuple(map(context.pw_aff, subscripts))
         else:
@@ -160,7 +160,7 @@ class _Builder:
             wrapped = tuple(self.wrap(subscript, size, context) for subscript, size in zip(subscripts, shape))
         return polyhedra.relation(context.frame.space, array, wrapped), wrapped
 
-    def wrap(self, subscript: Affine, size: Affine, context: Context) -> isl.PwAff:
+    def wrap(self, subscript: Affine, size: Affine, context: IterationContext) -> isl.PwAff:
         """{ [i] -> [(subscript)] } where it is not negative, and subscript + size where it is, as Python counts.
 
         Only what can happen for a call that passed its checks: a case that the domain excludes is left out.
@@ -175,7 +175,7 @@ class _Builder:
     @cached_property
     def legal(self) -> isl.Set:
         """Sizes that pass the checks, or more where that has too many cases: { : N > 0 }."""
-        result = self.setting.facts
+        result = self.parameters.facts
         for check in self.checks:
             if check.violated.n_basic_set() > 1:
                 continue
@@ -185,7 +185,7 @@ class _Builder:
         return result
 
 
-def wrap(subscript: Affine, size: Affine, context: Context, possible: isl.Set) -> isl.PwAff:
+def wrap(subscript: Affine, size: Affine, context: IterationContext, possible: isl.Set) -> isl.PwAff:
     """The same for the iterations and sizes that are `possible`."""
     plain = context.pw_aff(subscript)
     negative = context.set(af.non_negative(-subscript - 1))
@@ -202,7 +202,7 @@ def _explicit_truth(value: Value) -> Value:
     return explicit(value.formula, value.dtype) if isinstance(value, Truth) else value
 
 
-def _index(value: Integer, statement: str, context: Context) -> Value:
+def _index(value: Integer, statement: str, context: IterationContext) -> Value:
     if value.affine.is_constant:
         return syntax.Const(value.affine.constant, dtype=value.dtype)
     dtype = I64 if value.dtype == I64 else PYINT
@@ -210,7 +210,7 @@ def _index(value: Integer, statement: str, context: Context) -> Value:
     return index if value.dtype in (I64, PYINT) else syntax.Cast(index, value.dtype, dtype=value.dtype)
 
 
-def _check_indices(value: Value, context: Context) -> None:
+def _check_indices(value: Value, context: IterationContext) -> None:
     """The affine indices of a gather are not negative."""
     for part in subvalues(value):
         for index in part.indices if isinstance(part, Gather) and not part.inside else ():

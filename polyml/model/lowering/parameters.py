@@ -11,7 +11,7 @@ from polyml.frontend import syntax
 from polyml.model.core import affine as af
 from polyml.model.core.affine import Affine
 from polyml.model.core.call_interface import Parameter
-from polyml.model.core.iteration_context import Setting
+from polyml.model.core.iteration_context import ParameterContext
 from polyml.model.core.nest import Assign, Guard, Integer, Loop, Nest, Node, Read, Truth, Value, assigns, map_leaves, subvalues
 from polyml.model.core.scop import ScalarArg
 from polyml.model.lowering.if_conversion import flag
@@ -45,7 +45,7 @@ def without_value_arguments(nest: Nest, written: Nest) -> Nest:
     return replace(nest, body=tuple(map(visit, nest.body)), parameters=kept)
 
 
-def setting(nest: Nest, written: Nest) -> Setting:
+def parameter_context(nest: Nest, written: Nest) -> ParameterContext:
     """The parameters of domains, accesses and affine values. written: the nest before it was simplified."""
     structural = _structural_names(nest) | _structural_names(written)
     for assign in assigns(nest.body):
@@ -54,7 +54,7 @@ def setting(nest: Nest, written: Nest) -> Setting:
                 structural |= af.names(part.affine)
     known = {p.name: p for p in nest.parameters}
     sizes = frozenset(p.name for p in nest.parameters if p.is_size)
-    return Setting(tuple(name for name in known if name in structural), sizes)
+    return ParameterContext(tuple(name for name in known if name in structural), sizes)
 
 
 def integer_arguments(parameters: tuple[Parameter, ...], kernel: syntax.Kernel) -> tuple[str, ...]:
@@ -65,7 +65,7 @@ def integer_arguments(parameters: tuple[Parameter, ...], kernel: syntax.Kernel) 
 def facts(parameters: tuple[Parameter, ...], sizes: frozenset[str], kernel: syntax.Kernel) -> isl.Set:
     """Sizes are not negative and truth values are 0 or 1."""
     names = tuple(p.name for p in parameters)
-    result = Setting(names, sizes).facts
+    result = ParameterContext(names, sizes).facts
     frame = polyhedra.Frame(names, ())
     for p in parameters:
         if _is_truth_argument(p, kernel):

@@ -14,51 +14,47 @@ from polyml.model.core.scop import Statement
 
 
 @dataclass(frozen=True)
-class Band:
+class SourceLoop:
     """A loop over dimension `dim` of the statements inside; direction -1 where it runs downwards."""
 
-    body: Sequence
+    body: SourceBlock
     dim: int
     direction: int
 
 
 @dataclass(frozen=True)
-class Sequence:
+class SourceBlock:
     """Statements (by name) and loops, one after the other."""
 
-    parts: tuple[Order, ...]
+    parts: tuple[SourcePart, ...]
 
 
-Order = Union[str, Band]
+SourcePart = Union[str, SourceLoop]
 
 
-def band(body: Sequence, dim: int, direction: int) -> Band:
-    return Band(body, dim, direction)
-
-
-def names(order: Order | Sequence) -> list[str]:
+def names(order: SourcePart | SourceBlock) -> list[str]:
     """The statements inside, in source order."""
     if isinstance(order, str):
         return [order]
-    parts = order.body.parts if isinstance(order, Band) else order.parts
+    parts = order.body.parts if isinstance(order, SourceLoop) else order.parts
     return [name for part in parts for name in names(part)]
 
 
-def schedule_tree(order: Sequence, statements: Mapping[str, Statement], context: isl.Set) -> isl.Schedule:
+def schedule_tree(order: SourceBlock, statements: Mapping[str, Statement], context: isl.Set) -> isl.Schedule:
     """The schedule tree of a block; a domain node without instances where there are no statements."""
     if not order.parts:
         return isl.Schedule.from_domain(isl.UnionSet.empty(context.get_space()))
     return reduce(isl.Schedule.sequence, (_part_tree(part, statements, context) for part in order.parts))
 
 
-def _part_tree(part: Order, statements: Mapping[str, Statement], context: isl.Set) -> isl.Schedule:
+def _part_tree(part: SourcePart, statements: Mapping[str, Statement], context: isl.Set) -> isl.Schedule:
     if isinstance(part, str):
         return isl.Schedule.from_domain(isl.UnionSet.from_set(statements[part].domain))
     inner = schedule_tree(part.body, statements, context)
     return inner.insert_partial_schedule(_partial_schedule(part, statements))
 
 
-def _partial_schedule(part: Band, statements: Mapping[str, Statement]) -> isl.MultiUnionPwAff:
+def _partial_schedule(part: SourceLoop, statements: Mapping[str, Statement]) -> isl.MultiUnionPwAff:
     """[{ S0[i,j] -> [(i)]; S1[i] -> [(i)] }]"""
     members = (polyhedra.dimension(statements[name].domain, part.dim) for name in names(part))
     pieces = (isl.UnionPwAff.from_pw_aff((m if part.direction > 0 else m.neg()).to_pw_aff()) for m in members)

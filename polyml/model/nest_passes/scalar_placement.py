@@ -17,12 +17,12 @@ from dataclasses import replace
 
 from polyml.model.core import affine as af
 from polyml.model.core.call_interface import ScalarResult
-from polyml.model.core.iteration_context import Context
+from polyml.model.core.iteration_context import IterationContext
 from polyml.model.core.nest import Assign, Guard, Loop, Nest, Node, Read, ReadNames, Value, assigns, map_leaves, reads
 from polyml.model.core.scop import Role
 
 
-def place(nest: Nest, top: Context) -> Nest:
+def place(nest: Nest, top: IterationContext) -> Nest:
     """Every such scalar placed, inner blocks first; the scalars that are gone leave the arrays too."""
     results = {r.array for r in nest.results if isinstance(r, ScalarResult)}
     scalars = {n for n, a in nest.arrays.items() if not a.shape and a.role is Role.LOCAL and n not in results}
@@ -40,7 +40,7 @@ class _Placer:
         self.everywhere = nest.body
         self.read_names = ReadNames()
 
-    def block(self, body: tuple[Node, ...], context: Context) -> tuple[Node, ...]:
+    def block(self, body: tuple[Node, ...], context: IterationContext) -> tuple[Node, ...]:
         if not any(node.array in self.scalars for node in assigns(body)):
             return body
         nodes = list(self._inner(body, context))
@@ -49,7 +49,7 @@ class _Placer:
                 self._try(nodes, first, context)
         return tuple(nodes)
 
-    def _inner(self, body: tuple[Node, ...], context: Context):
+    def _inner(self, body: tuple[Node, ...], context: IterationContext):
         for node in body:
             if isinstance(node, Guard):
                 yield replace(node, body=self.block(node.body, context.within(node.condition)))
@@ -58,7 +58,7 @@ class _Placer:
             else:
                 yield node
 
-    def _try(self, nodes: list[Node], first: int, context: Context) -> None:
+    def _try(self, nodes: list[Node], first: int, context: IterationContext) -> None:
         """Place the scalar that nodes[first] defines, if its last use is an assignment of the same block."""
         definition = nodes[first]
         if not isinstance(definition, Assign):
@@ -96,7 +96,7 @@ class _Placer:
     def _total(self, name: str) -> int:
         return sum(1 for a in assigns(self.everywhere) if self._uses(a, name))
 
-    def _keeps_off(self, node: Node, final: Assign, context: Context) -> bool:
+    def _keeps_off(self, node: Node, final: Assign, context: IterationContext) -> bool:
         """Whether a node never touches the element that `final` writes, for the same point of the loops around both."""
         if isinstance(node, Guard):
             inner = context.within(node.condition)
@@ -108,11 +108,11 @@ class _Placer:
             return False
         return self._reads_keep_off(node.value, final, context)
 
-    def _reads_keep_off(self, value: Value, final: Assign, context: Context) -> bool:
+    def _reads_keep_off(self, value: Value, final: Assign, context: IterationContext) -> bool:
         return all(r.array != final.array or _differ(r.subscripts, final.subscripts, context) for r in reads(value))
 
 
-def _differ(a: tuple[af.Affine, ...], b: tuple[af.Affine, ...], context: Context) -> bool:
+def _differ(a: tuple[af.Affine, ...], b: tuple[af.Affine, ...], context: IterationContext) -> bool:
     """Whether two elements of one array are never the same. Negative subscripts count from the end: then not known."""
     if not all(context.is_never_negative(subscript) for subscript in (*a, *b)):
         return False

@@ -24,8 +24,7 @@ from polyml import polyhedra
 from polyml.model.core.dependence import Dependences, dependences
 from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Access, Array, Load, Role, Scop, Statement
-from polyml.model.lowering.source_order import Sequence as Block
-from polyml.model.lowering.source_order import band, loop_paths, schedule_tree
+from polyml.model.lowering.source_order import SourceBlock, SourceLoop, loop_paths, schedule_tree
 from polyml.model.scop_passes.scalar_expansion import common_depth, ranges, uses
 from polyml.polyhedra import BudgetExceeded, budget
 
@@ -97,9 +96,9 @@ def _with_array(scop: Scop, users: Sequence[Statement], array: Array, wide: Arra
     if copy is None:
         return None
     statements[copy.name] = copy
-    order = Block((copy.name,))
+    order = SourceBlock((copy.name,))
     for dim in reversed(range(len(copy.iterators))):
-        order = Block((band(order, dim, 1),))
+        order = SourceBlock((SourceLoop(order, dim, 1),))
     tail = schedule_tree(order, statements, scop.context)
     return replace(scop, arrays=arrays, statements=statements, schedule=scop.schedule.sequence(tail))
 

@@ -19,7 +19,7 @@ from itertools import count
 import islpy as isl
 
 from polyml import polyhedra
-from polyml.model.core.dependence import Order
+from polyml.model.core.dependence import SourceOrder
 from polyml.model.core.scop import Access, Array, Load, Role, Scop, Statement
 from polyml.model.scop_passes.scalar_expansion import ranges
 
@@ -69,7 +69,7 @@ def keep(scop: Scop, turns: Sequence[str], depth: int, readers: Mapping[str, isl
 
 def _versions(scop: Scop, turns: Sequence[str], depth: int, readers: Mapping[str, isl.Set]) -> Iterator[_Version]:
     found: list[_Version] = []
-    order = Order(scop)
+    order = SourceOrder(scop)
     for name in turns:
         statement = scop.statements[name]
         for number, access in enumerate(statement.reads if name in readers else ()):
@@ -87,7 +87,7 @@ def _versions(scop: Scop, turns: Sequence[str], depth: int, readers: Mapping[str
     return iter(found)
 
 
-def _is_overwritten(scop: Scop, turns: Sequence[str], name: str, access: Access, order: Order) -> bool:
+def _is_overwritten(scop: Scop, turns: Sequence[str], name: str, access: Access, order: SourceOrder) -> bool:
     """Whether some instance writes an element after the statement has read it."""
     for other in turns:
         writer = scop.statements[other]
