@@ -276,16 +276,16 @@ class Kernel(Scheduled, Reported, Specialised, LeftToPython):
 
 
 @overload
-def kernel(function: FunctionType, /, *, target: Target | None = None, **settings) -> Kernel: ...
+def kernel(function: Callable[..., object], /, *, target: Target | None = None, **settings) -> Kernel: ...
 
 
 @overload
-def kernel(function: None = None, /, *, target: Target | None = None, **settings) -> Callable[[FunctionType], Kernel]: ...
+def kernel(function: None = None, /, *, target: Target | None = None, **settings) -> Callable[[Callable[..., object]], Kernel]: ...
 
 
 def kernel(
-    function: FunctionType | None = None, /, *, target: Target | None = None, **settings
-) -> Kernel | Callable[[FunctionType], Kernel]:
+    function: Callable[..., object] | None = None, /, *, target: Target | None = None, **settings
+) -> Kernel | Callable[[Callable[..., object]], Kernel]:
     """Compile a function of loops over NumPy arrays on its first call.
 
         @polyml.kernel

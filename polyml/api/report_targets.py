@@ -4,74 +4,97 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
+from polyml.api.calls.report_settings import ReportSettings
 from polyml.errors import ConfigError
 from polyml.machines.descriptions import Cpu, Described, Gpu, Systolic, check_kind
 from polyml.measure import lookup
 from polyml.performance.variants import Call
 
+if TYPE_CHECKING:
+    from polyml.report.gpu.report import GpuReport
+    from polyml.report.report import Report
+    from polyml.systolic.report.report import SystolicReport
+
+    AnyReport: TypeAlias = Report | GpuReport | SystolicReport
+
 
 @dataclass(frozen=True)
-class Target:
-    """machine: that is taken if none is given, "" for none, of the kind `needs`, in words `noun`. takes: what may be asked of the report."""
+class ReportTarget:
+    """A kind of machine that reports are made for.
+
+    machine: the name of the machine that is taken if none is given; "": none.
+    needs: the class of its machines.
+    noun: what such a machine is, in words.
+    takes: the names of the settings of a report that mean something for it.
+    make: makes the report of a call, from the arguments of `report`.
+    """
 
     machine: str
     needs: type[Described]
     noun: str
     takes: tuple[str, ...]
-    make: Callable[..., object]
+    make: Callable[..., AnyReport]
 
 
-def _of_cpu(
-    call: Call, arguments: Mapping[str, object], where: str, machine: Cpu, *, caches, tile, threads, simulate, coherent, addresses
-):
-    from polyml.report.report import report
+def _of_cpu(call: Call, arguments: Mapping[str, object], where: str, machine: Cpu, asked: ReportSettings) -> Report:
+    from polyml.report.report import CacheSetup, report
 
-    return report(call, arguments, where, machine, caches, tile, threads, simulate, coherent, dict(addresses))
+    setup = CacheSetup(
+        asked.caches or machine.machine.caches,
+        asked.threads or machine.parts,
+        asked.simulate,
+        asked.coherent,
+        dict(asked.addresses),
+    )
+    return report(call, arguments, where, machine, setup, asked.tile)
 
 
-def _of_gpu(call: Call, arguments: Mapping[str, object], where: str, machine: Gpu, *, block):
+def _of_gpu(call: Call, arguments: Mapping[str, object], where: str, machine: Gpu, asked: ReportSettings) -> GpuReport:
     from polyml.report.gpu.report import report
 
-    return report(call, arguments, where, machine, block)
+    return report(call, arguments, where, machine, asked.block)
 
 
 def _of_array(
-    call: Call, arguments: Mapping[str, object], where: str, machine: Systolic | None, *, array, dataflow, links, mapping, rank
-):
+    call: Call, arguments: Mapping[str, object], where: str, machine: Systolic | None, asked: ReportSettings
+) -> SystolicReport:
     from polyml.systolic.report.report import report
 
-    return report(call, arguments, where, machine, array, dataflow, links, mapping, rank)
+    return report(call, arguments, where, machine, asked.array, asked.dataflow, asked.links, asked.mapping, asked.rank)
 
 
 TARGETS = {
-    "cpu": Target("host", Cpu, "CPU", ("caches", "tile", "threads", "simulate", "coherent", "addresses"), _of_cpu),
-    "cuda": Target("h100", Gpu, "GPU", ("block",), _of_gpu),
-    "systolic": Target("", Systolic, "systolic array", ("array", "dataflow", "links", "mapping", "rank"), _of_array),
+    "cpu": ReportTarget("host", Cpu, "CPU", ("caches", "tile", "threads", "simulate", "coherent", "addresses"), _of_cpu),
+    "cuda": ReportTarget("h100", Gpu, "GPU", ("block",), _of_gpu),
+    "systolic": ReportTarget("", Systolic, "systolic array", ("array", "dataflow", "links", "mapping", "rank"), _of_array),
 }
-DEFAULTS = {
-    "caches": (), "tile": (), "threads": 0, "simulate": True, "coherent": False, "addresses": (), "block": (),
-    "array": (), "dataflow": "auto", "links": "manhattan", "mapping": (), "rank": "cycles",
-}  # fmt: skip
-OPTIONS = {"caches": "--cache", "simulate": "--no-simulation", "addresses": "--address"}  # where it is not called as the argument
+OPTIONS = {"caches": "--cache", "simulate": "--no-simulation", "addresses": "--address"}  # that are not named as the setting is
 
 
 def report(
-    call: Call, arguments: Mapping[str, object], where: str, target: str, machine: Described | None, asked: Mapping[str, object]
-):
-    """asked: what only some targets take, by the names of DEFAULTS. Raises ConfigError for what does not fit together."""
+    call: Call, arguments: Mapping[str, object], where: str, target: str, machine: Described | None, asked: ReportSettings
+) -> AnyReport:
+    """Returns the report of a call on a target.
+
+    arguments: those of the call, by name.
+    where: the kernel and its place, as the report's first line has them.
+    machine: None: the usual one of the target.
+    Raises ConfigError for settings, targets and machines that do not fit together.
+    """
     check(target, machine, asked)
     made = TARGETS[target]
     found = machine or (lookup.find(made.machine, measure=made.machine == "host") if made.machine else None)
-    return made.make(call, arguments, where, found, **{name: asked[name] for name in made.takes})
+    return made.make(call, arguments, where, found, asked)
 
 
-def check(target: str, machine: Described | None, asked: Mapping[str, object]) -> None:
-    """Raise ConfigError for a target that there is not, for a machine of another kind, and for what the target does not take."""
+def check(target: str, machine: Described | None, asked: ReportSettings) -> None:
+    """Raises ConfigError for a target that does not exist, a machine of another kind, and settings that the target does not take."""
     if target not in TARGETS:
         raise ConfigError(f"there is no target {target!r}", notes=[f"expected {' or '.join(TARGETS)}"])
     made = TARGETS[target]
     check_kind(machine, made.needs, made.noun)
-    unused = [name for name, value in asked.items() if value != DEFAULTS[name] and name not in made.takes]
+    unused = [name for name in asked.given() if name not in made.takes]
     if unused:
         raise ConfigError(f"{OPTIONS.get(unused[0], f'--{unused[0]}')} is not for --target {target}")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from polyml import config
 from polyml.api.calls import report_arguments as checked
 from polyml.api.calls.call_arguments import exact_types, originals, types_of
+from polyml.api.calls.report_settings import ReportSettings
 from polyml.api.compiling.compile_lock import alone
 from polyml.api.function import Function
 from polyml.errors import SizesNeeded
@@ -48,16 +49,15 @@ class Reported(Function):
         such as "t = i + j + k, x = i, y = j" in place of those that are found, or one for each nest, as in ["S1: t = ...", ...].
         """
         kind = checked.text("target", target) or ("cpu" if self.target is None else "systolic")
-        asked: dict[str, object] = {
-            "caches": _levels(caches),
-            "tile": checked.sizes("tile", tile),
-            "block": checked.sizes("block", block),
-        }
-        asked |= {"threads": checked.number("threads", threads, 0, checked.MOST_THREADS), "rank": checked.text("rank", rank)}
-        asked |= {"simulate": checked.flag("simulate", simulate), "coherent": checked.flag("coherent", coherent)}
-        asked |= {"addresses": checked.addresses("addresses", addresses)}
-        asked |= self._asked(machine, array, dataflow, links, mapping, kind)
-        del asked["machine"]
+        caches, tile, block = _levels(caches), checked.sizes("tile", tile), checked.sizes("block", block)
+        threads, rank = checked.number("threads", threads, 0, checked.MOST_THREADS), checked.text("rank", rank)
+        simulate, coherent = checked.flag("simulate", simulate), checked.flag("coherent", coherent)
+        pairs = checked.addresses("addresses", addresses)
+        on_array = self._array_settings(_ArraySettings.checked(machine, array, dataflow, links, mapping), kind)
+        asked = ReportSettings(
+            caches=caches, tile=tile, threads=threads, simulate=simulate, coherent=coherent, addresses=pairs, block=block,
+            array=on_array.array, dataflow=on_array.dataflow, links=on_array.links, mapping=on_array.mapping, rank=rank,
+        )  # fmt: skip
         found = self._machine(machine, kind)
 
         def made() -> Report | GpuReport | SystolicReport:
@@ -82,7 +82,7 @@ class Reported(Function):
         engine: "compiled" or "numpy". plans: the mappings, one for each nest in the order of `report(...).nests`, in place of the
         fastest. IllegalSchedule: there is none.
         """
-        asked = self._asked(machine, array, dataflow, links, mapping)
+        asked = vars(self._array_settings(_ArraySettings.checked(machine, array, dataflow, links, mapping)))
         plans = checked.sequence("plans", plans, "those of a report's nests", _plan())
         return self._simulated(self._arguments(self._bound(args, {})), asked, checked.text("engine", engine), plans)
 
@@ -96,7 +96,7 @@ class Reported(Function):
         the first fold, or each of those whose rows and columns are given. errors: by argument how far its elements, rounded, may be
         from exact ones, where that is known better than it is derived.
         """
-        asked = self._asked(machine, array, dataflow, links, mapping)
+        asked = vars(self._array_settings(_ArraySettings.checked(machine, array, dataflow, links, mapping)))
         engine, trace = checked.text("engine", engine), checked.flag("trace", trace)
         if not isinstance(listing, bool):
             units = checked.sequence("listing", listing, "True, False or rows and columns, as in [(0, 3)]")
@@ -111,20 +111,18 @@ class Reported(Function):
 
         return self._compiling(made, lasting=True)
 
-    def _asked(self, machine, array, dataflow: str, links: str, mapping, kind: str = "systolic") -> dict[str, object]:
-        """Of a report; on a systolic array, what is left out is as the target has it."""
-        given: dict[str, object] = {"machine": _described(machine), "dataflow": checked.text("dataflow", dataflow)}
-        given |= {"array": checked.sequence("array", array, "rows and columns, as in (16, 16)")}
-        given |= {"links": checked.text("links", links), "mapping": checked.texts("mapping", mapping)}
+    def _array_settings(self, given: _ArraySettings, kind: str = "systolic") -> _ArraySettings:
+        """Returns the settings with those of the kernel's target in place of what the caller left out."""
         if self.target is None or kind != "systolic":
             return given
-        of_target = {**given, **self.target.asked}
-        if machine is not None:
-            of_target["array"] = ()
-        if given["mapping"]:
-            of_target["dataflow"] = "auto"
-        left_out = {"machine": None, "array": (), "dataflow": "auto", "links": "manhattan", "mapping": ()}
-        return {name: of_target[name] if value == left_out[name] else value for name, value in given.items()}
+        own, default = self.target, _ArraySettings()
+        return _ArraySettings(
+            machine=own.machine if given.machine is None else given.machine,
+            array=given.array if given.array or given.machine is not None else own.array,
+            dataflow=given.dataflow if given.dataflow != default.dataflow or given.mapping else own.dataflow,
+            links=given.links if given.links != default.links else own.links,
+            mapping=given.mapping,
+        )
 
     def _machine(self, machine: object, kind: str) -> Described | None:
         """The machine that is asked for; the target's where none is."""
@@ -146,6 +144,24 @@ class Reported(Function):
 
         found = self._compiling(made, lasting=True)
         return replace(found, result=originals(found.result, given))
+
+
+@dataclass(frozen=True)
+class _ArraySettings:
+    """A systolic array and the mappings onto it, by the names of `Kernel.report`'s parameters."""
+
+    machine: Described | None = None
+    array: tuple[int, ...] = ()
+    dataflow: str = "auto"
+    links: str = "manhattan"
+    mapping: tuple[str, ...] = ()
+
+    @staticmethod
+    def checked(machine: object, array: object, dataflow: object, links: object, mapping: object) -> _ArraySettings:
+        """Returns the settings that a caller gives. Raises ConfigError for those of other types."""
+        described, flow = _described(machine), checked.text("dataflow", dataflow)
+        shape = checked.sequence("array", array, "rows and columns, as in (16, 16)")
+        return _ArraySettings(described, shape, flow, checked.text("links", links), checked.texts("mapping", mapping))
 
 
 def _described(machine: object) -> Described | None:

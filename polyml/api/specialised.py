@@ -20,6 +20,7 @@ from polyml.errors import LanguageError, PolymlDefectWarning, PolymlError, Polym
 from polyml.runtime.calling import arguments
 from polyml.runtime.calling.arguments import Argument
 from polyml.runtime.storage import cache_key, compile_markers
+from polyml.runtime.storage.cache_key import CodeInputs
 from polyml.runtime.storage.disk_cache import Cache, open_cache
 from polyml.runtime.storage.size_classes import FORMS, Sizes, sizes_of
 
@@ -129,9 +130,9 @@ class Specialised(Function):
         if cache is None or captured is None:
             return _Place(None, None)
         with timed(timings, "cache"):
-            given = "" if self._given is None else self._given.text()
-            content = (captured.content, wanted.types, wanted.layouts, options, wanted.aliased, given)
-            return _Place(cache, cache_key.content_key(self.py_func, *content))
+            schedule = "" if self._given is None else self._given.text()
+            inputs = CodeInputs(captured.content, wanted.types, wanted.layouts, options, wanted.aliased, schedule)
+            return _Place(cache, cache_key.content_key(self.py_func, inputs))
 
     def _compiled_somehow(self, made: Specialisation, place: _Place) -> None:
         """Puts what `_compile` makes into `made`, loaded; a simpler form where the compiler fails, which is said once and not kept on

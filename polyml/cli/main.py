@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 
 import click
 
+from polyml.cli.inputs import options
+from polyml.cli.inputs.command_specs import ArraySpec, BenchSpec, CallSpec, ReportFiles, ReportSpec, RunSpec, ShowSpec, SimulateSpec
+from polyml.cli.inputs.options import gathered
 from polyml.cli.inputs.whole_numbers import Whole
 from polyml.config import PASSES, STAGES
 from polyml.errors import ConfigError, PolymlError, ScheduleError, TextError, shortened
 
+Settings = Mapping[str, object]  # of `polyml.config`, those that are on the command line
 _FAILED, _USAGE = 1, 2  # exit statuses: what was asked for went wrong; what was asked, or a file that it names, cannot be read
 
 
@@ -50,13 +55,13 @@ class _Errors(click.Group):
         except click.UsageError as error:
             near = difflib.get_close_matches(args[0], self.list_commands(context), n=1)
             if near and not getattr(error, "possibilities", None):  # newer versions of click say so themselves
-                error.message += f" Did you mean {near[0]!r}?"
+                vars(error)["message"] = f"{error.message} Did you mean {near[0]!r}?"
             raise
 
 
 def _shortened(error: click.ClickException) -> click.ClickException:
-    """The same without most of a very long word that it repeats."""
-    error.message = shortened(error.message)
+    """Returns the error, whose message lacks most of a very long word that it repeats."""
+    vars(error)["message"] = shortened(error.message)  # click declares it final, and prints what it says
     return error
 
 
@@ -79,227 +84,189 @@ def main(traceback: bool) -> None:
     """Compile loops over NumPy arrays: bench, run and look at kernels."""
 
 
-_json = click.option("--json", "as_json", is_flag=True, help="Print data instead of text.")
-_define = click.option("-D", "define", multiple=True, metavar="NAME=INTEGER", help="A size, as in -D N=1000.")
-_arg = click.option("--arg", "--type", "args", multiple=True, metavar="NAME=TYPE[N,M]",
-                    help="An argument's type or value: A=f64[N,M], A=f64[:,:], n=int, alpha=1.5.")  # fmt: skip
-_preset = click.option("--preset", default=None, help="A size of the file's SIZES; the first one if left out.")
-_fp = click.option("--fp", type=click.Choice(["strict", "reassociate", "fast"]), help="Floating point.")
-_threads = Whole(0, 256)
-_seed = Whole(0, 2**63 - 1)
-_order = click.option("--schedule", type=click.Choice(["auto", "source"]), help="source: keep the order of the loops.")
-_fusion = click.option("--fusion", type=click.Choice(["no", "max", "smart", "model"]), help="Which neighbouring nests become one.")
-
-_array = click.option("--array", metavar="ROWSxCOLUMNS", help="Of a systolic array, in place of the machine's, as in 16x16.")
-_dataflow = click.option("--dataflow", type=click.Choice(["os", "ws", "is", "auto", "all"]), default="auto", show_default=True,
-                         help="What stays in a systolic array's units: results, weights, inputs; all: every mapping.")  # fmt: skip
-_links = click.option("--links", type=click.Choice(["manhattan", "diagonal", "broadcast"]), default="manhattan", show_default=True,
-                      help="Of a systolic array's units: to four neighbours, to eight, or also wires along rows and columns.")  # fmt: skip
-_mapping = click.option("--mapping", multiple=True, metavar="TEXT",
-                        help='In place of those that are found: "t = i + j + k, x = i, y = j"; "S1: ..." of several nests.')  # fmt: skip
-
-
 @main.command()
 @click.argument("names", nargs=-1, required=True)
-@click.option("--preset", default="LARGE", show_default=True, help="MINI, SMALL, MEDIUM, LARGE or EXTRALARGE.")
-@click.option("--threads", type=_threads, default=0, help="0: every core this process may use.")
-@click.option("--repeat", type=Whole(1, 10_000), default=5, show_default=True, help="Runs, of which the median counts.")
-@click.option("--dtype", type=click.Choice(["float64", "float32"]), help="Element type of the float kernels.")
-@click.option("--check-only", is_flag=True, help="Compare with the reference, take no times.")
-@_fp
-@_order
-@_fusion
-@_json
-def bench(names, preset, threads, repeat, dtype, check_only, fp, schedule, fusion, as_json) -> None:
+@gathered(
+    "spec",
+    BenchSpec,
+    click.option("--preset", default="LARGE", show_default=True, help="MINI, SMALL, MEDIUM, LARGE or EXTRALARGE."),
+    click.option("--threads", type=options.threads_type, default=0, help="0: every core this process may use."),
+    click.option("--repeat", type=Whole(1, 10_000), default=5, show_default=True, help="Runs, of which the median counts."),
+    click.option("--dtype", type=click.Choice(["float64", "float32"]), help="Element type of the float kernels."),
+    click.option("--check-only", is_flag=True, help="Compare with the reference, take no times."),
+)
+@options.settings
+@options.as_json
+def bench(names: tuple[str, ...], spec: BenchSpec, settings: Settings, as_json: bool) -> None:
     """Compile, check and time the kernels NAMES of kernels/, or `all`."""
     from polyml.cli.commands.bench import bench as run
 
-    options = _given(fp=fp, schedule=schedule, fusion=fusion)
-    sys.exit(0 if run(names, preset, threads, repeat, dtype, check_only, options, as_json) else 1)
+    sys.exit(0 if run(names, spec, settings, as_json) else 1)
 
 
 @main.command()
-@click.argument("target", metavar="FILE.py:FUNC")
-@_define
-@_arg
-@_preset
-@click.option("--threads", type=_threads, help="0: every core this process may use.")
-@click.option("--repeat", type=Whole(0, 1_000_000), default=3, show_default=True, help="Runs after the first; the fastest counts.")
-@click.option("--seed", type=_seed, default=0, show_default=True, help="Of the random arguments.")
-@click.option("--load", metavar="FILE", help="A schedule to run with, as `polyml schedule --save` writes it.")
-@_fp
-@_order
-@_fusion
-@_json
-def run(target, define, args, preset, threads, repeat, seed, load, fp, schedule, fusion, as_json) -> None:
+@options.call
+@gathered(
+    "spec",
+    RunSpec,
+    click.option("--threads", type=options.threads_type, help="0: every core this process may use."),
+    click.option("--repeat", type=Whole(0, 1_000_000), default=3, show_default=True,
+                 help="Runs after the first; the fastest counts."),
+    options.seed,
+    click.option("--load", metavar="FILE", help="A schedule to run with, as `polyml schedule --save` writes it."),
+)  # fmt: skip
+@options.settings
+@options.as_json
+def run(call: CallSpec, spec: RunSpec, settings: Settings, as_json: bool) -> None:
     """Call a kernel on random arguments; print its results and times."""
     from polyml.cli.commands.run import run
 
-    given = _given(threads=threads, fp=fp, schedule=schedule, fusion=fusion)
-    run(target, define, args, preset, repeat, seed, load, given, as_json)
+    run(call, spec, settings, as_json)
 
 
 @main.command()
-@click.argument("target", metavar="FILE.py:FUNC", required=False)
-@click.option("--stage", type=click.Choice(STAGES), help="Which stage's result.")
-@click.option("--after", type=click.Choice(PASSES), help="What there is after this pass, in place of a stage.")
-@click.option("--from", "file", metavar="FILE", help="A kernel, SCoP or program that `--full` wrote, in place of FILE.py:FUNC.")
-@click.option("--full", is_flag=True, help="Of kernel, domain and ast: all that --from takes.")
-@_define
-@_arg
-@_preset
-@_fp
-@_order
-@_fusion
-@_json
-def show(target, stage, after, file, full, define, args, preset, fp, schedule, fusion, as_json) -> None:
+@gathered(
+    "what",
+    ShowSpec,
+    click.option("--stage", type=click.Choice(STAGES), help="Which stage's result."),
+    click.option("--after", type=click.Choice(PASSES), help="What there is after this pass, in place of a stage."),
+    click.option("--from", "file", metavar="FILE",
+                 help="A kernel, SCoP or program that `--full` wrote, in place of FILE.py:FUNC."),
+    click.option("--full", is_flag=True, help="Of kernel, domain and ast: all that --from takes."),
+)  # fmt: skip
+@options.optional_call
+@options.settings
+@options.as_json
+def show(what: ShowSpec, call: CallSpec, settings: Settings, as_json: bool) -> None:
     """Print what a stage or a pass of the compiler makes of a kernel."""
     from polyml.cli.commands.show import show, show_after, show_from
 
-    if (stage is None) is (after is None):
+    if (what.stage is None) is (what.after is None):
         raise click.UsageError("Give either '--stage' or '--after'.")
-    if (target is None) is (file is None):
+    if (call.kernel == "") is (what.file is None):
         raise click.UsageError("Give either FILE.py:FUNC or '--from'.")
-    options = _given(fp=fp, schedule=schedule, fusion=fusion)
-    if file is not None:
-        if after is not None or define or args or preset is not None or as_json:
+    if what.file is not None:
+        if what.stage is None or call != CallSpec("") or as_json:
             raise click.UsageError("'--from' goes with '--stage', '--full', '--fp', '--schedule' and '--fusion' alone.")
-        show_from(file, stage, options, full)
-    elif after is not None:
-        show_after(target, after, define, args, preset, options, as_json)
-    else:
-        show(target, stage, define, args, preset, options, as_json, full)
+        show_from(what.file, what.stage, settings, what.full)
+    elif what.after is not None:
+        show_after(call, what.after, settings, as_json)
+    elif what.stage is not None:
+        show(call, what.stage, settings, as_json, what.full)
 
 
 @main.command()
-@click.argument("target", metavar="FILE.py:FUNC")
 @click.option("--html", "page", metavar="FILE", type=click.Path(dir_okay=False), help="Write a page instead of text.")
-@_define
-@_arg
-@_preset
-@_fp
-@_order
-@_fusion
-def trace(target, page, define, args, preset, fp, schedule, fusion) -> None:
+@options.call
+@options.settings
+def trace(page: str | None, call: CallSpec, settings: Settings) -> None:
     """Print every pass in order: its time, what it changed, where its code is."""
     from polyml.cli.commands.show import trace
 
-    trace(target, page, define, args, preset, _given(fp=fp, schedule=schedule, fusion=fusion))
+    trace(call, page, settings)
 
 
 @main.command()
-@click.argument("target", metavar="FILE.py:FUNC")
-@_define
-@_arg
-@_preset
-@_fp
-@_order
-@_fusion
-def explain(target, define, args, preset, fp, schedule, fusion) -> None:
+@options.call
+@options.settings
+def explain(call: CallSpec, settings: Settings) -> None:
     """Say what is compiled of a kernel, why, and what each stage took."""
     from polyml.cli.commands.show import explain
 
-    explain(target, define, args, preset, _given(fp=fp, schedule=schedule, fusion=fusion))
+    explain(call, settings)
 
 
 @main.command()
-@click.argument("target", metavar="FILE.py:FUNC")
 @click.option("--save", metavar="FILE", help="Write the schedule to a file.")
 @click.option("--load", metavar="FILE", help="Take the schedule from a file and prove it again.")
 @click.option("--from", "start", type=click.Choice(["auto", "source"]), default="auto", help="source: the order of the source.")
-@_define
-@_arg
-@_preset
-@_fp
-def schedule(target, save, load, start, define, args, preset, fp) -> None:
+@options.call
+@options.fp_setting
+def schedule(save: str | None, load: str | None, start: str, call: CallSpec, settings: Settings) -> None:
     """Print, save or check a kernel's schedule."""
     from polyml.cli.commands.schedule import schedule
 
-    schedule(target, define, args, preset, save, load, start, _given(fp=fp))
+    schedule(call, save, load, start, settings)
 
 
 @main.command()
-@click.argument("spec", metavar="FILE.py:FUNC")
-@_define
-@_arg
-@_preset
-@click.option("--target", type=click.Choice(["cpu", "cuda", "systolic"]), default="cpu", show_default=True,
-              help="cuda: what threads of a GPU do; systolic: what an array of units does.")  # fmt: skip
-@click.option(
-    "--machine", metavar="NAME|FILE", help="Of `polyml machine --list`, or a TOML file; if left out, host, or h100 for cuda."
-)
-@click.option("--block", metavar="SIZES", help="Of a GPU's blocks, threads along x, y and z, as in 32,8; else the best of some.")
-@click.option("--cache", metavar="LEVELS", help="In place of the machine's caches, as in 32K:8:64,1M:16:64:shared.")
-@click.option("--tile", metavar="SIZES", help="Also the source's loops in tiles of these sizes, as in 32,32,32.")
-@click.option("--threads", default="0", help="That run polyml's schedule, and whose rates count; 0: all of the machine.")
-@click.option("--no-simulation", is_flag=True, help="Leave out what takes longest: misses, and what follows from them.")
-@click.option("--address", "addresses", multiple=True, metavar="ARRAY=BYTES",
-              help="Where an array begins, which decides about conflicts, as in B=8192; the others follow one another.")  # fmt: skip
-@click.option("--coherent", is_flag=True, help="Lines that one thread writes leave the caches of others; count these misses too.")
-@_array
-@_dataflow
-@_links
-@_mapping
-@click.option("--rank", type=click.Choice(["cycles", "utilisation", "ports", "registers", "traffic", "energy"]), default="cycles",
-              show_default=True, help="By what the best mapping onto a systolic array is.")  # fmt: skip
-@click.option(
-    "--svg", metavar="FOLDER", help="Also write the pictures there: roofline.svg, tiles.svg; array.svg of a systolic array."
-)
-@click.option("--html", metavar="FILE", help="Also write a page; of a systolic array, one that steps through its cycles.")
-@click.option("--save", metavar="FILE", help="Also write the source's loops in the tiles chosen, which `polyml run --load` takes.")
-@_fp
-@_json
-def report(spec, define, args, preset, target, machine, block, cache, tile, threads, no_simulation, addresses, coherent, array,
-           dataflow, links, mapping, rank, svg, html, save, fp, as_json) -> None:  # fmt: skip
+@options.call
+@gathered(
+    "spec",
+    ReportSpec,
+    click.option("--target", type=click.Choice(["cpu", "cuda", "systolic"]), default="cpu", show_default=True,
+                 help="cuda: what threads of a GPU do; systolic: what an array of units does."),
+    click.option("--machine", metavar="NAME|FILE",
+                 help="Of `polyml machine --list`, or a TOML file; if left out, host, or h100 for cuda."),
+    click.option("--block", metavar="SIZES",
+                 help="Of a GPU's blocks, threads along x, y and z, as in 32,8; else the best of some."),
+    click.option("--cache", metavar="LEVELS", help="In place of the machine's caches, as in 32K:8:64,1M:16:64:shared."),
+    click.option("--tile", metavar="SIZES", help="Also the source's loops in tiles of these sizes, as in 32,32,32."),
+    click.option("--threads", default="0", help="That run polyml's schedule, and whose rates count; 0: all of the machine."),
+    click.option("--no-simulation", is_flag=True, help="Leave out what takes longest: misses, and what follows from them."),
+    click.option("--address", "addresses", multiple=True, metavar="ARRAY=BYTES",
+                 help="Where an array begins, which decides about conflicts, as in B=8192; the others follow one another."),
+    click.option("--coherent", is_flag=True,
+                 help="Lines that one thread writes leave the caches of others; count these misses too."),
+)  # fmt: skip
+@gathered(
+    "array",
+    ArraySpec,
+    *options.array,
+    click.option("--rank", type=click.Choice(["cycles", "utilisation", "ports", "registers", "traffic", "energy"]),
+                 default="cycles", show_default=True, help="By what the best mapping onto a systolic array is."),
+)  # fmt: skip
+@gathered(
+    "files",
+    ReportFiles,
+    click.option("--svg", metavar="FOLDER",
+                 help="Also write the pictures there: roofline.svg, tiles.svg; array.svg of a systolic array."),
+    click.option("--html", metavar="FILE", help="Also write a page; of a systolic array, one that steps through its cycles."),
+    click.option("--save", metavar="FILE",
+                 help="Also write the source's loops in the tiles chosen, which `polyml run --load` takes."),
+)  # fmt: skip
+@options.fp_setting
+@options.as_json
+def report(
+    call: CallSpec, spec: ReportSpec, array: ArraySpec, files: ReportFiles, settings: Settings, as_json: bool
+) -> None:  # fmt: skip
     """Say where a kernel's data come from, what bounds it, and why."""
     from polyml.cli.commands.report import report
 
-    asked = {
-        "caches": cache,
-        "tile": tile,
-        "threads": threads,
-        "simulate": not no_simulation,
-        "block": block,
-        "addresses": addresses,
-    }
-    asked |= {"coherent": coherent, "array": array, "dataflow": dataflow, "links": links, "mapping": mapping, "rank": rank}
-    files = {"svg": svg, "html": html, "save": save}
-    sys.exit(report(spec, define, args, preset, target, machine, asked, files, _given(fp=fp), as_json))
+    sys.exit(report(call, spec, array, files, settings, as_json))
 
 
 @main.command()
-@click.argument("spec", metavar="FILE.py:FUNC")
-@_define
-@_arg
-@_preset
-@_array
+@options.call
 @click.option("--machine", metavar="NAME|FILE", help="A systolic array of `polyml machine --list`, or a TOML file.")
-@_dataflow
-@_links
-@_mapping
-@click.option(
-    "--engine", type=click.Choice(["compiled", "numpy"]), default="compiled", show_default=True, help="That simulates it."
-)
-@click.option("--trace", is_flag=True, help="Also the units at work in each cycle.")
-@click.option("--listing", is_flag=True, help="Also what single units do in the first fold: load, compute, forward, drain.")
-@click.option("--unit", "units", multiple=True, metavar="ROW,COLUMN", help="Of the listing, this one alone; several may be given.")
-@click.option("--seed", type=_seed, default=0, show_default=True, help="Of the random arguments.")
-@_fp
-@_json
-def simulate(spec, define, args, preset, array, machine, dataflow, links, mapping, engine, trace, listing, units, seed,
-             fp, as_json) -> None:  # fmt: skip
+@gathered("array", ArraySpec, *options.array)
+@gathered(
+    "spec",
+    SimulateSpec,
+    click.option("--engine", type=click.Choice(["compiled", "numpy"]), default="compiled", show_default=True,
+                 help="That simulates it."),
+    click.option("--trace", is_flag=True, help="Also the units at work in each cycle."),
+    click.option("--listing", is_flag=True,
+                 help="Also what single units do in the first fold: load, compute, forward, drain."),
+    click.option("--unit", "units", multiple=True, metavar="ROW,COLUMN",
+                 help="Of the listing, this one alone; several may be given."),
+    options.seed,
+)  # fmt: skip
+@options.fp_setting
+@options.as_json
+def simulate(
+    call: CallSpec, machine: str | None, array: ArraySpec, spec: SimulateSpec, settings: Settings, as_json: bool
+) -> None:  # fmt: skip
     """Run a kernel on a systolic array, unit by unit, and compare its values with the compiled kernel's."""
-    from polyml.cli.commands.simulate import Shown, simulate
+    from polyml.cli.commands.simulate import simulate
 
-    asked = {"array": array, "dataflow": dataflow, "links": links, "mapping": mapping}
-    shown = Shown(trace, listing, units, as_json)
-    sys.exit(simulate(spec, define, args, preset, seed, machine, asked, engine, shown, _given(fp=fp)))
+    sys.exit(simulate(call, machine, array, spec, settings, as_json))
 
 
 @main.command()
 @click.option("--reduce", "bundle", metavar="BUNDLE", help="Make a kept failure smaller instead: less text, smaller arrays.")
-@_json
-def doctor(bundle, as_json) -> None:
+@options.as_json
+def doctor(bundle: str | None, as_json: bool) -> None:
     """Versions, CPU, threads, cache, failures of the compiler that are kept, and whether a small kernel compiles."""
     if bundle is not None:
         from polyml.cli.commands.defects import reduce
@@ -318,8 +285,8 @@ def doctor(bundle, as_json) -> None:
 
 @main.command()
 @click.argument("bundle", metavar="BUNDLE")
-@_json
-def bisect(bundle, as_json) -> None:
+@options.as_json
+def bisect(bundle: str, as_json: bool) -> None:
     """Name the pass after which a program differs from plain Python, and the statement. `polyml doctor` lists BUNDLEs."""
     from polyml.cli.commands.defects import bisect
 
@@ -330,8 +297,8 @@ def bisect(bundle, as_json) -> None:
 @click.argument("name", metavar="[NAME|FILE]", default="host")
 @click.option("--measure", is_flag=True, help="Measure what the host reaches, and keep it.")
 @click.option("--list", "names", is_flag=True, help="Print the names that are known.")
-@_json
-def machine(name, measure, names, as_json) -> None:
+@options.as_json
+def machine(name: str, measure: bool, names: bool, as_json: bool) -> None:
     """Describe the host, a preset or a TOML file: caches, peaks, bandwidths, and where each figure comes from."""
     from polyml.cli.commands import machine
 
@@ -344,8 +311,8 @@ def cache() -> None:
 
 
 @cache.command()
-@_json
-def info(as_json) -> None:
+@options.as_json
+def info(as_json: bool) -> None:
     """Folder, number of kernels and schedules, size."""
     from polyml.cli.commands.cache import info
 
@@ -353,8 +320,8 @@ def info(as_json) -> None:
 
 
 @cache.command()
-@_json
-def clear(as_json) -> None:
+@options.as_json
+def clear(as_json: bool) -> None:
     """Remove every entry."""
     from polyml.cli.commands.cache import clear
 
@@ -362,14 +329,9 @@ def clear(as_json) -> None:
 
 
 @cache.command()
-@_json
-def verify(as_json) -> None:
+@options.as_json
+def verify(as_json: bool) -> None:
     """Read every entry and remove the damaged ones."""
     from polyml.cli.commands.cache import verify
 
     verify(as_json)
-
-
-def _given(**options: object) -> dict[str, object]:
-    """The options that were written on the command line."""
-    return {name: value for name, value in options.items() if value is not None}

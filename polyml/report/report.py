@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field, replace
 
 from polyml.caches.analytic.footprints import footprints
 from polyml.caches.analytic.reuse_classes import Reuses, reuse
@@ -69,27 +68,39 @@ class Report(ReportValues):
         return data(self)
 
 
+@dataclass(frozen=True)
+class CacheSetup:
+    """The caches of a report and how they are used.
+
+    levels: the caches, nearest first.
+    threads: how many threads run the kernel.
+    simulate: whether the caches are simulated; if not, the report says nothing of misses.
+    coherent: whether lines that one thread writes leave the caches of others.
+    addresses: array -> the byte at which it begins; the other arrays follow one another.
+    """
+
+    levels: tuple[CacheLevel, ...]
+    threads: int = 1
+    simulate: bool = True
+    coherent: bool = False
+    addresses: Mapping[str, int] = field(default_factory=dict)
+
+
 def report(
-    call: Call,
-    arguments: Mapping[str, object],
-    where: str,
-    machine: Cpu,
-    levels: Sequence[CacheLevel] = (),
-    tile: Sequence[int] = (),
-    threads: int = 0,
-    simulate: bool = True,
-    coherent: bool = False,
-    addresses: Mapping[str, int] = MappingProxyType({}),
+    call: Call, arguments: Mapping[str, object], where: str, machine: Cpu, setup: CacheSetup, tile: Sequence[int] = ()
 ) -> Report:
-    """arguments: of the call, by name. levels: in place of the machine's. threads: that run it, 0: all of the machine.
-    simulate: whether caches are simulated; else nothing is said of misses. coherent: whether writes of threads take lines from
-    the caches of others. addresses: where arrays begin, in bytes, of those that are told. Raises ConfigError where coherence is asked
-    of one thread, or of what is not simulated, and for arrays that are not there or would lie in one another.
+    """Returns the report on a call.
+
+    arguments: those of the call, by name.
+    where: the kernel and its place, as the first line has them.
+    tile: sizes of tiles of the source's loops, which are another variant; (): none.
+    Raises ConfigError for coherent caches of one thread or without a simulation, and for addresses of arrays that do not exist or would
+    overlap.
     """
     start = time.perf_counter()
-    caches = checked(levels or machine.machine.caches)
-    used = threads or machine.parts
-    if coherent and (used == 1 or not simulate):
+    caches, used, addresses = checked(setup.levels), setup.threads, setup.addresses
+    setup = replace(setup, levels=caches)
+    if setup.coherent and (used == 1 or not setup.simulate):
         reason = "one thread has nobody to share lines with" if used == 1 else "nothing is simulated"
         raise ConfigError(f"coherent caches are not for this report: {reason}", notes=["expected several threads, simulated"])
     compared = [*forms(call, tile)]
@@ -99,13 +110,10 @@ def report(
         check_addresses(addresses, placed(form.program, sizes, addresses=addresses, threads=used), form.scop)
     work, used_of = operations(scop, sizes), footprints(scop, None, sizes, line_bytes=caches[0].line_bytes)
     bound = lower_bound(scop)
-    simulated = (
-        _of(form, sizes, caches, machine, used, coherent, bound, addresses) if simulate else _not_simulated(form)
-        for form in compared
-    )
-    found = tuple(simulated)
+    subject = _Subject(sizes, machine, setup, bound)
+    found = tuple(_form_report(form, subject) if setup.simulate else _not_simulated(form) for form in compared)
     source = source_schedule(call)
-    best = tiles(source, sizes, caches, rates(caches, machine, 1), TILE_SECONDS if simulate else 0.0, addresses)
+    best = tiles(source, sizes, caches, rates(caches, machine, 1), TILE_SECONDS if setup.simulate else 0.0, addresses)
     places = placed(compared[0].program, sizes, addresses=addresses)
     reuses, crowded = _reuse(found[0], sizes, places, caches)
     together = lanes(
@@ -152,17 +160,30 @@ def rates(levels: Sequence[CacheLevel], machine: Cpu, threads: int) -> Rates | N
     return Rates(misses, clock.value, machine.machine.vector_bytes)
 
 
-def _of(
-    form: Form, sizes: Mapping[str, int], levels: tuple[CacheLevel, ...], machine: Cpu, threads: int, coherent: bool,
-    least: LowerBound, addresses: Mapping[str, int],
-) -> FormReport:  # fmt: skip
+@dataclass(frozen=True)
+class _Subject:
+    """What all variants of a report are simulated for.
+
+    sizes: the values of the kernel's parameters.
+    least: a lower bound on what any order of the instances moves.
+    """
+
+    sizes: Mapping[str, int]
+    machine: Cpu
+    setup: CacheSetup
+    least: LowerBound
+
+
+def _form_report(form: Form, on: _Subject) -> FormReport:
+    """Returns the misses of a variant, its roofline and its predicted time; only why there are none where they are not known."""
+    setup = on.setup
     try:
-        found = misses(form, sizes, levels, threads, coherent, addresses)
+        found = misses(form, on.sizes, setup.levels, setup.threads, setup.coherent, setup.addresses)
     except PolymlValueError as problem:
         return FormReport(form, None, None, None, problem.message)
-    bound = roofline(form, found, sizes, machine, threads)
-    expected = prediction(form, bound, sizes, found.simulation.places, machine, threads)
-    return FormReport(form, found, bound, expected, excess=tuple(_excess(form, found, sizes, least)))
+    bound = roofline(form, found, on.sizes, on.machine, setup.threads)
+    expected = prediction(form, bound, on.sizes, found.simulation.places, on.machine, setup.threads)
+    return FormReport(form, found, bound, expected, excess=tuple(_excess(form, found, on.sizes, on.least)))
 
 
 def _excess(form: Form, found: Misses, sizes: Mapping[str, int], least: LowerBound) -> Iterator[float]:

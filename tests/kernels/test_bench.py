@@ -9,6 +9,7 @@ import pytest
 from benchmarks import compile_time
 from polyml import kernels
 from polyml.cli.commands import bench_runner
+from polyml.cli.inputs.command_specs import BenchSpec
 from polyml.errors import ConfigError, NotAffineError
 
 
@@ -16,7 +17,7 @@ def test_a_row_says_how_fast_and_how_right(monkeypatch):
     times = bench_runner.CompileTimes(import_s=0.1, libraries_s=0.2, compile_s=0.3, stages={}, peak_mb=90.0, cached_s=0.01)
     monkeypatch.setattr(bench_runner, "compile_times", lambda name, dtype, preset: times)
     seen = []
-    (row,) = bench_runner.run(["gemm"], "mini", threads=1, repeat=2, on_row=seen.append)
+    (row,) = bench_runner.run(["gemm"], BenchSpec("mini", threads=1, repeat=2), on_row=seen.append)
     assert seen == [row] and row.ok and row.failure == ""
     assert (row.kernel, row.preset, row.dtype, row.threads) == ("gemm", "MINI", "float64", 1)
     assert row.size == {"NI": 20, "NJ": 25, "NK": 30} and row.compile == times
@@ -25,14 +26,14 @@ def test_a_row_says_how_fast_and_how_right(monkeypatch):
 
 
 def test_checking_takes_no_times_and_integers_keep_their_type():
-    rows = bench_runner.run(["2mm", "nussinov"], "MINI", dtype="float32", check_only=True)
+    rows = bench_runner.run(["2mm", "nussinov"], BenchSpec("MINI", dtype="float32", check_only=True))
     assert [r.dtype for r in rows] == ["float32", "int32"]
     assert all(r.ok and r.run_s is None and r.compile is None and r.numpy_ratio is None for r in rows)
     assert rows[0].error > 0.0 and rows[1].error == 0.0
 
 
 def test_a_kernel_without_a_numpy_form_is_checked_and_not_compared():
-    (row,) = bench_runner.run(["seidel-2d"], "MINI", check_only=True)
+    (row,) = bench_runner.run(["seidel-2d"], BenchSpec("MINI", check_only=True))
     assert row.ok and row.numpy_s is None
 
 
@@ -40,7 +41,7 @@ def test_a_wrong_result_is_not_ok(monkeypatch):
     gemm = kernels.load("gemm")
     wrong = replace(gemm, reference=lambda *a: {"C": gemm.reference(*a)["C"] + 1e-9})
     monkeypatch.setattr(kernels, "load", lambda name: wrong)
-    (row,) = bench_runner.run(["gemm"], "MINI", check_only=True)
+    (row,) = bench_runner.run(["gemm"], BenchSpec("MINI", check_only=True))
     assert not row.ok and row.bound_ratio > 1.0 and row.failure == ""
 
 
@@ -49,8 +50,8 @@ def test_a_kernel_that_does_not_compile_is_a_row_with_the_error(monkeypatch):
         def __call__(self, *arguments):
             raise NotAffineError("subscript is not affine")
 
-    monkeypatch.setattr("polyml.kernel", lambda **settings: lambda function: Refusing())
-    (row,) = bench_runner.run(["gemm"], "MINI")
+    monkeypatch.setattr(bench_runner, "Kernel", lambda function, settings: Refusing())
+    (row,) = bench_runner.run(["gemm"], BenchSpec("MINI"))
     assert not row.ok and row.failure == "error: subscript is not affine" and row.run_s is None
 
 
@@ -60,7 +61,7 @@ def test_a_kernel_that_does_not_compile_is_a_row_with_the_error(monkeypatch):
 ])  # fmt: skip
 def test_names_that_do_not_exist_are_refused(names, preset, message):
     with pytest.raises(ConfigError, match=message):
-        bench_runner.run(names, preset)
+        bench_runner.run(names, BenchSpec(preset))
 
 
 def test_arguments_are_put_back_before_every_run():

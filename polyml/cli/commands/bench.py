@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 import click
@@ -11,15 +11,15 @@ import click
 from polyml import kernels
 from polyml.cli.commands import bench_runner as engine
 from polyml.cli.inputs import output
+from polyml.cli.inputs.command_specs import BenchSpec
 from polyml.runtime.loading import thread_pool as pool
 
 _HEADINGS = ("kernel", "size", "compile ms", "cached ms", "run ms", "rate", "x NumPy", "error/bound", "")
 _RIGHT = (2, 3, 4, 5, 6, 7)
 
 
-def bench(names: Sequence[str], preset: str, threads: int, repeat: int, dtype: str | None, check_only: bool,
-          options: dict[str, object], as_json: bool) -> bool:  # fmt: skip
-    """Run and print; whether every kernel was right."""
+def bench(names: Sequence[str], spec: BenchSpec, settings: Mapping[str, object], as_json: bool) -> bool:
+    """Runs the kernels, prints the table, and returns whether every kernel was right."""
     wanted = [full for name in names for full in _names(name)]
     rows: list[engine.Row] = []
 
@@ -28,12 +28,11 @@ def bench(names: Sequence[str], preset: str, threads: int, repeat: int, dtype: s
         if not as_json and sys.stderr.isatty():
             click.echo(f"{len(rows)} of {len(wanted)}: {row.kernel}", err=True)
 
-    engine.run(wanted, preset, threads=threads, repeat=repeat, dtype=dtype, check_only=check_only, on_row=add,
-               **options)  # fmt: skip
+    engine.run(wanted, spec, settings, on_row=add)
     if as_json:
         output.as_json([{**asdict(r), "ok": r.ok, "numpy_ratio": r.numpy_ratio} for r in rows])
         return all(r.ok for r in rows)
-    click.echo(f"{preset.upper()}, {pool.count(threads)} threads, checked on random data against a reference")
+    click.echo(f"{spec.preset.upper()}, {pool.count(spec.threads)} threads, checked on random data against a reference")
     output.table(_HEADINGS, [_cells(r) for r in rows], right=_RIGHT)
     if hindered := engine.overrides():
         said = " and ".join(hindered)
@@ -57,8 +56,8 @@ def _cells(row: engine.Row) -> tuple[str, ...]:
     return (
         row.kernel,
         size,
-        _milliseconds(row.compile and row.compile.compile_s),
-        _milliseconds(row.compile and row.compile.cached_s),
+        _milliseconds(None if row.compile is None else row.compile.compile_s),
+        _milliseconds(None if row.compile is None else row.compile.cached_s),
         _milliseconds(row.run_s),
         "" if row.rate is None else f"{row.rate:.1f} {row.unit}",
         "" if row.numpy_ratio is None else f"{row.numpy_ratio:.2f}",

@@ -11,12 +11,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
 from polyml import kernels
+from polyml.api import Kernel
+from polyml.cli.inputs.command_specs import BenchSpec
 from polyml.errors import PolymlError
 from polyml.kernels import Benchmark
 from polyml.kernels._accuracy import compare
@@ -95,7 +99,7 @@ class Runner:
         """(seconds, {argument: value after the call}); a call that returns a dict of outputs changes nothing."""
         for name, value in self.used.items():
             if isinstance(value, np.ndarray):
-                np.copyto(value, self.fresh[name])
+                np.copyto(value, np.asarray(self.fresh[name]))
         values = tuple(self.used.values())
         start = time.perf_counter()
         result = self.call(*values)
@@ -103,57 +107,54 @@ class Runner:
         return seconds, result if isinstance(result, dict) else self.used
 
 
-def run(names: Sequence[str], preset: str = "LARGE", *, threads: int = 0, repeat: int = 5, dtype: str | None = None,
-        seed: int = 0, check_only: bool = False, on_row: Callable[[Row], None] | None = None,
-        **options: object) -> list[Row]:  # fmt: skip
-    """One row for each name; `on_row` sees each as soon as it is there.
+def run(
+    names: Sequence[str],
+    spec: BenchSpec,
+    settings: Mapping[str, object] = MappingProxyType({}),
+    on_row: Callable[[Row], None] | None = None,
+) -> list[Row]:
+    """Runs kernels, and returns a row for each.
 
-    names: as `kernels.canonical` takes them. threads: 0 for all cores. dtype: instead of the kernel's own; the
-    kernels on integers keep theirs. check_only: no times. options: settings of `polyml.kernel`.
+    names: the kernels, as `kernels.canonical` takes them.
+    settings: settings of `polyml.kernel`.
+    on_row: is called with each row as soon as it is there.
     Raises ConfigError for a name, a preset or a setting that does not exist.
     """
     rows = []
     for benchmark in [kernels.load(n) for n in names]:
-        row = _row(benchmark, preset, threads, repeat, dtype, seed, check_only, options)
+        row = _row(benchmark, spec, settings)
         if on_row is not None:
             on_row(row)
         rows.append(row)
     return rows
 
 
-def _row(benchmark: Benchmark, preset: str, threads: int, repeat: int, dtype: str | None, seed: int, check_only: bool,
-         options: Mapping[str, object]) -> Row:  # fmt: skip
-    import polyml
-
-    size = benchmark.sizes[kernels.preset(preset)]
-    element = np.dtype(benchmark.dtype if dtype is None or benchmark.terms is None else dtype)
-    common = {"kernel": benchmark.name, "preset": kernels.preset(preset), "size": size, "dtype": element.name,
-              "threads": threads}  # fmt: skip
-    arguments = benchmark.inputs(size, np.random.default_rng(seed), element)
-    settings = {"fallback": "error", "threads": threads, **options}
-    runner = Runner(polyml.kernel(**settings)(benchmark.kernel.py_func), arguments)
+def _row(benchmark: Benchmark, spec: BenchSpec, settings: Mapping[str, object]) -> Row:
+    """Returns the row of one kernel: its results compared with the reference, then its times."""
+    preset = kernels.preset(spec.preset)
+    size = benchmark.sizes[preset]
+    element = np.dtype(benchmark.dtype if spec.dtype is None or benchmark.terms is None else spec.dtype)
+    row = Row(kernel=benchmark.name, preset=preset, size=size, dtype=element.name, threads=spec.threads)
+    arguments = benchmark.inputs(size, np.random.default_rng(spec.seed), element)
+    kernel = Kernel(benchmark.kernel.py_func, {"fallback": "error", "threads": spec.threads, **settings})
+    runner = Runner(kernel, arguments)
     try:
-        _, got = runner.run()
-        got = {name: np.copy(got[name]) for name in benchmark.outputs}
-        times = None if check_only else compile_times(benchmark.name, element.name, kernels.preset(preset), **options)
-        seconds = None if check_only else _median(runner, repeat)
+        _, values = runner.run()
+        got = {name: np.copy(np.asarray(values[name])) for name in benchmark.outputs}
+        if not spec.check_only:
+            times = compile_times(benchmark.name, element.name, preset, **settings)
+            seconds = _median(runner, spec.repeat)
+            rate = benchmark.rate(size, seconds, element.itemsize)
+            row = replace(row, compile=times, run_s=seconds, rate=rate, unit=benchmark.unit)
     except PolymlError as error:
-        return Row(**common, failure=str(error))
+        return replace(row, failure=str(error))
     reference = Runner(benchmark.reference, arguments)
     numpy_s, expected = reference.run()
     accuracy = compare(benchmark, size, arguments, got, expected)
-    if check_only:
-        return Row(**common, error=accuracy.error, bound_ratio=accuracy.ratio)
-    return Row(
-        **common,
-        compile=times,
-        run_s=seconds,
-        rate=benchmark.rate(size, seconds, element.itemsize),
-        unit=benchmark.unit,
-        error=accuracy.error,
-        bound_ratio=accuracy.ratio,
-        numpy_s=_median(reference, repeat, numpy_s) if benchmark.numpy else None,
-    )
+    row = replace(row, error=accuracy.error, bound_ratio=accuracy.ratio)
+    if spec.check_only or not benchmark.numpy:
+        return row
+    return replace(row, numpy_s=_median(reference, spec.repeat, numpy_s))
 
 
 def _median(runner: Runner, repeat: int, known_s: float | None = None) -> float:
@@ -196,7 +197,7 @@ def compile_times(name: str, dtype: str | None = None, preset: str = "LARGE", **
     return CompileTimes(**cold, cached_s=warm["compile_s"])
 
 
-def _child(order: Mapping[str, object]) -> dict[str, object]:
+def _child(order: Mapping[str, object]) -> dict[str, Any]:  # Any: JSON that this module wrote
     command = [sys.executable, "-c", _CHILD, json.dumps(order)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -218,8 +219,6 @@ def _peak_mb() -> float:
 
 def report_compile(order: str, import_s: float) -> None:
     """The child's part of `compile_times`: compile what `order` (JSON) describes, print the figures as JSON."""
-    import polyml
-
     job = json.loads(order)
     benchmark = kernels.load(job["kernel"])
     element = np.dtype(job["dtype"] or benchmark.dtype)
@@ -227,9 +226,9 @@ def report_compile(order: str, import_s: float) -> None:
     arguments = tuple(benchmark.inputs(size, np.random.default_rng(0), element).values())
     start = time.perf_counter()
     if job["libraries"]:
-        import polyml.pipeline.compile  # isl, LLVM and the compiler itself
+        pass  # isl, LLVM and the compiler itself
     libraries_s = time.perf_counter() - start
-    kernel = polyml.kernel(fallback="error", **job["options"])(benchmark.kernel.py_func)
+    kernel = Kernel(benchmark.kernel.py_func, {"fallback": "error", **job["options"]})
     start = time.perf_counter()
     stages, notes = _lowered(kernel, arguments) if job["preset"] else _called(kernel, arguments)
     compile_s = time.perf_counter() - start
@@ -245,13 +244,13 @@ def report_compile(order: str, import_s: float) -> None:
     print(json.dumps(found))
 
 
-def _called(kernel: Callable, arguments: tuple) -> tuple[dict[str, float], Sequence[str]]:
+def _called(kernel: Kernel, arguments: tuple) -> tuple[dict[str, float], Sequence[str]]:
     """(stage -> seconds of the first call, no notes)"""
     kernel(*arguments)
     return dict(kernel.timings), ()
 
 
-def _lowered(kernel: Callable, arguments: tuple) -> tuple[dict[str, float], Sequence[str]]:
+def _lowered(kernel: Kernel, arguments: tuple) -> tuple[dict[str, float], Sequence[str]]:
     """(stage -> seconds to have code for the arguments, what was decided)"""
     from polyml.runtime.loading import load
 

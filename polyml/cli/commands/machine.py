@@ -180,7 +180,11 @@ def _both(rate: Rate, kind: str, found: Described) -> str:
 
 
 def _figures(rate: Rate, kind: str) -> tuple[str, str]:
-    return tuple(shown(f.value, kind) if f else "" for f in (rate.one, rate.all))
+    return _figure(rate.one, kind), _figure(rate.all, kind)
+
+
+def _figure(figure: Figure | None, kind: str) -> str:
+    return "" if figure is None else shown(figure.value, kind)
 
 
 def _origin(*rates: Rate) -> str:

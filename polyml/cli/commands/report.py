@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 
 import click
 
 from polyml import config
 from polyml.api.calls.report_arguments import MOST_ADDRESS, MOST_THREADS
+from polyml.api.calls.report_settings import ReportSettings
 from polyml.cli.inputs import output
 from polyml.cli.inputs.arguments import call_arguments
-from polyml.cli.inputs.kernel_file import load_target
+from polyml.cli.inputs.command_specs import ArraySpec, CallSpec, ReportFiles, ReportSpec
+from polyml.cli.inputs.kernel_file import load_kernel_file
 from polyml.errors import ConfigError, PolymlError
 from polyml.machines import cache_spec
 from polyml.measure import lookup
@@ -23,72 +26,98 @@ _USAGE = 2  # the exit status
 _MOST_SIZES, _LARGEST = 64, 2**63 - 1  # what is smaller is refused by the report, where it is too much for it
 
 
-def report(spec: str, define: Sequence[str], args: Sequence[str], preset: str | None, target: str, machine: str | None,
-           asked: Mapping[str, object], files: Mapping[str, str | None], options: Mapping[str, object], as_json: bool) -> int:  # fmt: skip
-    """Print the report; the exit status. asked: by the report's parameters, as the command line has them. files: that are written
-    besides: svg, a folder of pictures; html, a page; save, the schedule of the tiles chosen. What keeps a picture or
-    the page from being drawn keeps neither the others nor the text.
+class Printed(Protocol):
+    """What the reports of all targets have in common: they print, draw and write themselves."""
+
+    def pictures(self) -> Mapping[str, str]: ...
+
+    def page(self) -> str: ...
+
+    def data(self) -> dict[str, object]: ...
+
+
+def report(
+    call_spec: CallSpec, spec: ReportSpec, array: ArraySpec, files: ReportFiles, settings: Mapping[str, object], as_json: bool
+) -> int:
+    """Prints the report, writes the files that are wanted, and returns the exit status.
+
+    Where a picture or the page cannot be drawn, the others are still written, and the text is printed.
     """
     try:
-        found = _report(spec, define, args, preset, target, machine, asked, options)
+        found = _report(call_spec, spec, array, settings)
     except PolymlError as problem:
         click.echo(output.line(problem), err=True)
         return _USAGE
-    made, problems = {}, []
-    for name, make in {"svg": found.pictures, "html": found.page}.items():
-        try:
-            made |= {name: make()} if files[name] else {}
-        except PolymlError as problem:
-            problems.append(problem)
+    pictures: Mapping[str, str] | None = None
+    page, problems = None, []
     try:
-        if "svg" in made:
-            _draw(made["svg"], Path(files["svg"]))
-        if "html" in made:
-            _write(made["html"], Path(files["html"]))
-        if files["save"]:
-            _save(found, files["save"])
+        pictures = found.pictures() if files.svg else None
+    except PolymlError as problem:
+        problems.append(problem)
+    try:
+        page = found.page() if files.html else None
+    except PolymlError as problem:
+        problems.append(problem)
+    try:
+        _write_files(found, pictures, page, files)
     except PolymlError as problem:
         click.echo(output.line(problem), err=True)
         return _USAGE
     _print(found, as_json)
-    for problem in problems:
-        click.echo(output.line(problem), err=True)
+    for each in problems:
+        click.echo(output.line(each), err=True)
     return _USAGE if problems else 0
 
 
-def _print(found, as_json: bool) -> None:
+def _write_files(found: Printed, pictures: Mapping[str, str] | None, page: str | None, files: ReportFiles) -> None:
+    if files.svg and pictures is not None:
+        _draw(pictures, Path(files.svg))
+    if files.html and page is not None:
+        _write(page, Path(files.html))
+    if files.save:
+        _save(found, files.save)
+
+
+def _print(found: Printed, as_json: bool) -> None:
     if as_json:
         output.as_json(found.data())
     else:
         click.echo(str(found))
 
 
-def _report(spec, define, args, preset, target, machine, asked, options):
+def _report(call_spec: CallSpec, spec: ReportSpec, array: ArraySpec, settings: Mapping[str, object]) -> Printed:
+    """Returns the report. Raises ConfigError for what the command line has that a report does not take."""
     from polyml.api import kernel
     from polyml.api.report_targets import check
 
-    values: dict[str, object] = {
-        **asked,
-        "caches": () if asked["caches"] is None else cache_spec.parse(asked["caches"]),
-        "tile": () if asked["tile"] is None else _sizes("--tile", asked["tile"], "of tiles, outermost first, as in 32,32,64"),
-        "threads": whole_number(asked["threads"], 0, MOST_THREADS),
-        "array": () if asked["array"] is None else array_shape(asked["array"]),
-        "block": () if asked["block"] is None else _sizes("--block", asked["block"], "of threads along x, y and z, as in 32,8"),
-    }
-    values["addresses"] = tuple(map(_address, asked["addresses"]))
-    if values["threads"] is None:
-        notes = [f"expected a number of threads up to {MOST_THREADS:,}, 0 for all"]
-        raise ConfigError(f"--threads does not take {asked['threads'][:40]}", notes=notes)
-    described = None if machine is None else lookup.find(machine, measure=machine == "host" and target == "cpu")
-    check(target, described, values)
-    loaded = load_target(spec)
-    call = call_arguments(loaded, define, args, preset, seed=0)
+    wanted = _settings(spec, array)
+    described = None if spec.machine is None else lookup.find(spec.machine, measure=spec.machine == "host" and spec.target == "cpu")
+    check(spec.target, described, wanted)
+    loaded = load_kernel_file(call_spec.kernel)
+    call = call_arguments(loaded, call_spec, seed=0)
     for line in call.said:
         click.echo(line, err=True)
-    with config.scope(**options):
+    with config.scope(**settings):
         return kernel(loaded.function).report(
-            *call.values.values(), machine=described, target=target, **{**values, "addresses": dict(values["addresses"])}
+            *call.values.values(), machine=described, target=spec.target, **{**vars(wanted), "addresses": dict(wanted.addresses)}
         )
+
+
+def _settings(spec: ReportSpec, array: ArraySpec) -> ReportSettings:
+    """Returns what the words of the command line mean. Raises ConfigError for those that mean nothing."""
+    caches = () if spec.cache is None else cache_spec.parse(spec.cache)
+    tile = () if spec.tile is None else _sizes("--tile", spec.tile, "of tiles, outermost first, as in 32,32,64")
+    threads = whole_number(spec.threads, 0, MOST_THREADS)
+    shape = () if array.array is None else array_shape(array.array)
+    block = () if spec.block is None else _sizes("--block", spec.block, "of threads along x, y and z, as in 32,8")
+    addresses = tuple(map(_address, spec.addresses))
+    if threads is None:
+        notes = [f"expected a number of threads up to {MOST_THREADS:,}, 0 for all"]
+        raise ConfigError(f"--threads does not take {spec.threads[:40]}", notes=notes)
+    return ReportSettings(
+        caches=caches, tile=tile, threads=threads, simulate=not spec.no_simulation, coherent=spec.coherent, addresses=addresses,
+        block=block, array=shape, dataflow=array.dataflow, links=array.links, mapping=array.mapping, rank=array.rank,
+    )  # fmt: skip
 
 
 def _address(text: str) -> tuple[str, int]:
@@ -133,7 +162,7 @@ def _writing(option: str, path: str | Path) -> Iterator[None]:
         raise ConfigError(f"{option} cannot write to {called(path)}: {reason(problem)}") from None
 
 
-def _save(found, file: str) -> None:
+def _save(found: Printed, file: str) -> None:
     from polyml.report.report import Report
 
     if not isinstance(found, Report):

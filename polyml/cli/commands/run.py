@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import click
 
 from polyml import config
-from polyml.api.target import Target as PolymlTarget
+from polyml.api import Kernel
+from polyml.api.target import Target
 from polyml.cli.inputs import output
-from polyml.cli.inputs.arguments import Call, call_arguments
-from polyml.cli.inputs.kernel_file import Target, load_target
+from polyml.cli.inputs.arguments import CommandCall, call_arguments
+from polyml.cli.inputs.command_specs import CallSpec, RunSpec
+from polyml.cli.inputs.kernel_file import KernelFile, load_kernel_file
 from polyml.errors import PolymlError
 
 
@@ -31,15 +33,13 @@ class Result:
     returned: object
 
 
-def run(spec: str, define: Sequence[str], args: Sequence[str], preset: str | None, repeat: int, seed: int,
-        load: str | None, options: Mapping[str, object], as_json: bool) -> None:  # fmt: skip
-    """Call the kernel once, then `repeat` times on the same values, and print the results of the first call. load: the file of
-    a schedule to run with.
-    """
-    target = load_target(spec)
-    call = call_arguments(target, define, args, preset, seed)
-    with config.scope(**options):
-        result = _timed(target, call, repeat, load)
+def run(call_spec: CallSpec, spec: RunSpec, settings: Mapping[str, object], as_json: bool) -> None:
+    """Calls the kernel once, then several times on the same values, and prints the results of the first call, and times."""
+    target = load_kernel_file(call_spec.kernel)
+    call = call_arguments(target, call_spec, spec.seed)
+    threads = {} if spec.threads is None else {"threads": spec.threads}
+    with config.scope(**threads, **settings):
+        result = _timed(target, call, spec)
     if as_json:
         output.as_json(_data(target, call, result))
         return
@@ -50,24 +50,23 @@ def run(spec: str, define: Sequence[str], args: Sequence[str], preset: str | Non
         rows.append(("returned", _returned(result.returned), True))
     rows.append(("first call", f"{result.first_s * 1e3:.3g} ms", True))
     if result.fastest_s is not None:
-        rows.append((f"best of {repeat}", f"{result.fastest_s * 1e3:.3g} ms", True))
-    rows.append(("runs on" if isinstance(result.compiled, PolymlTarget) else "compiled", str(result.compiled), True))
+        rows.append((f"best of {spec.repeat}", f"{result.fastest_s * 1e3:.3g} ms", True))
+    rows.append(("runs on" if isinstance(result.compiled, Target) else "compiled", str(result.compiled), True))
     output.pairs(rows)
 
 
-def _timed(target: Target, call: Call, repeat: int, load: str | None) -> Result:
-    from polyml.api import kernel
-
-    compiled = target.decorated if hasattr(target.decorated, "py_func") else kernel(target.function)
-    if load is not None:
-        compiled = compiled.with_schedule(compiled.load_schedule(load, *call.values.values()))
+def _timed(target: KernelFile, call: CommandCall, spec: RunSpec) -> Result:
+    """Returns the results of the first call, and the times of all."""
+    compiled = target.as_kernel()
+    if spec.load is not None:
+        compiled = compiled.with_schedule(compiled.load_schedule(spec.load, *call.values.values()))
     first_s, values, returned = _one(target, compiled, call)
-    fastest = min((_one(target, compiled, call)[0] for _ in range(repeat)), default=None)
+    fastest = min((_one(target, compiled, call)[0] for _ in range(spec.repeat)), default=None)
     ran = compiled.compiled if compiled.target is None else compiled.target
     return Result(first_s, fastest, ran, _changed(call.values, values), returned)
 
 
-def _one(target: Target, compiled: Callable, call: Call) -> tuple[float, Mapping[str, object], object]:
+def _one(target: KernelFile, compiled: Kernel, call: CommandCall) -> tuple[float, Mapping[str, object], object]:
     """(seconds, arguments after the call, what it returned). What Python code raises becomes an error with its text."""
     values = copy.deepcopy(dict(call.values))
     start = time.perf_counter()
@@ -85,7 +84,7 @@ def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> dict[
     import numpy as np
 
     arrays = {name: value for name, value in after.items() if isinstance(value, np.ndarray)}
-    return {name: value for name, value in arrays.items() if value.tobytes() != before[name].tobytes()}
+    return {name: value for name, value in arrays.items() if value.tobytes() != np.asarray(before[name]).tobytes()}
 
 
 def _returned(value: object) -> str:
@@ -93,7 +92,7 @@ def _returned(value: object) -> str:
     return "\n".join(output.described(part) for part in parts)
 
 
-def _data(target: Target, call: Call, result: Result) -> dict[str, object]:
+def _data(target: KernelFile, call: CommandCall, result: Result) -> dict[str, object]:
     import numpy as np
 
     returned = result.returned if isinstance(result.returned, tuple) else (result.returned,)

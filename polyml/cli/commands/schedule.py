@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import click
 
 from polyml import config
 from polyml.cli.inputs.arguments import call_arguments, call_types
-from polyml.cli.inputs.kernel_file import load_target
+from polyml.cli.inputs.command_specs import CallSpec
+from polyml.cli.inputs.kernel_file import load_kernel_file
 
 
-def schedule(spec: str, define: Sequence[str], args: Sequence[str], preset: str | None, save: str | None,
-             load: str | None, start: str, options: Mapping[str, object]) -> None:  # fmt: skip
-    """Print the schedule that is found or loaded, which is proved legal either way; write it to `save`.
+def schedule(spec: CallSpec, save: str | None, load: str | None, start: str, settings: Mapping[str, object]) -> None:
+    """Prints a kernel's schedule, which is proved legal, and writes it to the file `save`.
 
-    Where the file of the kernel makes inputs for sizes, blocks and tiles are chosen for them.
+    Where the kernel's file makes inputs for sizes, blocks and tiles are chosen for these.
+    load: the file that the schedule is taken from; None: the compiler finds it.
+    start: "auto", what the compiler finds, or "source", the order of the source.
     """
     from polyml.api import kernel
 
-    target = load_target(spec)
-    if target.has_inputs and not args:
-        call = call_arguments(target, define, args, preset, seed=0)
+    target = load_kernel_file(spec.kernel)
+    given: tuple[object, ...]
+    if target.has_inputs and not spec.args:
+        call = call_arguments(target, spec, seed=0)
         given, said = tuple(call.values.values()), call.said
     else:
-        given, said = call_types(target, define, args, preset)
+        given, said = call_types(target, spec)
     for line in said:
         click.echo(line, err=True)
-    with config.scope(**options):
+    with config.scope(**settings):
         compiled = kernel(target.function)
         found = compiled.schedule(start, *given) if load is None else compiled.load_schedule(load, *given)
         click.echo(str(found))

@@ -11,7 +11,8 @@ import click
 from polyml import config
 from polyml.cli.inputs import output
 from polyml.cli.inputs.arguments import call_types
-from polyml.cli.inputs.kernel_file import Target, load_target
+from polyml.cli.inputs.command_specs import CallSpec
+from polyml.cli.inputs.kernel_file import KernelFile, load_kernel_file
 from polyml.errors import ConfigError, LanguageError, PolymlError, PolymlOverflowError, PolymlTypeError
 from polyml.frontend.syntax import ArrayType
 from polyml.reading.userfiles import called, read_text, reason
@@ -20,17 +21,16 @@ if TYPE_CHECKING:
     from polyml.pipeline.trace import Ran
 
 
-def show(spec: str, stage: str, define: Sequence[str], args: Sequence[str], preset: str | None,
-         options: Mapping[str, object], as_json: bool, full: bool) -> None:  # fmt: skip
-    """Print what `stage` makes of the kernel. Guessed types are said on stderr, so that stdout can be read back.
+def show(spec: CallSpec, stage: str, settings: Mapping[str, object], as_json: bool, full: bool) -> None:
+    """Prints what a stage makes of the kernel. Guessed types are said on stderr, so that stdout can be read back.
 
-    full: with all that `show_from` goes on from.
+    full: whether the text has all that `show_from` goes on from.
     """
     from polyml.api import kernel
 
-    target = load_target(spec)
-    types, said = call_types(target, define, args, preset)
-    with config.scope(**options):
+    target = load_kernel_file(spec.kernel)
+    types, said = call_types(target, spec)
+    with config.scope(**settings):
         compiled = kernel(target.function).lower(*types)
     if as_json:
         data = compiled.data.get(stage)
@@ -41,19 +41,18 @@ def show(spec: str, stage: str, define: Sequence[str], args: Sequence[str], pres
     click.echo(texts[stage]().rstrip("\n"))
 
 
-def show_from(path: str, stage: str, options: Mapping[str, object], full: bool) -> None:
-    """Print what `stage` makes of the kernel, SCoP or program that the file `path` has."""
+def show_from(path: str, stage: str, settings: Mapping[str, object], full: bool) -> None:
+    """Prints what a stage makes of the kernel, SCoP or program whose text is in the file `path`."""
     from polyml.pipeline.from_text import resume
 
-    with config.scope(**options):
+    with config.scope(**settings):
         texts = resume.resumed(read_text(path, resume.MOST_BYTES), called(path), full)
         click.echo(resume.stage_of(texts, stage).rstrip("\n"))
 
 
-def show_after(spec: str, name: str, define: Sequence[str], args: Sequence[str], preset: str | None,
-               options: Mapping[str, object], as_json: bool) -> None:  # fmt: skip
-    """Print what there is after the pass, the last time it runs; also where a later pass fails, which is said behind it."""
-    _, ran, problem = _traced(spec, define, args, preset, options)
+def show_after(spec: CallSpec, name: str, settings: Mapping[str, object], as_json: bool) -> None:
+    """Prints what there is after a pass, the last time it runs. Where a later pass fails, its error is raised after that."""
+    _, ran, problem = _traced(spec, settings)
     found = [each for each in ran if each.step.name == name]
     if found and as_json:
         output.as_json({name: found[-1].text})
@@ -66,12 +65,11 @@ def show_after(spec: str, name: str, define: Sequence[str], args: Sequence[str],
         raise ConfigError(f"the pass `{name}` does not run for this kernel", notes=[f"those that do: {names}"])
 
 
-def trace(spec: str, page: str | None, define: Sequence[str], args: Sequence[str], preset: str | None,
-          options: Mapping[str, object]) -> None:  # fmt: skip
-    """Print every pass in order, or write a page of them to the file `page`; also where one fails, which is said behind it."""
+def trace(spec: CallSpec, page: str | None, settings: Mapping[str, object]) -> None:
+    """Prints every pass in order, or writes a page of them to the file `page`. Where one fails, its error is raised after that."""
     from polyml.report import trace as report
 
-    target, ran, problem = _traced(spec, define, args, preset, options)
+    target, ran, problem = _traced(spec, settings)
     if page is None:
         click.echo(report.text(ran))
     else:
@@ -84,16 +82,15 @@ def trace(spec: str, page: str | None, define: Sequence[str], args: Sequence[str
         raise problem
 
 
-def _traced(spec: str, define: Sequence[str], args: Sequence[str], preset: str | None,
-            options: Mapping[str, object]) -> tuple[Target, list[Ran], PolymlError | None]:  # fmt: skip
-    """The kernel, the passes that run for it, and what ends its compilation where something does."""
+def _traced(spec: CallSpec, settings: Mapping[str, object]) -> tuple[KernelFile, list[Ran], PolymlError | None]:
+    """Returns the kernel, the passes that run for it, and the error that ends its compilation; None where none does."""
     from polyml.api import kernel
     from polyml.pipeline.trace import recorded
 
-    target = load_target(spec)
-    types, said = call_types(target, define, args, preset)
+    target = load_kernel_file(spec.kernel)
+    types, said = call_types(target, spec)
     _say(said)
-    with config.scope(**options), recorded() as ran:
+    with config.scope(**settings), recorded() as ran:
         try:
             kernel(target.function).lower(*types)
         except PolymlError as problem:
@@ -101,18 +98,17 @@ def _traced(spec: str, define: Sequence[str], args: Sequence[str], preset: str |
     return target, ran, None
 
 
-def explain(spec: str, define: Sequence[str], args: Sequence[str], preset: str | None,
-            options: Mapping[str, object]) -> None:  # fmt: skip
-    """Compile for the call's types and print what was done and why."""
+def explain(spec: CallSpec, settings: Mapping[str, object]) -> None:
+    """Compiles the kernel for the call's types, and prints what was done and why."""
     from polyml.api import explain as words
     from polyml.api import kernel
     from polyml.api.calls.plain_calls import reasons, refusals
 
-    target = load_target(spec)
-    types, said = call_types(target, define, args, preset)
+    target = load_kernel_file(spec.kernel)
+    types, said = call_types(target, spec)
     _say(said)
     where = f"{target.name} ({target.file}:{target.function.__code__.co_firstlineno})"
-    with config.scope(**options):
+    with config.scope(**settings):
         try:
             compiled = kernel(target.function).lower(*types)
         except (LanguageError, PolymlTypeError, PolymlOverflowError) as problem:

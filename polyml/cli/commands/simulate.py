@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import click
@@ -11,8 +10,9 @@ import click
 from polyml import config
 from polyml.cli.commands.report import array_shape
 from polyml.cli.inputs import output
-from polyml.cli.inputs.arguments import Call, call_arguments
-from polyml.cli.inputs.kernel_file import Target, load_target
+from polyml.cli.inputs.arguments import CommandCall, call_arguments
+from polyml.cli.inputs.command_specs import ArraySpec, CallSpec, SimulateSpec
+from polyml.cli.inputs.kernel_file import KernelFile, load_kernel_file
 from polyml.errors import ConfigError, PolymlError
 from polyml.machines.descriptions import LONGEST
 from polyml.measure import lookup
@@ -21,50 +21,47 @@ from polyml.reading.input_limits import shown, whole_numbers
 _WRONG, _USAGE = 1, 2  # exit statuses
 
 
-@dataclass(frozen=True)
-class Shown:
-    """What is printed besides: the units at work in each cycle, what single units do, or some of them; data instead of text."""
+def simulate(
+    call_spec: CallSpec, machine: str | None, array: ArraySpec, spec: SimulateSpec, settings: Mapping[str, object], as_json: bool
+) -> int:
+    """Simulates a call, prints how its values agree with the processor's, and returns the exit status.
 
-    trace: bool
-    listing: bool
-    units: Sequence[str]
-    as_json: bool
-
-
-def simulate(spec: str, define: Sequence[str], args: Sequence[str], preset: str | None, seed: int, machine: str | None,
-             asked: Mapping[str, object], engine: str, shown: Shown, options: Mapping[str, object]) -> int:  # fmt: skip
-    """Simulate and print; the exit status. asked: by the parameters of `Kernel.report`, as the command line has them."""
+    machine: the systolic array, by its name or its file; None: that of the kernel's own target.
+    """
     try:
-        asked = {**asked, "array": () if asked["array"] is None else array_shape(asked["array"])}
+        shape = () if array.array is None else array_shape(array.array)
         described = None if machine is None else lookup.find(machine)
-        loaded = load_target(spec)
-        call = call_arguments(loaded, define, args, preset, seed)
+        loaded = load_kernel_file(call_spec.kernel)
+        call = call_arguments(loaded, call_spec, spec.seed)
         for line in call.said:
             click.echo(line, err=True)
-        with config.scope(**options):
-            found = _simulated(loaded, call, {**asked, "machine": described}, engine, shown)
+        with config.scope(**settings):
+            found = loaded.as_kernel().compare(
+                *call.values.values(), machine=described, array=shape, dataflow=array.dataflow, links=array.links,
+                mapping=array.mapping, engine=spec.engine, trace=spec.trace, listing=_listing(spec), errors=_errors(loaded, call),
+            )  # fmt: skip
     except PolymlError as problem:
         click.echo(output.line(problem), err=True)
         return _USAGE
-    if shown.as_json:
+    if as_json:
         output.as_json(found.data())
     else:
         click.echo(str(found))
     return 0 if found.ok else _WRONG
 
 
-def _simulated(loaded: Target, call: Call, asked: Mapping[str, object], engine: str, shown: Shown):
-    from polyml.api import kernel
-
-    compiled = loaded.decorated if hasattr(loaded.decorated, "py_func") else kernel(loaded.function)
-    listing = tuple(map(_unit, shown.units)) or shown.listing
-    errors = partial(_errors, loaded, call) if hasattr(loaded.module, "terms") else None
-    shown_too = {"trace": shown.trace, "listing": listing, "errors": errors}
-    return compiled.compare(*call.values.values(), **asked, engine=engine, **shown_too)
+def _listing(spec: SimulateSpec) -> bool | tuple[tuple[int, ...], ...]:
+    """Returns the places of the units that are listed, or whether all are."""
+    return tuple(map(_unit, spec.units)) or spec.listing
 
 
-def _errors(loaded: Target, call: Call) -> dict[str, object]:
-    """Of rounding, by the terms and magnitudes of a file like those of `kernels`."""
+def _errors(loaded: KernelFile, call: CommandCall) -> Callable[[], dict[str, object]] | None:
+    """Returns what bounds rounding errors by argument, where the kernel's file does, as those of `kernels` do; else None."""
+    return partial(_bounds, loaded, call) if hasattr(loaded.module, "terms") else None
+
+
+def _bounds(loaded: KernelFile, call: CommandCall) -> dict[str, object]:
+    """Returns how far each element may be from an exact one, by argument: terms(size) roundings of its magnitude."""
     import numpy as np
 
     module, given = loaded.module, call.values
@@ -72,7 +69,7 @@ def _errors(loaded: Target, call: Call) -> dict[str, object]:
     try:
         terms = module.terms(call.size)
         scales = {} if terms is None else scale(*given.values())
-        return {name: terms * float(np.finfo(given[name].dtype).eps) * each for name, each in scales.items()}
+        return {name: terms * float(np.finfo(np.asarray(given[name]).dtype).eps) * each for name, each in scales.items()}
     except Exception as error:  # whatever the user's file raises is reported, not ours to handle
         message = f"{loaded.file} does not bound rounding errors: {type(error).__name__}: {error}"
         notes = ["expected terms(size), and magnitude(*args) or reference(*args), as in kernels/gemm.py"]

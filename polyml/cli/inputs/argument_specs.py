@@ -124,7 +124,7 @@ def _ranks(kernel: syntax.Kernel) -> dict[str, int]:
 def _integer_names(kernel: syntax.Kernel) -> set[str]:
     found = set()
     for node in _walk(kernel.body):
-        places = ()
+        places: tuple[syntax.Expr, ...] | syntax.Like = ()
         if isinstance(node, syntax.For):
             places = (node.start, node.stop)
         elif isinstance(node, syntax.Subscript):
@@ -229,11 +229,11 @@ def check_used(specs: Sequence[Spec], sizes: Mapping[str, int]) -> None:
     unknown = next((name for name in sizes if name not in names), None)
     if unknown is not None:
         known = ", ".join(sorted(names)) or "none"
-        guessed = [s for s in specs if s.guessed and isinstance(s.type, ArrayType)]
+        guessed = [(s, s.type.element) for s in specs if s.guessed and isinstance(s.type, ArrayType)]
         name = unknown if unknown.isidentifier() and len(unknown) < 60 else "N"
         remedy = [
-            f"--arg '{s.name}={s.type.element}[{','.join([name] * len(s.extents))}]' gives it to {s.name}, whose type is a guess"
-            for s in guessed
+            f"--arg '{s.name}={element}[{','.join([name] * len(s.extents))}]' gives it to {s.name}, whose type is a guess"
+            for s, element in guessed
         ]
         raise ConfigError(f"no argument has a size called {shown(unknown)}", notes=[f"sizes: {known}", *remedy[:3]])
 

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from polyml.cli.inputs import argument_specs
-from polyml.cli.inputs.kernel_file import Target, reported
+from polyml.cli.inputs.command_specs import CallSpec
+from polyml.cli.inputs.kernel_file import KernelFile, reported
 from polyml.errors import ConfigError
 from polyml.frontend.syntax import ArgType
 from polyml.reading.input_limits import shown
 
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
 
 @dataclass(frozen=True)
-class Call:
-    """values: by parameter, in the order of the call. size: what -D and the preset made of the sizes.
+class CommandCall:
+    """The arguments of a call that a command makes.
 
+    values: the arguments by parameter, in the order of the call.
+    size: the sizes by name, as -D and the preset have them.
     said: lines that tell the user what was chosen for them.
     """
 
@@ -24,59 +31,57 @@ class Call:
     said: tuple[str, ...] = ()
 
 
-def call_arguments(target: Target, define: Sequence[str], args: Sequence[str], preset: str | None, seed: int) -> Call:
-    """Random arguments for a run. Raises ConfigError for a preset, size or parameter that does not exist."""
+def call_arguments(target: KernelFile, spec: CallSpec, seed: int) -> CommandCall:
+    """Returns random arguments for a call of the kernel. Raises ConfigError for a preset, size or parameter that does not exist."""
     import numpy as np
 
     rng = np.random.default_rng(seed)
-    if target.has_inputs and not args:
-        return _from_file(target, define, preset, rng)
-    _no_preset(target, preset)
-    sizes = argument_specs.sizes_from(define)
-    found = _specs(target, args)
+    if target.has_inputs and not spec.args:
+        return _from_file(target, spec, rng)
+    _no_preset(target, spec.preset)
+    sizes = argument_specs.sizes_from(spec.define)
+    found = _specs(target, spec.args)
     argument_specs.check_used(found, sizes)
-    return Call(argument_specs.make(found, sizes, rng), sizes, _guesses(found))
+    return CommandCall(argument_specs.make(found, sizes, rng), sizes, _guesses(found))
 
 
-def call_types(
-    target: Target, define: Sequence[str], args: Sequence[str], preset: str | None
-) -> tuple[tuple[ArgType, ...], tuple[str, ...]]:
-    """(types of the arguments, what to tell the user), without making large arrays."""
-    if target.has_inputs and not args:
-        return _types_from_file(target, define, preset)
-    _no_preset(target, preset)
-    sizes = argument_specs.sizes_from(define)
-    found = _specs(target, args)
+def call_types(target: KernelFile, spec: CallSpec) -> tuple[tuple[ArgType, ...], tuple[str, ...]]:
+    """Returns the types of the arguments, for which no large array is made, and lines that tell the user what was chosen for them."""
+    if target.has_inputs and not spec.args:
+        return _types_from_file(target, spec)
+    _no_preset(target, spec.preset)
+    sizes = argument_specs.sizes_from(spec.define)
+    found = _specs(target, spec.args)
     argument_specs.check_used(found, sizes)
     return tuple(s.type for s in found), _guesses(found)
 
 
-def _types_from_file(target: Target, define: Sequence[str], preset: str | None):
-    """Types do not depend on the sizes, so the smallest preset says them."""
+def _types_from_file(target: KernelFile, spec: CallSpec) -> tuple[tuple[ArgType, ...], tuple[str, ...]]:
+    """Returns the types of the file's inputs. They do not depend on the sizes, so the inputs of the smallest preset are made."""
     import numpy as np
 
     from polyml.frontend.argument_types import arg_type
 
-    _size(target, define, preset)
+    _size(target, spec)
     smallest = min(_sizes(target).values(), key=lambda sizes: sum(sizes.values()))
     made = _checked_inputs(target, smallest, np.random.default_rng(0))
     return tuple(arg_type(value, name) for name, value in made.items()), ()
 
 
-def _from_file(target: Target, define: Sequence[str], preset: str | None, rng) -> Call:
-    size, name = _size(target, define, preset)
+def _from_file(target: KernelFile, spec: CallSpec, rng: Generator) -> CommandCall:
+    size, name = _size(target, spec)
     described = ", ".join(f"{key}={value}" for key, value in size.items())
-    said = () if preset else (f"size {name} of {target.file}: {described}",)
-    return Call(_checked_inputs(target, size, rng), size, said)
+    said = () if spec.preset else (f"size {name} of {target.file}: {described}",)
+    return CommandCall(_checked_inputs(target, size, rng), size, said)
 
 
-def _size(target: Target, define: Sequence[str], preset: str | None) -> tuple[dict[str, int], str]:
-    """The preset's sizes with what -D changes of them, and the preset's name."""
+def _size(target: KernelFile, spec: CallSpec) -> tuple[dict[str, int], str]:
+    """Returns the preset's sizes, with what -D changes of them, and the preset's name."""
     sizes = _sizes(target)
-    name = preset.upper() if preset else next(iter(sizes))
+    name = spec.preset.upper() if spec.preset else next(iter(sizes))
     if name not in sizes:
-        raise ConfigError(f"{target.file} has no size {shown(preset)}", notes=[f"it has {', '.join(sizes)}"])
-    changed = argument_specs.sizes_from(define)
+        raise ConfigError(f"{target.file} has no size {shown(spec.preset)}", notes=[f"it has {', '.join(sizes)}"])
+    changed = argument_specs.sizes_from(spec.define)
     unknown = [key for key in changed if key not in sizes[name]]
     if unknown:
         known = ", ".join(sizes[name])
@@ -84,8 +89,8 @@ def _size(target: Target, define: Sequence[str], preset: str | None) -> tuple[di
     return {**sizes[name], **changed}, name
 
 
-def _sizes(target: Target) -> Mapping[str, Mapping[str, int]]:
-    """The file's SIZES. Raises ConfigError where they are none."""
+def _sizes(target: KernelFile) -> Mapping[str, Mapping[str, int]]:
+    """Returns the file's SIZES. Raises ConfigError where they are no sizes by name."""
     found = target.sizes
     if isinstance(found, Mapping) and found and all(isinstance(name, str) and _are_sizes(each) for name, each in found.items()):
         return found
@@ -98,7 +103,8 @@ def _are_sizes(found: object) -> bool:
     return isinstance(found, Mapping) and all(isinstance(name, str) and isinstance(size, int) for name, size in found.items())
 
 
-def _checked_inputs(target: Target, size: Mapping[str, int], rng) -> dict[str, object]:
+def _checked_inputs(target: KernelFile, size: Mapping[str, int], rng: Generator) -> dict[str, object]:
+    """Returns what the file's inputs(size, rng) makes. Raises ConfigError where that is not one argument for each parameter."""
     described = ", ".join(f"{name}={value}" for name, value in size.items())
     with reported(target.file, f"makes no inputs of {described}"):
         made = target.module.inputs(size, rng)
@@ -113,7 +119,7 @@ def _checked_inputs(target: Target, size: Mapping[str, int], rng) -> dict[str, o
     return made
 
 
-def _no_preset(target: Target, preset: str | None) -> None:
+def _no_preset(target: KernelFile, preset: str | None) -> None:
     if preset is not None:
         raise ConfigError(
             f"--preset {preset[:60]} needs SIZES and inputs(size, rng) in {target.file}, and no --arg",
@@ -121,7 +127,7 @@ def _no_preset(target: Target, preset: str | None) -> None:
         )
 
 
-def _specs(target: Target, args: Sequence[str]) -> tuple[argument_specs.Spec, ...]:
+def _specs(target: KernelFile, args: Sequence[str]) -> tuple[argument_specs.Spec, ...]:
     from polyml.frontend.parsing.parse import parse
 
     return argument_specs.guess(parse(target.function), {s.name: s for s in map(argument_specs.spec_from, args)})

@@ -12,7 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FunctionType, ModuleType
+from typing import cast
 
+from polyml.api import Kernel, kernel
 from polyml.errors import ConfigError, PolymlError
 from polyml.reading.files import kind_of
 from polyml.reading.input_limits import shown
@@ -24,8 +26,15 @@ _COMPANIONS = ("inputs", "reference")  # what a kernel's file defines besides th
 
 
 @dataclass(frozen=True)
-class Target:
-    """A kernel of a user's file. function: what Python defined, without the decorator. module: the whole file."""
+class KernelFile:
+    """A kernel of a user's file.
+
+    file: the path as it was written.
+    name: the kernel's name in the file.
+    function: what Python defined, without a decorator.
+    decorated: what the name is bound to: the function itself, or what a decorator made of it.
+    module: the whole file, imported.
+    """
 
     file: Path
     name: str
@@ -33,9 +42,13 @@ class Target:
     decorated: object
     module: ModuleType
 
+    def as_kernel(self) -> Kernel:
+        """Returns the kernel as its file decorates it, or with the settings in force where the file does not."""
+        return self.decorated if isinstance(self.decorated, Kernel) else kernel(self.function)
+
     @property
     def sizes(self) -> dict[str, dict[str, int]]:
-        """The file's SIZES, preset -> name -> value, or {}."""
+        """The file's SIZES, {preset: {size: value}}, or {} where it has none."""
         return vars(self.module).get("SIZES", {})
 
     @property
@@ -44,10 +57,10 @@ class Target:
         return self.sizes != {} and callable(vars(self.module).get("inputs"))
 
 
-def load_target(spec: str) -> Target:
-    """The kernel that `spec` names: FILE.py:FUNC, or FILE.py where the file has one kernel.
+def load_kernel_file(spec: str) -> KernelFile:
+    """Imports the file of a kernel, written FILE.py:FUNC, or FILE.py where the file has one kernel.
 
-    Raises ConfigError when the file does not exist or does not import, or when it has no such function.
+    Raises ConfigError where the file does not exist or cannot be imported, and where it has no such function.
     """
     file_text, _, name = spec.partition(":") if not _has_drive(spec) else (spec, "", "")
     module = _import(_file(file_text))
@@ -57,7 +70,12 @@ def load_target(spec: str) -> Target:
     if chosen not in kernels:
         raise ConfigError(f"{file} has no function {shown(chosen)}", notes=_function_hints(chosen, kernels))
     decorated = kernels[chosen]
-    return Target(file, chosen, getattr(decorated, "py_func", decorated), decorated, module)
+    return KernelFile(file, chosen, _function(decorated), decorated, module)
+
+
+def _function(decorated: object) -> FunctionType:
+    """Returns the function that a decorator kept as `py_func`, or the function itself."""
+    return cast(FunctionType, getattr(decorated, "py_func", decorated))
 
 
 def _has_drive(spec: str) -> bool:

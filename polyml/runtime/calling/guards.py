@@ -96,9 +96,11 @@ def _text(value: object) -> str | None:
     if isinstance(value, ModuleType):
         return value.__name__
     if isinstance(value, np.ufunc):  # which has no __module__ before NumPy 2
-        return f"numpy.{value.__name__}" if getattr(np, value.__name__, None) is value else None
+        is_numpys = getattr(np, value.__name__, None) is value
+        return f"numpy.{value.__name__}" if is_numpys else None
     if is_library(value):
-        return f"{value.__module__}.{cast(FunctionType, value).__qualname__}"
+        function = cast(FunctionType, value)
+        return f"{function.__module__}.{function.__qualname__}"
     return "" if value is MISSING else None
 
 

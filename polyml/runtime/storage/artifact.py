@@ -232,9 +232,10 @@ def _integer(value: object) -> int:
 
 
 def _count(value: object) -> int:
-    if _integer(value) < 0:
-        raise ValueError(f"a number from 0 is expected, not {value}")
-    return value
+    count = _integer(value)
+    if count < 0:
+        raise ValueError(f"a number from 0 is expected, not {count}")
+    return count
 
 
 def _tuple(one: Callable[[object], T], value: object) -> tuple[T, ...]:
@@ -248,9 +249,10 @@ def _optional(one: Callable[[object], T], value: object) -> T | None:
 
 
 def _layout(value: object) -> str:
-    if value not in ("C", "F", "A"):
-        raise ValueError(f"C, F or A is expected, not {value!r:.40}")
-    return value
+    text = _text(value)
+    if text not in ("C", "F", "A"):
+        raise ValueError(f"C, F or A is expected, not {text!r:.40}")
+    return text
 
 
 def _only(data: object, names: Set[str]) -> dict:
@@ -303,8 +305,9 @@ def _result_to_json(result: ScalarResult | ArrayResult) -> dict:
     return {"array": result.array, "dtype": result.dtype.name, **whole}
 
 
-def _result_from_json(given: dict) -> ScalarResult | ArrayResult:
-    data = _only(given, {"array"} | {*given} & {"dtype", "whole"})
+def _result_from_json(given: object) -> ScalarResult | ArrayResult:
+    optional = {"dtype", "whole"}.intersection(given) if isinstance(given, dict) else set()
+    data = _only(given, {"array"} | optional)
     array = _text(data["array"])
     if "dtype" not in data:
         return ArrayResult(array)

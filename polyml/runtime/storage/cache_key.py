@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from dataclasses import astuple
+from dataclasses import astuple, dataclass
 from functools import cache
 from importlib.util import find_spec
 from types import FunctionType
@@ -26,26 +26,40 @@ KIND = "kernel"
 _SUFFIXES = (".py", ".ll")
 
 
-def content_key(
-    function: FunctionType,
-    captured: str,
-    types: tuple[ArgType, ...],
-    layouts: tuple[str, ...],
-    options: Options,
-    aliased: bool,
-    schedule: str = "",
-) -> str | None:
-    """A digest of the function's text, its compiled code and its place in its file (messages name it), of captured values,
-    argument types, options, a given schedule, compiler and CPU. None where the text is nowhere to be found, or nested too deeply
-    to be read here."""
+@dataclass(frozen=True)
+class CodeInputs:
+    """What the code of a function depends on, besides the function's own text.
+
+    captured: the values of the names that the function takes from outside, as text.
+    types: of the arguments.
+    layouts: of the array arguments, each "C", "F" or "A".
+    options: the settings; those that do not change code do not count.
+    aliased: whether arguments may share memory.
+    schedule: the text of a given schedule; "" where the compiler looks for one.
+    """
+
+    captured: str
+    types: tuple[ArgType, ...]
+    layouts: tuple[str, ...]
+    options: Options
+    aliased: bool
+    schedule: str = ""
+
+
+def content_key(function: FunctionType, inputs: CodeInputs) -> str | None:
+    """Returns the name under which the code of a function is kept: a digest of all that it depends on.
+
+    These are the function's text, its bytecode and its place in its file, which messages name; the `inputs`; the versions of polyml and
+    its libraries; and the processor. Returns None where the text cannot be found, or is nested too deeply to be parsed.
+    """
     try:
         text = definition_of(function)
     except (OSError, TypeError, RecursionError):
         return None
     parts = (
-        function.__code__.co_filename, str(text.first), "".join(text.lines), code_text(function.__code__), captured,
-        " ".join(map(str, types)),
-        " ".join(layouts), repr(astuple(options.compile_key())), str(aliased), schedule, toolchain(),
+        function.__code__.co_filename, str(text.first), "".join(text.lines), code_text(function.__code__), inputs.captured,
+        " ".join(map(str, inputs.types)), " ".join(inputs.layouts), repr(astuple(inputs.options.compile_key())),
+        str(inputs.aliased), inputs.schedule, toolchain(),
     )  # fmt: skip
     return _digest(parts)
 

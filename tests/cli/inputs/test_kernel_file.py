@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from polyml.cli.inputs.kernel_file import load_target
+from polyml.cli.inputs.kernel_file import load_kernel_file
 from polyml.errors import ConfigError
 
 
@@ -37,17 +37,17 @@ TWO = """
 
 def message(spec):
     with pytest.raises(ConfigError) as caught:
-        load_target(spec)
+        load_kernel_file(spec)
     return str(caught.value)
 
 
 def test_a_plain_function_is_found_by_name(write):
-    target = load_target(write("loops_a.py", TWO) + ":smooth")
+    target = load_kernel_file(write("loops_a.py", TWO) + ":smooth")
     assert (target.name, target.function.__name__, target.sizes, target.has_inputs) == ("smooth", "smooth", {}, False)
 
 
 def test_the_only_function_needs_no_name(write):
-    assert load_target(write("loops_b.py", "def only(A):\n    pass\n")).name == "only"
+    assert load_kernel_file(write("loops_b.py", "def only(A):\n    pass\n")).name == "only"
 
 
 def test_a_decorated_kernel_gives_the_function_behind_it(write):
@@ -63,14 +63,14 @@ def test_a_decorated_kernel_gives_the_function_behind_it(write):
         def helper(A):
             pass
     """
-    target = load_target(write("loops_c.py", text))
+    target = load_kernel_file(write("loops_c.py", text))
     assert target.name == "gemm" and target.function.__code__.co_varnames == ("A",)
 
 
 def test_a_kernel_of_the_project_has_sizes_and_inputs():
     from polyml import kernels
 
-    target = load_target(f"{kernels.__path__[0]}/gemm.py")
+    target = load_kernel_file(f"{kernels.__path__[0]}/gemm.py")
     assert target.name == "gemm" and target.has_inputs and "LARGE" in target.sizes
 
 

@@ -39,7 +39,8 @@ def content_key(made=None, types=("f64[:]",), layouts=("C",), options=Options(),
     made = made or function()
     found = captures(made)
     assert found.portable
-    return cache_key.content_key(made, found.content, tuple(map(parse_type, types)), layouts, options, aliased)
+    inputs = cache_key.CodeInputs(found.content, tuple(map(parse_type, types)), layouts, options, aliased)
+    return cache_key.content_key(made, inputs)
 
 
 def test_the_same_function_has_the_same_key():
@@ -158,7 +159,7 @@ def test_another_process_finds_the_same_key(pytestconfig):
 def test_a_function_without_text_has_no_key():
     made = function()
     linecache.cache.pop("/virtual/f.py")
-    assert cache_key.content_key(made, "", (), (), Options(), False) is None
+    assert cache_key.content_key(made, cache_key.CodeInputs("", (), (), Options(), False)) is None
 
 
 # What is captured

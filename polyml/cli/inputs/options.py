@@ -1,0 +1,72 @@
+"""Options that several commands have. A command takes each group of options as one value, which `gathered` makes of them."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import click
+
+from polyml.cli.inputs.command_specs import CallSpec
+from polyml.cli.inputs.whole_numbers import Whole
+
+Command = Callable[..., Any]  # what click calls with a value for each option
+Decorator = Callable[[Command], Command]
+
+
+def gathered(name: str, make: Callable[..., object], *options: Decorator) -> Decorator:
+    """Returns a decorator that gives a command these options and hands their values on as one.
+
+    name: the parameter of the command that takes the one value.
+    make: what makes it; its parameters are named as the options are.
+    """
+    parameters = tuple(inspect.signature(make).parameters)
+
+    def decorated(command: Command) -> Command:
+        @functools.wraps(command)
+        def called(**given: object) -> object:
+            made = make(**{each: given.pop(each) for each in parameters if each in given})
+            return command(**given, **{name: made})
+
+        made: Command = called
+        for option in reversed(options):
+            made = option(made)
+        return made
+
+    return decorated
+
+
+def _given(fp: str | None = None, schedule: str | None = None, fusion: str | None = None) -> Mapping[str, object]:
+    """Returns the settings of `polyml.config` that are on the command line, by name."""
+    return {name: value for name, value in (("fp", fp), ("schedule", schedule), ("fusion", fusion)) if value is not None}
+
+
+_DEFINE = click.option("-D", "define", multiple=True, metavar="NAME=INTEGER", help="A size, as in -D N=1000.")
+_ARG = click.option("--arg", "--type", "args", multiple=True, metavar="NAME=TYPE[N,M]",
+                    help="An argument's type or value: A=f64[N,M], A=f64[:,:], n=int, alpha=1.5.")  # fmt: skip
+_PRESET = click.option("--preset", default=None, help="A size of the file's SIZES; the first one if left out.")
+_FP = click.option("--fp", type=click.Choice(["strict", "reassociate", "fast"]), help="Floating point.")
+_ORDER = click.option("--schedule", type=click.Choice(["auto", "source"]), help="source: keep the order of the loops.")
+_FUSION = click.option("--fusion", type=click.Choice(["no", "max", "smart", "model"]), help="Which neighbouring nests become one.")
+
+call = gathered("call", CallSpec, click.argument("kernel", metavar="FILE.py:FUNC"), _DEFINE, _ARG, _PRESET)
+optional_call = gathered(
+    "call", CallSpec, click.argument("kernel", metavar="FILE.py:FUNC", required=False, default=""), _DEFINE, _ARG, _PRESET
+)
+settings = gathered("settings", _given, _FP, _ORDER, _FUSION)
+fp_setting = gathered("settings", _given, _FP)
+as_json = click.option("--json", "as_json", is_flag=True, help="Print data instead of text.")
+threads_type = Whole(0, 256)
+seed = click.option("--seed", type=Whole(0, 2**63 - 1), default=0, show_default=True, help="Of the random arguments.")
+
+array = (
+    click.option("--array", metavar="ROWSxCOLUMNS", help="Of a systolic array, in place of the machine's, as in 16x16."),
+    click.option("--dataflow", type=click.Choice(["os", "ws", "is", "auto", "all"]), default="auto", show_default=True,
+                 help="What stays in a systolic array's units: results, weights, inputs; all: every mapping."),
+    click.option("--links", type=click.Choice(["manhattan", "diagonal", "broadcast"]), default="manhattan", show_default=True,
+                 help="Of a systolic array's units: to four neighbours, to eight, or also wires along rows and columns."),
+    click.option("--mapping", multiple=True, metavar="TEXT",
+                 help='In place of those that are found: "t = i + j + k, x = i, y = j"; "S1: ..." of several nests.'),
+)  # fmt: skip
