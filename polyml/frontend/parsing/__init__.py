@@ -1,4 +1,5 @@
-"""Python's own syntax tree -> the grammar of `frontend.syntax`: statements, expressions, allocations, calls of Python functions.
+"""The parser turns Python's own syntax tree into the grammar of `frontend.syntax`: statements, expressions, allocations, inlined
+functions.
 
 The door is `parse.parse`.
 """

@@ -1,6 +1,6 @@
 """NumPy's functions of whole arrays that a kernel may call, by function, method and attribute.
 
-Elementwise functions, which take arrays as they take numbers, are in `functions`.
+Elementwise functions, which take arrays as they take numbers, are in `frontend.elementwise_functions`.
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Signature:
-    """name: in NumPy. operands: the arrays and numbers, in order. options: the other parameters, in NumPy's order.
+    """A Signature is what one of NumPy's functions of arrays takes.
 
-    optional: operands that may be left out, behind the others. many: the only operand is a tuple of arrays.
-
-    variadic: the option may be given as several arguments, A.transpose(1, 0). shape: the option whose sizes, which need
-    not be constants, follow the operands.
+    name: its name in NumPy
+    operands: the parameters that are arrays or numbers, in order
+    options: the other parameters, in NumPy's order
+    variadic: whether the option may be given as several arguments, as in A.transpose(1, 0)
+    shape: the option whose sizes, which need not be constants, follow the operands
+    optional: operands that may be left out, behind the others
+    many: whether the only operand is a tuple of arrays
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Calls of Python functions: which argument goes to which parameter, and whether the function changes one of them."""
+"""Inlining of Python functions: which argument goes to which parameter, and whether the function changes one of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import FunctionType
 
 from polyml.frontend import syntax
 from polyml.frontend.name_resolution import statements
-from polyml.frontend.parsing.expressions import Expressions
+from polyml.frontend.parsing.expressions import ExpressionParser
 from polyml.frontend.syntax import Stmt
 
 _VIEWS = ("transpose", "swapaxes", "flip", "expand_dims", "squeeze", "reshape", "ravel")
@@ -17,30 +17,36 @@ _VIEWS = ("transpose", "swapaxes", "flip", "expand_dims", "squeeze", "reshape", 
 
 @dataclass(frozen=True)
 class Default:
-    """The value that a parameter has where no argument is given."""
+    """A Default is the value that a parameter has where no argument is given."""
 
     value: object
 
 
-def given(read: Expressions, call: ast.Call, function: FunctionType, args: ast.arguments) -> dict[str, ast.expr | Default]:
-    """What each parameter gets, arguments in the order of the call. LanguageError where Python would raise TypeError."""
+def bound_arguments(
+    parser: ExpressionParser, call: ast.Call, function: FunctionType, args: ast.arguments
+) -> dict[str, ast.expr | Default]:
+    """Returns what each parameter gets, arguments in the order of the call.
+
+    args: the parameters of `function`
+    Raises LanguageError where Python would raise TypeError.
+    """
     if args.vararg or args.kwarg:
-        raise read.not_affine(call, f"`{function.__name__}` takes any arguments", "functions whose parameters have names")
+        raise parser.not_affine(call, f"`{function.__name__}` takes any arguments", "functions whose parameters have names")
     positional = [a.arg for a in (*args.posonlyargs, *args.args)]
     named = [a.arg for a in (*args.args, *args.kwonlyargs)]
     accepted = f"`{function.__name__}({ast.unparse(args)})`"
     found: dict[str, ast.expr | Default] = {}
     for position, argument in enumerate(call.args):
         if isinstance(argument, ast.Starred):
-            raise read.not_affine(argument, "unpacking with * is not static", "each argument written out")
+            raise parser.not_affine(argument, "unpacking with * is not static", "each argument written out")
         if position >= len(positional):
-            raise read.error(argument, f"`{function.__name__}` takes {len(positional)} arguments", accepted)
+            raise parser.error(argument, f"`{function.__name__}` takes {len(positional)} arguments", accepted)
         found[positional[position]] = argument
     for keyword in call.keywords:
         if keyword.arg is None:
-            raise read.not_affine(keyword.value, "unpacking with ** is not static", "each argument written out")
+            raise parser.not_affine(keyword.value, "unpacking with ** is not static", "each argument written out")
         if keyword.arg not in named or keyword.arg in found:
-            raise read.error(keyword, f"`{function.__name__}` does not take this", accepted)
+            raise parser.error(keyword, f"`{function.__name__}` does not take this", accepted)
         found[keyword.arg] = keyword.value
     defaults = dict(zip(reversed(positional), reversed(function.__defaults__ or ())))
     defaults |= function.__kwdefaults__ or {}
@@ -48,18 +54,21 @@ def given(read: Expressions, call: ast.Call, function: FunctionType, args: ast.a
         if parameter in found:
             continue
         if parameter not in defaults:
-            raise read.error(call, f"`{function.__name__}` needs {parameter}", accepted)
+            raise parser.error(call, f"`{function.__name__}` needs {parameter}", accepted)
         found[parameter] = Default(defaults[parameter])
     return found
 
 
 def assigned(function: ast.FunctionDef) -> set[str]:
-    """The names that the function's text assigns."""
+    """Returns the names that the function's text assigns."""
     return {node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
 
 def changes(body: Sequence[Stmt], outside: set[str]) -> bool:
-    """Whether the body may store into an array that one of the names stands for when it starts."""
+    """Returns whether a body may store into an array that it gets from outside.
+
+    outside: the names that stand for such arrays when the body starts
+    """
     assigns = [stmt for stmt in statements(body) if isinstance(stmt, syntax.Assign)]
     reached, before = set(outside), -1
     while len(reached) > before:
@@ -71,7 +80,7 @@ def changes(body: Sequence[Stmt], outside: set[str]) -> bool:
 
 
 def _seen(expr: syntax.Expr) -> set[str]:
-    """The names of the arrays that the expression may be a view of."""
+    """Returns the names of the arrays that the expression may be a view of."""
     match expr:
         case syntax.Name(name=name) | syntax.Subscript(array=name):
             return {name}

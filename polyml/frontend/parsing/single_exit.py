@@ -1,4 +1,4 @@
-"""A body whose returns are all at its end: what follows `if c: return x` is its `else`."""
+"""Single exit: a body whose returns are all at its end, since what follows `if c: return x` is its `else`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ from polyml.source import Loc
 
 @dataclass(frozen=True)
 class Exit:
-    """body: without returns. values: what is returned behind it."""
+    """An Exit is a body with one exit.
+
+    body: the statements, without returns
+    values: what is returned behind them
+    is_tuple: whether the values are returned as a tuple
+    loc: the place of the first return
+    """
 
     body: tuple[Stmt, ...]
     values: tuple[syntax.Expr, ...]
@@ -24,9 +30,10 @@ class Exit:
 
 
 def single(body: Sequence[Stmt], fresh: Callable[[str], str]) -> Exit | None:
-    """The body with one exit, None if it never returns. Several values go through local names.
+    """Returns the body with one exit, or None if it never returns. Several returns assign to local names.
 
-    Raises NotAffineError for a return in a loop, and for paths that do not return alike.
+    fresh: makes a name that is not in use, from a stem
+    Raises NotAffineError for a return in a loop, and for paths of which one returns and another does not.
     """
     returns = [stmt for stmt in statements(body) if isinstance(stmt, syntax.Return)]
     if not returns:
@@ -45,7 +52,7 @@ def single(body: Sequence[Stmt], fresh: Callable[[str], str]) -> Exit | None:
 
 
 def _block(body: tuple[Stmt, ...], names: tuple[str, ...]) -> tuple[tuple[Stmt, ...], bool]:
-    """The block with its returns as assignments, and whether it always returns."""
+    """Returns a block with its returns as assignments to these names, and whether it always returns."""
     made: list[Stmt] = []
     for position, stmt in enumerate(body):
         if isinstance(stmt, syntax.Return):

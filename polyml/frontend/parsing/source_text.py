@@ -1,4 +1,4 @@
-"""Where a function's text is, and where in the file each node of its syntax tree stands."""
+"""A function's text: where it is, and where in the file each node of its syntax tree stands."""
 
 from __future__ import annotations
 import __future__
@@ -20,10 +20,10 @@ FUTURES = sum({getattr(__future__, name).compiler_flag for name in __future__.al
 
 
 @dataclass(frozen=True)
-class Text:
-    """A function's source and its `def`, as Python's own parser gives it.
+class FunctionText:
+    """A FunctionText is a function's source with its `def` as Python's own parser gives it.
 
-    shift: what to add to a line number of `tree` to get the line of the file.
+    shift: what to add to a line number of `tree` to get the line of the file
     """
 
     source: Source
@@ -31,9 +31,10 @@ class Text:
     shift: int
 
     def loc(self, node: Written, end: Written | None = None) -> Loc:
-        """The place of `node` (to the end of `end`): of a node on several lines, its part of the first one.
+        """Returns the place of `node`; where `end` is given, the place from `node` to the end of that.
 
-        Python counts columns in bytes of UTF-8 from 0, a Loc in characters from 1.
+        A place is on one line: a node on several lines has its part of the first one. Python counts columns in bytes of UTF-8 from
+        0, a Loc in characters from 1.
         """
         line = node.lineno + self.shift
         text = self.source.line(line)
@@ -48,8 +49,11 @@ def _characters(line: str, byte_offset: int) -> int:
     return len(line.encode()[:byte_offset].decode(errors="ignore"))
 
 
-def text_of(function: FunctionType) -> Text:
-    """The text of a Python function. LanguageError where there is none to be had."""
+def text_of(function: FunctionType) -> FunctionText:
+    """Returns the text of a Python function.
+
+    Raises LanguageError where there is none to be had.
+    """
     if not isinstance(function, FunctionType):
         raise LanguageError(
             f"{_described(function)} is not a Python function", notes=["accepted: a function written with `def`"], code="PML-F060"
@@ -73,11 +77,11 @@ def text_of(function: FunctionType) -> Text:
     if not isinstance(tree, ast.FunctionDef) or not _compiles_to(tree, function):
         raise _stale(function)
     source = Source(function.__code__.co_filename, found.first, tuple(line.rstrip("\r\n") for line in found.lines))
-    return Text(source, tree, found.shift)
+    return FunctionText(source, tree, found.shift)
 
 
 def _compiles_to(tree: ast.FunctionDef, function: FunctionType) -> bool:
-    """True if the text is the function's: inspect reads the file as it is now, not as it was when Python imported it.
+    """Returns whether the text is the function's: inspect reads the file as it is now, not as it was when Python imported it.
 
     Python compiles `np.sqrt(x)` in one of two ways, depending on whether the module imports `np`. So the function is
     tried without imports, with those of the modules it uses, and last in the whole of its file.
@@ -91,7 +95,7 @@ def _compiles_to(tree: ast.FunctionDef, function: FunctionType) -> bool:
 
 
 def definition(module: ast.Module) -> ast.FunctionDef:
-    """The function that a text begins with.
+    """Returns the function that a text begins with.
 
     Raises TypeError where it begins with something else.
     """
@@ -102,7 +106,7 @@ def definition(module: ast.Module) -> ast.FunctionDef:
 
 
 def last_line(node: Written) -> int:
-    """The line on which a piece of parsed text ends."""
+    """Returns the line on which a piece of parsed text ends."""
     return node.lineno if node.end_lineno is None else node.end_lineno
 
 

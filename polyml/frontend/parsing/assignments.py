@@ -1,0 +1,167 @@
+"""Assignments to names, elements and parts, of one target or several, and calls that change an array."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+import numpy as np
+
+from polyml.frontend import elementwise_functions, syntax
+from polyml.frontend.captures import MISSING
+from polyml.frontend.parsing import array_signatures
+from polyml.frontend.parsing.allocations import alloc, allocation
+from polyml.frontend.parsing.calls import lookup
+from polyml.frontend.parsing.expressions import BINARY, ExpressionParser
+from polyml.frontend.parsing.names import spelled
+from polyml.frontend.traversal import name_of, nodes, operands
+from polyml.source import Loc
+
+_STORES = "an element `A[i, j]`, a part of an array `A[1:]`, or a local name"
+
+
+class AssignmentParser:
+    """An AssignmentParser turns the assignments of one function into those of `syntax`.
+
+    loops: the variables of the loops around the statement that is parsed, outermost first
+    branches: how many conditions are around it
+    """
+
+    def __init__(self, expressions: ExpressionParser):
+        self.expressions = expressions
+        self.loops: list[str] = []
+        self.branches = 0
+
+    def assign(self, stmt: ast.stmt, targets: Sequence[ast.expr], value: ast.expr) -> Sequence[syntax.Stmt]:
+        """Returns the statements that `target = value`, `a = b = value` or `a, b = value` is."""
+        loc = self.expressions.text.loc(stmt)
+        if (
+            isinstance(value, ast.Call)
+            and allocation(self.expressions, value) is not None
+            and len(targets) == 1
+            and isinstance(targets[0], ast.Name)
+        ):
+            return (alloc(self.expressions, self.local(targets[0]).name, value, loc),)
+        if len(targets) == 1 and isinstance(targets[0], (ast.Tuple, ast.List)):
+            return self._unpack(targets[0], value, loc)
+        result = self.expressions.expr(value)
+        if len(targets) == 1 or isinstance(result, syntax.Const):
+            return [syntax.Assign(self._target(t), result, loc=loc) for t in targets]
+        return self._through_temporaries([result], [(t, 0) for t in targets], loc)
+
+    def _unpack(self, target: ast.Tuple | ast.List, value: ast.expr, loc: Loc) -> Sequence[syntax.Stmt]:
+        """Returns the assignments of a tuple's parts to several targets."""
+        if isinstance(value, ast.Attribute) and value.attr == "shape":
+            array, ndim = self.expressions.array(value.value), len(target.elts)
+            shapes = [syntax.Shape(array, dim, ndim, loc=self.expressions.text.loc(value)) for dim in range(ndim)]
+            return [syntax.Assign(self.local(t), shape, loc=loc) for t, shape in zip(target.elts, shapes)]
+        values = self._values(value)
+        if len(values) != len(target.elts):
+            raise self.expressions.error(value, f"{len(values)} values for {len(target.elts)} targets", "as many values as targets")
+        targets = [self._target(t) for t in target.elts]
+        if _independent(targets, values):
+            return [syntax.Assign(t, v, loc=loc) for t, v in zip(targets, values)]
+        return self._through_temporaries(values, [(t, k) for k, t in enumerate(target.elts)], loc)
+
+    def _values(self, value: ast.expr) -> list[syntax.Expr]:
+        """Returns the parts of a tuple: one that is written out, or that an inlined function returns."""
+        if isinstance(value, (ast.Tuple, ast.List)):
+            return [self.expressions.expr(v) for v in value.elts]
+        called = value if isinstance(value, ast.Call) and self.expressions.python_function(value) else None
+        result = None if called is None else self.expressions.call(called)
+        if result is None or not result.is_tuple:
+            accepted = "`a, b = x, y`, `n, m = A.shape`, and a function that returns a tuple"
+            raise self.expressions.error(value, "this cannot be unpacked", accepted)
+        return list(result.values)
+
+    def _through_temporaries(self, values: list[syntax.Expr], targets: list[tuple[ast.expr, int]], loc: Loc) -> list[syntax.Stmt]:
+        """Returns assignments that evaluate all values before they assign any.
+
+        values: evaluated in order
+        targets: (target, position of its value), assigned from left to right
+        """
+        held = [syntax.Name(self.expressions.fresh("_value"), loc=v.loc) for v in values]
+        first = [syntax.Assign(name, value, loc=loc) for name, value in zip(held, values)]
+        return [*first, *(syntax.Assign(self._target(t), held[k], loc=loc) for t, k in targets)]
+
+    def array_update(self, call: ast.Call) -> syntax.Assign | None:
+        """Returns the assignment that a call is which changes an array: A.fill(x), np.copyto(A, x), np.add(x, y, out=A).
+
+        None is returned for any other call.
+        """
+        loc, function = self.expressions.text.loc(call), self.expressions.value(call.func)
+        match call:
+            case ast.Call(func=ast.Attribute(value=array, attr="fill"), args=[value], keywords=[]) if self.expressions.is_local(
+                array
+            ):
+                number = syntax.Function("number", (self.expressions.expr(value),), loc=loc)
+                return syntax.Assign(self._all_of(array), number, loc=loc)
+            case ast.Call(args=[array, value], keywords=[]) if function is np.copyto:
+                copied = self.expressions.expr(value)
+                return syntax.Assign(self._all_of(array), copied, in_place=not isinstance(copied, syntax.Const), loc=loc)
+        out = [
+            keyword.value
+            for keyword in call.keywords
+            if keyword.arg == "out" and self.expressions.constant(keyword.value) is MISSING
+        ]
+        known = lookup(elementwise_functions.FUNCTIONS, function)
+        args = call.args
+        if known is not None and len(args) == known[2] + 1 and not out:
+            *args, last = args
+            out = [last]
+        if not out or known is None and lookup(array_signatures.FUNCTIONS, function) is None:
+            return None
+        target = self._all_of(out[0])
+        rest = ast.Call(call.func, list(args), [keyword for keyword in call.keywords if keyword.arg != "out"])
+        return syntax.Assign(target, self.expressions.expr(ast.copy_location(rest, call)), in_place=True, loc=loc)
+
+    def _all_of(self, array: ast.expr) -> syntax.Part:
+        """Returns all of an array, as the target of an assignment."""
+        return syntax.Part(self.expressions.array_expr(array), (syntax.Dots(),), loc=self.expressions.text.loc(array))
+
+    def augmented(self, stmt: ast.AugAssign) -> syntax.Stmt:
+        """Returns the assignment that `target op= value` is."""
+        loc = self.expressions.text.loc(stmt)
+        target, value = self._target(stmt.target), self.expressions.expr(stmt.value)
+        if isinstance(stmt.op, ast.MatMult):
+            result: syntax.Expr = syntax.Function("matmul", (target, value), loc=loc)
+        else:
+            result = syntax.Binary(BINARY[type(stmt.op)], target, value, loc=loc)
+        return syntax.Assign(target, result, in_place=True, loc=loc)
+
+    def _target(self, node: ast.expr) -> syntax.Name | syntax.Subscript | syntax.Part:
+        if isinstance(node, ast.Attribute) and node.attr in ("real", "imag"):
+            return syntax.Part(self.expressions.expr(node), (syntax.Dots(),), loc=self.expressions.text.loc(node))
+        if not isinstance(node, ast.Subscript):
+            return self.local(node)
+        target = self.expressions.expr(node)
+        if not isinstance(target, (syntax.Subscript, syntax.Part)):
+            raise self.expressions.error(node, "a shape cannot be assigned", _STORES)
+        return target
+
+    def local(self, node: ast.expr) -> syntax.Name:
+        """Returns the local name that is assigned, after a check that it may be."""
+        if not isinstance(node, ast.Name):
+            raise self.expressions.error(node, f"cannot assign to {spelled(node)} in a kernel", _STORES)
+        if node.id in self.loops:
+            raise self.expressions.error(node, f"the loop variable `{node.id}` is assigned inside its loop", "another name")
+        if node.id in self.expressions.known:
+            if self.loops or self.branches:
+                kept = f"`{node.id}` is {self.expressions.known[node.id]!r} on one path and something else on another"
+                raise self.expressions.not_affine(node, kept, "a name for each", "PML-F023")
+            del self.expressions.known[node.id]
+        return syntax.Name(self.expressions.renamed.get(node.id, node.id), loc=self.expressions.text.loc(node))
+
+
+def _independent(targets: Sequence[syntax.Name | syntax.Subscript | syntax.Part], values: Sequence[syntax.Expr]) -> bool:
+    """Returns whether `a, b = x, y` may run as `a = x; b = y`: nothing that is assigned is read afterwards."""
+    for position, target in enumerate(targets):
+        subscripts = (i for t in targets[position + 1 :] for i in operands(t))
+        later = [node for expr in (*values[position + 1 :], *subscripts) for node in nodes(expr)]
+        if isinstance(target, syntax.Name):
+            conflicts = (name_of(node) == target.name for node in later)
+        else:  # two arrays may be one
+            conflicts = (isinstance(node, (syntax.Subscript, syntax.Part, syntax.Function)) for node in later)
+        if any(conflicts):
+            return False
+    return True

@@ -1,0 +1,293 @@
+"""Calls inside expressions: functions of numbers and of arrays, casts, and functions of Python's that are inlined."""
+
+from __future__ import annotations
+
+import ast
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import FunctionType
+
+import numpy as np
+
+from polyml.dtypes import ACCEPTED, OF_PYTHON
+from polyml.errors import LanguageError
+from polyml.frontend import elementwise_functions, syntax
+from polyml.frontend.captures import MISSING, python_function
+from polyml.frontend.constant_folding import constant
+from polyml.frontend.parsing import array_signatures
+from polyml.frontend.parsing.names import NameLookup
+from polyml.frontend.parsing.source_text import FunctionText
+
+_FUNCTIONS = (
+    "elementwise functions of numpy and math, functions of arrays such as np.sum, min, max, abs, pow, len, and casts "
+    "such as np.float32"
+)
+_UFUNC_OPTIONS = "out where dtype casting order subok signature initial mean weights correction".split()  # which Python knows
+_NOT_COMPILED = ("out", "weights", "returned")
+
+
+@dataclass(frozen=True)
+class Inlined:
+    """An Inlined is what the call of an inlined Python function returns.
+
+    values: the results; none where the function returns None
+    is_tuple: whether they are the parts of a tuple
+    """
+
+    values: tuple[syntax.Expr, ...]
+    is_tuple: bool
+
+
+class CallParser(NameLookup, ABC):
+    """A CallParser turns the calls in one function's expressions into expressions of `syntax`.
+
+    before: statements that must run before the one that is parsed, such as those of an inlined function
+    inline: parses the call of a Python function
+    allocate: parses the call of a function such as np.zeros
+    """
+
+    def __init__(
+        self,
+        function: FunctionType,
+        text: FunctionText,
+        taken: set[str],
+        inline: Callable[[ast.Call], Inlined],
+        allocate: Callable[[ast.Call], syntax.Name],
+    ):
+        super().__init__(function, text, taken)
+        self.before: list[syntax.Stmt] = []
+        self._inline, self._allocate = inline, allocate
+        self._lazy = 0  # how many `and` and `or` are around, of which the operand may not be evaluated
+
+    @abstractmethod
+    def expr(self, node: ast.expr) -> syntax.Expr:
+        """Returns the expression, a number or an array, that a piece of Python is.
+
+        Raises LanguageError if it is something else.
+        """
+
+    def array_expr(self, node: ast.expr) -> syntax.Expr:
+        """Returns the expression that is subscripted; a name must be an array's."""
+        return syntax.Name(self.array(node), loc=self.text.loc(node)) if isinstance(node, ast.Name) else self.expr(node)
+
+    def call(self, node: ast.Call) -> Inlined:
+        """Returns what the call of a Python function returns; only here that may be None or several values."""
+        return self._inline(node)
+
+    def value_of_call(self, node: ast.Call) -> syntax.Expr:
+        """Returns the expression that a call is, which must be one number or array."""
+        if isinstance(node.func, ast.Attribute) and self.is_computed(node.func.value):
+            return self._method(node, node.func)
+        function, name = self.value(node.func), ast.unparse(node.func)
+        signature = lookup(array_signatures.FUNCTIONS, function)
+        if signature is not None:
+            return self._array_function(node, name, signature, ())
+        if function is np.einsum:
+            return self._einsum(node, name)
+        if lookup(elementwise_functions.ALLOCATIONS, function) is not None:
+            if self._lazy:
+                raise self.not_affine(node, "an array that is made only where `and` or `or` needs it", "arrays made before")
+            return self._allocate(node)
+        special = self._special(function)
+        known = lookup(elementwise_functions.FUNCTIONS, function)
+        if special is None and known is None:
+            if python_function(function) is not None:
+                return self._only_value(node, self.call(node))
+            raise self._unknown(node, name, function)
+        self.no_keywords(node, name)
+        return special(node) if special else self._elementwise(node, name, known)
+
+    def _only_value(self, node: ast.Call, result: Inlined) -> syntax.Expr:
+        if len(result.values) == 1 and not result.is_tuple:
+            return result.values[0]
+        what = f"a tuple of {len(result.values)}" if result.is_tuple else "None"
+        raise self.error(node, f"`{ast.unparse(node.func)}` gives {what} where a value is needed", "one number or array")
+
+    def _method(self, node: ast.Call, method: ast.Attribute) -> syntax.Expr:
+        signature = array_signatures.METHODS.get(method.attr)
+        if signature is None:
+            refuse = self.not_affine if hasattr(np.ndarray, method.attr) else self.error
+            known = ", ".join(f"`.{name}()`" for name in sorted(array_signatures.METHODS))
+            raise refuse(node, f"the method `.{method.attr}()` is not part of the language", known)
+        return self._array_function(node, f".{method.attr}", signature, (self.array_expr(method.value),))
+
+    def _array_function(
+        self, node: ast.Call, name: str, signature: array_signatures.Signature, first: tuple[syntax.Expr, ...]
+    ) -> syntax.Expr:
+        """Returns the call of a function of whole arrays.
+
+        name: what messages call it
+        first: the operands that stand before its arguments: the array of a method
+        """
+        operands, options = signature.operands[len(first) :], signature.options
+        shown = [f"{option}=" for option in options if option not in _NOT_COMPILED]
+        accepted = f"`{name}({', '.join((*operands, *signature.optional, *shown))})`"
+        given = self._arguments(node, name, signature, operands, accepted)
+        if signature.many:
+            parts = given[operands[0]]
+            if not isinstance(parts, (ast.Tuple, ast.List)):
+                raise self.not_affine(parts, f"`{name}` of what is not written out", f"`{name}((A, B))`")
+            args: tuple[syntax.Expr, ...] = tuple(map(self.expr, parts.elts))
+        else:
+            present = (*operands, *(operand for operand in signature.optional if operand in given))
+            args = (*first, *(self.expr(given[operand]) for operand in present))
+        if signature.shape is not None:
+            if signature.shape not in given:
+                raise self.error(node, f"`{name}` needs {signature.shape}", accepted)
+            sizes = given.pop(signature.shape)
+            args += tuple(map(self.expr, sizes.elts if isinstance(sizes, (ast.Tuple, ast.List)) else (sizes,)))
+        for option in _NOT_COMPILED:
+            if option in given and self.constant(given.pop(option)) not in (None, False):
+                raise self.not_affine(node, f"`{name}` with {option}=", accepted)
+        values = {option: self._option(given[option], option) for option in options if option in given}
+        if isinstance(values.get("dtype"), syntax.TypeOf) and signature.name != "astype":
+            raise self.not_affine(node, f"`{name}` with the type of an array", accepted)
+        return syntax.Function(signature.name, args, tuple(values.items()), loc=self.text.loc(node))
+
+    def _arguments(
+        self, node: ast.Call, name: str, signature: array_signatures.Signature, operands: tuple[str, ...], accepted: str
+    ) -> dict[str, ast.expr]:
+        """Returns the arguments of a call by parameter, after a check that each operand is given.
+
+        operands: the parameters that the call must give
+        accepted: what a message says would be accepted
+        """
+        slots = (*operands, *signature.optional, *signature.options)
+        given: dict[str, ast.expr] = {}
+        written = list(node.args)
+        if signature.variadic and len(written) > 1:
+            written = [ast.copy_location(ast.Tuple(written, ast.Load()), node)]
+        for position, argument in enumerate(written):
+            if isinstance(argument, ast.Starred) or position >= len(slots):
+                raise self.error(argument, f"`{name}` does not take this in a kernel", accepted)
+            given[slots[position]] = argument
+        for keyword in node.keywords:
+            if keyword.arg is None or keyword.arg not in slots or keyword.arg in given:
+                refuse = self.not_affine if keyword.arg in _UFUNC_OPTIONS else self.error
+                raise refuse(keyword, f"`{name}` does not take this in a kernel", accepted)
+            given[keyword.arg] = keyword.value
+        for operand in operands:
+            if operand not in given:
+                selects = signature.name == "where" and len(given) == 1
+                refuse = self.not_affine if selects else self.error  # np.where(m) gives the indices that are true
+                raise refuse(node, f"`{name}` needs {operand}", accepted)
+        return given
+
+    def _einsum(self, node: ast.Call, name: str) -> syntax.Function:
+        accepted = f'`{name}("ij,jk->ik", A, B)`'
+        subscripts = self.constant(node.args[0]) if node.args else MISSING
+        if not isinstance(subscripts, str):
+            raise self.error(node, f"`{name}` needs its subscripts as text", accepted)
+        for keyword in node.keywords:
+            if keyword.arg != "optimize":  # which changes the order of the products, not what they are
+                raise self.error(keyword, f"`{name}` does not take this in a kernel", accepted)
+        args = tuple(map(self.expr, node.args[1:]))
+        return syntax.Function("einsum", args, (("subscripts", subscripts),), loc=self.text.loc(node))
+
+    def _option(self, node: ast.expr, option: str) -> object:
+        """Returns the Python constant that is given for an option; dtype= also takes the type of an array."""
+        if option == "dtype":
+            value = self.constant(node)
+            dtype = None if value is MISSING or value is None else elementwise_functions.dtype_of(value)
+            if dtype is not None or value is None:
+                return dtype
+            if isinstance(node, ast.Attribute) and node.attr == "dtype" and self.is_computed(node.value):
+                return syntax.TypeOf(self.expr(node.value), loc=self.text.loc(node))
+            raise self.error(node, "this is not an element type of the language", ACCEPTED)
+        if self.constant(node) is None or isinstance(self.constant(node), str):
+            return self.constant(node)
+        if isinstance(self.constant(node), tuple):
+            return self.constant(node)
+        if isinstance(node, (ast.Tuple, ast.List)):
+            return tuple(self._option(part, option) for part in node.elts)
+        value = constant(self.expr(node))
+        if value is MISSING:
+            raise self.error(node, f"`{option}` must be a constant", "an int, a bool, or a tuple of ints")
+        return value
+
+    def _special(self, function: object) -> Callable[[ast.Call], syntax.Expr] | None:
+        if function is len:
+            return self._length
+        if function is min or function is max:
+            return self._extremum
+        if lookup(OF_PYTHON, function) is not None or elementwise_functions.is_numpy_type(function):
+            return self._cast
+        return None
+
+    def _unknown(self, node: ast.Call, name: str, function: object) -> LanguageError:
+        if function is range:
+            return self.error(node, "a range is not a number", "`for i in range(...)`")
+        if self.is_numpy(node.func):
+            return self.not_affine(node, f"`{name}` is not a function that polyml compiles", _FUNCTIONS)
+        return self.error(node, f"`{name}` is not a function of the language", _FUNCTIONS)
+
+    def no_keywords(self, node: ast.Call, name: str) -> None:
+        """Refuses keywords and unpacked arguments."""
+        for argument in node.args:
+            if isinstance(argument, ast.Starred):
+                raise self.error(argument, "unpacking with * is not part of the language", "each operand written out")
+        for keyword in node.keywords:
+            refuse = (
+                self.not_affine if keyword.arg in _UFUNC_OPTIONS and isinstance(self.value(node.func), np.ufunc) else self.error
+            )
+            raise refuse(keyword, f"`{name}` takes no keywords in a kernel", f"`{name}` of numbers alone")
+
+    def _length(self, node: ast.Call) -> syntax.Expr:
+        if len(node.args) != 1:
+            raise self.error(node, f"len takes one array, not {len(node.args)}", "`len(A)`")
+        return syntax.Shape(self.array(node.args[0]), 0, loc=self.text.loc(node))
+
+    def _extremum(self, node: ast.Call) -> syntax.Expr:
+        name = "min" if self.value(node.func) is min else "max"
+        if len(node.args) < 2:
+            raise self.error(node, f"{name} takes two or more numbers in a kernel", f"`{name}(a, b)`")
+        result, *rest = map(self.expr, node.args)
+        for operand in rest:
+            result = syntax.Binary(name, result, operand, loc=self.text.loc(node))
+        return result
+
+    def _cast(self, node: ast.Call) -> syntax.Expr:
+        function, name = self.value(node.func), ast.unparse(node.func)
+        dtype = lookup(OF_PYTHON, function) or elementwise_functions.dtype_of(function)
+        if dtype is None:
+            raise self.error(node.func, f"`{name}` is not a type of the language", ACCEPTED)
+        if dtype.is_complex and len(node.args) == 2:
+            return syntax.Cast(
+                syntax.Call("complex", tuple(map(self.expr, node.args)), loc=self.text.loc(node)), dtype, loc=self.text.loc(node)
+            )
+        if len(node.args) != 1:
+            raise self.error(node, f"`{name}` takes one number, not {len(node.args)}", f"`{name}(x)`")
+        argument = node.args[0]
+        if function is float and isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+            return self.number(node, _float(argument.value))
+        return syntax.Cast(self.expr(argument), dtype, loc=self.text.loc(node))
+
+    def _elementwise(self, node: ast.Call, name: str, known: tuple[str, str, int]) -> syntax.Expr:
+        function, module, operands = known
+        if len(node.args) != operands:
+            numbers = "one number" if operands == 1 else "two numbers"
+            raise self.error(
+                node,
+                f"`{name}` takes {numbers} in a kernel, not {len(node.args)}",
+                f"`{name}({', '.join('xy'[:operands])})`",
+            )
+        values = tuple(map(self.expr, node.args))
+        if (function, module) == ("pow", "builtins"):
+            return syntax.Binary("**", *values, loc=self.text.loc(node))
+        return syntax.Call(function, values, module, loc=self.text.loc(node))
+
+
+def lookup(table: dict, key: object):
+    """Returns table.get(key), and None for a key that is not hashable."""
+    try:
+        return table.get(key)
+    except TypeError:
+        return None
+
+
+def _float(text: str) -> object:
+    try:
+        return float(text)
+    except ValueError:
+        return text

@@ -1,0 +1,181 @@
+"""Names: what each one in a function's text stands for, and the refusal of what the language does not have."""
+
+from __future__ import annotations
+
+import ast
+from types import FunctionType, ModuleType
+
+import numpy as np
+
+from polyml.dtypes import ACCEPTED
+from polyml.errors import LanguageError, NotAffineError
+from polyml.frontend import elementwise_functions, syntax
+from polyml.frontend.captures import MISSING, Scope, is_library_module, python_function
+from polyml.frontend.parsing.source_text import FunctionText, Written
+
+_SPELLED = {
+    ast.With: "a with statement", ast.Try: "try", ast.Raise: "raise", ast.Assert: "assert", ast.Delete: "del",
+    ast.Import: "import", ast.ImportFrom: "import", ast.Global: "global", ast.Nonlocal: "nonlocal",
+    ast.FunctionDef: "a function inside a kernel", ast.AsyncFunctionDef: "a function inside a kernel",
+    ast.ClassDef: "a class inside a kernel", ast.Match: "match", ast.Lambda: "a lambda",
+    ast.ListComp: "a comprehension", ast.SetComp: "a comprehension", ast.DictComp: "a comprehension",
+    ast.GeneratorExp: "a generator", ast.NamedExpr: "an assignment expression", ast.JoinedStr: "a string",
+    ast.List: "a list", ast.Tuple: "a tuple", ast.Dict: "a dict", ast.Set: "a set", ast.Starred: "unpacking with *",
+    ast.Yield: "yield", ast.YieldFrom: "yield", ast.Slice: "a slice",
+}  # fmt: skip
+
+_CODES = {
+    ast.While: "PML-F001", ast.Break: "PML-F002", ast.Continue: "PML-F002",
+    **dict.fromkeys((ast.Try, ast.Raise, ast.Assert, ast.With), "PML-F003"),
+    **dict.fromkeys((ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.GeneratorExp, ast.Yield, ast.YieldFrom), "PML-F004"),
+    **dict.fromkeys((ast.ListComp, ast.SetComp, ast.DictComp), "PML-F005"),
+    **dict.fromkeys((ast.List, ast.Tuple, ast.Dict, ast.Set, ast.JoinedStr, ast.Starred, ast.Constant), "PML-F006"),
+    **dict.fromkeys((ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Delete, ast.Match, ast.NamedExpr), "PML-F007"),
+    ast.Call: "PML-F010", ast.Attribute: "PML-F011", ast.Name: "PML-F012", ast.Expr: "PML-F013",
+}  # fmt: skip
+
+
+class NameLookup:
+    """A NameLookup knows what the names in one function's text stand for.
+
+    text: the function's text, by which messages show places
+    scope: the names that the function sees outside itself
+    locals: the names of parameters and local variables
+    renamed: what the text calls a local -> what the kernel calls it, where the two differ
+    known: parameters of an inlined function that always have the same value, whatever Python object it is
+    taken: the names that the kernel uses
+    """
+
+    def __init__(self, function: FunctionType, text: FunctionText, taken: set[str]):
+        self.text, self.scope = text, Scope(function)
+        code = function.__code__
+        self.locals = frozenset((*code.co_varnames, *code.co_cellvars))
+        self.renamed: dict[str, str] = {}
+        self.known: dict[str, object] = {}
+        self.taken = taken
+
+    def value(self, node: ast.expr) -> object:
+        """Returns the object that a name from outside the kernel stands for, or an attribute of a module.
+
+        MISSING is returned for everything else.
+        """
+        if isinstance(node, ast.Name):
+            return self.known.get(node.id, MISSING) if node.id in self.locals else self.scope.lookup(node.id)
+        if not isinstance(node, ast.Attribute):
+            return MISSING
+        owner = self.value(node.value)
+        if isinstance(owner, np.ufunc) and node.attr == "accumulate":
+            return owner.accumulate
+        if not isinstance(owner, ModuleType):
+            return MISSING
+        return getattr(owner, node.attr, MISSING) if is_library_module(owner) else vars(owner).get(node.attr, MISSING)
+
+    def constant(self, node: ast.expr) -> object:
+        """Returns the Python object that `node` always is; None and text are such objects too.
+
+        MISSING is returned for what the kernel computes.
+        """
+        match node:
+            case ast.Constant(value=value):
+                return value
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                values = tuple(map(self.constant, parts))
+                return MISSING if any(value is MISSING for value in values) else values
+            case ast.Name() | ast.Attribute() if not self.is_computed(node):
+                return self.value(node)
+        return MISSING
+
+    def is_local(self, node: ast.expr) -> bool:
+        """Returns whether the node is a parameter or a local, or an attribute, element or method of one."""
+        while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+            node = node.func if isinstance(node, ast.Call) else node.value
+        return isinstance(node, ast.Name) and node.id in self.locals and node.id not in self.known
+
+    def is_computed(self, node: ast.expr) -> bool:
+        """Returns whether the kernel computes the node, which is then no module and nothing in one."""
+        return self.is_local(node) or not isinstance(node, (ast.Name, ast.Attribute))
+
+    def is_numpy(self, node: ast.expr) -> bool:
+        """Returns whether the node is something that NumPy has, such as np.sort or np.add.reduce."""
+        names: list[str] = []
+        while isinstance(node, ast.Attribute):
+            names.insert(0, node.attr)
+            node = node.value
+        found: object = np
+        for name in names:
+            found = getattr(found, name, MISSING)
+        return self.value(node) is np and found is not MISSING
+
+    def python_function(self, node: ast.expr) -> FunctionType | None:
+        """Returns the function that a call inlines, or None if `node` is no such call."""
+        return python_function(self.value(node.func)) if isinstance(node, ast.Call) else None
+
+    def array(self, node: ast.expr) -> str:
+        """Returns the kernel's name of the array that `node` is.
+
+        Raises LanguageError if it is none.
+        """
+        if not isinstance(node, ast.Name):
+            raise self.error(node, "only an array that has a name can be used here", "a parameter, or a local array")
+        if self.is_local(node):
+            return self.renamed.get(node.id, node.id)
+        value = self.value(node)
+        self.refuse_array(node, value)
+        what = "is not defined" if value is MISSING else f"is {_described(value)}, not an array"
+        raise self.error(node, f"`{node.id}` {what}", "a parameter, or a local array")
+
+    def number(self, node: ast.expr, value: object) -> syntax.Const:
+        """Returns the constant for `value`, which is written as `node`.
+
+        Raises LanguageError if it is not a number of the language.
+        """
+        if not is_number(value):
+            raise self.error(
+                node,
+                f"{_described(value)} is not a number of the language",
+                f"Python's int, float, complex and bool, and NumPy's {ACCEPTED}",
+            )
+        return syntax.Const(value, loc=self.text.loc(node))
+
+    def refuse_array(self, node: ast.Name, value: object) -> None:
+        """Raises LanguageError if the value of a name from outside the kernel is an array."""
+        if isinstance(value, np.ndarray):
+            raise self.error(node, f"`{node.id}` is an array from outside the kernel", "arrays that are passed as arguments")
+
+    def fresh(self, stem: str) -> str:
+        """Returns stem1, stem2, ...: the first such name that the function does not use."""
+        number = next(n for n in range(1, len(self.taken) + 2) if f"{stem}{n}" not in self.taken)
+        self.taken.add(f"{stem}{number}")
+        return f"{stem}{number}"
+
+    def error(self, node: Written, message: str, accepted: str, code: str | None = None) -> LanguageError:
+        """Returns the refusal of what is not in the language, with its place and what would be accepted."""
+        return LanguageError(message, loc=self.text.loc(node), notes=[f"accepted: {accepted}"], code=code or _CODES.get(type(node)))
+
+    def not_affine(self, node: Written, message: str, accepted: str, code: str | None = None) -> NotAffineError:
+        """Returns the refusal of what plain Python can run, with its place and what polyml compiles."""
+        code = code or _CODES.get(type(node))
+        return NotAffineError(message, loc=self.text.loc(node), notes=[f"polyml compiles: {accepted}"], code=code)
+
+
+def is_number(value: object) -> bool:
+    """Returns whether `value` is a number of the language: exactly one of Python's types, or a NumPy scalar of an accepted one."""
+    if type(value) in (int, float, bool, complex):
+        return True
+    return isinstance(value, np.generic) and elementwise_functions.dtype_of(type(value)) is not None
+
+
+def spelled(node: ast.AST) -> str:
+    """Returns what a message calls a piece of Python."""
+    return _SPELLED.get(type(node), f"`{ast.unparse(node)}`")
+
+
+def _described(value: object) -> str:
+    name = getattr(value, "__name__", None)
+    if isinstance(value, ModuleType):
+        return f"the module `{name}`"
+    if isinstance(value, type):
+        return f"the type `{name}`"
+    if callable(value) and isinstance(name, str):
+        return f"the function `{name}`"
+    return repr(value) if isinstance(value, (str, type(None))) else f"a {type(value).__name__}"
