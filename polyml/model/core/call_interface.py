@@ -1,5 +1,7 @@
-"""What a caller knows of a kernel besides its arguments: symbolic sizes and results. Free of isl, so that a kernel from
-the disk cache runs without it."""
+"""What a caller knows of a kernel besides its arguments: symbolic sizes and results.
+
+It is free of isl, so that a kernel from the disk cache runs without isl.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from polyml.dtypes import DType
 
 
 class Status(IntEnum):
-    """What a kernel answers, if it is not 0 or the number of a check at entry: eight bits."""
+    """A Status tells why a kernel stopped; its result is otherwise 0, or the number of a failed check at entry. They fit eight bits."""
 
     OUT_OF_MEMORY = -1
     LEFT_64_BITS = -2  # a Python int
@@ -29,11 +31,15 @@ PYTHON_DECIDES = frozenset({Status.TOO_GREAT_A_SIZE, Status.TOO_LARGE_TO_SPARE})
 
 @dataclass(frozen=True)
 class Parameter:
-    """A symbolic integer. array and dim: `array.shape[dim]` of the argument `array`; array None: a number argument.
+    """A parameter is a symbolic integer of a call: a size, a number argument, or an extreme element of an index array.
 
-    argument: the parameter of the call it is read from. It differs from an integer argument's `name` only where the
-    user's is no C identifier. Of a truth value the parameter is 0 or 1. extreme: "min" or "max", the least or the greatest
-    element of the integer array instead of a size; EXTREMES_OF_NOTHING where it has no elements.
+    name: a C identifier
+    array: the argument that it is read from; None for a number argument
+    dim: the dimension of `array` whose size it is
+    argument: the argument of the call that it is read from; for a number argument it differs from `name` only where the user's
+        name is no C identifier. A truth value counts as 0 or 1.
+    extreme: "min" or "max" for the least or greatest element of the integer array `array` (EXTREMES_OF_NOTHING where it is
+        empty), "" for a size
     """
 
     name: str
@@ -51,13 +57,16 @@ EXTREMES_OF_NOTHING = {"min": 2**62, "max": -(2**62)}  # adding a size to them s
 
 
 def extreme(array, which: str) -> int:
-    """The value of a parameter that is an extreme of the array; 2**63 - 1 where it is greater than that."""
+    """Returns the least or greatest element of an integer array, at most 2**63 - 1. which: "min" or "max"."""
     found = getattr(array, which)() if array.size else EXTREMES_OF_NOTHING[which]
     return min(int(found), 2**63 - 1)
 
 
 def value(parameter: Parameter, arguments: Mapping[str, Any]) -> int:
-    """The parameter in a call. arguments: by the names of the kernel's parameters, of any type that has the shape or the number."""
+    """Returns the value of a parameter in a call.
+
+    arguments: by the names of the kernel's parameters, of any type that has the shape or the number
+    """
     if parameter.array is None:
         return int(arguments[parameter.argument or parameter.name])
     array = arguments[parameter.array]
@@ -65,17 +74,17 @@ def value(parameter: Parameter, arguments: Mapping[str, Any]) -> int:
 
 
 def number(name: str, arguments: Mapping[str, object]) -> object:
-    """The number argument called `name`, or with "z.imag" a part of one that is complex."""
+    """Returns the number argument of this name; "z.imag" names a part of a complex one."""
     argument, _, part = name.partition(".")
     return getattr(arguments[argument], part) if part else arguments[argument]
 
 
 @dataclass(frozen=True)
 class ScalarResult:
-    """A returned number, the element of the scalar array `array`: Python's own where `dtype` is weak, else NumPy's.
+    """A ScalarResult is a returned number, which the kernel stores in the scalar array `array`.
 
-    whole: the type of the complex number of which this and its neighbour are the parts, the real one first; Python's own
-    where `dtype` is weak.
+    dtype: its type; a weak one stands for Python's own number, the others for NumPy's
+    whole: the type of the complex number of which this result and its neighbour are the parts, the real one first; else None
     """
 
     array: str
@@ -85,13 +94,13 @@ class ScalarResult:
 
 @dataclass(frozen=True)
 class ArrayResult:
-    """A returned array: an argument (the same object comes back) or a RESULT array."""
+    """An ArrayResult is a returned array: an argument (the same object comes back), or an array with the role RESULT."""
 
     array: str
 
 
 def returned(results: Sequence[ScalarResult | ArrayResult]) -> Iterator[tuple[ScalarResult | ArrayResult, ...]]:
-    """The results that each returned value is made of: one, or the two parts of a complex number."""
+    """Yields the results that make up each returned value: one, or the two parts of a complex number."""
     rest = iter(results)
     for result in rest:
         is_part = isinstance(result, ScalarResult) and result.whole is not None

@@ -1,13 +1,13 @@
-"""Which instances must stay in order, exactly: flow, anti, output and input dependences.
+"""Exact dependences: flow, anti, output and input.
 
     flow    { S[i] -> T[j] : S[i] writes what T[j] reads later }
     anti    { S[i] -> T[j] : S[i] reads what T[j] writes later }
     output  { S[i] -> T[j] : both write the same element }
     input   { S[i] -> T[j] : both read the same element }
 
-They are memory-based: every pair in source order that touches the same element, so that any schedule that keeps them
-computes the same. `value_flow` has only the last writer of each value read (Feautrier, "Dataflow analysis of array and
-scalar references", 1991). A statement under a data-dependent condition is a select that writes its element always.
+They are memory-based: every pair in source order that touches the same element, so that any schedule that keeps them computes the
+same. `value_flow` is value-based: it has only the last writer of each value that is read (Feautrier, "Dataflow analysis of array
+and scalar references", 1991). A statement under a data-dependent condition is a select, which always writes its element.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ Accesses = Mapping[str, Mapping[str, isl.Map]]  # array -> statement -> { S[i] -
 
 @dataclass(frozen=True)
 class Dependences:
-    """All { S[i] -> T[j] }, source to sink, of a Scop. _known: flow, anti and output where they are; else they are found when
-    somebody asks.
+    """Dependences are the pairs { S[i] -> T[j] }, source to sink, of a SCoP.
+
+    _known: flow, anti and output where they are known already; else they are computed on first use
     """
 
     _scop: Scop = field(repr=False, compare=False)
@@ -44,19 +45,22 @@ class Dependences:
 
     @property
     def flow(self) -> isl.UnionMap:
+        """{ S[i] -> T[j] : S[i] writes what T[j] reads later }"""
         return self._all[0]
 
     @property
     def anti(self) -> isl.UnionMap:
+        """{ S[i] -> T[j] : S[i] reads what T[j] writes later }"""
         return self._all[1]
 
     @property
     def output(self) -> isl.UnionMap:
+        """{ S[i] -> T[j] : both write the same element, S[i] first }"""
         return self._all[2]
 
     @cached_property
     def validity(self) -> isl.UnionMap:
-        """Every pair that a schedule must keep in order."""
+        """The pairs that a schedule must keep in order: the union of flow, anti and output."""
         return self.flow.union(self.anti).union(self.output)
 
     @cached_property
@@ -68,18 +72,20 @@ class Dependences:
         return tuple(map(_by_names, self._all))
 
     def of(self, scop: Scop) -> Dependences:
-        """The same pairs as those of a Scop that runs all of them in the same order."""
+        """Returns the same pairs for a SCoP that runs all their instances in the same order."""
         return replace(self, _scop=scop, _known=self._all)
 
     def among(self, names: Sequence[str], others: Sequence[str]) -> isl.UnionMap:
-        """The pairs to keep in order of one of some statements and one of others, whichever comes first."""
+        """Returns the validity pairs between statements of `names` and statements of `others`, in either direction."""
         known = self._by_statements
         both = dict.fromkeys([(s, t) for s in names for t in others] + [(t, s) for s in names for t in others])
         return polyhedra.union([known[s][t] for s, t in both if t in known.get(s, ())], NONE)
 
     def within(self, instances: isl.UnionSet, scop: Scop) -> Dependences:
-        """The pairs of which both are among the instances, which are those of `scop`. Pairs of other statements are not looked at:
-        a hundred components would look at each other's pairs.
+        """Returns the pairs whose both ends are among the instances, which are those of `scop`.
+
+        Only pairs of these statements are restricted; otherwise each of a hundred components would look at the pairs of all
+        others.
         """
         names = {*polyhedra.set_names(instances)}
 
@@ -92,7 +98,7 @@ class Dependences:
 
     @cached_property
     def input(self) -> isl.UnionMap:
-        """Pairs that read the same element: no order, but a reason to stand close."""
+        """The pairs that read the same element: they ask for no order, but are a reason to run close together."""
         reads = _reads(self._scop)
         return pairs(reads, reads, SourceOrder(self._scop))
 
@@ -103,7 +109,7 @@ class Dependences:
 
     @cached_property
     def live_in(self) -> isl.UnionMap:
-        """{ S[i] -> A[j] : S[i] reads the value A[j] had before the kernel }"""
+        """{ S[i] -> A[j] : S[i] reads the value that A[j] had before the kernel }"""
         return self._last_writers.get_must_no_source()
 
     @cached_property
@@ -114,15 +120,16 @@ class Dependences:
 
 
 def dependences(scop: Scop) -> Dependences:
-    """The exact dependences of a Scop in its source order."""
+    """Returns the exact dependences of a SCoP in its source order, computed at once."""
     found = Dependences(scop)
     found._all  # noqa: B018 (now, and not where somebody asks first)
     return found
 
 
 def pairs_to_compare(scop: Scop) -> int:
-    """How many pairs of statements of one nest share an array that one of them writes: the work of finding dependences and of
-    whatever follows from them grows with it.
+    """Returns the number of pairs of statements of one nest that share an array which one of them writes.
+
+    The time to find dependences, and all that follows from them, grows with it.
     """
     order = SourceOrder(scop)
     accessing: dict[tuple[int | None, str], Counter[bool]] = {}
@@ -135,14 +142,15 @@ def pairs_to_compare(scop: Scop) -> int:
 
 
 def flow_into(scop: Scop, statement: Statement, access: Access) -> dict[str, isl.Map]:
-    """{ T[j] -> S[i] : T[j] wrote the value that S[i] reads by this access }, by T."""
+    """Returns { T[j] -> S[i] : T[j] wrote the value that S[i] reads by this access }, by T."""
     return sources_of(scop, statement, access)[0]
 
 
 def sources_of(scop: Scop, statement: Statement, access: Access) -> tuple[dict[str, isl.Map], isl.Map]:
-    """({ T[j] -> S[i] : T[j] wrote the value that S[i] reads by this access }, by T; { S[i] -> A[e] } of values from the start)
+    """Returns the writers of the values that an access reads, and the elements whose initial values it reads.
 
-    The times of the statements that matter take isl a fraction of what the whole schedule tree does.
+    The first is { T[j] -> S[i] : T[j] wrote the value that S[i] reads } by T, the second { S[i] -> A[e] }. isl takes the times of
+    the statements involved, which costs a fraction of what the whole schedule tree does.
     """
     read = access.relation.intersect_domain(statement.domain)
     writers = [s for s in scop.statements.values() if s.write.array == access.array]
@@ -158,7 +166,7 @@ def sources_of(scop: Scop, statement: Statement, access: Access) -> tuple[dict[s
 
 
 class SourceOrder:
-    """Which instances run before which others, for the pairs of statements that are asked for."""
+    """A SourceOrder tells which instances run before which others in the source, for pairs of statements."""
 
     def __init__(self, scop: Scop) -> None:
         self._times = scop.times
@@ -166,15 +174,15 @@ class SourceOrder:
         self._before: dict[tuple[str, str], isl.Map] = {}
 
     def nest(self, name: str) -> int | None:
-        """Which of the outermost nests, in order, the statement is in; None where it is in the only one."""
+        """Returns the position of the outermost nest that holds the statement; None where there is only one nest."""
         return self._nests[name]
 
     def is_behind(self, source: str, sink: str) -> bool:
-        """Whether all instances of `source` run after all of `sink`, as in a later nest."""
+        """Says whether all instances of `source` run after all of `sink`, since they are in a later nest."""
         return self._in_order(sink, source)
 
     def among(self, pairs: isl.Map, source: str, sink: str) -> isl.Map:
-        """Those of { S[i] -> T[j] } in which S[i] runs before T[j]."""
+        """Returns the pairs of { S[i] -> T[j] } in which S[i] runs before T[j]."""
         if self._in_order(source, sink):
             return pairs
         key = (source, sink)
@@ -183,16 +191,16 @@ class SourceOrder:
         return pairs.intersect(self._before[key])
 
     def _in_order(self, one: str, other: str) -> bool:
-        """Whether the nest of `one` is in front of that of `other`."""
+        """Says whether the nest of `one` is in front of that of `other`."""
         first, last = self._nests[one], self._nests[other]
         return first is not None and last is not None and first < last
 
 
 def pairs(sources: Accesses, sinks: Accesses, order: SourceOrder) -> isl.UnionMap:
-    """{ S[i] -> T[j] : both touch the same element, S[i] first }
+    """Returns { S[i] -> T[j] : both touch the same element, S[i] runs first }.
 
-    Statement by statement, since most pairs share no array: several times faster than isl's union relations and than
-    its flow analysis where every pair is wanted.
+    It goes statement by statement, since most pairs share no array: this is several times faster than isl's union relations, and
+    than its flow analysis where every pair is wanted.
     """
     found: list[isl.UnionMap] = []
     for array, by_statement in sources.items():
@@ -208,7 +216,7 @@ def pairs(sources: Accesses, sinks: Accesses, order: SourceOrder) -> isl.UnionMa
 
 
 def _by_names(pairs: isl.UnionMap) -> dict[str, dict[str, isl.UnionMap]]:
-    """Source -> sink -> their pairs."""
+    """Returns the relations of a union as source -> sink -> pairs."""
     found: dict[str, dict[str, isl.UnionMap]] = {}
     for each in polyhedra.pieces(pairs):
         found.setdefault(polyhedra.domain_name(each), {})[polyhedra.range_name(each)] = isl.UnionMap.from_map(each)
@@ -224,6 +232,7 @@ def _writes(scop: Scop) -> Accesses:
 
 
 def _by_array(accesses: Iterable[tuple[str, isl.Set, Access]]) -> Accesses:
+    """Returns { S[i] -> A[j] } as array -> statement -> relation, restricted to the statements' domains."""
     result: dict[str, dict[str, isl.Map]] = {}
     for name, domain, access in accesses:
         relation = access.relation.intersect_domain(domain)
@@ -233,6 +242,6 @@ def _by_array(accesses: Iterable[tuple[str, isl.Set, Access]]) -> Accesses:
 
 
 def _union_of(accesses: Accesses) -> isl.UnionMap:
-    """{ S[i] -> A[j] } of all statements and arrays."""
+    """Returns { S[i] -> A[j] } for all statements and arrays."""
     maps = [isl.UnionMap.from_map(m) for by_statement in accesses.values() for m in by_statement.values()]
     return polyhedra.union(maps, NONE)

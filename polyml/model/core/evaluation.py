@@ -1,4 +1,4 @@
-"""Which parts of a value are evaluated always, and which perhaps; and whether one may raise."""
+"""Which parts of a value are always evaluated, and which may raise."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from polyml.model.core.nest import Integer, Value, children, subvalues
 
 
 def operations(value: Value) -> list[tuple[Value, bool]]:
-    """Every distinct sub-tree once, operands before their operation, with whether it may be left out: a branch of a
-    select, a later operand of `and` and `or`. What one place always evaluates is not "may", whatever another says.
+    """Returns every distinct sub-tree once, operands before their operation, and whether its evaluation may be skipped.
+
+    The branches of a select and the later operands of `and` and `or` may be skipped, unless the same sub-tree is also evaluated
+    elsewhere for certain.
     """
     order: dict[int, Value] = {}
     certain: set[int] = set()
@@ -30,16 +32,17 @@ def _collect(value: Value, is_certain: bool, order: dict[int, Value], certain: s
 
 
 def may_raise(value: Value) -> bool:
-    """Whether an OverflowError may come out of it: then it happens even where nobody needs the result."""
+    """Says whether evaluating a value may raise an OverflowError, which must happen even where nobody needs the result."""
     return any(map(_may_raise, subvalues(value)))
 
 
 def always_may_raise(value: Value) -> bool:
-    """The same for what is evaluated whatever the data are."""
+    """Says whether a part of the value that is evaluated whatever the data are may raise an OverflowError."""
     return any(_may_raise(part) and not may for part, may in operations(value))
 
 
 def _may_raise(part: Value) -> bool:
+    """Says whether this operation itself, without its operands, may raise an OverflowError."""
     if isinstance(part, syntax.Cast):
         before = part.operand.dtype
         if part.to == PYINT:

@@ -1,4 +1,4 @@
-"""Names that isl, C and LLVM read back: what the user wrote, made into C identifiers that differ."""
+"""Identifiers that isl, C and LLVM read back, made from the user's names and distinct from each other."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ _ISL_KEYWORDS = frozenset("and or not exists mod floor ceil floord ceild min max
 
 
 class Names:
-    """Gives out identifiers, each once."""
+    """Names hands out identifiers, each once."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
 
     def fresh(self, wanted: str, avoid: tuple[str, ...] = ()) -> str:
-        """`wanted` as an identifier that was not given out before and is not in `avoid`."""
+        """Returns `wanted` as an identifier that was not handed out before and is not in `avoid`."""
         name = self.local(wanted, avoid)
         self._taken.add(name)
         return name
 
     def local(self, wanted: str, avoid: tuple[str, ...] = ()) -> str:
-        """The same without taking the name: loops beside each other may share one."""
+        """Returns such an identifier without reserving it, since neighbouring loops may share one."""
         base = identifier(wanted)
         name, count = base, 0
         while name in self._taken or name in avoid:
@@ -32,7 +32,7 @@ class Names:
 
 
 def identifier(wanted: str) -> str:
-    """A C identifier that isl does not take for a keyword or a statement: `x.1` -> `x_1`, `mod` -> `mod_`."""
+    """Returns a name as a C identifier that is neither a keyword nor a statement's name for isl: `x.1` -> `x_1`, `mod` -> `mod_`."""
     name = _OTHER.sub("_", wanted)
     if not name or name[0].isdigit():
         name = f"_{name}"

@@ -1,4 +1,4 @@
-"""Where a statement stands: its loops and guards as one set, with quick bounds that spare isl most proofs."""
+"""The loops and guards around a statement as one set, with quick bounds that spare isl most proofs."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ LONG_STEP = 128  # three tiles of 32 values in four would be empty; shorter step
 
 @dataclass(frozen=True, eq=False)
 class ParameterContext:
-    """What holds in the whole kernel.
+    """A ParameterContext holds the parameters of a kernel, and what is known of them everywhere in it.
 
-    sizes: parameters that are never negative. facts: the same as isl sees it, { : N >= 0 }. counted: whether dimensions of
-    sets number the iterations of a loop with a long step, 0, 1, 2, where they are its variable's values, 0, 100, 200, otherwise.
+    sizes: the parameters that are never negative
+    numbered: whether a dimension for a loop with a long step counts its iterations, 0, 1, 2; otherwise it has the values of the
+        loop's variable, 0, 100, 200
     """
 
     names: tuple[str, ...]
@@ -31,6 +32,7 @@ class ParameterContext:
 
     @cached_property
     def facts(self) -> isl.Set:
+        """The parameter set { : N >= 0 } of all sizes."""
         frame = Frame(self.names, ())
         result = frame.universe()
         for name in self.names:
@@ -41,10 +43,11 @@ class ParameterContext:
 
 @dataclass(frozen=True, eq=False)
 class IterationContext:
-    """The loops and guards around a place. domain: { [iterators] : their bounds and conditions }, no tuple name.
+    """An IterationContext stands for the loops and guards around a point of the program.
 
-    bounds: iterator -> (least, greatest) value, as affine expressions of what is outside its loop.
-    values: iterator -> its value by the dimensions of the sets, where the two differ.
+    domain: { [iterators] : bounds and conditions }, without a tuple name
+    bounds: iterator -> (minimum, maximum), affine in the iterators outside its loop and the parameters
+    values: iterator -> its value in terms of the sets' dimensions, where the two differ
     """
 
     parameters: ParameterContext
@@ -56,10 +59,11 @@ class IterationContext:
 
     @cached_property
     def frame(self) -> Frame:
+        """The space [parameters] -> { [iterators] }."""
         return Frame(self.parameters.names, self.iterators)
 
     def frame_for(self, value: Affine | Formula) -> Frame:
-        """The frame, with the parameters that `value` mentions besides the usual ones (sizes that only checks need)."""
+        """Returns the frame with the additional parameters that `value` mentions, such as sizes that only checks need."""
         more = sorted(af.names(value) - set(self.parameters.names) - set(self.iterators))
         if not more:
             return self.frame
@@ -69,13 +73,13 @@ class IterationContext:
         return self._known[key]
 
     def set(self, formula: Formula) -> isl.Set:
-        """{ [iterators] : formula }"""
+        """Returns { [iterators] : formula }."""
         if self.values:
             formula = af.substituted_formula(formula, self.values)
         return af.to_set(formula, self.frame_for(formula))
 
     def pw_aff(self, value: Affine) -> isl.PwAff:
-        """{ [iterators] -> [(value)] }"""
+        """Returns { [iterators] -> [(value)] }."""
         if self.values:
             value = af.substituted(value, self.values)
         return af.to_pw_aff(value, self.frame_for(value))
@@ -90,13 +94,13 @@ class IterationContext:
         return self.assumed.is_empty()
 
     def within(self, formula: Formula) -> IterationContext:
-        """The same place under one more condition."""
+        """Returns the context inside a guard with this condition."""
         if formula not in self._known:
             self._known[formula] = self._within(formula)
         return self._known[formula]
 
     def loop(self, loop: Loop) -> IterationContext:
-        """The body of a loop."""
+        """Returns the context of a loop's body."""
         key = (loop.iterator, loop.start, loop.stop, loop.step)
         if key not in self._known:
             self._known[key] = self._loop(loop)
@@ -119,11 +123,11 @@ class IterationContext:
         return replace(inner, domain=outside.intersect(inner.set(_range(loop, loop.iterator in values))), _known={})
 
     def minimum(self, value: Affine) -> Affine | None:
-        """An affine expression of parameters that `value` never goes below here; None when there is no simple one."""
+        """Returns an affine expression in parameters that `value` never goes below here, or None when there is no simple one."""
         return self._parametric_bound(value, 0)
 
     def maximum(self, value: Affine) -> Affine | None:
-        """An affine expression of parameters that `value` never exceeds here, or None when there is no simple one."""
+        """Returns an affine expression in parameters that `value` never exceeds here, or None when there is no simple one."""
         return self._parametric_bound(value, 1)
 
     def _parametric_bound(self, value: Affine, side: int) -> Affine | None:
@@ -146,12 +150,12 @@ class IterationContext:
         return None
 
     def is_never_negative(self, value: Affine) -> bool:
-        """Quick and one-sided: True is a proof, False says nothing."""
+        """Says whether value >= 0 everywhere here, by a quick one-sided test: True is a proof, False says nothing."""
         least = self.minimum(value)
         return least is not None and least.constant >= 0 and all(c > 0 and a in self.parameters.sizes for a, c in least.terms)
 
     def is_below(self, value: Affine, size: Affine) -> bool:
-        """value < size, quick and one-sided as above."""
+        """Says whether value < size everywhere here, by a quick one-sided test: True is a proof, False says nothing."""
         greatest = self.maximum(value)
         if greatest is None:
             return False
@@ -160,12 +164,15 @@ class IterationContext:
 
 
 def outermost(parameters: ParameterContext) -> IterationContext:
+    """Returns the context outside all loops."""
     return IterationContext(parameters, (), Frame(parameters.names, ()).universe())
 
 
 def _numbered_values(iterator: str, start: Affine, step: int) -> Affine:
-    """The values of a loop's variable by whole numbers: multiples of the step beside the remainder that they leave where it is one
-    number, so that loops of one step have one number for one value, and steps from the start else.
+    """Returns the values of a loop's variable as an affine function of its iteration number.
+
+    Where the start modulo the step is one constant, the value is step * number + that remainder, so that loops with the same step
+    have the same number for the same value. Otherwise it is start + step * number.
     """
     rest = {c % step for _, c in start.terms}
     begin = start if rest - {0} else Affine(start.constant % step)
@@ -173,7 +180,10 @@ def _numbered_values(iterator: str, start: Affine, step: int) -> Affine:
 
 
 def _range(loop: Loop, numbered: bool) -> Formula:
-    """The values that `range(start, stop, step)` takes. numbered: of those that its step leads to."""
+    """Returns the condition that the iterator is a value of `range(start, stop, step)`.
+
+    numbered: its values are already those that the step reaches
+    """
     here = af.variable(loop.iterator)
     if loop.step > 0:
         ends = (af.compare(">=", here, loop.start), af.compare("<", here, loop.stop))

@@ -1,10 +1,10 @@
-"""A kernel between syntax and Scop: loops, guards and assignments whose subscripts, bounds and conditions are affine.
+"""A nest stands between syntax and SCoP: loops, guards and assignments whose subscripts, bounds and conditions are affine.
 
     node  = Loop | Guard | Assign
     value = syntax.{Const, Unary, Binary, Compare, Logical, IfExp, Call, Cast} over Integer | Truth | Read | Gather | ScalarArg
 
-`model.lowering.resolve` makes it, `model.nest_passes.forward_substitution` simplifies it, `model.lowering.extract` turns it into sets. Scalars are arrays of rank
-0. A value may share sub-trees, so that walks keep what they have seen by identity.
+`lowering.resolve` makes it, `nest_passes` simplify it, `lowering.extract` turns it into sets. Scalars are arrays of rank 0. A
+value may share sub-trees, so traversals remember what they have seen by identity.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ QUOTIENTS_AROUND = 3  # of all conditions around a statement: where one does not
 
 @dataclass(frozen=True)
 class Integer(syntax.Expr):
-    """An affine integer."""
+    """An Integer is an integer that is affine in iterators and parameters."""
 
     affine: Affine
 
 
 @dataclass(frozen=True)
 class Truth(syntax.Expr):
-    """An affine condition as a truth value."""
+    """A Truth is an affine condition as a truth value."""
 
     formula: Formula
 
 
 @dataclass(frozen=True)
 class Read(syntax.Expr):
-    """array[subscripts], the subscripts as written: a negative one counts from the end.
+    """A Read is the element array[subscripts], whose subscripts are as written: a negative one counts from the end.
 
-    inside: known to be neither negative nor outside the array in every call that passes the requirements.
+    inside: whether the subscripts are known to be neither negative nor out of bounds in every call that passes the requirements
     """
 
     array: str
@@ -55,7 +55,7 @@ Value = syntax.Expr  # typed: what stands above
 
 @dataclass(frozen=True)
 class Loop:
-    """`for iterator in range(start, stop, step)`."""
+    """A Loop is `for iterator in range(start, stop, step)`."""
 
     iterator: str
     start: Affine
@@ -67,13 +67,19 @@ class Loop:
 
 @dataclass(frozen=True)
 class Guard:
+    """A Guard is an `if` on an affine condition."""
+
     condition: Formula
     body: tuple[Node, ...]
 
 
 @dataclass(frozen=True)
 class Assign:
-    """`array[subscripts] = value`. may: the value is a select that otherwise keeps the element. inside: as of a Read."""
+    """An Assign is `array[subscripts] = value`.
+
+    may: the value is a select that otherwise keeps the element's old value
+    inside: as for Read
+    """
 
     array: str
     subscripts: tuple[Affine, ...]
@@ -89,9 +95,11 @@ Node = Union[Loop, Guard, Assign]
 
 @dataclass(frozen=True)
 class ArrayInfo:
-    """shape: affine in the parameters. conditional: allocated inside a loop or condition, so perhaps not at all.
+    """An ArrayInfo describes an array of a nest.
 
-    pairs: as of a `scop.Array`.
+    shape: affine in the parameters
+    conditional: it is allocated inside a loop or condition, so perhaps not at all
+    pairs: it holds complex numbers; the first dimension, of size 2, has their parts
     """
 
     element: DType
@@ -105,8 +113,10 @@ class ArrayInfo:
 
 @dataclass(frozen=True)
 class Requirement:
-    """A condition that holds at every point of the loops and guards around it; a call for which it does not runs as
-    Python. what: what there is then.
+    """A requirement is a condition that must hold at every point of the loops and guards around it; a call that violates it runs as plain Python.
+
+    around: outermost first, without their bodies
+    what: what the call contains when the condition does not hold, for messages
     """
 
     around: tuple[Loop | Guard, ...]  # outermost first, without their bodies
@@ -117,6 +127,12 @@ class Requirement:
 
 @dataclass(frozen=True)
 class Nest:
+    """A nest is a kernel as loops, guards and assignments.
+
+    requirements: conditions on parameters
+    contents: conditions on the elements of index arrays
+    """
+
     body: tuple[Node, ...]
     arrays: dict[str, ArrayInfo]
     parameters: tuple[Parameter, ...]
@@ -127,7 +143,7 @@ class Nest:
 
 
 def with_body(nest: Nest, body: tuple[Node, ...]) -> Nest:
-    """The nest with another body, without local arrays that this one does not touch."""
+    """Returns the nest with another body, without the local arrays that this body does not touch."""
     if body is nest.body:
         return nest
     used = touched(body)
@@ -136,12 +152,12 @@ def with_body(nest: Nest, body: tuple[Node, ...]) -> Nest:
 
 
 def touched(body: tuple[Node, ...]) -> set[str]:
-    """The arrays that are read or written inside."""
+    """Returns the arrays that are read or written in a body."""
     return {name for a in assigns(body) for name in (a.array, *(r.array for r in reads(a.value)))}
 
 
 def substituted(value: Value, names: Mapping[str, Affine]) -> Value:
-    """The value with some variables replaced, all at once."""
+    """Returns the value with some variables replaced by affine expressions, all at once."""
 
     def leaf(part: Value) -> Value:
         if isinstance(part, Read):
@@ -156,7 +172,7 @@ def substituted(value: Value, names: Mapping[str, Affine]) -> Value:
 
 
 def substituted_in(node: Node, names: Mapping[str, Affine]) -> Node:
-    """The node with some variables replaced, all at once, in all that it contains."""
+    """Returns the node with some variables replaced by affine expressions, all at once, in everything it contains."""
     if isinstance(node, Assign):
         subscripts = tuple(af.substituted(s, names) for s in node.subscripts)
         return replace(node, subscripts=subscripts, value=substituted(node.value, names))
@@ -167,7 +183,7 @@ def substituted_in(node: Node, names: Mapping[str, Affine]) -> Node:
 
 
 def children(value: Value) -> tuple[Value, ...]:
-    """The operands of a value, () for a leaf."""
+    """Returns the operands of a value, () for a leaf."""
     operands = _OPERANDS.get(type(value))
     return () if operands is None else operands(value)
 
@@ -186,7 +202,7 @@ _OPERANDS: Mapping[type, Callable[[Any], tuple[Value, ...]]] = {
 
 
 def with_children(value: Value, operands: tuple[Value, ...]) -> Value:
-    """The same operation on other operands; the same object when nothing changes."""
+    """Returns the same operation on other operands, or the same object when nothing changes."""
     before = children(value)
     if len(before) == len(operands) and all(a is b for a, b in zip(before, operands)):
         return value
@@ -206,7 +222,7 @@ def with_children(value: Value, operands: tuple[Value, ...]) -> Value:
 
 
 def map_leaves(value: Value, leaf: Callable[[Value], Value]) -> Value:
-    """The value with every leaf replaced, shared sub-trees staying shared."""
+    """Returns the value with every leaf replaced; shared sub-trees stay shared."""
     seen: dict[int, Value] = {}
 
     def visit(v: Value) -> Value:
@@ -221,7 +237,7 @@ def map_leaves(value: Value, leaf: Callable[[Value], Value]) -> Value:
 
 
 def subvalues(value: Value) -> Iterator[Value]:
-    """Every distinct sub-tree once, operands after their operation."""
+    """Yields every distinct sub-tree once, operands after their operation."""
     seen: set[int] = set()
     stack = [value]
     while stack:
@@ -234,7 +250,7 @@ def subvalues(value: Value) -> Iterator[Value]:
 
 
 def always_fits(value: Value, to: DType) -> bool:
-    """Whether a Python int is one of constants that all fit an integer type: `1 if a[i] == b[j] else 0`."""
+    """Says whether a Python int is one of several constants that all fit an integer type, as in `1 if a[i] == b[j] else 0`."""
     if isinstance(value, syntax.IfExp):
         return always_fits(value.then, to) and always_fits(value.orelse, to)
     low = -(1 << (to.bits - 1)) if to.kind == "i" else 0
@@ -242,7 +258,7 @@ def always_fits(value: Value, to: DType) -> bool:
 
 
 def size(value: Value) -> int:
-    """How many nodes the value has as a tree, shared sub-trees counted each time."""
+    """Returns the number of nodes of the value as a tree, with shared sub-trees counted each time."""
     sizes: dict[int, int] = {}
 
     def visit(v: Value) -> int:
@@ -254,11 +270,15 @@ def size(value: Value) -> int:
 
 
 def reads(value: Value) -> Iterator[Read]:
+    """Yields the distinct array elements that a value reads."""
     return (v for v in subvalues(value) if isinstance(v, Read))
 
 
 class ReadNames:
-    """The arrays a value reads; what was computed is kept, with the value, since passes ask for the same ones again."""
+    """ReadNames finds the arrays that a value reads.
+
+    It keeps what it found, together with the value, since passes look at the same values again.
+    """
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Value, frozenset[str]]] = {}
@@ -271,7 +291,7 @@ class ReadNames:
 
 
 def iterators(body: tuple[Node, ...]) -> Iterator[str]:
-    """Those of all loops inside."""
+    """Yields the iterators of all loops in a body."""
     for node in body:
         if isinstance(node, Loop):
             yield node.iterator
@@ -280,7 +300,7 @@ def iterators(body: tuple[Node, ...]) -> Iterator[str]:
 
 
 def assigns(body: tuple[Node, ...]) -> Iterator[Assign]:
-    """Every assignment inside, in source order."""
+    """Yields every assignment in a body, in source order."""
     for node in body:
         if isinstance(node, Assign):
             yield node

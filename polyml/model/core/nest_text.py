@@ -1,4 +1,4 @@
-"""A nest as text for people, with loops and assignments as Python has them."""
+"""A nest as text for people, with loops and assignments as Python writes them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _INDENT = "    "
 
 
 def text(nest: Nest) -> str:
-    """The parameters, arrays and requirements of a nest, then its loops.
+    """Returns the parameters, arrays and requirements of a nest, then its loops.
 
     array T: f64[N] (local)
     for i in range(1, N - 1):
@@ -41,7 +41,7 @@ def _requirement(requirement: Requirement) -> str:
 
 
 def _block(body: Sequence[Node], indent: str) -> Iterator[str]:
-    """The lines of a block."""
+    """Yields the lines of a block."""
     for node in body:
         if isinstance(node, Assign):
             yield f"{indent}{_place(node.array, node.subscripts)} = {value_text(node.value, _leaf)}{'  # perhaps' * node.may}"
@@ -62,7 +62,7 @@ def _place(array: str, subscripts: Sequence[Affine]) -> str:
 
 
 def _leaf(value: Value) -> Printed:
-    """A leaf of a value, and how tightly its outermost operation binds."""
+    """Returns the text of a leaf, and how tightly its outermost operation binds."""
     if isinstance(value, Read):
         return _place(value.array, value.subscripts), TIGHTEST
     if isinstance(value, Truth):

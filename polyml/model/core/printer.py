@@ -37,7 +37,7 @@ Printed = tuple[str, int]  # a text and how tightly its outermost operation bind
 
 
 def scop_text(scop: Scop) -> str:
-    """The kernel, its parameters, arrays, statements with their sets and relations, checks and source order.
+    """Returns the kernel, its parameters, arrays, statements with their sets and relations, checks and source order.
 
     Sets and relations read back as isl objects once the line `parameters` is put before them: "[N, M] -> { ... }".
     """
@@ -58,7 +58,7 @@ def scop_text(scop: Scop) -> str:
 
 
 def scop_data(scop: Scop) -> dict:
-    """The same as lists, dictionaries and texts; every set and relation in full isl syntax."""
+    """Returns a SCoP as lists, dictionaries and texts; every set and relation is in full isl syntax."""
     return {
         "name": scop.name,
         "params": [{"name": n, "type": str(t)} for n, t in zip(scop.params, scop.types)],
@@ -79,8 +79,9 @@ def scop_data(scop: Scop) -> dict:
 
 
 def dependences_text(dependences: Dependences) -> str:
-    """flow, anti, output and value_flow, each { source -> sink }, one line per pair of statements; a line that says so where isl
-    does not find them in time.
+    """Returns flow, anti, output and value_flow, each { source -> sink }, one line per pair of statements.
+
+    A line says so where isl does not find them within OPERATIONS.
     """
     lines = []
     for kind in _RELATIONS:
@@ -91,7 +92,9 @@ def dependences_text(dependences: Dependences) -> str:
 
 
 def dependences_data(dependences: Dependences) -> dict:
-    """kind -> list of relations in full isl syntax, one per pair of statements; None where isl does not find them in time."""
+    """Returns kind -> relations in full isl syntax, one per pair of statements; None where isl does not find them within
+    OPERATIONS.
+    """
 
     def pieces(kind: str) -> list[str]:
         return [str(piece.coalesce()) for piece in polyhedra.pieces(getattr(dependences, kind))]
@@ -100,7 +103,9 @@ def dependences_data(dependences: Dependences) -> dict:
 
 
 def _in_time(made: Callable[[], _Made]) -> _Made | None:
-    """None where isl takes too long, as for the last writers of elements that many statements write."""
+    """Returns what a function makes, None where isl takes too long, as for the last writers of elements that many statements
+    write.
+    """
     try:
         with polyhedra.budget(OPERATIONS):
             return made()
@@ -109,25 +114,28 @@ def _in_time(made: Callable[[], _Made]) -> _Made | None:
 
 
 def schedule_text(schedule: isl.Schedule) -> str:
-    """The schedule tree in isl's block syntax, which isl.Schedule reads back."""
+    """Returns the schedule tree in isl's block syntax, which isl.Schedule reads back."""
     printer = isl.Printer.to_str(schedule.get_ctx()).set_yaml_style(isl.yaml_style.BLOCK)
     return printer.print_schedule(schedule).get_str().rstrip()
 
 
 def statement_text(statement: Statement) -> str:
-    """The statement over its own iterators: C[i, j] = beta*C[i, j]."""
+    """Returns the statement over its own iterators: C[i, j] = beta*C[i, j]."""
     return f"{access_text(statement.write)} = {value_text(statement.value, statement_leaf(statement, integer_text))}"
 
 
 def access_text(access: Access, integer: Callable[[isl.PwAff], str] | None = None) -> str:
-    """A[i, j + 1]; a scalar is its name alone. integer: writes one subscript."""
+    """Returns A[i, j + 1]; a scalar is its name alone.
+
+    integer: writes one subscript; None for `integer_text`
+    """
     if not access.subscripts:
         return access.array
     return f"{access.array}[{', '.join((integer or integer_text)(s) for s in access.subscripts)}]"
 
 
 def statement_leaf(statement: Statement, integer: Callable[[isl.PwAff], str]) -> Callable[[Value], Printed]:
-    """How the leaves of a statement's value print, given how its affine integers do."""
+    """Returns a function that prints the leaves of a statement's value. integer: prints affine integers"""
 
     def leaf(value: Value) -> Printed:
         if isinstance(value, Load):
@@ -146,7 +154,7 @@ def statement_leaf(statement: Statement, integer: Callable[[isl.PwAff], str]) ->
 
 
 def binding(text: str) -> int:
-    """How tightly the outermost operation of a printed number binds; isl's own operators count as the loosest."""
+    """Returns how tightly the outermost operation of a printed number binds; isl's own operators count as the loosest."""
     try:
         outermost = ast.parse(text, mode="eval").body
     except SyntaxError:
@@ -159,16 +167,17 @@ def binding(text: str) -> int:
 
 
 def value_text(value: Value, leaf: Callable[[Value], Printed]) -> str:
-    """The value as a Python expression; conversions that the source does not show are left out."""
+    """Returns the value as a Python expression, without conversions that the source does not show."""
     return _printed(value, leaf, {})[0]
 
 
 def constant_text(value: object) -> str:
+    """Returns a constant as Python writes it."""
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 
 def parameter_text(parameter: Parameter) -> str:
-    """What the parameter stands for: N = A.shape[0]; n = n for an argument."""
+    """Returns what a parameter stands for: N = A.shape[0], or n = n for an argument."""
     if parameter.array is None:
         return f"{parameter.name} = {parameter.argument or parameter.name}"
     if parameter.extreme:
@@ -177,7 +186,10 @@ def parameter_text(parameter: Parameter) -> str:
 
 
 def integer_text(value: isl.PwAff) -> str:
-    """{ S[i] -> [(i + 1)] } as "i + 1". Cases are a conditional expression, whose last condition goes without saying."""
+    """Returns { S[i] -> [(i + 1)] } as "i + 1".
+
+    A piecewise expression becomes a conditional one, whose last condition is left out.
+    """
     cases = [_case(part) for part in _inside(str(value)).split(";")]
     last = cases.pop()[0]
     chain = "".join(f"{e} if {condition} else " for e, condition in cases)
@@ -185,7 +197,7 @@ def integer_text(value: isl.PwAff) -> str:
 
 
 def _case(text: str) -> tuple[str, str]:
-    """S[i] -> [(e)] : condition"""
+    """Returns the (e, condition) of `S[i] -> [(e)] : condition`."""
     found = re.fullmatch(r"\s*(?:\w*\[[^\]]*\] -> )?\[\((.*?)\)\](?: : (.*?))?\s*", text)
     if found is None:
         return text.strip(), ""
@@ -194,11 +206,12 @@ def _case(text: str) -> tuple[str, str]:
 
 
 def _inside(text: str) -> str:
+    """Returns what stands between the braces."""
     return text[text.index("{") + 1 : text.rindex("}")]
 
 
 def _braces(value) -> str:
-    """A set or relation without its list of parameters."""
+    """Returns a set or relation without its list of parameters."""
     text = str(value.coalesce())
     return text[text.index("{") :].replace("{  :", "{ :")
 
@@ -248,7 +261,7 @@ def _check_text(check: Check) -> str:
 
 
 def result_text(result: ScalarResult | ArrayResult) -> str:
-    """The array that is returned, of a number with its type."""
+    """Returns the array of a result, with the type of a number."""
     return result.array if isinstance(result, ArrayResult) else f"{result.array}: {result.dtype}"
 
 
@@ -257,7 +270,7 @@ def _indented(text: str) -> str:
 
 
 def _printed(value: Value, leaf: Callable[[Value], Printed], seen: dict[int, Printed]) -> Printed:
-    """seen: texts of sub-trees by identity, which a value may share."""
+    """Returns the text of a value. seen: texts of sub-trees by identity, which a value may share"""
     known = seen.get(id(value))
     if known is None:
         operands = [_printed(child, leaf, seen) for child in children(value)]
@@ -267,6 +280,7 @@ def _printed(value: Value, leaf: Callable[[Value], Printed], seen: dict[int, Pri
 
 
 def _operation(value: Value, operands: list[Printed]) -> Printed:
+    """Returns the text of an operation from the texts of its operands."""
     at = partial(_at_least, operands)
     if isinstance(value, syntax.Cast):
         if value.implicit:
@@ -298,5 +312,6 @@ def _operation(value: Value, operands: list[Printed]) -> Printed:
 
 
 def _at_least(operands: list[Printed], index: int, least: int) -> str:
+    """Returns the text of an operand, in parentheses where it binds less tightly than `least`."""
     text, own = operands[index]
     return text if own >= least else f"({text})"

@@ -1,14 +1,13 @@
-"""Updates `A[f(i)] = A[f(i)] op e` whose order is free, and the dependences that this relaxes.
+"""Updates `A[f(i)] = A[f(i)] op e` whose order is free, and the dependences that they relax.
 
-Recognised, with `e` not reading the accumulator: + (also a - e), *, &, |, ^, `and` and `or` on truth values, min and
-max in Python's and NumPy's forms, chains of one operator, `x if x > m else m` and its kin (of integers `m if m > x else x`
-too), and any of these under a condition on data (`if c: s += x`). A float update is free only where the settings say so (`fp`), an integer one always,
-since it is exact.
+They are recognised where `e` does not read the accumulator: + (also a - e), *, &, |, ^, `and` and `or` on truth values, min and
+max in Python's and NumPy's forms, chains of one operator, `x if x > m else m` and its variants (for integers `m if m > x else x`
+too), and any of these under a condition on data (`if c: s += x`). A float update is free only where the setting `fp` says so, an
+integer one always, since it is exact.
 
-Python's min and max are not commutative in the presence of NaN. `max(m, x)` is `x if x > m else m`: a NaN in x is
-passed over and one in m stays, in whatever order the x come, so it counts; `max(x, m)` lets the last NaN win and does
-not.
-(The sign of a zero may differ among equal zeros.)
+Python's min and max are not commutative in the presence of NaN. `max(m, x)` is `x if x > m else m`: a NaN in x is passed over and
+one in m stays, in whatever order the x come, so it counts; `max(x, m)` lets the last NaN win and does not. (The sign of a zero
+may differ among equal zeros.)
 """
 
 from __future__ import annotations
@@ -32,11 +31,13 @@ _COMMUTATIVE = ("*", "&", "|", "^")
 
 @dataclass(frozen=True)
 class Reduction:
-    """One statement that updates an element by an operator that may be applied in any order.
+    """A reduction is a statement that updates an element by an operator that may be applied in any order.
 
-    operator: "+" "*" "&" "|" "^" "min" "max" (Python's, the accumulator on the left) "minimum" "maximum" "fmin" "fmax".
-    access: which of the statement's reads is the accumulator. Partial results that start with `identity(operator,
-    element)` and are joined by the operator, the accumulator's own value on the left, give the same.
+    Partial results that start with `identity(operator, element)` and are joined by the operator, with the accumulator's own value
+    on the left, give the same result.
+
+    operator: "+" "*" "&" "|" "^" "min" "max" (Python's, the accumulator on the left) "minimum" "maximum" "fmin" "fmax"
+    access: which of the statement's reads is the accumulator
     """
 
     statement: str
@@ -46,7 +47,7 @@ class Reduction:
 
 
 def reductions(scop: Scop, fp: str) -> dict[str, Reduction]:
-    """The free updates by statement; fp: "strict", "reassociate" or "fast"."""
+    """Returns the reductions by statement. fp: "strict", "reassociate" or "fast"."""
     found = {}
     for statement in scop.statements.values():
         element = scop.arrays[statement.write.array].element
@@ -62,7 +63,10 @@ def reductions(scop: Scop, fp: str) -> dict[str, Reduction]:
 
 
 def scans(scop: Scop, fp: str) -> dict[str, Reduction]:
-    """The statements that give an element what such an update makes of another element of the same array. fp: as above."""
+    """Returns the statements that store the update of one element in another element of the same array, as prefix sums do.
+
+    fp: "strict", "reassociate" or "fast"
+    """
     found = {}
     for statement in scop.statements.values():
         array = scop.arrays[statement.write.array]
@@ -78,7 +82,7 @@ def scans(scop: Scop, fp: str) -> dict[str, Reduction]:
 
 
 def relaxed(scop: Scop, found: Mapping[str, Reduction]) -> isl.UnionMap:
-    """{ S[i] -> T[j] : both update the same element by the same operator, and nothing else orders them }"""
+    """Returns { S[i] -> T[j] : both update the same element by the same operator, and nothing else orders them }."""
     order = SourceOrder(scop)
     free: list[isl.UnionMap] = []
     kept: list[isl.UnionMap] = []
@@ -93,7 +97,7 @@ def relaxed(scop: Scop, found: Mapping[str, Reduction]) -> isl.UnionMap:
 
 
 def relaxed_validity(dependences: Dependences, scop: Scop, found: Mapping[str, Reduction]) -> isl.UnionMap:
-    """The pairs that a schedule must keep in order when the updates `found` may run in any order.
+    """Returns the pairs that a schedule must keep in order when the updates `found` may run in any order.
 
     What another statement reads or writes between two updates still keeps its place, by its own dependences.
     """
@@ -101,7 +105,7 @@ def relaxed_validity(dependences: Dependences, scop: Scop, found: Mapping[str, R
 
 
 def identity(operator: str, element: DType) -> bool | int | float:
-    """The value that changes nothing: x op identity is x. Of float + it is -0.0, since -0.0 + 0.0 is 0.0."""
+    """Returns the value for which `x op identity` is x. For float + it is -0.0, since -0.0 + 0.0 is 0.0."""
     if operator in ("min", "max", *_NUMPY_EXTREMES):
         return _extreme(operator, element)
     if element.is_float:
@@ -114,6 +118,7 @@ def identity(operator: str, element: DType) -> bool | int | float:
 
 
 def _extreme(operator: str, element: DType) -> bool | int | float:
+    """Returns the identity of a minimum or maximum."""
     is_least = operator in ("min", "minimum", "fmin")
     if element.is_float:
         return float("nan") if operator in ("fmin", "fmax") else float("inf") if is_least else float("-inf")
@@ -125,7 +130,7 @@ def _extreme(operator: str, element: DType) -> bool | int | float:
 
 
 def _accumulator(statement: Statement) -> int | None:
-    """Which read is the element that the statement writes."""
+    """Returns which read is the element that the statement writes."""
     for index, access in enumerate(statement.reads):
         if access.array == statement.write.array and access.relation.plain_is_equal(statement.write.relation):
             return index
@@ -133,7 +138,7 @@ def _accumulator(statement: Statement) -> int | None:
 
 
 def _update_operator(value: Value, access: int, is_float: bool) -> str | None:
-    """The operator applied to the accumulator; "" where the value is the accumulator, None for anything else."""
+    """Returns the operator applied to the accumulator; "" where the value is the accumulator, None for anything else."""
     if isinstance(value, Load):
         return "" if value.access == access else None
     if isinstance(value, syntax.Binary):
@@ -159,17 +164,19 @@ def _binary_operator(value: syntax.Binary, access: int, is_float: bool) -> str |
 
 
 def _commutative_operator(operator: str, left: Value, right: Value, access: int, is_float: bool) -> str | None:
+    """Returns `operator` where either operand is an update by it, and the other one does not read the accumulator."""
     return _operator_between(operator, left, right, access, is_float) or _operator_between(operator, right, left, access, is_float)
 
 
 def _operator_between(operator: str, update: Value, other: Value, access: int, is_float: bool) -> str | None:
+    """Returns `operator` where `update` is an update by it, and `other` does not read the accumulator."""
     if _mentions(other, access) or _update_operator(update, access, is_float) not in ("", operator):
         return None
     return operator
 
 
 def _select_operator(value: syntax.IfExp, access: int, is_float: bool) -> str | None:
-    """`x if x > m else m` is max(m, x); `m op x if c else m` is an update that does not always happen."""
+    """Returns the operator of a select: `x if x > m else m` is max(m, x); `m op x if c else m` is a conditional update."""
     if not _mentions(value.condition, access):
         branches = (_update_operator(value.then, access, is_float), _update_operator(value.orelse, access, is_float))
         if None in branches or (branches[0] and branches[1] and branches[0] != branches[1]):

@@ -1,4 +1,4 @@
-"""The static control part: what the compiler knows of a kernel, as isl sets and relations.
+"""The SCoP (static control part): what the compiler knows of a kernel, as isl sets and relations.
 
 Scop       statements + arrays + parameters + the source order as a schedule tree
 Statement  S[i,j]: a domain, one written element, a value over the elements read
@@ -23,6 +23,8 @@ from polyml.source import Loc
 
 
 class Role(Enum):
+    """A role says who allocates an array."""
+
     ARGUMENT = "argument"  # passed in by the caller
     LOCAL = "local"  # allocated by the kernel
     RESULT = "result"  # allocated by the caller, returned
@@ -30,10 +32,12 @@ class Role(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Array:
-    """shape: one parametric expression per dimension, { [] -> [(N)] }; () for a scalar, which is an array of one element.
+    """An array has elements of one type; a scalar is an array of one element.
 
-    name is a C identifier (a scalar web `x.1` becomes `x_1`); `source_name` is what the user wrote.
-    pairs: of complex numbers, whose parts, of type `element`, the first dimension has.
+    name: a C identifier; a scalar live range `x.1` becomes `x_1`
+    shape: one expression in the parameters per dimension, { [] -> [(N)] }; () for a scalar
+    source_name: what the user wrote
+    pairs: it holds complex numbers; the first dimension, of size 2, has their parts, whose type is `element`
     """
 
     name: str
@@ -47,11 +51,11 @@ class Array:
 
 @dataclass(frozen=True, kw_only=True)
 class Access:
-    """One array reference of a statement.
+    """An access is a reference of a statement to an array.
 
-    relation: { S[i,j,k] -> A[i,k] }, single valued and total on the statement's domain.
-    subscripts: the same as one { S[i,j,k] -> [(i)] } per dimension, already wrapped (never negative for a legal call).
-    may: under a data-dependent condition, so that it does not happen for every instance.
+    relation: { S[i,j,k] -> A[i,k] }, single valued and total on the statement's domain
+    subscripts: the same as one { S[i,j,k] -> [(i)] } per dimension, already wrapped (never negative in a legal call)
+    may: it stands under a data-dependent condition, so that it does not happen for every instance
     """
 
     array: str
@@ -62,35 +66,40 @@ class Access:
 
     @cached_property
     def coefficients(self) -> tuple[list[tuple[int | Fraction, ...]], ...]:
-        """Of each subscript, those of the iterators in each of its pieces."""
+        """The coefficients of the iterators in each piece of each subscript."""
         return tuple(map(polyhedra.iterator_coefficients, self.subscripts))
 
 
 @dataclass(frozen=True)
 class Load(syntax.Expr):
-    """The element that `Statement.reads[access]` names."""
+    """A load is the element that `Statement.reads[access]` names."""
 
     access: int
 
 
 @dataclass(frozen=True)
 class Index(syntax.Expr):
-    """An integer that is affine in the iterators and parameters: { S[i,j] -> [(i + 2N)] }. dtype: PYINT or I64."""
+    """An index is an integer that is affine in the iterators and parameters.
+
+    value: { S[i,j] -> [(i + 2N)] }; its dtype is PYINT or I64
+    """
 
     value: isl.PwAff
 
 
 @dataclass(frozen=True)
 class ScalarArg(syntax.Expr):
-    """The value of a number argument that is not a parameter."""
+    """A scalar argument is a number of the call that is not a parameter."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Gather(syntax.Expr):
-    """array[indices] at indices that data decide, in an argument that the kernel does not change. indices: I64, in the
-    array by a check of the index arrays at entry. inside: so are those that are affine, whatever the sizes.
+    """A gather is an element array[indices] of an argument that the kernel does not change, at indices that data decide.
+
+    indices: of type I64; a check of the index arrays at entry keeps them inside the array
+    inside: the affine indices are inside too, whatever the sizes
     """
 
     array: str
@@ -104,9 +113,10 @@ Value = syntax.Expr
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
-    """`write = value` for every instance in domain.
+    """A statement is the assignment `write = value`, run for every instance in its domain.
 
-    domain: { S[i,j] : ... }, dimensions named by `iterators`. Instances run all reads before the write.
+    domain: { S[i,j] : ... }, whose dimensions are named by `iterators`
+    reads: all happen before the write
     """
 
     name: str
@@ -120,14 +130,17 @@ class Statement:
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """A condition tested once at entry, before anything is written.
+    """A check is a condition that is tested once at entry, before anything is written.
 
-    violated: { : N > M } over the parameters: the calls that break it.
-    instances: [N, M] -> { S[i] : ... }: the instances that break it, from which the message takes a loop point.
-    kind: "bounds" (IndexError), "range" (OverflowError: a Python int that its element type cannot hold),
-    "shape" (ValueError: a negative dimension), "limit" (an integer argument beyond what loops are computed with), "usual" (another form is for
-    such calls). may: only under a data-dependent condition; then the call runs as Python.
-    subscript, size: of a bounds check, the subscript { S[i] -> [(i+1)] } as written and the size it must stay below.
+    kind: "bounds" (IndexError), "range" (OverflowError: a Python int that its element type cannot hold), "shape" (ValueError: a
+        negative dimension), "limit" (an integer argument beyond what loops are computed with), or "usual" (such calls run in
+        another form)
+    violated: { : N > M }, the parameters of calls that break it
+    instances: [N, M] -> { S[i] : ... }, the instances that break it, from which the message takes one
+    may: it stands under a data-dependent condition; then a call that breaks it runs as plain Python
+    dim: the dimension of the array
+    subscript: of a bounds check, { S[i] -> [(i+1)] } as written
+    size: of a bounds check, what the subscript must stay below
     """
 
     kind: str
@@ -144,12 +157,15 @@ class Check:
 
 @dataclass(frozen=True, kw_only=True)
 class Scop:
-    """parameters: every symbolic integer used, also the sizes that only checks mention.
+    """A Scop is a kernel as statements, arrays, parameters, checks and an order.
 
-    context: { : facts about parameters that hold for every call }, sizes not negative. usual: { : what checks of the kind "usual"
-    leave besides }, None: nothing. limits: of symbolic integers, how far from 0 the entry lets them be. spared: local arrays of the
-    source that no statement needs any more.
-    schedule: the source order. body_order is the schedule tree's text: hash and cache by it.
+    params: the kernel's parameters, in the order of the call
+    parameters: every symbolic integer used, also the sizes that only checks mention
+    context: { : facts about parameters that hold for every call }; sizes are not negative
+    schedule: the source order
+    usual: { : what the checks of the kind "usual" leave besides }; None where there are none
+    limits: the largest absolute value that the entry accepts, by symbolic integer
+    spared: local arrays of the source that no statement needs any more
     """
 
     name: str
@@ -169,16 +185,16 @@ class Scop:
 
     @property
     def checked(self) -> isl.Set:
-        """{ : facts about parameters behind the checks at entry }"""
+        """The parameters { : ... } of calls that pass the checks at entry."""
         return self.context if self.usual is None else self.context.intersect(self.usual)
 
     @cached_property
     def times(self) -> dict[str, isl.Map]:
-        """{ S[i] -> [time] } in the source's order, by statement."""
+        """The source order { S[i] -> [time] }, by statement."""
         return {polyhedra.domain_name(m): m for m in polyhedra.pieces(self.schedule.get_map())}
 
     @cached_property
     def domain(self) -> isl.UnionSet:
-        """{ S[i,j]; T[i] }: every instance of every statement, over the parameters that the domains mention."""
+        """All instances { S[i,j]; T[i] } of all statements, over the parameters that the domains mention."""
         empty = isl.UnionSet.empty(isl.Space.params_alloc(self.context.get_ctx(), 0))
         return polyhedra.union([isl.UnionSet.from_set(s.domain) for s in self.statements.values()], empty)
