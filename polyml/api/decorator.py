@@ -53,7 +53,7 @@ from polyml.runtime.calling.guards import captures
 from polyml.runtime.storage.artifact import Artifact
 
 if TYPE_CHECKING:
-    from polyml.frontend.regions.loop_lifting import Part
+    from polyml.frontend.regions.loop_lifting import LiftedPart
     from polyml.schedule.script.file import Saved
     from polyml.systolic.simulate import Simulation
 
@@ -269,7 +269,7 @@ class Kernel(Scheduled, Reported, Specialised, LeftToPython):
         values = [for_python(a) for a in given]
         return originals(self._run_as_python(*self._passed(values), problem, values if decided else None, decided), given)
 
-    def _call_of_part(self, part: Part) -> PartCall:
+    def _call_of_part(self, part: LiftedPart) -> PartCall:
         own = Kernel(part.lifted, self.settings)
         own._is_part = True
         return PartCall(part, own, self._without_a_part)

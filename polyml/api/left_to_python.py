@@ -22,7 +22,7 @@ from polyml.source import Loc
 
 if TYPE_CHECKING:
     from polyml.frontend.parsing.parse import Refusals
-    from polyml.frontend.regions.loop_lifting import Part
+    from polyml.frontend.regions.loop_lifting import LiftedPart
     from polyml.schedule.script.file import Saved
 
 
@@ -33,7 +33,7 @@ class LeftToPython(Function):
     plain Python).
     """
 
-    _call_of_part: Callable[[Part], PartCall]  # by a kernel of its own, which `Kernel` makes
+    _call_of_part: Callable[[LiftedPart], PartCall]  # by a kernel of its own, which `Kernel` makes
 
     def __init__(
         self, function: FunctionType, settings: Mapping[str, object], given: Saved | None = None, target: Target | None = None
@@ -82,18 +82,18 @@ class LeftToPython(Function):
         if about:
             places = (*places, *self._where_read(about))
         found = reasons(refused, problem)
-        taken_apart = self._apart(places) if places or about is not None else None
-        is_whole = not refused.statements and taken_apart is not None and about is not None and about <= refused.objects
+        lifted = self._with_parts_lifted(places) if places or about is not None else None
+        is_whole = not refused.statements and lifted is not None and about is not None and about <= refused.objects
         if refuses and not is_whole:
             raise problem.noted()
         self.compiled, self._python_reason = False, "\n".join(map(explain.reason, found))
         new = {str(each): each for each in found if str(each) not in self._reasons}
         self._reasons |= new
         if new and options.fallback != "silent" and not is_whole and not (self._is_part and problem.loc is None):
-            partly = taken_apart is not None and bool(self._parts[places][1])
+            partly = lifted is not None and bool(self._parts[places][1])
             text = explain.refused(self._where, found, partly, self._is_part)
             warnings.warn(text, PolymlPerformanceWarning, stacklevel=outside())
-        run = taken_apart or self.py_func
+        run = lifted or self.py_func
         if refused.statements and not about or refused.whole:
             self._always = Plain(active(), guards, run, self._as_python)
             self._hot = Hot(active(), self._always, None)
@@ -116,18 +116,18 @@ class LeftToPython(Function):
         is_own = problem.loc is not None and problem.loc.source.file == self.py_func.__code__.co_filename
         return (problem.loc,) if problem.loc is not None and is_own else ()
 
-    def _apart(self, places: tuple[Loc, ...]) -> FunctionType | None:
+    def _with_parts_lifted(self, places: tuple[Loc, ...]) -> FunctionType | None:
         """The function with its parts compiled around the statements at these places, None where there are none."""
         known = self._parts.get(places)
         idle = set() if known is None else {call.part.lines for call in known[1] if call.does_not_pay}
         if known is None or idle:
-            from polyml.frontend.regions import loop_lifting as parts
+            from polyml.frontend.regions import loop_lifting
 
             without = self._parts_left.setdefault(places, set())
             without |= idle
             own = next((g.key for g in captures(self.py_func).guards if g.expected is self), None)
             try:
-                found = parts.apart(self.py_func, places, without, own)
+                found = loop_lifting.lift_parts(self.py_func, places, without, own)
             except RecursionError:  # in an expression of thousands of terms
                 found = None
             calls = [] if found is None else [self._call_of_part(part) for part in found.parts.values()]
@@ -137,9 +137,9 @@ class LeftToPython(Function):
     def _where_read(self, names: frozenset[str]) -> tuple[Loc, ...]:
         """The statements that read these parameters."""
         if names not in self._reads:
-            from polyml.frontend.regions import loop_lifting as parts
+            from polyml.frontend.regions import loop_lifting
 
-            self._reads[names] = parts.where_read(self.py_func, names)
+            self._reads[names] = loop_lifting.where_read(self.py_func, names)
         return self._reads[names]
 
     def _without_a_part(self) -> None:

@@ -10,7 +10,7 @@ from polyml.api.calls.plain_calls import is_exact
 from polyml.errors import LanguageError, PolymlTypeError
 
 if TYPE_CHECKING:
-    from polyml.frontend.regions.loop_lifting import Part
+    from polyml.frontend.regions.loop_lifting import LiftedPart
 
 _MANY, _OFTEN = 100, 3  # calls of a part that were not worth it, or ran as Python
 _WARM, _TURNS = 4, 6  # calls before any is timed; of each of the two, in turns
@@ -35,7 +35,7 @@ class PartCall:
     once when Python is to run the statements from then on.
     """
 
-    def __init__(self, part: Part, kernel: PartKernel, dropped: Callable[[], None]):
+    def __init__(self, part: LiftedPart, kernel: PartKernel, dropped: Callable[[], None]):
         self.part, self._kernel, self._dropped = part, kernel, dropped
         self._small = self._large = self._as_python = 0  # calls
         self._times: tuple[list[float], list[float]] = [], []  # seconds, compiled and as Python

@@ -1,4 +1,4 @@
-"""Which local names are still read behind each statement of a function: live variables, on Python's own syntax tree.
+"""Live variables on Python's own syntax tree: which local names are still read behind each statement of a function.
 
 The analysis is the textbook's (Aho, Lam, Sethi, Ullman, "Compilers", 9.2.5), structured: backwards through blocks, loops until
 nothing changes. Statements that may leave a block anywhere (try, with, match) kill nothing.
@@ -15,19 +15,25 @@ _NONE: Names = frozenset()
 
 
 def live_after(body: Sequence[ast.stmt]) -> Mapping[int, Names]:
-    """id of each statement of a function's body -> the names that may be read behind it before they are bound again."""
+    """Returns the live variables behind each statement of a function's body, by the statement's id.
+
+    A name is live if it may be read before it is bound again.
+    """
     walker = _Liveness()
-    walker.block(body, _NONE, _NONE, _NONE)
+    walker.block(body, _NONE, _Jumps())
     return walker.after
 
 
 def loaded(node: ast.AST) -> Names:
-    """The names that are read anywhere inside the node, nested functions included."""
+    """Returns the names that are read anywhere inside the node, nested functions included."""
     return frozenset(_loaded(node))
 
 
 def stored(target: ast.AST) -> Names:
-    """The names that are bound anywhere inside the node, but for those that only imports, functions and handlers bind."""
+    """Returns the names that are bound anywhere inside the node.
+
+    Names that only imports, functions and exception handlers bind are left out.
+    """
     return frozenset(n.id for n in ast.walk(target) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
 
 
@@ -39,20 +45,58 @@ def _loaded(node: ast.AST) -> Iterator[str]:
             yield part.target.id
 
 
+@dataclass(frozen=True)
+class _Jumps:
+    """The _Jumps out of a block lead to places of which these names are live.
+
+    broken: the names that are live where `break` leads
+    continued: those where `continue` leads
+    """
+
+    broken: Names = _NONE
+    continued: Names = _NONE
+
+    @property
+    def any(self) -> Names:
+        """The names that are live at either place."""
+        return self.broken | self.continued
+
+
+@dataclass(frozen=True)
+class _LoopStatement:
+    """A _LoopStatement is a for or a while statement.
+
+    read: the names that its head reads in each iteration
+    bound: the names that its head binds in each iteration
+    """
+
+    body: Sequence[ast.stmt]
+    orelse: Sequence[ast.stmt]
+    read: Names
+    bound: Names = _NONE
+
+
 @dataclass
 class _Liveness:
-    """after: grows until nothing changes."""
+    """A _Liveness is the state of the analysis.
+
+    after: the live variables behind each statement, by its id; they grow until nothing changes
+    """
 
     after: dict[int, Names] = field(default_factory=dict)
 
-    def block(self, body: Sequence[ast.stmt], after: Names, broken: Names, continued: Names) -> Names:
-        """What is live before the statements. broken, continued: what is live where `break` and `continue` lead."""
+    def block(self, body: Sequence[ast.stmt], after: Names, jumps: _Jumps) -> Names:
+        """Returns what is live before the statements.
+
+        after: what is live behind them
+        jumps: what is live where `break` and `continue` lead
+        """
         for stmt in reversed(body):
             self.after[id(stmt)] = self.after.get(id(stmt), _NONE) | after
-            after = self._before(stmt, after, broken, continued)
+            after = self._before(stmt, after, jumps)
         return after
 
-    def _before(self, stmt: ast.stmt, after: Names, broken: Names, continued: Names) -> Names:
+    def _before(self, stmt: ast.stmt, after: Names, jumps: _Jumps) -> Names:
         match stmt:
             case ast.Assign(targets=targets, value=value):
                 bound = frozenset(n.id for t in targets for n in _plain(t))
@@ -62,43 +106,34 @@ class _Liveness:
             case ast.Return() | ast.Raise():
                 return loaded(stmt)
             case ast.Break():
-                return broken
+                return jumps.broken
             case ast.Continue():
-                return continued
+                return jumps.continued
             case ast.If(test=test, body=body, orelse=orelse):
-                branches = self.block(body, after, broken, continued) | self.block(orelse, after, broken, continued)
+                branches = self.block(body, after, jumps) | self.block(orelse, after, jumps)
                 return branches | loaded(test)
             case ast.For(target=target, iter=values, body=body, orelse=orelse):
-                return self._loop(body, orelse, after, loaded(target), stored(target), broken, continued) | loaded(values)
+                return self._loop(_LoopStatement(body, orelse, loaded(target), stored(target)), after, jumps) | loaded(values)
             case ast.While(test=test, body=body, orelse=orelse):
-                return self._loop(body, orelse, after, loaded(test), _NONE, broken, continued)
+                return self._loop(_LoopStatement(body, orelse, loaded(test)), after, jumps)
         for inner in _blocks(stmt):  # control may leave it anywhere
-            everything = after | loaded(stmt) | broken | continued
-            self.block(inner, everything, everything, everything)
+            everything = after | loaded(stmt) | jumps.any
+            self.block(inner, everything, _Jumps(everything, everything))
         leaves = any(isinstance(n, (ast.Break, ast.Continue)) for n in ast.walk(stmt))
-        return after | loaded(stmt) | (broken | continued if leaves else _NONE)
+        return after | loaded(stmt) | (jumps.any if leaves else _NONE)
 
-    def _loop(
-        self,
-        body: Sequence[ast.stmt],
-        orelse: Sequence[ast.stmt],
-        after: Names,
-        read: Names,
-        bound: Names,
-        broken: Names,
-        continued: Names,
-    ) -> Names:
-        """What is live before each iteration. read, bound: by its head."""
-        head = read | self.block(orelse, after, broken, continued)
+    def _loop(self, loop: _LoopStatement, after: Names, jumps: _Jumps) -> Names:
+        """Returns what is live before each iteration of a loop."""
+        head = loop.read | self.block(loop.orelse, after, jumps)
         while True:
-            known = head | read | (self.block(body, head, after, head) - bound)
+            known = head | (self.block(loop.body, head, _Jumps(after, head)) - loop.bound)
             if known == head:
                 return head
             head = known
 
 
 def _plain(target: ast.expr) -> Iterator[ast.Name]:
-    """The names that an assignment to the target binds whatever happens."""
+    """Yields the names that an assignment to the target binds whatever happens."""
     if isinstance(target, ast.Name):
         yield target
     elif isinstance(target, (ast.Tuple, ast.List)):

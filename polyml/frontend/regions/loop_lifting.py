@@ -1,4 +1,4 @@
-"""A function that is not affine as a whole: what is stays in parts of its own, which can be compiled.
+"""Loop lifting: the affine parts of a function that is not affine as a whole become functions of their own, which can be compiled.
 
     while change > 1e-6:                                   while change > 1e-6:
         new[1:-1] = (old[:-2] + old[2:]) / 2        ->         old, new, change = _part0(new, old)
@@ -7,7 +7,7 @@
     return np.linalg.norm(old)                             return np.linalg.norm(old)
 
 Python runs the statement that was refused, and a part is a function of the names that it reads, which returns those that
-are read later. A part that is refused in turn is taken apart in the same way.
+are read later. If a part is refused in turn, parts are lifted from it in the same way. (Numba has the word for loops.)
 """
 
 from __future__ import annotations
@@ -27,26 +27,40 @@ from polyml.errors import LanguageError
 from polyml.frontend import attributes
 from polyml.frontend.parsing.source_text import FUTURES, definition, last_line, text_of
 from polyml.frontend.regions import live_variables
-from polyml.frontend.regions.names_in_text import SCOPES, binds_view, certain, kept, loaded, needed, shared, stored, subscripts_of
+from polyml.frontend.regions.names_in_text import (
+    SCOPES,
+    binds_view,
+    definitely_assigned,
+    loaded,
+    names_of_inner_functions,
+    stored,
+    subscripts_of,
+    unstable_names,
+    upward_exposed,
+)
 from polyml.source import Loc, Source
 
 BULK = 256  # elements from which an array makes a part without loops worth a call
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.Expr, ast.For, ast.If, ast.Pass)
-_LEAVES = (
+_UNLIFTABLE = (
     ast.Return, ast.Break, ast.Continue, ast.While, ast.Yield, ast.YieldFrom, ast.Await, ast.Delete, ast.NamedExpr, ast.Raise, ast.Assert,
     ast.Try, ast.With, ast.Match, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.ListComp, ast.SetComp, ast.DictComp, *SCOPES,
 )  # fmt: skip
-_WATCHED = {"locals", "vars", "dir", "eval", "exec", "globals", "__class__", "super", "breakpoint", "_getframe", "currentframe"}
+_FRAME_NAMES = {"locals", "vars", "dir", "eval", "exec", "globals", "__class__", "super", "breakpoint", "_getframe", "currentframe"}
 _parts: set[CodeType] = set()
 
 
 @dataclass(frozen=True)
-class Part:
-    """function: the statements of a part, or the value of a condition, on these lines of the file. loops: it has loops.
+class LiftedPart:
+    """A LiftedPart is some statements of a function, or the value of a condition, as a function of its own.
 
-    lifted: the same as a function of plain values. values: which those are, as (position of an argument of `function`, its
-    attribute or None for itself). wholes: (position of a value, number of subscripts it is read with at least): an array with more
-    dimensions than that takes part as a whole.
+    function: the part as a function of the names that it reads
+    lifted: the same with attributes of arguments replaced by parameters
+    values: where each argument of `lifted` comes from: (position of an argument of `function`, its attribute or None for itself)
+    lines: the first and the last line of the part in the file
+    loops: whether the part has loops
+    subscripted: (position of a value, least number of subscripts that it is read with); an array of more dimensions than that is
+        read in bulk
     """
 
     function: FunctionType
@@ -54,15 +68,15 @@ class Part:
     values: tuple[tuple[int, str | None], ...]
     lines: tuple[int, int]
     loops: bool
-    wholes: tuple[tuple[int, int], ...]
+    subscripted: tuple[tuple[int, int], ...]
 
     def given(self, arguments: Sequence[object]) -> tuple[object, ...]:
-        """What `lifted` takes."""
+        """Returns the arguments of `lifted`, from those of `function`."""
         return tuple(arguments[k] if attr is None else attributes.read(arguments[k], attr) for k, attr in self.values)
 
     def is_worth_it(self, values: Sequence[object]) -> bool:
-        """Whether a call does more than a few operations."""
-        return self.loops or any(_is_bulk(values[k], taken) for k, taken in self.wholes)
+        """Returns whether a call with these arguments of `lifted` does more than a few operations."""
+        return self.loops or any(_is_bulk(values[k], taken) for k, taken in self.subscripted)
 
 
 def _is_bulk(value: object, taken: int) -> bool:
@@ -70,16 +84,25 @@ def _is_bulk(value: object, taken: int) -> bool:
 
 
 @dataclass(frozen=True)
-class Apart:
-    """A function without its parts: by name, the parts that its code calls. own: the name by which it calls itself, if any."""
+class LiftedFunction:
+    """A LiftedFunction is a function that calls its lifted parts.
+
+    whole: the function as it was
+    code: the code with a call in the place of each part
+    parts: the parts, by the names by which the code calls them
+    own: the name by which the function calls itself, if it does
+    """
 
     whole: FunctionType
     code: CodeType
-    parts: dict[str, Part]
+    parts: dict[str, LiftedPart]
     own: str | None = None
 
     def calling(self, calls: Sequence[Callable]) -> FunctionType:
-        """The function with a call for each part, in their order, and of itself where it calls itself."""
+        """Returns the function with these functions called in the place of its parts, and itself where it calls itself.
+
+        calls: one per part, in their order
+        """
         cells = dict(zip(self.whole.__code__.co_freevars, self.whole.__closure__ or ()))
         cells |= {name: _cell(call) for name, call in zip(self.parts, calls, strict=True)}
         if self.own is not None:
@@ -93,42 +116,48 @@ class Apart:
         return made
 
 
-def apart(
+def lift_parts(
     function: FunctionType, refused: Collection[Loc], without: Set[tuple[int, int]] = frozenset(), own: str | None = None
-) -> Apart | None:
-    """The function and its parts, to none of which the statements at these places belong.
+) -> LiftedFunction | None:
+    """Returns the function with its parts lifted, or None.
 
-    without: the lines of parts that stay as they are. own: the name by which the function finds the kernel that it became. None
-    where there is no part that can stand alone and the function does not call itself.
+    None is returned where there is no part that can stand alone and the function does not call itself.
+
+    refused: the places of statements that belong to no part
+    without: the lines of parts that stay as they are
+    own: the name by which the function finds the kernel that it became
     """
     try:
         text = text_of(function)
     except LanguageError:
         return None
     tree = ast.increment_lineno(copy.deepcopy(text.tree), text.shift)
-    if _is_watched(tree):
+    if _may_see_frame(tree):
         return None
-    splitter = _Splitter(function, tree, tuple((at.line, at.column - 1) for at in refused), text.source, without)
-    own = own if own in live_variables.loaded(tree) and own not in splitter.bound_names else None
-    found = [stmt for stmt in tree.body if splitter.is_refused(stmt)]
+    lifter = _PartLifter(function, tree, tuple((at.line, at.column - 1) for at in refused), text.source, without)
+    own = own if own in live_variables.loaded(tree) and own not in lifter.bound_names else None
+    found = [stmt for stmt in tree.body if lifter.is_refused(stmt)]
     if not (function.__code__ in _parts and (not found or any(isinstance(stmt, ast.Return) for stmt in found))):
-        tree.body = splitter.block(tree.body, {a.arg for a in _parameters(tree)})  # else it is in a function that is called
-    if not splitter.parts and own is None:
+        tree.body = lifter.block(tree.body, {a.arg for a in _parameters(tree)})  # else it is in a function that is called
+    if not lifter.parts and own is None:
         return None
     tree.decorator_list, tree.returns = [], None
-    free = dict.fromkeys([*function.__code__.co_freevars, *splitter.parts, *([] if own is None else [own])])
+    free = dict.fromkeys([*function.__code__.co_freevars, *lifter.parts, *([] if own is None else [own])])
     code = _function(tree, function, function.__code__.co_filename, list(free))
-    return Apart(function, code, splitter.parts, own)
+    return LiftedFunction(function, code, lifter.parts, own)
 
 
 def where_read(function: FunctionType, names: Set[str]) -> tuple[Loc, ...]:
-    """The statements that read one of these parameters for itself before it may be bound anew, in order."""
+    """Returns the places of statements that read one of these parameters itself, not an attribute, before it may be bound anew.
+
+    names: the parameters
+    """
     try:
         text = text_of(function)
     except LanguageError:
         return ()
-    lifter = attributes.AttributeReplacer(attributes.liftable_attributes(text.tree, set(function.__code__.co_varnames)))
-    tree = lifter.visit(copy.deepcopy(text.tree))
+    replacer = attributes.AttributeReplacer(attributes.liftable_attributes(text.tree, set(function.__code__.co_varnames)))
+    tree = replacer.visit(copy.deepcopy(text.tree))
     found: list[Loc] = []
 
     def look(body: Sequence[ast.stmt], wanted: Set[str]) -> Set[str]:
@@ -146,13 +175,13 @@ def where_read(function: FunctionType, names: Set[str]) -> tuple[Loc, ...]:
     return tuple(found)
 
 
-def _is_watched(tree: ast.FunctionDef) -> bool:
-    """Whether the function may look at its own frame, or has names that mean something else outside their class."""
+def _may_see_frame(tree: ast.FunctionDef) -> bool:
+    """Returns whether the function may look at its own frame, or has names that mean something else outside their class."""
     names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} | {
         n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)
     }
     names |= {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
-    return bool(names & _WATCHED) or any(name.startswith("__") and not name.endswith("__") for name in names)
+    return bool(names & _FRAME_NAMES) or any(name.startswith("__") and not name.endswith("__") for name in names)
 
 
 def _parameters(tree: ast.FunctionDef) -> list[ast.arg]:
@@ -161,15 +190,20 @@ def _parameters(tree: ast.FunctionDef) -> list[ast.arg]:
 
 
 @dataclass
-class _Splitter:
-    """at: lines and columns of what is refused."""
+class _PartLifter:
+    """A _PartLifter replaces parts of one function's syntax tree by calls.
+
+    at: the lines and columns of what is refused
+    without: the lines of parts that stay as they are
+    parts: the parts that were lifted so far, by name
+    """
 
     function: FunctionType
     tree: ast.FunctionDef
     at: tuple[tuple[int, int], ...]
     source: Source
     without: Set[tuple[int, int]]
-    parts: dict[str, Part] = field(default_factory=dict)
+    parts: dict[str, LiftedPart] = field(default_factory=dict)
 
     def __post_init__(self):
         self._parameters = {a.arg for a in _parameters(self.tree)}
@@ -177,42 +211,52 @@ class _Splitter:
         self._names = {node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name)} | self._locals
         self._live = live_variables.live_after(self.tree.body)
         self._attributes = attributes.liftable_attributes(self.tree, self._names)
-        self._kept, self._shared = kept(self.tree), shared(self.tree)
+        self._unstable, self._inner = unstable_names(self.tree), names_of_inner_functions(self.tree)
 
     @property
     def bound_names(self) -> set[str]:
         """The names that are the function's own, whatever binds them."""
-        return {*self.function.__code__.co_varnames, *self.function.__code__.co_cellvars} | self._kept
+        return {*self.function.__code__.co_varnames, *self.function.__code__.co_cellvars} | self._unstable
 
     def block(self, body: Sequence[ast.stmt], bound: set[str]) -> list[ast.stmt]:
-        """bound: the names that certainly have a value before."""
+        """Returns a block with its parts replaced by calls.
+
+        bound: the names that certainly have a value before it
+        """
         bound, made, run = set(bound), [], []
         for stmt in body:
-            if self._may_be_in_a_part(stmt):
+            if self._is_liftable(stmt):
                 run.append(stmt)
                 continue
             made += self._part(run, bound)
-            bound |= certain(run)
+            bound |= definitely_assigned(run)
             run = []
-            made.append(self._taken_apart(stmt, bound))
-            bound |= certain([stmt])
+            made.append(self._with_parts_lifted(stmt, bound))
+            bound |= definitely_assigned([stmt])
         return [*made, *self._part(run, bound)]
 
-    def _may_be_in_a_part(self, stmt: ast.stmt) -> bool:
-        """Names that others see are not bound by a part, and those that others bind are not read by one."""
+    def _is_liftable(self, stmt: ast.stmt) -> bool:
+        """Returns whether a statement may be in a part.
+
+        A part binds no names that inner functions see, and reads none that other code binds.
+        """
         if self.is_refused(stmt) or not isinstance(stmt, _SIMPLE):
             return False
-        if any(isinstance(node, _LEAVES) for node in ast.walk(stmt)):
+        if any(isinstance(node, _UNLIFTABLE) for node in ast.walk(stmt)):
             return False
         bound = set(stored([stmt]))
-        return not bound & self._shared and not (bound | live_variables.loaded(stmt)) & (self._kept | {self.tree.name})
+        return not bound & self._inner and not (bound | live_variables.loaded(stmt)) & (self._unstable | {self.tree.name})
 
     def is_refused(self, node: ast.stmt | ast.expr) -> bool:
+        """Returns whether something inside the node is refused."""
         first, last = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
         return any(first <= at < last for at in self.at)
 
-    def _taken_apart(self, stmt: ast.stmt, bound: set[str]) -> ast.stmt:
-        """A statement that stays, with parts inside it. What `try` may catch in the middle stays whole."""
+    def _with_parts_lifted(self, stmt: ast.stmt, bound: set[str]) -> ast.stmt:
+        """Returns a statement that stays, with the parts inside it lifted.
+
+        Statements whose exceptions may be caught in the middle, as in `try`, stay whole.
+        """
         if isinstance(stmt, ast.For):
             stmt.body = self.block(stmt.body, bound | set(stored([ast.Assign([stmt.target], stmt.iter)])))
             stmt.orelse = self.block(stmt.orelse, bound)
@@ -228,24 +272,24 @@ class _Splitter:
         return stmt
 
     def _part(self, body: list[ast.stmt], bound: set[str]) -> list[ast.stmt]:
-        """A call of the statements as a part; the statements where they cannot be one."""
+        """Returns a call of the statements as a part, or the statements where they cannot be one."""
         if not body or not any(map(self._is_work, body)):
             return body
-        reads = needed(body, set()) & self._locals
+        reads = upward_exposed(body, set()) & self._locals
         out = set(stored(body)) & self._live[id(body[-1])]
-        reads |= out - certain(body)
+        reads |= out - definitely_assigned(body)
         view = next((k for k, stmt in enumerate(body) if binds_view(stmt) and set(stored([stmt])) & out), None)
         if view is not None:  # a part cannot return it, and Python binds it at once
             before, stmt, behind = body[:view], body[view], body[view + 1 :]
-            known = bound | certain(before)
-            return [*self._part(before, bound), stmt, *self._part(behind, known | certain([stmt]))]
+            known = bound | definitely_assigned(before)
+            return [*self._part(before, bound), stmt, *self._part(behind, known | definitely_assigned([stmt]))]
         if not reads <= bound:
             return body
-        first, last = place = body[0].lineno, last_line(body[-1])
-        if place in self.without:
+        first, last = span = body[0].lineno, last_line(body[-1])
+        if span in self.without:
             return body
         names, results = sorted(reads), sorted(out)
-        call = self._call(self._lines(first, last), results, place, body, names)
+        call = self._call(self._lines(first, last), results, span, body, names)
         if call is None:
             return body
         target = ast.Tuple([ast.Name(n, ast.Store()) for n in results], ast.Store())
@@ -253,78 +297,85 @@ class _Splitter:
         return [ast.fix_missing_locations(ast.copy_location(stmt, body[0]))]
 
     def _is_work(self, stmt: ast.stmt) -> bool:
-        """Whether the statement may do more than count."""
+        """Returns whether the statement may do more than count."""
         if isinstance(stmt, ast.AugAssign) and isinstance(stmt.value, ast.Constant) and isinstance(stmt.target, ast.Name):
             return stmt.target.id in self._parameters
         return any(isinstance(node, (ast.For, ast.BinOp, ast.Call, ast.Slice)) for node in ast.walk(stmt))
 
     def _value(self, value: ast.expr, bound: set[str]) -> ast.expr:
-        """A call that computes a condition; the condition where it is no work."""
+        """Returns a call that computes a condition or a result, or the expression itself where that is no work."""
         reads = {name for name, _ in loaded([ast.Expr(value)])} & self._locals
         is_work = any(isinstance(node, (ast.Call, ast.BinOp)) for node in ast.walk(value))
         if (
             not is_work
             or not reads <= bound
-            or live_variables.loaded(value) & (self._kept | {self.tree.name})
+            or live_variables.loaded(value) & (self._unstable | {self.tree.name})
             or self.is_refused(value)
         ):
             return value
-        if any(isinstance(node, _LEAVES) for node in ast.walk(value)):
+        if any(isinstance(node, _UNLIFTABLE) for node in ast.walk(value)):
             return value
-        place = value.lineno, last_line(value)
-        if place in self.without:
+        span = value.lineno, last_line(value)
+        if span in self.without:
             return value
         names = sorted(reads)
-        lines = self._lines(*place)
+        lines = self._lines(*span)
         lines[-1] = lines[-1][: value.end_col_offset] + b")"
         lines[0] = b" " * (value.col_offset - 8) + b"return (" + lines[0][value.col_offset :]
-        call = self._call(lines, [], place, [ast.copy_location(ast.Return(value), value)], names) if value.col_offset > 8 else None
+        call = self._call(lines, [], span, [ast.copy_location(ast.Return(value), value)], names) if value.col_offset > 8 else None
         return value if call is None else ast.fix_missing_locations(ast.copy_location(call, value))
 
     def _lines(self, first: int, last: int) -> list[bytes]:
         return [self.source.line(n).encode() for n in range(first, last + 1)]
 
     def _call(
-        self, lines: list[bytes], results: list[str], place: tuple[int, int], body: Sequence[ast.stmt], names: list[str]
+        self, lines: list[bytes], results: list[str], span: tuple[int, int], body: Sequence[ast.stmt], names: list[str]
     ) -> ast.Call | None:
-        """A call of a new part; None where it cannot be one. results: the names that it returns behind the lines."""
+        """Returns a call of a new part, or None where the statements cannot be one.
+
+        lines: the part's text
+        results: the names that the part returns behind the lines
+        span: the first and the last line of the part in the file
+        names: the parameters of the part
+        """
         end = [f"{' ' * body[0].col_offset}return {', '.join(results)}"] if results else []
-        function = self._function(lines, end, place, body, names)
-        lifter = attributes.AttributeReplacer(self._attributes)
-        lifted_body = [lifter.visit(copy.deepcopy(stmt)) for stmt in body]
+        function = self._function(lines, end, span, body, names)
+        replacer = attributes.AttributeReplacer(self._attributes)
+        lifted_body = [replacer.visit(copy.deepcopy(stmt)) for stmt in body]
         still_read = {name for stmt in lifted_body for name in live_variables.loaded(stmt)} | set(results)
         kept = [n for n in names if n in still_read]
         lifted = function
-        if lifter.used and function is not None:
+        if replacer.used and function is not None:
             new = list(lines)
             for line, start, stop in attributes.positions(body, self._attributes):
-                text = new[line - place[0]]
-                new[line - place[0]] = text[:start] + text[start:stop].replace(b".", b"_") + text[stop:]
-            lifted = self._function(new, end, place, lifted_body, [*kept, *sorted(lifter.used)])
+                text = new[line - span[0]]
+                new[line - span[0]] = text[:start] + text[start:stop].replace(b".", b"_") + text[stop:]
+            lifted = self._function(new, end, span, lifted_body, [*kept, *sorted(replacer.used)])
         if function is None or lifted is None:
             return None
-        values = [(names.index(n), None) for n in (kept if lifter.used else names)]
-        for name in sorted(lifter.used):
+        values = [(names.index(n), None) for n in (kept if replacer.used else names)]
+        for name in sorted(replacer.used):
             base, attr = self._attributes[name]
             values.append((names.index(base), attr))
         name = next(n for k in count() if (n := f"_part{k}") not in self.parts and n not in self._names)
         loops = any(isinstance(node, ast.For) for stmt in body for node in ast.walk(stmt))
         taken, given = subscripts_of(lifted_body), lifted.__code__.co_varnames
-        wholes = tuple((k, taken[given[k]]) for k in range(len(values)) if given[k] in taken)
-        self.parts[name] = Part(function, lifted, tuple(values), place, loops, wholes)
+        subscripted = tuple((k, taken[given[k]]) for k in range(len(values)) if given[k] in taken)
+        self.parts[name] = LiftedPart(function, lifted, tuple(values), span, loops, subscripted)
         return ast.Call(ast.Name(name, ast.Load()), [ast.Name(n, ast.Load()) for n in names], [])
 
     def _function(
-        self, lines: list[bytes], end: list[str], place: tuple[int, int], body: Sequence[ast.stmt], names: list[str]
+        self, lines: list[bytes], end: list[str], span: tuple[int, int], body: Sequence[ast.stmt], names: list[str]
     ) -> FunctionType | None:
         header = f"def {self.tree.name}({', '.join(names)}):"
-        return self._made([header, *(line.decode() for line in lines), *end], place, body)
+        return self._made([header, *(line.decode() for line in lines), *end], span, body)
 
-    def _made(self, lines: list[str], place: tuple[int, int], body: Sequence[ast.stmt]) -> FunctionType | None:
-        """The function with this text, whose second line is the first one of the place; None where the text is not that of
-        the statements.
+    def _made(self, lines: list[str], span: tuple[int, int], body: Sequence[ast.stmt]) -> FunctionType | None:
+        """Returns the function with this text, whose second line is the first one of `span`.
+
+        None is returned where the text is not that of the statements.
         """
-        first, last = place
+        first, last = span
         text = "\n" * (first - 2) + "\n".join(lines) + "\n"
         try:
             tree = definition(ast.parse(text))
@@ -342,7 +393,10 @@ class _Splitter:
 
 
 def _function(tree: ast.FunctionDef, function: FunctionType, file: str, free: Sequence[str]) -> CodeType:
-    """The code of the definition, with these names free."""
+    """Returns the code of a definition.
+
+    free: the names that are free in it, bound by closure cells
+    """
     outer = ast.parse(f"def outer({', '.join(free)}):\n    pass")
     definition(outer).body = [tree]
     flags = function.__code__.co_flags & FUTURES

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from polyml.frontend.parsing.source_text import Written, last_line
 from polyml.frontend.regions import live_variables
 
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.GeneratorExp)  # which run when they like
@@ -28,6 +27,7 @@ _VIEWS = {
 
 
 def loaded(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.Name]]:
+    """Yields each name that the statements read, with its node."""
     for stmt in body:
         for node in ast.walk(stmt):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
@@ -37,27 +37,19 @@ def loaded(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.Name]]:
 
 
 def stored(body: Sequence[ast.stmt]) -> Iterator[str]:
+    """Yields each name that the statements bind."""
     for stmt in body:
         for node in ast.walk(stmt):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 yield node.id
 
 
-def within(node: Written, body: Sequence[ast.stmt]) -> bool:
-    first, last = body[0], body[-1]
-    return (first.lineno, first.col_offset) <= (node.lineno, node.col_offset) and _end(node) <= _end(last)
-
-
-def _end(node: Written) -> tuple[int, int]:
-    return last_line(node), node.end_col_offset or 0
-
-
-def certain(body: Sequence[ast.stmt]) -> set[str]:
-    """The names that have a value after the statements, whatever happens in them."""
+def definitely_assigned(body: Sequence[ast.stmt]) -> set[str]:
+    """Returns the names that have a value after the statements, whatever happens in them."""
     found: set[str] = set()
     for stmt in body:
         if isinstance(stmt, ast.If):
-            found |= certain(stmt.body) & certain(stmt.orelse)
+            found |= definitely_assigned(stmt.body) & definitely_assigned(stmt.orelse)
         elif isinstance(stmt, ast.Assign):
             found |= {name for target in stmt.targets for node in ast.walk(target) if (name := _bound(node))}
         elif isinstance(stmt, ast.AugAssign) and isinstance(stmt.target, ast.Name):
@@ -66,7 +58,7 @@ def certain(body: Sequence[ast.stmt]) -> set[str]:
 
 
 def binds_view(stmt: ast.stmt) -> bool:
-    """Whether the statement gives a name to a view of an array, as far as its text tells."""
+    """Returns whether the statement gives a name to a view of an array, as far as its text tells."""
     if not isinstance(stmt, ast.Assign):
         return False
     match stmt.value:
@@ -78,12 +70,12 @@ def binds_view(stmt: ast.stmt) -> bool:
 
 
 def _bound(node: ast.AST) -> str | None:
-    """The name that the node binds."""
+    """Returns the name that the node binds, or None."""
     return node.id if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else None
 
 
-def kept(tree: ast.FunctionDef) -> set[str]:
-    """The names that others may bind or that may lose their value: those of `global`, `nonlocal` and `del`."""
+def unstable_names(tree: ast.FunctionDef) -> set[str]:
+    """Returns the names that other code may bind or that may lose their value: those of `global`, `nonlocal` and `del`."""
     found: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, (ast.Global, ast.Nonlocal)):
@@ -93,32 +85,38 @@ def kept(tree: ast.FunctionDef) -> set[str]:
     return found
 
 
-def shared(tree: ast.FunctionDef) -> set[str]:
-    """The names that functions inside this one may read, whenever they are called."""
+def names_of_inner_functions(tree: ast.FunctionDef) -> set[str]:
+    """Returns the names that functions inside this one may read, whenever they are called."""
     inside = [node for stmt in tree.body for node in ast.walk(stmt) if isinstance(node, SCOPES)]
     return {name for node in inside for name in live_variables.loaded(node)}
 
 
-def needed(body: Sequence[ast.stmt], bound: set[str]) -> set[str]:
-    """The names that may be read before the statements give them a value."""
+def upward_exposed(body: Sequence[ast.stmt], bound: set[str]) -> set[str]:
+    """Returns the names that may be read before the statements give them a value.
+
+    bound: the names that have a value before the statements
+    """
     found: set[str] = set()
     bound = set(bound)
     for stmt in body:
         if isinstance(stmt, ast.For):
             inside = bound | set(stored([ast.Assign([stmt.target], stmt.iter)]))
             found |= {name for name, _ in loaded([ast.Expr(stmt.iter)])} - bound
-            found |= needed(stmt.body, inside) | needed(stmt.orelse, bound)
+            found |= upward_exposed(stmt.body, inside) | upward_exposed(stmt.orelse, bound)
         elif isinstance(stmt, ast.If):
             found |= {name for name, _ in loaded([ast.Expr(stmt.test)])} - bound
-            found |= needed(stmt.body, bound) | needed(stmt.orelse, bound)
+            found |= upward_exposed(stmt.body, bound) | upward_exposed(stmt.orelse, bound)
         else:
             found |= {name for name, _ in loaded([stmt])} - bound
-        bound |= certain([stmt])
+        bound |= definitely_assigned([stmt])
     return found
 
 
 def subscripts_of(body: Sequence[ast.stmt]) -> dict[str, int]:
-    """name -> the least number of numbers that it is subscripted with; 0 where it stands alone or is sliced."""
+    """Returns the least number of integer subscripts with which each name is read.
+
+    It is 0 where the name stands alone or all its subscripts are slices.
+    """
     found: dict[str, int] = {}
     bases: set[int] = set()
     for stmt in body:
