@@ -24,10 +24,10 @@ from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Scop
 from polyml.pass_manager import apply
 from polyml.polyhedra import BudgetExceeded, budget
-from polyml.schedule.affine.components import components as connected
+from polyml.schedule.affine.components import strongly_connected_components
 from polyml.schedule.affine.distribution import in_sequence
 from polyml.schedule.affine.scheduler import affine_schedule, components, in_source_order
-from polyml.schedule.affine.traffic_fusion import Setting
+from polyml.schedule.affine.traffic_fusion import FusionSetting
 from polyml.schedule.analysis.contraction_roles import has_contraction
 from polyml.schedule.analysis.traffic import Traffic, nests
 from polyml.schedule.legality.check import check_legal, check_parallel
@@ -114,7 +114,7 @@ def _moved(fusion: str, schedule: isl.Schedule, scop: Scop, sizes: Mapping[str, 
 def _one_by_one(scop: Scop, dependences: Dependences, why: BudgetExceeded) -> tuple[isl.Schedule, tuple[str, ...]]:
     """The components each on its own, with the source's loops where isl takes too long for one alone."""
     parts, notes = [], (f"components are scheduled one by one ({why})",)
-    for instances in connected(scop, dependences):
+    for instances in strongly_connected_components(scop, dependences):
         part, within = restricted(scop, dependences, instances)
         try:
             loops, more = affine_schedule(part, within)
@@ -216,7 +216,7 @@ class _Planner:
         self, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None
     ) -> tuple[isl.Schedule, tuple[str, ...]]:
         own = {name: r for name, r in self.reductions.items() if name in scop.statements}
-        setting = Setting(self.machine, own, self.parallel, self.tile)
+        setting = FusionSetting(self.machine, own, self.parallel, self.tile)
         try:
             return affine_schedule(scop, dependences, self.fusion, setting, sizes)
         except BudgetExceeded as problem:

@@ -1,5 +1,4 @@
-"""Strongly connected components of the dependences: where isl's scheduler takes too long for a whole kernel, each is scheduled
-alone."""
+"""Strongly connected components of the dependence graph, which are scheduled one by one where isl takes too long for all."""
 
 from __future__ import annotations
 
@@ -10,8 +9,8 @@ from polyml.model.core.dependence import Dependences
 from polyml.model.core.scop import Scop
 
 
-def components(scop: Scop, dependences: Dependences) -> list[isl.UnionSet]:
-    """The instances of statements that depend on one another both ways, after all that they depend on and else as in the source."""
+def strongly_connected_components(scop: Scop, dependences: Dependences) -> list[isl.UnionSet]:
+    """Returns the instances { S[i] } of each component, in an order that keeps the dependences, and else that of the source."""
     names = list(scop.statements)
     after: dict[str, set[str]] = {name: set() for name in names}
     for piece in polyhedra.pieces(dependences.validity):
@@ -28,6 +27,7 @@ def components(scop: Scop, dependences: Dependences) -> list[isl.UnionSet]:
 
 
 def _reached(start: str, edges: dict[str, set[str]]) -> set[str]:
+    """Returns the nodes that one or more edges lead to from the start."""
     found: set[str] = set()
     waiting = [start]
     while waiting:

@@ -26,13 +26,18 @@ from polyml.schedule.tree.bands import NODE, band_of
 
 
 @dataclass(frozen=True)
-class _Nest:
-    """outer: { S[i] -> [t] } of each loop around all statements; inner: each statement's own loops, in the order they run."""
+class _DistributedNest:
+    """A nest whose statements share the outer loops and have inner loops of their own.
+
+    outer: { S[i] -> [t] } of each loop around all statements.
+    inner: each statement's own loops, by name, in the order in which they run.
+    """
 
     outer: tuple[isl.MultiUnionPwAff, ...]
     inner: Mapping[str, isl.Schedule]
 
     def schedule(self) -> isl.Schedule:
+        """Returns the nest's loops as a schedule tree."""
         made = in_sequence(list(self.inner.values()))
         for band in reversed(self.outer):
             made = made.insert_partial_schedule(band)
@@ -41,31 +46,35 @@ class _Nest:
 
 @dataclass(frozen=True)
 class Divided:
-    """A scop with index sets split and their nests distributed. found: its dependences. pieces: by name, the domains that they
-    are pieces of.
+    """A SCoP whose index sets are split and whose nests are distributed.
+
+    found: its dependences.
+    pieces: by the name of each new statement, the domain { S[i] } of the statement of which it is a piece.
     """
 
     scop: Scop
     found: Dependences
     pieces: Mapping[str, isl.Set]
-    _parts: tuple[_Nest | isl.Schedule, ...] = field(repr=False)
+    _parts: tuple[_DistributedNest | isl.Schedule, ...] = field(repr=False)
 
 
 def divide(scop: Scop, found: Dependences) -> Divided | None:
-    """The scop with index sets split and nests distributed where that frees loops; None where there are none."""
+    """Returns the SCoP with index sets split and nests distributed where that frees loops; None where it frees none."""
     cuts = freeing(scop, found)
     if not cuts:
         return None
     made = split(scop, {name: cut.pieces for name, cut in cuts.items()})
     depths = {piece: cut.depth for name, cut in cuts.items() for piece in piece_names(name, cut.pieces)}
     origins = {piece: scop.statements[name].domain for name, cut in cuts.items() for piece in piece_names(name, cut.pieces)}
-    order, parts = dependences(made), []
+    order = dependences(made)
+    parts: list[_DistributedNest | isl.Schedule] = []
     for part in components(made.schedule):
         inside = [depths[name] for name in polyhedra.set_names(part.get_domain()) if name in depths]
-        parts.append(_distributed(part, order, max(inside)) if inside else part)
-    if any(part is None for part in parts):
-        return None
-    whole = in_sequence([p.schedule() if isinstance(p, _Nest) else p for p in parts])
+        nest = _distributed(part, order, max(inside)) if inside else part
+        if nest is None:
+            return None
+        parts.append(nest)
+    whole = in_sequence([p.schedule() if isinstance(p, _DistributedNest) else p for p in parts])
     if not is_legal(whole, made, order):
         return None
     made = replace(made, schedule=whole)
@@ -73,43 +82,50 @@ def divide(scop: Scop, found: Dependences) -> Divided | None:
 
 
 def with_versions(given: Divided) -> Divided | None:
-    """The same with what contractions read and others overwrite in arrays of their own; None where there is nothing such."""
-    scop, parts = given.scop, []
+    """Returns the SCoP with copies of what contractions read and others overwrite; None where there is nothing of the kind."""
+    scop = given.scop
+    parts: list[_DistributedNest | isl.Schedule] = []
     for part in given._parts:
-        found = _kept(scop, part, given.pieces) if isinstance(part, _Nest) else None
+        found = _with_copies(scop, part, given.pieces) if isinstance(part, _DistributedNest) else None
         scop, part = found or (scop, part)
         parts.append(part)
     if scop is given.scop:
         return None
-    whole = in_sequence([p.schedule() if isinstance(p, _Nest) else p for p in parts])
+    whole = in_sequence([p.schedule() if isinstance(p, _DistributedNest) else p for p in parts])
     scop = replace(scop, schedule=whole)
     return Divided(scop, dependences(scop), given.pieces, tuple(parts))
 
 
-def _kept(scop: Scop, nest: _Nest, pieces: Mapping[str, isl.Set]) -> tuple[Scop, _Nest] | None:
+def _with_copies(scop: Scop, nest: _DistributedNest, pieces: Mapping[str, isl.Set]) -> tuple[Scop, _DistributedNest] | None:
+    """Returns the SCoP and one nest with statements that copy what its contractions read; None where nothing is to be copied."""
     statements = [scop.statements[name] for name in nest.inner if name in pieces]
     readers = {s.name: pieces[s.name] for s in statements if polyhedra.is_full(s.domain) and may_be_contraction(s)}
     found = keep(scop, tuple(nest.inner), len(nest.outer), readers)
     if found is None:
         return None
     made, before = found
-    outer, inner = list(nest.outer), {}
+    outer = list(nest.outer)
+    inner: dict[str, isl.Schedule] = {}
     for name, loops in nest.inner.items():
         for copy in [made.statements[c] for c, first in before.items() if first == name]:
             own = isl.Schedule.from_domain(isl.UnionSet.from_set(copy.domain))
             for dim in reversed(range(len(outer), len(copy.iterators))):
                 own = own.insert_partial_schedule(_band(polyhedra.dimension(copy.domain, dim).to_pw_aff()))
             inner[copy.name] = own
-            times = [_time_of(copy, scop.statements[name], band, len(outer)) for band in outer]
-            if any(time is None for time in times):
-                return None
-            outer = [band.union_add(_band(time)) for band, time in zip(outer, times)]
+            for k, band in enumerate(outer):
+                time = _time_of(copy, scop.statements[name], band, len(outer))
+                if time is None:
+                    return None
+                outer[k] = band.union_add(_band(time))
         inner[name] = loops
-    return made, _Nest(tuple(outer), inner)
+    return made, _DistributedNest(tuple(outer), inner)
 
 
 def _time_of(copy: Statement, reader: Statement, band: isl.MultiUnionPwAff, depth: int) -> isl.PwAff | None:
-    """When the copy runs in an outer loop, which is when the reader of its element does; None where other loops decide that."""
+    """Returns the time { copy[i] -> [(t)] } of a copy in an outer loop, which is that of the statement that reads its element.
+
+    band: the outer loop; depth: how many outer loops there are. None where the time depends on inner loops of the reader.
+    """
     value = polyhedra.expression_of(band.get_at(0), reader.name)
     if value is None or any(k >= depth for k in polyhedra.used_iterators(value)):
         return None
@@ -121,16 +137,20 @@ def _band(member: isl.PwAff) -> isl.MultiUnionPwAff:
 
 
 def in_sequence(parts: list[isl.Schedule]) -> isl.Schedule:
-    """One after the other."""
+    """Returns the schedules one after the other, as one."""
     whole = parts[0]
     for part in parts[1:]:
         whole = whole.sequence(part)
     return whole
 
 
-def _distributed(nest: isl.Schedule, found: Dependences, depth: int) -> _Nest | None:
-    """The nest with each statement in inner loops of its own; None where statements wait for each other."""
-    bands, node = [], nest.get_root().child(0)
+def _distributed(nest: isl.Schedule, found: Dependences, depth: int) -> _DistributedNest | None:
+    """Returns the nest with each statement in inner loops of its own; None where statements depend on each other in a cycle.
+
+    depth: how many loops remain around all statements.
+    """
+    bands: list[isl.MultiUnionPwAff] = []
+    node = nest.get_root().child(0)
     while len(bands) < depth:
         if node.get_type() != NODE.band or node.band_n_member() != 1:
             return None
@@ -140,14 +160,14 @@ def _distributed(nest: isl.Schedule, found: Dependences, depth: int) -> _Nest | 
     for band in bands:
         order = order.eq_at_multi_union_pw_aff(band)
     domains = {d.get_tuple_name(): isl.UnionSet.from_set(d) for d in polyhedra.pieces(nest.get_domain())}
-    turns = in_order(list(domains), order)
-    if turns is None:
+    names = topological_order(list(domains), order)
+    if names is None:
         return None
-    return _Nest(tuple(bands), {name: _inside(nest.intersect_domain(domains[name]), name, depth) for name in turns})
+    return _DistributedNest(tuple(bands), {name: _inside(nest.intersect_domain(domains[name]), name, depth) for name in names})
 
 
 def _inside(nest: isl.Schedule, name: str, depth: int) -> isl.Schedule:
-    """One statement's loops without the outer ones, and without those that run once."""
+    """Returns one statement's loops without the outer ones, and without those that run once."""
     node = nest.get_root().child(0)
     for _ in range(depth):
         node = node.delete()
@@ -157,14 +177,17 @@ def _inside(nest: isl.Schedule, name: str, depth: int) -> isl.Schedule:
     return node.get_schedule()
 
 
-def in_order(names: list[str], order: isl.UnionMap) -> list[str] | None:
-    """The names so that none waits for a later one; None where some wait for each other."""
-    waits = {(polyhedra.domain_name(m), polyhedra.range_name(m)) for m in polyhedra.pieces(order)}
-    left, turns = list(names), []
+def topological_order(names: list[str], order: isl.UnionMap) -> list[str] | None:
+    """Returns the statements so that none depends on a later one; None where they depend on each other in a cycle.
+
+    order: { S[i] -> T[j] }, the dependences.
+    """
+    edges = {(polyhedra.domain_name(m), polyhedra.range_name(m)) for m in polyhedra.pieces(order)}
+    left, found = list(names), []
     while left:
-        ready = next((n for n in left if not any((other, n) in waits for other in left if other != n)), None)
+        ready = next((n for n in left if not any((other, n) in edges for other in left if other != n)), None)
         if ready is None:
             return None
-        turns.append(ready)
+        found.append(ready)
         left.remove(ready)
-    return turns
+    return found

@@ -1,12 +1,12 @@
-"""Which neighbouring loop nests share a loop: a choice by memory traffic against parallelism.
+"""Loop fusion of neighbouring nests where memory traffic is saved and parallelism is kept.
 
     for i: S      ->      for i: S; T
     for i: T
 
-Two neighbours in a sequence are fused along their outermost loops when that loop stays parallel for both (every
-dependence between them has distance zero along it) and they touch the same elements in the same iteration, so that one
-pass over that data instead of two is enough. A nest that is to be tiled shares the loop over its tiles of rows. Called fuse in
-Pluto and Halide's compute_with. Traffic saved costs no parallelism here; nests where it might are the matter of `passes`.
+Two neighbours in a sequence are fused along their outermost loops when that loop is parallel for both, every dependence from one
+to the other has distance zero along it, and they access the same elements in the same iteration, so that these are read once
+instead of twice. A nest that is to be tiled shares the loop over its tiles of rows. Others call this fusion (Pluto) and
+compute_with (Halide). Fusion that costs parallelism is left to `traffic_fusion`.
 """
 
 from __future__ import annotations
@@ -28,40 +28,47 @@ DEEP = 3  # members of a band that may be tiled
 
 
 def fuse(schedule: isl.Schedule, scop: Scop, dependences: Dependences, everything: bool = False) -> isl.Schedule:
-    """The schedule with neighbours fused where that pays, or everywhere where it is legal. Still legal if it was."""
+    """Returns the schedule with neighbours fused where that pays, or with `everything` wherever it is legal.
+
+    The result is legal if the schedule is.
+    """
     tree = parse_tree(str(schedule))
-    fused = _fused(tree, _Facts(scop, dependences, everything))
+    fused = _fused(tree, _FusionCriteria(scop, dependences, everything))
     return schedule if fused is tree else isl.Schedule(print_tree(fused))
 
 
-class _Facts:
-    """What the choice needs to know of two groups of statements."""
+class _FusionCriteria:
+    """The criteria by which two groups of statements, children of a sequence, are fused. Answers are kept, by the groups' filters.
+
+    everything: whether groups are fused wherever it is legal.
+    separate: pairs of groups that were compared already and are not fused, each with whether there were groups between them.
+    """
 
     def __init__(self, scop: Scop, dependences: Dependences, everything: bool):
         self._scop, self._dependences, self.everything = scop, dependences, everything
-        self.apart: set[tuple[str, str, bool]] = set()  # pairs of groups that were asked about and stay so
+        self.separate: set[tuple[str, str, bool]] = set()
         self._known: dict[tuple[str, str], isl.UnionMap] = {}
         self._named: dict[str, frozenset[str]] = {}
         self._touched: dict[str, dict[str, isl.UnionMap]] = {}
         self._groups: dict[str, tuple[isl.UnionSet, list[str]]] = {}
 
     def stays_parallel(self, first: Tree, second: Tree, member: isl.MultiUnionPwAff) -> bool:
-        """Whether every dependence between the groups has distance zero along the member."""
-        between = self._between(first, second)
-        return between.lex_lt_at_multi_union_pw_aff(member).is_empty() and between.lex_gt_at_multi_union_pw_aff(member).is_empty()
+        """Whether every dependence of one group on the other has distance zero along the member."""
+        pairs = self._dependences_of(first, second)
+        return pairs.lex_lt_at_multi_union_pw_aff(member).is_empty() and pairs.lex_gt_at_multi_union_pw_aff(member).is_empty()
 
     def stays_forward(self, first: Tree, second: Tree, member: isl.UnionPwAff) -> bool:
-        """Whether no dependence between the groups goes back along the member."""
+        """Whether no dependence of one group on the other goes back along the member."""
         times = isl.UnionMap.from_union_pw_aff(member)
-        along = self._between(first, second).apply_domain(times).apply_range(times)
+        along = self._dependences_of(first, second).apply_domain(times).apply_range(times)
         return all(p.intersect(isl.Map.lex_gt(p.get_space().domain())).is_empty() for p in polyhedra.pieces(along))
 
     def independent(self, first: Tree, second: Tree) -> bool:
         """Whether the groups may run in any order."""
-        return self._between(first, second).is_empty()
+        return self._dependences_of(first, second).is_empty()
 
-    def _between(self, first: Tree, second: Tree) -> isl.UnionMap:
-        """The dependences of one group on the other."""
+    def _dependences_of(self, first: Tree, second: Tree) -> isl.UnionMap:
+        """Returns the dependences { S[i] -> T[j] } of either group on the other."""
         key = (first["filter"], second["filter"])
         if key not in self._known:
             (domain, names), (other, others) = self._group(first), self._group(second)
@@ -74,7 +81,7 @@ class _Facts:
         return self._known[key]
 
     def _group(self, group: Tree) -> tuple[isl.UnionSet, list[str]]:
-        """The group's instances, and the names of its statements."""
+        """Returns the group's instances, and the names of its statements."""
         text = group["filter"]
         if text not in self._groups:
             instances = isl.UnionSet(text)
@@ -82,7 +89,7 @@ class _Facts:
         return self._groups[text]
 
     def joinable(self, group: Tree, band: Tree) -> bool:
-        """A band whose first loop is parallel, and if the band is to be tiled, one whose tiles may have others beside them."""
+        """Whether the band's first loop is parallel and, where the band is to be tiled, another nest may share its tiles' loop."""
         if not _first_is_parallel(band):
             return False
         if len(band["coincident"]) < DEEP:
@@ -91,7 +98,7 @@ class _Facts:
         return has_reuse(members, self._scop, names) and loop_role(members[0], self._scop, names) <= LoopRole.ROWS
 
     def is_contraction(self, group: Tree) -> bool:
-        """Whether some statement of the group may be one."""
+        """Whether some statement of the group may be a contraction."""
         return any(may_be_contraction(self._scop.statements[name]) for name in self._group(group)[1])
 
     def same_range(self, first: Tree, second: Tree, member: isl.MultiUnionPwAff) -> bool:
@@ -101,8 +108,8 @@ class _Facts:
         return mine.intersect_params(theirs.params()).is_equal(theirs.intersect_params(mine.params()))
 
     def share_data(self, first: Tree, second: Tree, member: isl.MultiUnionPwAff) -> bool:
-        """Whether some element of an array is touched by both groups in the same iteration, in many iterations."""
-        mine, theirs = self._touches(first), self._touches(second)
+        """Whether both groups access some element in the same iteration of the member, in most of their iterations."""
+        mine, theirs = self._accesses(first), self._accesses(second)
         for array in self._arrays(first) & self._arrays(second):
             if all(self._has_columns(group, array, member.get_at(0)) for group in (first, second)):
                 continue
@@ -112,11 +119,11 @@ class _Facts:
         return False
 
     def may_share(self, first: Tree, second: Tree) -> bool:
-        """Whether a loop around both is worth a closer look."""
+        """Whether the groups have arrays in common, without which they are not fused, or are fused whatever they access."""
         return self.everything or bool(self._arrays(first) & self._arrays(second))
 
     def _arrays(self, group: Tree) -> frozenset[str]:
-        """Those that the group's statements touch, without scalars."""
+        """Returns the names of the arrays that the group's statements access, without scalars."""
         key = group["filter"]
         if key not in self._named:
             statements = (self._scop.statements[name] for name in self._group(group)[1])
@@ -124,8 +131,9 @@ class _Facts:
         return self._named[key]
 
     def _has_columns(self, group: Tree, array: str, member: isl.UnionPwAff) -> bool:
-        """Whether an iteration of the loop has an element of each of many rows, and the next one their neighbours: loops that
-        may be exchanged would rather go along rows, which one loop around several of them forbids.
+        """Whether an iteration of the loop goes down a column of the array, and the next one down the column beside it.
+
+        Such loops are better exchanged so that they go along rows, which one loop around several nests forbids.
         """
         for name in self._group(group)[1]:
             statement, along = self._scop.statements[name], iterators_of(member, name)
@@ -136,12 +144,12 @@ class _Facts:
         return False
 
     def _are_most(self, instances: isl.Set) -> bool:
-        """Whether they are not thinner than all instances of their statement."""
+        """Whether the instances have as many dimensions as all instances of their statement."""
         every = self._scop.statements[instances.get_tuple_name()].domain
         return polyhedra.hull_dimension(instances) == polyhedra.hull_dimension(every)
 
-    def _touches(self, group: Tree) -> dict[str, isl.UnionMap]:
-        """array -> { S[i] -> A[j] } of the group's statements."""
+    def _accesses(self, group: Tree) -> dict[str, isl.UnionMap]:
+        """Returns array -> { S[i] -> A[j] }, the accesses of the group's statements."""
         key = group["filter"]
         if key not in self._touched:
             found: dict[str, list[isl.UnionMap]] = {}
@@ -153,16 +161,16 @@ class _Facts:
         return self._touched[key]
 
 
-def _fused(tree: Tree, facts: _Facts) -> Tree:
-    """The tree with the children of every sequence fused from left to right."""
+def _fused(tree: Tree, criteria: _FusionCriteria) -> Tree:
+    """Returns the tree with the children of every sequence fused from left to right; itself where none are."""
     if "child" in tree:
-        child = _fused(tree["child"], facts)
+        child = _fused(tree["child"], criteria)
         if child is not tree["child"]:
             tree = {**tree, "child": child}
     if "sequence" not in tree:
         return tree
-    children = [_fused(c, facts) for c in tree["sequence"]]
-    merged = _neighbours_joined(children, facts)
+    children = [_fused(c, criteria) for c in tree["sequence"]]
+    merged = _neighbours_joined(children, criteria)
     if len(merged) == len(tree["sequence"]) and all(a is b for a, b in zip(merged, tree["sequence"])):
         return tree
     if len(merged) == 1:
@@ -170,36 +178,39 @@ def _fused(tree: Tree, facts: _Facts) -> Tree:
     return {**tree, "sequence": merged}
 
 
-def _neighbours_joined(children: list[Tree], facts: _Facts) -> list[Tree]:
-    """Each child joined to one before it where that pays, until nothing more is. What is between them may be passed by
-    one that does not depend on it.
+def _neighbours_joined(children: list[Tree], criteria: _FusionCriteria) -> list[Tree]:
+    """Returns the children of a sequence, each fused with one before it where that pays, until no more are.
+
+    A child may pass children between the two that do not depend on it.
     """
     merged: list[Tree] = []
     for child in children:
-        merged = _with_child(merged, child, facts)
-    return merged if len(merged) == len(children) else _neighbours_joined(merged, facts)
+        merged = _with_child(merged, child, criteria)
+    return merged if len(merged) == len(children) else _neighbours_joined(merged, criteria)
 
 
-def _with_child(merged: list[Tree], child: Tree, facts: _Facts) -> list[Tree]:
+def _with_child(merged: list[Tree], child: Tree, criteria: _FusionCriteria) -> list[Tree]:
+    """Returns the groups with a further child, fused with the last group that it can be fused with, or else behind them all."""
     for k in reversed(range(len(merged))):
-        between = merged[k + 1 :]
-        pair = merged[k]["filter"], child["filter"], bool(between)
-        if pair in facts.apart or not facts.may_share(merged[k], child):
+        passed = merged[k + 1 :]
+        pair = merged[k]["filter"], child["filter"], bool(passed)
+        if pair in criteria.separate or not criteria.may_share(merged[k], child):
             continue
-        rises = all(facts.independent(child, other) for other in between)
-        if not rises and not all(facts.independent(merged[k], other) for other in between):
+        rises = all(criteria.independent(child, other) for other in passed)
+        if not rises and not all(criteria.independent(merged[k], other) for other in passed):
             continue
-        joined = _join(merged[k], child, facts, apart=bool(between))
+        joined = _join(merged[k], child, criteria, passes=bool(passed))
         if joined is None:
-            facts.apart.add(pair)
+            criteria.separate.add(pair)
         else:
-            return [*merged[:k], joined, *between] if rises else [*merged[:k], *between, joined]
+            return [*merged[:k], joined, *passed] if rises else [*merged[:k], *passed, joined]
     return [*merged, child]
 
 
-def _join(first: Tree, second: Tree, facts: _Facts, apart: bool) -> Tree | None:
-    """Two groups in one loop, or None where they stay apart. apart: others are between them, which is worth passing only
-    for a loop over the same range: guards inside it would cost more.
+def _join(first: Tree, second: Tree, criteria: _FusionCriteria, passes: bool) -> Tree | None:
+    """Returns two groups in one loop; None where they are not fused.
+
+    passes: whether groups between the two are passed, which pays only for a loop over the same range, without guards inside.
     """
     band, other = first.get("child", {}), second.get("child", {})
     if "schedule" not in band or "schedule" not in other:
@@ -208,11 +219,11 @@ def _join(first: Tree, second: Tree, facts: _Facts, apart: bool) -> Tree | None:
     loop = members[0].union_add(others[0])
     shared = isl.MultiUnionPwAff.from_union_pw_aff(loop)
     parallel = _first_is_parallel(band) and _first_is_parallel(other)
-    if facts.everything:
-        if not facts.stays_forward(first, second, loop):
+    if criteria.everything:
+        if not criteria.stays_forward(first, second, loop):
             return None
-        parallel = parallel and facts.stays_parallel(first, second, shared)
-    elif not _pays(first, second, shared, facts, apart):
+        parallel = parallel and criteria.stays_parallel(first, second, shared)
+    elif not _pays(first, second, shared, criteria, passes):
         return None
     inside = [*_inside(first, band), *_inside(second, other)]
     both = isl.UnionSet(first["filter"]).union(isl.UnionSet(second["filter"]))
@@ -227,15 +238,15 @@ def _join(first: Tree, second: Tree, facts: _Facts, apart: bool) -> Tree | None:
     }
 
 
-def _pays(first: Tree, second: Tree, shared: isl.MultiUnionPwAff, facts: _Facts, apart: bool) -> bool:
-    """Whether the loop stays parallel, around groups that use the same data. Contractions get blocks of their own."""
-    if not facts.joinable(first, first["child"]) or not facts.joinable(second, second["child"]):
+def _pays(first: Tree, second: Tree, shared: isl.MultiUnionPwAff, criteria: _FusionCriteria, passes: bool) -> bool:
+    """Whether the shared loop is parallel, around groups that access the same elements. Contractions get blocks of their own."""
+    if not criteria.joinable(first, first["child"]) or not criteria.joinable(second, second["child"]):
         return False
-    if facts.is_contraction(first) and facts.is_contraction(second):
+    if criteria.is_contraction(first) and criteria.is_contraction(second):
         return False
-    if not facts.share_data(first, second, shared) or not facts.stays_parallel(first, second, shared):
+    if not criteria.share_data(first, second, shared) or not criteria.stays_parallel(first, second, shared):
         return False
-    return not apart or facts.same_range(first, second, shared)
+    return not passes or criteria.same_range(first, second, shared)
 
 
 def _first_is_parallel(band: Tree) -> bool:
@@ -243,7 +254,7 @@ def _first_is_parallel(band: Tree) -> bool:
 
 
 def _inside(group: Tree, band: Tree) -> Iterator[Tree]:
-    """What the group runs inside the shared loop: its band without the first member, as children of a sequence."""
+    """Yields what the group runs inside the shared loop, its band without the first member, as children of a sequence."""
     members = members_of(band)
     if len(members) > 1:
         rest = {**band, "schedule": str(together(members[1:])), "coincident": band.get("coincident", [0] * len(members))[1:]}

@@ -23,7 +23,7 @@ _DEFAULTS = {
 
 @contextmanager
 def isl_options(**settings: int) -> Iterator[None]:
-    """Run the block with these options, all others at isl's defaults."""
+    """Runs the block with these options of isl's scheduler, all others at isl's defaults. Raises ValueError for an unknown one."""
     unknown = settings.keys() - _DEFAULTS.keys()
     if unknown:
         raise ValueError(f"no such isl option: {', '.join(sorted(unknown))}")

@@ -1,6 +1,6 @@
-"""The loops of each component before tiling: isl's scheduler under two settings, and the choice between them.
+"""The loops of each component before tiling: isl's scheduler under two sets of options, and the choice between them.
 
-parallel form      outer loops that carry nothing, where there are any
+parallel form      outer loops that carry no dependence, where there are any
 permutable form    bands of loops that may be exchanged, for tiles
 """
 
@@ -18,7 +18,7 @@ from polyml.pass_manager import apply
 from polyml.schedule.affine.fusion import fuse
 from polyml.schedule.affine.isl_options import isl_options
 from polyml.schedule.affine.shift import shift
-from polyml.schedule.affine.traffic_fusion import Setting, join_passes
+from polyml.schedule.affine.traffic_fusion import FusionSetting, join_passes
 from polyml.schedule.analysis.strides import iterators_of, jumps
 from polyml.schedule.tree.bands import NODE, Band, band_of, replace_band, rewrite_bands
 from polyml.schedule.tree.text import parse_tree, print_tree
@@ -31,21 +31,23 @@ def affine_schedule(
     scop: Scop,
     dependences: Dependences,
     fusion: str = "smart",
-    setting: Setting | None = None,
+    setting: FusionSetting | None = None,
     sizes: Mapping[str, int] | None = None,
 ) -> tuple[isl.Schedule, tuple[str, ...]]:
-    """The loops of each component, before tiling; and what was decided and given up on the way, for `explain`.
+    """Returns the loops of each component, before tiling, and notes on what was decided, for `explain`.
 
-    fusion: as in `Options`; "model" needs the setting that it chooses in. sizes: values of parameters to judge by.
+    fusion: as in `Options`; "model" needs a setting.
+    setting: what traffic fusion may use.
+    sizes: values of parameters to choose by.
     """
     notes: tuple[str, ...] = ()
     operations = _operations(scop)
-    form, asked = _parallel_form(scop, dependences)
+    form, constraints = _parallel_form(scop, dependences)
     sequential = any(_is_sequential(node) for node in _outer_bands(form.get_root()))
     if sequential and any(_may_be_tileable(s, scop, dependences) for s in scop.statements.values()):
         try:
             with polyhedra.budget(operations):
-                permutable_form, _ = _isl_schedule(asked, schedule_serialize_sccs=1)
+                permutable_form, _ = _isl_schedule(constraints, schedule_serialize_sccs=1)
             form = _choose(form, permutable_form, scop)
         except polyhedra.BudgetExceeded as problem:
             notes = (f"loops that may be exchanged: given up ({problem})",)
@@ -60,22 +62,26 @@ def affine_schedule(
 
 
 def parallel_schedule(scop: Scop, dependences: Dependences) -> isl.Schedule:
-    """The parallel form of each component: loops that carry nothing as far out as there are any."""
+    """Returns the parallel form of each component, in which loops that carry no dependence are as far out as possible."""
     return _parallel_form(scop, dependences)[0]
 
 
-def _parallel_form(scop: Scop, dependences: Dependences) -> tuple[isl.Schedule, _Asked]:
+def _parallel_form(scop: Scop, dependences: Dependences) -> tuple[isl.Schedule, _Constraints]:
+    """Returns the parallel form, and the constraints with which isl is to be called again."""
     with polyhedra.budget(_operations(scop)):
-        return _isl_schedule(_Asked.of(scop, dependences), schedule_serialize_sccs=1, schedule_outer_coincidence=1)
+        return _isl_schedule(_Constraints.of(scop, dependences), schedule_serialize_sccs=1, schedule_outer_coincidence=1)
 
 
 def _operations(scop: Scop) -> int:
+    """Returns how many of isl's operations one form may take."""
     return OPERATIONS + OPERATIONS_PER_STATEMENT * len(scop.statements)
 
 
 def _may_be_tileable(statement: Statement, scop: Scop, dependences: Dependences) -> bool:
-    """Whether the statement allows three loops to be exchanged as they are: no dependence on itself points back, and ways over
-    another statement do not lead back to it from both sides.
+    """Whether the statement's loops, at least three, may be exchanged as they are.
+
+    No dependence of the statement on itself goes back along a loop, and dependences over another statement do not go back to it
+    on both sides, as those of a stencil do.
     """
     depth = len(statement.iterators)
     if depth < 3:
@@ -85,15 +91,15 @@ def _may_be_tileable(statement: Statement, scop: Scop, dependences: Dependences)
     own = own.intersect_range(isl.UnionSet.from_set(statement.domain))
     if own.is_empty():
         return not _is_between(statement, scop, dependences)
-    apart = own.extract_map(space.map_from_domain_and_range(space)).deltas()
+    distances = own.extract_map(space.map_from_domain_and_range(space)).deltas()
     names = [f"d{i}" for i in range(depth)]
     backward = " or ".join(f"{n} < 0" for n in names)
     back = isl.Set(f"{{ {statement.name}[{', '.join(names)}] : {backward} }}")
-    return apart.intersect(back).is_empty() and not _is_between(statement, scop, dependences)
+    return distances.intersect(back).is_empty() and not _is_between(statement, scop, dependences)
 
 
 def _is_between(statement: Statement, scop: Scop, dependences: Dependences) -> bool:
-    """Whether dependences on some statement and from there back lead forth along a loop and back along it, as a stencil's do."""
+    """Whether dependences to another statement and back from there go forth along a loop and back along it, as a stencil's do."""
     for other in scop.statements.values():
         there = polyhedra.extract_map(dependences.validity, statement.domain, other.domain)
         if other is statement or there.is_empty():
@@ -104,9 +110,13 @@ def _is_between(statement: Statement, scop: Scop, dependences: Dependences) -> b
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """What isl is asked to keep in order. simple: the relations without what the domain says of them, which makes isl many times
-    faster on stencils; None where isl fails on them (it cannot carry a dependence that the domain bounds).
+class _Constraints:
+    """The constraints that isl's schedule has to keep.
+
+    domain: { S[i] }, the instances.
+    validity: { S[i] -> T[j] }, the dependences.
+    simple: the dependences without what the domain implies, with which isl is many times faster on stencils; None where isl
+        fails on them, since it cannot carry a dependence that the domain alone bounds.
     """
 
     domain: isl.UnionSet
@@ -114,27 +124,28 @@ class _Asked:
     simple: isl.UnionMap | None
 
     @staticmethod
-    def of(scop: Scop, dependences: Dependences) -> _Asked:
+    def of(scop: Scop, dependences: Dependences) -> _Constraints:
+        """Returns the constraints of a SCoP, with those that are simpler."""
         domain, validity = scop.domain, dependences.validity.coalesce()
-        return _Asked(domain, validity, validity.gist_domain(domain).gist_range(domain))
+        return _Constraints(domain, validity, validity.gist_domain(domain).gist_range(domain))
 
 
-def _isl_schedule(asked: _Asked, **options: int) -> tuple[isl.Schedule, _Asked]:
-    """isl's schedule under some options, and what to ask with others."""
+def _isl_schedule(constraints: _Constraints, **options: int) -> tuple[isl.Schedule, _Constraints]:
+    """Returns isl's schedule under some options, and the constraints for calls with other options."""
     with isl_options(**options):
         try:
-            if asked.simple is not None:
-                made = schedule_constraints(asked.domain, asked.simple).compute_schedule()
-                return merge_bands(made, asked.validity), asked
+            if constraints.simple is not None:
+                made = schedule_constraints(constraints.domain, constraints.simple).compute_schedule()
+                return merge_bands(made, constraints.validity), constraints
         except isl.Error as error:
             if "unable to carry" not in str(error):
                 raise
-        made = schedule_constraints(asked.domain, asked.validity).compute_schedule()
-        return made, replace(asked, simple=None)
+        made = schedule_constraints(constraints.domain, constraints.validity).compute_schedule()
+        return made, replace(constraints, simple=None)
 
 
 def merge_bands(schedule: isl.Schedule, validity: isl.UnionMap) -> isl.Schedule:
-    """Bands right inside one another become one where all their members may be exchanged: none carries backwards."""
+    """Returns the schedule with bands directly inside one another made one where no dependence goes back along any member."""
 
     def merged(node: isl.ScheduleNode) -> isl.ScheduleNode | None:
         changed = None
@@ -152,7 +163,7 @@ def merge_bands(schedule: isl.Schedule, validity: isl.UnionMap) -> isl.Schedule:
 
 
 def in_source_order(schedule: isl.Schedule, found: Dependences) -> isl.Schedule:
-    """The schedule as it is, with the loops known that carry nothing, those right inside one another in one band."""
+    """Returns the schedule in its order, with its loops that carry no dependence marked coincident, and bands merged."""
 
     def known(node: isl.ScheduleNode) -> isl.ScheduleNode:
         band = band_of(node)
@@ -164,18 +175,18 @@ def in_source_order(schedule: isl.Schedule, found: Dependences) -> isl.Schedule:
 
 
 def _points_forward(member: isl.UnionPwAff, node: isl.ScheduleNode, validity: isl.UnionMap) -> bool:
-    """Whether no dependence, the loops around `node` being equal, goes back along the member."""
+    """Whether no dependence within one iteration of the loops around `node` goes back along the member."""
     return polyhedra.has_no_pair(_along(member, node, validity), isl.Map.lex_gt)
 
 
 def stays(member: isl.UnionPwAff, node: isl.ScheduleNode, validity: isl.UnionMap) -> bool:
-    """Whether no dependence, the loops around `node` being equal, moves along the member."""
+    """Whether no dependence within one iteration of the loops around `node` is carried by the member."""
     times = _along(member, node, validity)
     return polyhedra.has_no_pair(times, isl.Map.lex_gt) and polyhedra.has_no_pair(times, isl.Map.lex_lt)
 
 
 def _along(member: isl.UnionPwAff, node: isl.ScheduleNode, validity: isl.UnionMap) -> isl.UnionMap:
-    """The dependences inside a node as pairs of the member's values: { [t] -> [t'] }."""
+    """Returns the dependences inside a node as pairs of the member's values, { [t] -> [t'] }."""
     domain = node.get_domain()
     inside = validity.intersect_domain(domain).intersect_range(domain)
     if node.get_schedule_depth() > 0:
@@ -185,26 +196,31 @@ def _along(member: isl.UnionPwAff, node: isl.ScheduleNode, validity: isl.UnionMa
 
 
 def schedule_constraints(domain: isl.UnionSet, validity: isl.UnionMap) -> isl.ScheduleConstraints:
-    """Validity, coincidence and proximity, always all three: without coincidence isl calls every loop parallel."""
+    """Returns isl's constraints with the dependences as validity, coincidence and proximity.
+
+    Always all three are given: without coincidence isl calls every loop parallel.
+    """
     constraints = isl.ScheduleConstraints.on_domain(domain)
     return constraints.set_validity(validity).set_coincidence(validity).set_proximity(validity)
 
 
 def _outer_bands(node: isl.ScheduleNode) -> list[isl.ScheduleNode]:
+    """Returns the bands below the node that are inside no other band below it."""
     if node.get_type() == NODE.band:
         return [node]
     return [band for i in range(node.n_children()) for band in _outer_bands(node.child(i))]
 
 
 def _is_sequential(node: isl.ScheduleNode) -> bool:
+    """Whether each loop of the band carries a dependence."""
     return not any(band_of(node).coincident)
 
 
 def _choose(parallel_form: isl.Schedule, permutable_form: isl.Schedule, scop: Scop) -> isl.Schedule:
-    """Component by component the form to go on with.
+    """Returns one of the two forms for each component.
 
-    Where no outer loop is parallel and three or more plain loops can be exchanged (LU, Cholesky), tiles of all of them
-    beat parallel inner loops: each element is brought to the cache once per tile instead of once per step.
+    Where no outer loop is parallel and three or more loops without skew may be exchanged (LU, Cholesky), tiles of all of them
+    are better than parallel inner loops: each element is brought to the cache once per tile instead of once per step.
     """
     before, after = components(parallel_form), components(permutable_form)
     if len(before) != len(after):
@@ -221,7 +237,7 @@ def _choose(parallel_form: isl.Schedule, permutable_form: isl.Schedule, scop: Sc
 
 
 def components(schedule: isl.Schedule) -> list[isl.Schedule]:
-    """The parts of a top-level sequence, each a schedule of its own."""
+    """Returns the parts of the schedule's outermost sequence, each as a schedule of its own."""
     top = schedule.get_root().child(0)
     if top.get_type() != NODE.sequence:
         return [schedule]
@@ -229,7 +245,7 @@ def components(schedule: isl.Schedule) -> list[isl.Schedule]:
 
 
 def _part(schedule: isl.Schedule, child: isl.ScheduleNode, number: int) -> isl.Schedule:
-    """A child of the outermost sequence as a schedule of its own."""
+    """Returns a child of the outermost sequence as a schedule of its own. number: its position there."""
     instances = child.filter_get_filter()
     found = schedule.intersect_domain(instances)
     if found.get_root().child(0).get_type() == child.child(0).get_type():
@@ -240,16 +256,18 @@ def _part(schedule: isl.Schedule, child: isl.ScheduleNode, number: int) -> isl.S
 
 
 def _names(schedule: isl.Schedule) -> frozenset[str]:
+    """Returns the names of the statements that the schedule runs."""
     found = schedule.get_domain().get_set_list()
     return frozenset(found.get_at(i).get_tuple_name() for i in range(found.n_set()))
 
 
 def _outer_parallel(schedule: isl.Schedule) -> bool:
+    """Whether each outermost band has a loop that carries no dependence."""
     return all(not _is_sequential(node) for node in _outer_bands(schedule.get_root()))
 
 
 def _tileable(schedule: isl.Schedule) -> bool:
-    """One outer band of three or more exchangeable members, each a plain iterator (no skew)."""
+    """Whether there is one outermost band, permutable, of three or more loops none of which is skewed."""
     bands = _outer_bands(schedule.get_root())
     if len(bands) != 1:
         return False
@@ -262,17 +280,17 @@ def _is_plain(member: isl.UnionPwAff) -> bool:
     pieces = member.get_pw_aff_list()
     for i in range(pieces.n_pw_aff()):
         for coefficients in polyhedra.iterator_coefficients(pieces.get_at(i)):
-            if sum(abs(c) for c in coefficients) > 1:
+            if sum(c if c > 0 else -c for c in coefficients) > 1:
                 return False
     return True
 
 
 def _unskewed(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> isl.Schedule:
-    """The source's order for components whose new order costs more than it gains.
+    """Returns the schedule with the source's order for components whose new order costs more than it gains.
 
-    A skew costs the rows' contiguity. It pays where every iteration of the innermost loop needs the one before
-    (Gauss-Seidel); where only a few of them are involved (Floyd and Warshall's row and column k) it does not. In a
-    sequence of vector operations (a triangular solve) the loop inside is too short to share, so rows come first.
+    A skew costs the rows' contiguity. It pays where every iteration of the innermost loop depends on the one before
+    (Gauss-Seidel); where only a few iterations do (Floyd and Warshall's row and column k), it does not. In a sequence of vector
+    operations (a triangular solve) the inner loop is too short to share, so rows come first.
     """
     parts = []
     for part in components(schedule):
@@ -287,7 +305,7 @@ def _unskewed(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> i
 
 
 def _leaves_rows(schedule: isl.Schedule, scop: Scop) -> bool:
-    """Whether loops two deep inside a sequential one jump from row to row where the source's do not."""
+    """Whether the schedule, of two loops of which the outer one is sequential, goes from row to row more than the source does."""
     names = sorted(_names(schedule))
     if _outer_parallel(schedule) or any(len(scop.statements[n].iterators) > 2 for n in names):
         return False
@@ -300,7 +318,7 @@ def _leaves_rows(schedule: isl.Schedule, scop: Scop) -> bool:
 
 
 def _innermost(schedule: isl.Schedule, name: str) -> list[int]:
-    """The iterators that the innermost loop around a statement moves with."""
+    """Returns the positions of the iterators on which the innermost loop around a statement depends."""
     found: list[int] = []
     for node in _all_bands(schedule.get_root()):
         for member in band_of(node).members:
@@ -309,6 +327,7 @@ def _innermost(schedule: isl.Schedule, name: str) -> list[int]:
 
 
 def _skew_pays(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> bool:
+    """Whether the schedule has no skewed loop, or one for a statement whose innermost loop is sequential."""
     bands = _all_bands(schedule.get_root())
     if all(_is_plain(m) for node in bands for m in band_of(node).members):
         return True
@@ -316,12 +335,13 @@ def _skew_pays(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> 
 
 
 def _all_bands(node: isl.ScheduleNode) -> list[isl.ScheduleNode]:
+    """Returns the node, if it is a band, and all bands below it, outer before inner."""
     own = [node] if node.get_type() == NODE.band else []
     return own + [band for i in range(node.n_children()) for band in _all_bands(node.child(i))]
 
 
 def _waits(statement: Statement, dependences: Dependences) -> bool:
-    """Whether most instances of the innermost loop read what the instance before them wrote."""
+    """Whether most instances of the statement read what the instance just before them in the innermost loop wrote."""
     depth = len(statement.iterators)
     mine = isl.UnionSet.from_set(statement.domain)
     own = dependences.flow.intersect_domain(mine).intersect_range(mine)

@@ -24,7 +24,7 @@ from polyml.schedule.tree.text import Tree, parse_tree, print_tree
 
 
 def shift(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> isl.Schedule:
-    """The schedule with loops shifted and made one where that is legal and they touch the same elements."""
+    """Returns the schedule with loops shifted and fused where that is legal and they access the same elements."""
     tree = parse_tree(str(schedule))
     shifted = _shifted(tree, scop)
     if shifted is tree:
@@ -34,6 +34,7 @@ def shift(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> isl.S
 
 
 def _shifted(node: Tree, scop: Scop) -> Tree:
+    """Returns the subtree with loops shifted and fused in the outermost bands that allow it; itself where there are none."""
     made = _in_next(node, scop)
     if made is not None:
         return made
@@ -48,8 +49,9 @@ def _shifted(node: Tree, scop: Scop) -> Tree:
 
 
 def _in_next(node: Tree, scop: Scop) -> Tree | None:
-    """A band around loops with one of them made part of the next iteration of an earlier one; None where none touches the same.
-    What else is in the band stays where it is.
+    """Returns a band in whose body a later loop is fused with an earlier one of the next iteration; the rest remains in place.
+
+    None where no two loops access the same elements then.
     """
     parts = node.get("child", {}).get("sequence", []) if "schedule" in node else []
     if len(parts) < 2 or node.get("coincident", [0])[-1]:
@@ -72,7 +74,7 @@ def _in_next(node: Tree, scop: Scop) -> Tree | None:
 
 
 def _one_loop(earlier: Tree, later: Tree, loop: isl.UnionPwAff) -> Tree:
-    """What was later runs first in each iteration, as it belongs to the iteration before."""
+    """Returns two parts of a sequence as one, in one loop, where the later part runs first: it belongs to the iteration before."""
     both = isl.UnionSet(earlier["filter"]).union(isl.UnionSet(later["filter"]))
     order = [{"filter": later["filter"]}, {"filter": earlier["filter"]}]
     band = {"schedule": str(together([loop])), "permutable": 1, "coincident": [0], "options": "{ separate[0] }"}
@@ -80,11 +82,15 @@ def _one_loop(earlier: Tree, later: Tree, loop: isl.UnionPwAff) -> Tree:
 
 
 def _is_loop(node: Tree) -> bool:
+    """Whether the node is a band of one loop with nothing but statements inside."""
     return "schedule" in node and "child" not in node and len(members_of(node)) == 1
 
 
 def _share(first: Tree, second: Tree, times: isl.MultiUnionPwAff, scop: Scop) -> bool:
-    """Whether the first reads at some time what the second has written at the same time."""
+    """Whether the first part reads at some time an element that the second part writes at the same time.
+
+    times: { S[i] -> [(t, ...)] }, the loops around the fused statements.
+    """
     earlier, later = ([scop.statements[name] for name in names_in(part["filter"])] for part in (first, second))
     for s in later:
         for t in earlier:

@@ -1,16 +1,15 @@
-"""Neighbouring nests that go over the same large array become one pass over it, where traffic saved is worth what it costs.
+"""Loop fusion of neighbouring nests that read the same large array, where the traffic saved is worth what it costs.
 
     for i, j: x[i] += A[i, j]*y[j]             parallel it: for i in the tile, j: x[i] += A[i, j]*y[j]
     for i, j: z[i] += A[j, i]*w[j]     ->                                         z[j] += A[i, j]*w[i]
 
-Of each nest any loop that may be outermost can become the shared one, so that both go over the array in the same order: the
-loops of the second one are exchanged here. What the iterations of the shared loop update by reductions alone (z) is one
-result for each thread, joined behind the loop, so that traffic saved costs no parallelism. Where a nest needs what the
-other one has made of a whole row, they share tiles of a few rows, which stay in a cache from one to the other.
+Any loop of a nest that may be outermost can become the shared one, so that both nests go over the array in the same order: in the
+picture the loops of the second one are exchanged. Arrays that iterations of the shared loop update by reductions alone (z) get
+partial results for each thread, added up behind the loop, so that traffic saved costs no parallelism. Where a nest reads what
+the other one has computed of a whole row, they share tiles of a few rows, which remain in a cache from one to the other.
 
-The choice is a model's (McKinley, Carr and Tseng, "Improving data locality with loop transformations", TOPLAS 1996, weigh
-the same): each nest moves every element that it touches once; memory's bandwidth, of which one thread reaches a share, says
-what that takes.
+The choice is by a model (as in McKinley, Carr and Tseng, "Improving data locality with loop transformations", TOPLAS 1996): each
+nest moves every element that it accesses once, at memory's bandwidth, of which one thread reaches a share.
 """
 
 from __future__ import annotations
@@ -35,18 +34,23 @@ from polyml.schedule.tree.bands import POINT, TILE, members_of, parallel_mark, t
 from polyml.schedule.tree.text import Tree, parse_tree, print_tree
 
 OPERATIONS = 200_000  # isl operations for the choice
-DEEPEST = 2  # loops of a nest of which all move large arrays: deeper ones use what they bring again and again
+DEEPEST = 2  # loops of the nests that are fused: deeper nests use the data that they load many times
 ONE_THREAD = 0.55  # of memory's bandwidth
-GAIN = 0.95  # time of joined nests over that of nests apart from which on they stay apart
-GAIN_SERIAL = 0.8  # the same where that takes them their threads, who compute as well
+GAIN = 0.95  # time of fused nests over that of separate ones, from which on they are not fused
+GAIN_SERIAL = 0.8  # the same where fused nests have no threads, which compute as well
 ROWS = 8  # of a tile that nests share one after the other: as many as a register tile has
 STRIP = 32  # iterations of the shared loop that a thread takes at a time
-JOINING = 3  # times that each thread's result moves: begun, updated, joined
+JOINING = 3  # times that each thread's partial results move: set to zero, updated, added up
 
 
 @dataclass(frozen=True)
-class Setting:
-    """What the choice may use. reductions: updates whose order is free; parallel, tile: whether there may be threads, tiles."""
+class FusionSetting:
+    """The values that the choice depends on.
+
+    machine: its cores.
+    reductions: by statement, the updates whose order is free.
+    parallel, tile: whether there may be threads and tiles.
+    """
 
     machine: CpuMachine
     reductions: Mapping[str, Reduction]
@@ -55,22 +59,32 @@ class Setting:
 
 
 def join_passes(
-    schedule: isl.Schedule, scop: Scop, dependences: Dependences, setting: Setting, sizes: Mapping[str, int] | None
+    schedule: isl.Schedule, scop: Scop, dependences: Dependences, setting: FusionSetting, sizes: Mapping[str, int] | None
 ) -> tuple[isl.Schedule, tuple[str, ...]]:
-    """The schedule with such nests joined, and what was decided. It is legal if reductions may be reordered."""
+    """Returns the schedule with such nests fused, and notes on what was decided.
+
+    The result is legal if the schedule is and the updates of reductions may be reordered.
+
+    sizes: values of parameters to choose by.
+    """
     tree = parse_tree(str(schedule))
-    joiner = _Joiner(scop, dependences, setting, sizes)
+    fusion = _TrafficFusion(scop, dependences, setting, sizes)
     try:
         with polyhedra.budget(OPERATIONS):
-            changed = joiner.node(tree, ())
+            changed = fusion.node(tree, ())
     except polyhedra.BudgetExceeded as problem:
         return schedule, (f"one pass over an array for several nests: given up ({problem})",)
-    return (schedule if changed is tree else isl.Schedule(print_tree(changed))), tuple(joiner.notes)
+    return (schedule if changed is tree else isl.Schedule(print_tree(changed))), tuple(fusion.notes)
 
 
 @dataclass(frozen=True)
-class _Part:
-    """One nest: loops, outermost first, around what a tree below says."""
+class _FlatNest:
+    """A nest of few loops, outermost first, around a tree.
+
+    domain: { S[i] }, its instances.
+    members: { S[i] -> [(e)] } of each loop.
+    child: the tree inside the loops; None: single statements.
+    """
 
     domain: isl.UnionSet
     members: tuple[isl.UnionPwAff, ...]
@@ -81,17 +95,23 @@ class _Part:
         return polyhedra.set_names(self.domain)
 
     def body(self) -> Tree:
-        """As a child of a sequence, without loops."""
+        """Returns the nest's body as a child of a sequence, without the loops."""
         return {"filter": str(self.domain), **({} if self.child is None else {"child": self.child})}
 
 
 @dataclass(frozen=True)
-class _Group:
-    """Nests that share their first loop. given: the tree of one that shares it with nobody. partial: see `parallel_mark`. free:
-    whether nothing is carried by the loop.
+class _FusedNests:
+    """Nests that share their first loop.
+
+    parts: the nests, in order.
+    given: the tree of a nest that was not fused; None for several.
+    permutable: whether the loops of a nest that was not fused may be exchanged.
+    parallel: whether the shared loop goes to threads.
+    partial: the arrays of which each thread has partial results.
+    free: whether the shared loop carries no dependence.
     """
 
-    parts: tuple[_Part, ...]
+    parts: tuple[_FlatNest, ...]
     given: Tree | None = None
     permutable: bool = False
     parallel: bool = False
@@ -111,19 +131,21 @@ class _Group:
     def names(self) -> list[str]:
         return polyhedra.set_names(self.domain)
 
-    def turned(self) -> Iterator[_Group]:
-        """The group with each of the loops outermost that may be."""
+    def interchanged(self) -> Iterator[_FusedNests]:
+        """Yields the nests as they are, and a nest that was not fused with each other loop outermost that may be."""
         yield self
         if self.given is None or not self.permutable:
             return
         (part,) = self.parts
         for first in range(1, len(part.members)):
             order = [first, *(k for k in range(len(part.members)) if k != first)]
-            yield _Group((_Part(part.domain, tuple(part.members[k] for k in order), part.child),), self.given, True)
+            yield _FusedNests((_FlatNest(part.domain, tuple(part.members[k] for k in order), part.child),), self.given, True)
 
 
-class _Joiner:
-    def __init__(self, scop: Scop, dependences: Dependences, setting: Setting, sizes: Mapping[str, int] | None):
+class _TrafficFusion:
+    """The fusion of nests in one schedule; `notes` tell what was decided."""
+
+    def __init__(self, scop: Scop, dependences: Dependences, setting: FusionSetting, sizes: Mapping[str, int] | None):
         self._scop, self._setting = scop, setting
         self._dependences = dependences
         self._traffic = Traffic(scop, sizes)
@@ -131,7 +153,10 @@ class _Joiner:
         self.notes: list[str] = []
 
     def node(self, node: Tree, prefix: tuple[isl.UnionPwAff, ...]) -> Tree:
-        """prefix: the loops around the node. Below a parallel one threads have their work already."""
+        """Returns the subtree with nests fused; itself where none are. prefix: the loops around the node.
+
+        Below a parallel loop nothing is fused, since threads have their work already.
+        """
         if "mark" in node or any(node.get("coincident", ())):
             return node
         if "schedule" in node:
@@ -149,8 +174,8 @@ class _Joiner:
         made = [group if isinstance(group, dict) else self._tree(group) for group in joined]
         return made[0]["child"] if len(made) == 1 else {**node, "sequence": made}
 
-    def _group(self, child: Tree) -> _Group | Tree:
-        """A child of a sequence as a nest; as it is where it is none of few loops that bring large arrays."""
+    def _group(self, child: Tree) -> _FusedNests | Tree:
+        """Returns a child of a sequence as a nest that is not fused yet; as it is where it is no nest of few loops."""
         band, domain = child.get("child", {}), isl.UnionSet(child["filter"])
         if "schedule" not in band or "options" in band:
             return child
@@ -159,25 +184,27 @@ class _Joiner:
             return child
         if any(may_be_contraction(self._scop.statements[n]) for n in names):
             return child
-        part = _Part(domain, tuple(m.intersect_domain(domain) for m in members), band.get("child"))
-        return _Group((part,), child, bool(band.get("permutable")))
+        part = _FlatNest(domain, tuple(m.intersect_domain(domain) for m in members), band.get("child"))
+        return _FusedNests((part,), child, bool(band.get("permutable")))
 
     # -- the choice ------------------------------------------------------------------------------------------------
 
-    def _joined(self, groups: list, prefix: tuple[isl.UnionPwAff, ...]) -> list:
-        """Each nest joined to one before it where that pays. What is between them may be passed by one that does not depend
-        on it.
+    def _joined(self, groups: list[_FusedNests | Tree], prefix: tuple[isl.UnionPwAff, ...]) -> list[_FusedNests | Tree]:
+        """Returns the children of a sequence, each nest fused with one before it where that pays.
+
+        A nest may pass children between the two that do not depend on it.
         """
-        made: list = []
+        made: list[_FusedNests | Tree] = []
         for group in groups:
             for k in reversed(range(len(made))):
-                if isinstance(group, dict) or isinstance(made[k], dict) or not self._large(made[k], group):
+                earlier = made[k]
+                if isinstance(group, dict) or isinstance(earlier, dict) or not self._large(earlier, group):
                     continue
-                between = [_domain(g) for g in made[k + 1 :]]
-                rises = all(self._between(_domain(group), d, prefix).is_empty() for d in between)
-                if not rises and not all(self._between(made[k].domain, d, prefix).is_empty() for d in between):
+                passed = [_domain(g) for g in made[k + 1 :]]
+                rises = all(self._dependences_of(group.domain, d, prefix).is_empty() for d in passed)
+                if not rises and not all(self._dependences_of(earlier.domain, d, prefix).is_empty() for d in passed):
                     continue
-                both = self._best(made[k], group, prefix)
+                both = self._best(earlier, group, prefix)
                 if both is not None:
                     made = [*made[:k], both, *made[k + 1 :]] if rises else [*made[:k], *made[k + 1 :], both]
                     break
@@ -185,56 +212,58 @@ class _Joiner:
                 made.append(group)
         return made
 
-    def _best(self, first: _Group, second: _Group, prefix: tuple[isl.UnionPwAff, ...]) -> _Group | None:
-        """The two as one in the way that saves most, None where none is worth it."""
-        found: list[tuple[float, _Group, int]] = []
-        for one in first.turned():
-            for other in second.turned():
+    def _best(self, first: _FusedNests, second: _FusedNests, prefix: tuple[isl.UnionPwAff, ...]) -> _FusedNests | None:
+        """Returns the two fused in the way that saves most time; None where no way saves enough, or `fusion` fuses them."""
+        found: list[tuple[float, _FusedNests, int]] = []
+        separate = 0
+        for one in first.interchanged():
+            for other in second.interchanged():
                 shared = one.shared.union_add(other.shared)
                 saved = self._saved(one, other, shared)
                 if not saved:
                     continue
-                apart = self._traffic.of(first.names) + self._traffic.of(second.names)
-                if saved < (1 - GAIN) * apart:
+                separate = self._traffic.of(first.names) + self._traffic.of(second.names)
+                if saved < (1 - GAIN) * separate:
                     continue
                 both = self._together(one, other, shared, prefix)
                 if both is None:
                     continue
                 if both.free and one is first and other is second:
-                    return None  # nothing is lost by one loop around both: `fusion` has them share it
-                ratio = self._time(apart - saved, both) / self._time(apart, None)
+                    return None  # one loop around both costs nothing, so `fusion` fuses them
+                ratio = self._time(separate - saved, both) / self._time(separate, None)
                 if ratio < (GAIN if both.parallel or not self._setting.parallel else GAIN_SERIAL):
                     found.append((ratio + 0.01 * len(both.parts), both, saved))
         if not found:
             return None
         _, best, saved = min(found, key=lambda f: f[0])
-        self._note(best, apart, saved)
+        self._note(best, separate, saved)
         return best
 
-    def _note(self, group: _Group, apart: int, saved: int) -> None:
+    def _note(self, group: _FusedNests, separate: int, saved: int) -> None:
+        """Notes which nests were fused, and how. separate: bytes that separate nests move, of which so many are saved."""
         results = "" if group.parallel else ", on one thread"
         if group.partial:
             results = f", partial results of {', '.join(group.partial)}"
         how = "one pass" if len(group.parts) == 1 else f"tiles of {ROWS} rows"
-        moved = f"{apart - saved:,} bytes instead of {apart:,}{self._traffic.note}"
+        moved = f"{separate - saved:,} bytes instead of {separate:,}{self._traffic.note}"
         self.notes.append(f"{', '.join(sorted(group.names))}: {how} instead of several: {moved}{results}")
 
-    def _time(self, moved: float, group: _Group | None) -> float:
-        """Relative to what a byte takes all threads together. None: nests apart, on all threads."""
+    def _time(self, moved: float, group: _FusedNests | None) -> float:
+        """Returns the time to move so many bytes, in units of one byte's time on all threads. None: for separate nests."""
         cores = self._setting.machine.cores if self._setting.parallel else 1
         if group is not None and group.parallel:
             return moved + JOINING * cores * sum(map(self._traffic.array_bytes, group.partial))
         return moved if group is None else moved * min(cores, 1 / ONE_THREAD)
 
-    def _large(self, first: _Group, second: _Group) -> bool:
-        """Whether both touch some array of several dimensions, which alone are large."""
+    def _large(self, first: _FusedNests, second: _FusedNests) -> bool:
+        """Whether both access some array of several dimensions; other arrays are not large."""
         mine, theirs = ({a.array for n in g.names for a in accesses(self._scop.statements[n])} for g in (first, second))
         return any(len(self._scop.arrays[name].shape) >= DEEPEST for name in mine & theirs)
 
     # -- traffic ---------------------------------------------------------------------------------------------------
 
-    def _saved(self, first: _Group, second: _Group, shared: isl.UnionPwAff) -> int:
-        """Bytes of what both touch in the same iteration of the shared loop, row by row in memory."""
+    def _saved(self, first: _FusedNests, second: _FusedNests, shared: isl.UnionPwAff) -> int:
+        """Returns the bytes of what both access in the same iteration of the shared loop, row by row in memory."""
         times = isl.UnionMap.from_union_pw_aff(shared)
         total = 0
         for array in dict.fromkeys(a.array for name in first.names for a in accesses(self._scop.statements[name])):
@@ -246,8 +275,8 @@ class _Joiner:
                 total += self._traffic.bytes(both.range(), array)
         return total
 
-    def _along_rows(self, first: _Group, second: _Group, array: str, shared: isl.UnionPwAff) -> bool:
-        """Whether the loop goes from neighbour to neighbour, so that an iteration has an element of each row."""
+    def _along_rows(self, first: _FusedNests, second: _FusedNests, array: str, shared: isl.UnionPwAff) -> bool:
+        """Whether the shared loop goes along rows of the array, so that an iteration accesses an element of each row."""
         return any(
             moves(access, iterators_of(shared, name), slice(-1, None))
             for name in (*first.names, *second.names)
@@ -257,26 +286,28 @@ class _Joiner:
 
     # -- legality --------------------------------------------------------------------------------------------------
 
-    def _between(self, domain: isl.UnionSet, other: isl.UnionSet, prefix: tuple[isl.UnionPwAff, ...]) -> isl.UnionMap:
-        """The dependences of one on the other in one iteration of the loops around."""
+    def _dependences_of(self, domain: isl.UnionSet, other: isl.UnionSet, prefix: tuple[isl.UnionPwAff, ...]) -> isl.UnionMap:
+        """Returns the dependences of either set of instances on the other, within one iteration of the loops around."""
         pairs = self._dependences.among(polyhedra.set_names(domain), polyhedra.set_names(other))
         if pairs.is_empty():
             return pairs
         found = pairs.intersect_domain(domain).intersect_range(other).union(pairs.intersect_domain(other).intersect_range(domain))
         return found if not prefix else found.eq_at_multi_union_pw_aff(together(prefix))
 
-    def _together(self, first: _Group, second: _Group, shared: isl.UnionPwAff, prefix: tuple[isl.UnionPwAff, ...]) -> _Group | None:
-        """Both in one loop; None where the second would run before what it needs, or a tile of one before the other's."""
-        between = self._between(first.domain, second.domain, prefix)
-        if not _forward(between, shared):
+    def _together(
+        self, first: _FusedNests, second: _FusedNests, shared: isl.UnionPwAff, prefix: tuple[isl.UnionPwAff, ...]
+    ) -> _FusedNests | None:
+        """Returns both in one loop; None where that, or tiles of it that run one nest after the other, would break dependences."""
+        pairs = self._dependences_of(first.domain, second.domain, prefix)
+        if not _forward(pairs, shared):
             return None
         (new,) = second.parts
         last = first.parts[-1]
         parts = (*first.parts, new)
-        same = between.eq_at_multi_union_pw_aff(together([shared]))
+        same = pairs.eq_at_multi_union_pw_aff(together([shared]))
         if len(new.members) == len(last.members) == DEEPEST and _is_flat(new.child) and _is_flat(last.child):
             inner = last.members[1].union_add(new.members[1])
-            if _forward(same.intersect_domain(last.domain), inner) and _forward(between.intersect_domain(last.domain), inner):
+            if _forward(same.intersect_domain(last.domain), inner) and _forward(pairs.intersect_domain(last.domain), inner):
                 parts = (*first.parts[:-1], _deep(last, new, inner))
         domain = first.domain.union(second.domain)
         inside = self._dependences.validity.intersect_domain(domain).intersect_range(domain)
@@ -289,10 +320,13 @@ class _Joiner:
             if not backward.is_empty():
                 return None
         is_parallel = partial is not None and self._setting.parallel
-        return _Group(parts, parallel=is_parallel, partial=(partial or ()) if is_parallel else (), free=carried.is_empty())
+        return _FusedNests(parts, parallel=is_parallel, partial=(partial or ()) if is_parallel else (), free=carried.is_empty())
 
     def _partial(self, carried: isl.UnionMap, domain: isl.UnionSet) -> tuple[str, ...] | None:
-        """The arrays of which threads need results of their own for nothing to be carried; None where that is not enough."""
+        """Returns the arrays of which threads need partial results so that the loop carries nothing else; None where it does.
+
+        carried: { S[i] -> T[j] }, the dependences that the shared loop carries. domain: { S[i] }, the instances inside it.
+        """
         if carried.is_empty():
             return ()
         if not carried.subtract(self._relaxed()).is_empty():
@@ -304,14 +338,15 @@ class _Joiner:
         return tuple(arrays) if only_updated(self._scop, names, arrays, self._setting.reductions) else None
 
     def _relaxed(self) -> isl.UnionMap:
+        """Returns the dependences among updates of reductions, whose order is free."""
         if self._free is None:
             self._free = relaxed(self._scop, self._setting.reductions) if self._setting.reductions else isl.UnionMap("{ }")
         return self._free
 
     # -- the tree --------------------------------------------------------------------------------------------------
 
-    def _tree(self, group: _Group) -> Tree:
-        """The group as a child of a sequence."""
+    def _tree(self, group: _FusedNests) -> Tree:
+        """Returns the nests as a child of a sequence."""
         if group.given is not None:
             return group.given
         where = {"filter": str(group.domain)}
@@ -333,8 +368,8 @@ class _Joiner:
         return {**where, "child": {"mark": mark, "child": tiles}}
 
 
-def _nest(part: _Part, members: Sequence[isl.UnionPwAff]) -> Tree:
-    """A part with these of its loops, as a child of a sequence."""
+def _nest(part: _FlatNest, members: Sequence[isl.UnionPwAff]) -> Tree:
+    """Returns a nest with these of its loops, as a child of a sequence."""
     if not members:
         return part.body()
     band = _band(members) if part.child is None else {**_band(members), "child": part.child}
@@ -345,19 +380,19 @@ def _band(members: Sequence[isl.UnionPwAff]) -> Tree:
     return {"schedule": str(together(members)), "permutable": 1, "coincident": [0] * len(members)}
 
 
-def _deep(first: _Part, second: _Part, inner: isl.UnionPwAff) -> _Part:
-    """Two nests of the same loops as one, the bodies one after the other."""
+def _deep(first: _FlatNest, second: _FlatNest, inner: isl.UnionPwAff) -> _FlatNest:
+    """Returns two nests fused along both loops, of which `inner` is the second, with the bodies one after the other."""
     bodies = [body for part in (first, second) for body in ([part.body()] if part.child is None else part.child["sequence"])]
     members = (first.members[0].union_add(second.members[0]), inner)
-    return _Part(first.domain.union(second.domain), members, {"sequence": bodies})
+    return _FlatNest(first.domain.union(second.domain), members, {"sequence": bodies})
 
 
 def _is_flat(child: Tree | None) -> bool:
-    """Whether there are no loops below."""
+    """Whether there are no loops in the tree inside a nest."""
     return child is None or "sequence" in child and all(set(c) == {"filter"} for c in child["sequence"])
 
 
-def _domain(group: _Group | Tree) -> isl.UnionSet:
+def _domain(group: _FusedNests | Tree) -> isl.UnionSet:
     return isl.UnionSet(group["filter"]) if isinstance(group, dict) else group.domain
 
 
