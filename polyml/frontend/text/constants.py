@@ -27,7 +27,7 @@ TYPES = {dtype.name: dtype for dtype in (*FIXED, PYINT, PYFLOAT, PYCOMPLEX, PYBO
 
 
 def text(value: object) -> str:
-    """A bool, an int, a float, a complex number or a NumPy scalar as a text has it."""
+    """Returns a bool, an int, a float, a complex number or a NumPy scalar as a text has it."""
     if isinstance(value, np.generic):
         return f"np.{value.dtype.name}({text(value.item())})"
     if isinstance(value, complex):
@@ -38,7 +38,7 @@ def text(value: object) -> str:
 
 
 def is_next(line: Line) -> bool:
-    """Whether a constant is next."""
+    """Returns whether a constant is next on the line."""
     first = 1 if line.is_at("-") else 0
     token = line.ahead(first)
     if token.kind == "number":
@@ -49,7 +49,10 @@ def is_next(line: Line) -> bool:
 
 
 def read(line: Line) -> Any:
-    """The constant that is next: a bool, an int, a float, a complex number or a NumPy scalar."""
+    """Reads the constant that is next: a bool, an int, a float, a complex number or a NumPy scalar.
+
+    Raises TextError where something else is next.
+    """
     if not is_next(line):
         raise line.wrong("a number")
     if line.accepts("-"):
@@ -87,14 +90,14 @@ def _scalar(line: Line, name: str) -> np.generic:
 
 
 def dtype(line: Line) -> DType:
-    """The type of numbers that is next."""
+    """Reads the type of numbers that is next."""
     if line.token.text not in TYPES:
         raise line.wrong(f"a type: {', '.join(TYPES)}")
     return TYPES[line.take().text]
 
 
 def arg_type(line: Line) -> ArgType:
-    """The type of an argument that is next, which `str` of it gives."""
+    """Reads the type of an argument that is next, as `str` of it is written."""
     element = dtype(line)
     if line.accepts("="):
         return ScalarType(element, line.integer())

@@ -13,7 +13,7 @@
             | ("and" | "or") "(" {expr ","} ")"                                       of less than two operands
     let     = "let" "%" INTEGER "=" expr        a part that is used more than once, or would be too long
 
-The type of an expression goes without saying where it is what `natural` says: that of a constant's own type, of the first operand,
+The type of an expression goes without saying where it is what `implied_type` says: that of a constant's own type, of the first operand,
 bool of comparisons. Python's floats are f64 then, its bools bool. Any other type is written behind the expression: `beta.f32`.
 """
 
@@ -43,24 +43,27 @@ _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 _MODULES = ("math", "builtins", "method")
 _TESTS = ("isnan", "isinf", "isfinite")
 _TIGHT = ("*", "/", "**")
-_BETWEEN = ("or", "and", "|", "^", "&", "<<", ">>", "+", "-", "*", "/", "//", "%", "**")
+_INFIX = ("or", "and", "|", "^", "&", "<<", ">>", "+", "-", "*", "/", "//", "%", "**")
 RESERVED = frozenset(
     {"True", "False", "and", "or", "not", "if", "else", "for", "in", "let", "np", "complex", "min", "max", *_MODULES}
     | {f"{word}{name}" for name in constants.TYPES for word in ("", "to_")}
 )
 
 
-def computed(kind: DType) -> DType:
-    """The type in which numbers of a type are computed with."""
+def arithmetic_type(kind: DType) -> DType:
+    """Returns the type in which numbers of a type are computed with: f64 for Python's floats, and so on."""
     return {PYFLOAT: F64, PYCOMPLEX: C128, PYBOOL: BOOL}.get(kind, kind)
 
 
-def natural(value: Expr, leaf: Callable[[Expr], DType | None]) -> DType | None:
-    """The type of an expression that is not written. leaf: that of a leaf."""
+def implied_type(value: Expr, leaf: Callable[[Expr], DType | None]) -> DType | None:
+    """Returns the type that an expression has if no other is written behind it, or None.
+
+    leaf: gives that of a leaf
+    """
     match value:
         case syntax.Const():
             kind = value.value
-            return BY_NUMPY_NAME.get(kind.dtype.name) if isinstance(kind, np.generic) else computed(OF_PYTHON[type(kind)])
+            return BY_NUMPY_NAME.get(kind.dtype.name) if isinstance(kind, np.generic) else arithmetic_type(OF_PYTHON[type(kind)])
         case syntax.Unary():
             return BOOL if value.op == "not" else value.operand.dtype
         case syntax.Binary():
@@ -78,7 +81,11 @@ def natural(value: Expr, leaf: Callable[[Expr], DType | None]) -> DType | None:
 
 @dataclass(frozen=True)
 class Printed:
-    """binding: how tightly the outermost operation binds. depth: operations in one another."""
+    """A Printed is the text of an expression.
+
+    binding: how tightly its outermost operation binds; see BINDING
+    depth: how many operations are nested in it
+    """
 
     text: str
     binding: int = BINDING["primary"]
@@ -87,28 +94,36 @@ class Printed:
 
 @dataclass
 class ExpressionWriter:
-    """Writes expressions; what a kernel and a SCoP have each of their own is in the functions that it is given.
+    """An ExpressionWriter writes expressions; what a kernel and a SCoP do each in their own way is in the functions that it is
+    given.
 
-    operands: what stands directly in an expression. leaf: a leaf, or an operation that is not of this module, from the texts of
-    its operands; natural: its type. typed: whether expressions have types. lets: the lines that stand before what was written.
+    operands: gives what stands directly in an expression
+    leaf: writes a leaf, or an operation that is not of this module, from the texts of its operands
+    implied_type: gives the type of a leaf that is not written
+    typed: whether expressions have types
+    lets: the lines that stand before what was written
     """
 
     operands: Callable[[Expr], tuple[Expr, ...]]
     leaf: Callable[[Expr, list[Printed]], Printed]
-    natural: Callable[[Expr], DType | None]
+    implied_type: Callable[[Expr], DType | None]
     typed: bool = True
     lets: list[str] = field(default_factory=list)
     _count: int = 0
 
     def fresh(self) -> None:
-        """Begin what has lines of its own."""
+        """Begins a statement, which has `let` lines of its own."""
         self.lets, self._count = [], 0
 
     def written(self, value: Expr) -> str:
-        """The text of an expression; parts of it may be in `lets`."""
+        """Returns the text of an expression; parts of it may be in `lets`."""
         return self.printed(value).text
 
     def printed(self, value: Expr) -> Printed:
+        """Returns the text of an expression, with how tightly it binds.
+
+        A part that is used more than once, or would be too long or too deep, gets a `let` line.
+        """
         uses: dict[int, int] = {}
         order = list(self._inner_first(value, uses))
         done: dict[int, Printed] = {}
@@ -124,7 +139,10 @@ class ExpressionWriter:
         return done[id(value)]
 
     def _inner_first(self, value: Expr, uses: dict[int, int]) -> Iterator[Expr]:
-        """Each distinct part once, operands before operations. uses: how often each is an operand, by identity."""
+        """Yields each distinct part once, operands before operations.
+
+        uses: counts how often each part is an operand, by its id
+        """
         waiting: list[tuple[Expr, bool]] = [(value, False)]
         while waiting:
             part, is_ready = waiting.pop()
@@ -143,7 +161,7 @@ class ExpressionWriter:
         return Printed(name)
 
     def _typed(self, value: Expr, spelled: Printed) -> Printed:
-        wanted = natural(value, self.natural) if self.typed else None
+        wanted = implied_type(value, self.implied_type) if self.typed else None
         if value.dtype == wanted:
             return spelled
         is_whole = spelled.binding == BINDING["primary"] or isinstance(value, syntax.Const)
@@ -162,16 +180,16 @@ class ExpressionWriter:
             case syntax.Call():
                 return Printed(f"{'' if value.module == 'numpy' else value.module + '.'}{quoted(value.function)}({texts})")
             case syntax.IfExp():
-                condition, then, orelse = (at_least(each, int(n < 2)) for n, each in enumerate(operands))
+                condition, then, orelse = (enclosed(each, int(n < 2)) for n, each in enumerate(operands))
                 return Printed(f"{then} if {condition} else {orelse}", BINDING["if"])
             case syntax.Logical():
                 if len(operands) < 2:
                     return Printed(f"{value.op}({texts})")
                 own = BINDING[value.op]
-                return Printed(f" {value.op} ".join(at_least(each, own + 1) for each in operands), own)
+                return Printed(f" {value.op} ".join(enclosed(each, own + 1) for each in operands), own)
             case syntax.Compare():
                 own = BINDING["compare"] + 1
-                return Printed(f"{at_least(operands[0], own)} {value.op} {at_least(operands[1], own)}", own - 1)
+                return Printed(f"{enclosed(operands[0], own)} {value.op} {enclosed(operands[1], own)}", own - 1)
             case syntax.Unary():
                 return _sign(value, operands[0])
             case syntax.Binary():
@@ -179,16 +197,16 @@ class ExpressionWriter:
         return self.leaf(value, operands)
 
 
-def at_least(spelled: Printed, binding: int) -> str:
-    """The text, in parentheses where its outermost operation binds less tightly."""
+def enclosed(spelled: Printed, binding: int) -> str:
+    """Returns the text, in parentheses where its outermost operation binds less tightly than `binding`."""
     return spelled.text if spelled.binding >= binding else f"({spelled.text})"
 
 
 def _sign(value: syntax.Unary, operand: Printed) -> Printed:
     if value.op == "not":
-        return Printed(f"not {at_least(operand, BINDING['not'])}", BINDING["not"])
+        return Printed(f"not {enclosed(operand, BINDING['not'])}", BINDING["not"])
     is_constant = isinstance(value.operand, syntax.Const)  # -1 is a constant itself
-    return Printed(f"{value.op}{f'({operand.text})' if is_constant else at_least(operand, BINDING['sign'])}", BINDING["sign"])
+    return Printed(f"{value.op}{f'({operand.text})' if is_constant else enclosed(operand, BINDING['sign'])}", BINDING["sign"])
 
 
 def _binary(op: str, operands: list[Printed]) -> Printed:
@@ -198,40 +216,46 @@ def _binary(op: str, operands: list[Printed]) -> Printed:
     own = BINDING[op]
     joiner = op if op in _TIGHT else f" {op} "
     is_power = op == "**"
-    return Printed(f"{at_least(left, own + is_power)}{joiner}{at_least(right, own + (not is_power))}", own)
+    return Printed(f"{enclosed(left, own + is_power)}{joiner}{enclosed(right, own + (not is_power))}", own)
 
 
 @dataclass
 class ExpressionReader:
-    """Reads expressions of a line; the counterpart of `ExpressionWriter`.
+    """An ExpressionReader reads the expressions of a line; it is the counterpart of `ExpressionWriter`.
 
-    leaf: reads a leaf, None where none is next. behind: what a leaf becomes with what stands behind it, itself where that is
-    nothing, from the leaf and whether it stands in parentheses. located: whether what is read has its place in the text.
+    leaf: reads a leaf; None where none is next
+    implied_type: gives the type of a leaf that is not written
+    with_suffix: reads what stands behind a leaf, such as brackets, and gives what the leaf becomes with it; its arguments are the
+        reader, the leaf, and whether the leaf stands in parentheses
+    typed: whether expressions have types
+    located: whether what is read has its place in the text
+    lets: the parts that `let` lines have named
     """
 
     line: Line
     leaf: Callable[[ExpressionReader], Expr | None]
-    natural: Callable[[Expr], DType | None]
-    behind: Callable[[ExpressionReader, Expr, bool], Expr] = lambda reader, value, is_enclosed: value
+    implied_type: Callable[[Expr], DType | None]
+    with_suffix: Callable[[ExpressionReader, Expr, bool], Expr] = lambda reader, value, is_enclosed: value
     typed: bool = True
     located: bool = False
     lets: dict[str, Expr] = field(default_factory=dict)
     _nested: int = 0
 
     def made(self, value: Expr, token: Token) -> Expr:
-        """The expression that begins with this token, with its type and its place."""
-        wanted = natural(value, self.natural) if self.typed else None
+        """Returns the expression that begins with this token, with its type and its place."""
+        wanted = implied_type(value, self.implied_type) if self.typed else None
         loc = self.line.loc(token) if self.located else None
         return replace(value, dtype=cast(DType, wanted), loc=loc)
 
     def let(self) -> None:
-        """`let %0 = expr`, of which "let" is read."""
+        """Reads `let %0 = expr`, of which "let" is read already."""
         self.line.expect("%")
         name = str(self.line.integer("the number of a part"))
         self.line.expect("=")
         self.lets[name] = self.expr()
 
     def expr(self) -> Expr:
+        """Reads an expression."""
         token = self.line.token
         self._nested += 1
         value = self._operation(BINDING["or"])
@@ -243,7 +267,7 @@ class ExpressionReader:
         return value
 
     def _operation(self, least: int) -> Expr:
-        """An operation that binds at least so tightly."""
+        """Reads an operation that binds at least so tightly (precedence climbing)."""
         self._nested += 1
         if self._nested > _MOST_NESTED:
             notes = ("`let %0 = ...` gives a part a name",)
@@ -267,16 +291,12 @@ class ExpressionReader:
         return value
 
     def _binding(self, least: int) -> int:
-        """That of the operator that is next; 0 where there is none that binds so tightly."""
+        """Returns how tightly the operator binds that is next; 0 where there is none that binds so tightly."""
         token = self.line.token
         if token.kind not in ("name", "sign"):
             return 0
         own = (
-            BINDING["compare"]
-            if self.line.is_at(*_COMPARISONS)
-            else BINDING.get(token.text, 0)
-            if self.line.is_at(*_BETWEEN)
-            else 0
+            BINDING["compare"] if self.line.is_at(*_COMPARISONS) else BINDING.get(token.text, 0) if self.line.is_at(*_INFIX) else 0
         )
         return own if own >= least else 0
 
@@ -289,15 +309,16 @@ class ExpressionReader:
         return self.made(syntax.Unary(op, self._operation(BINDING["sign"])), token)
 
     def postfix(self) -> Expr:
+        """Reads an operand with what stands behind it: brackets, or a type."""
         is_enclosed = self.line.is_at("(")
         value = self._primary()
         if is_enclosed or not isinstance(value, syntax.Const):
-            value = self.behind(self, value, is_enclosed)
+            value = self.with_suffix(self, value, is_enclosed)
         while self.line.is_at(".") and self.line.ahead(1).text in (*constants.TYPES, UNTYPED):
             self.line.take()
             word = self.line.take().text
             value = replace(value, dtype=cast(DType, constants.TYPES.get(word)))
-            value = self.behind(self, value, True)
+            value = self.with_suffix(self, value, True)
         return value
 
     def _primary(self) -> Expr:

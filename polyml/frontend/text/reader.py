@@ -1,4 +1,4 @@
-"""The text of a kernel -> the kernel that it was written of. The grammar is that of `writer`.
+"""The reader of kernels: a text that `writer.text` wrote becomes the kernel again. The grammar is that of `writer`.
 
 What is read has its place in the text, so that later errors show its lines.
 """
@@ -22,7 +22,11 @@ _DEEPEST = 50  # statements in one another
 
 
 def parse(text: str, file: str = "<text>") -> Kernel:
-    """The kernel of a text that `writer.text` wrote. file: its name in messages. TextError for any other text."""
+    """Returns the kernel of a text that `writer.text` wrote.
+
+    file: the text's name in messages
+    Raises TextError for any other text.
+    """
     lines = opened(text, file, KIND, FORMAT)
     kernel = _Reader(lines).kernel()
     if not lines.is_done:
@@ -107,7 +111,7 @@ class _Reader:
         return replace(stmt, loc=line.loc(token))
 
     def _reader(self, line: Line, lets: dict[str, Expr]) -> ExpressionReader:
-        return ExpressionReader(line, self._leaf, self._types.natural, self._behind, self._is_typed, True, lets)
+        return ExpressionReader(line, self._leaf, self._types.implied_type, self._with_brackets, self._is_typed, True, lets)
 
     def _for(self, reader: ExpressionReader, indent: int) -> syntax.For:
         line = reader.line
@@ -201,7 +205,10 @@ class _Reader:
         return syntax.Return(tuple(value for _, value in found), is_tuple, python=python)
 
     def _is_tuple(self, line: Line) -> bool:
-        """Whether the parenthesis that is next holds a tuple: it is closed at the end of the line, and has a comma or nothing in it."""
+        """Returns whether the parenthesis that is next holds a tuple.
+
+        It does if it is closed at the end of the line, and has a comma or nothing in it.
+        """
         depth, commas, place = 0, 0, 0
         while (token := line.ahead(place)).kind != "end":
             if token.kind == "sign":
@@ -250,7 +257,7 @@ class _Reader:
         return reader.made(syntax.Function(name, args, tuple((key, value) for key, value in found if key)), token)
 
     def _given(self, reader: ExpressionReader) -> tuple[str, object]:
-        """An argument of a function of arrays, "" for its name where it has none."""
+        """Reads an argument of a function of arrays: (its name or "", its value)."""
         line = reader.line
         if line.token.kind != "name" or line.ahead(1).text != "=":
             return "", reader.expr()
@@ -269,8 +276,8 @@ class _Reader:
         is_constant = constants.is_next(line)
         return constants.read(line) if is_constant else self._element_type(reader)
 
-    def _behind(self, reader: ExpressionReader, value: Expr, is_enclosed: bool) -> Expr:
-        """What a leaf becomes with the brackets behind it."""
+    def _with_brackets(self, reader: ExpressionReader, value: Expr, is_enclosed: bool) -> Expr:
+        """Reads the brackets behind a leaf, and returns what it becomes with them."""
         line, token = reader.line, reader.line.token
         if isinstance(value, syntax.Name) and not is_enclosed and line.is_at("[", "!"):
             value = self._element(reader, value, token)

@@ -31,7 +31,7 @@ from polyml.frontend import syntax
 from polyml.frontend.syntax import ArrayType, Expr, Kernel, Stmt
 from polyml.frontend.text import constants
 from polyml.frontend.text import expressions as ex
-from polyml.frontend.text.expressions import BINDING, ExpressionWriter, Printed, at_least
+from polyml.frontend.text.expressions import BINDING, ExpressionWriter, Printed, enclosed
 from polyml.frontend.traversal import expressions, operands
 from polyml.reading.text_scanner import INDENT, head, string
 from polyml.reading.text_scanner import quoted as quoted_name
@@ -44,30 +44,33 @@ RESERVED = ex.RESERVED | {
 
 
 class Environment:
-    """The types of names as the text goes on, the same for who writes and who reads it."""
+    """An Environment has the types of names as the text goes on, the same for the writer and the reader."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, DType] = {}
         self._elements: dict[str, DType] = {}
 
     def argument(self, name: str, kind: syntax.ArgType) -> None:
+        """Adds a parameter of this type."""
         if isinstance(kind, ArrayType):
             self._elements[name] = kind.element
         else:
             self._numbers[name] = kind.dtype
 
     def scalar(self, name: str, kind: DType) -> None:
+        """Adds a local number of this type."""
         self._numbers[name] = kind
 
     def array(self, name: str, kind: object) -> None:
+        """Adds a local array; an element type that is not a DType is not known yet."""
         if isinstance(kind, DType):
             self._elements[name] = kind
 
-    def natural(self, leaf: Expr) -> DType | None:
-        """The type of a leaf that goes without saying."""
+    def implied_type(self, leaf: Expr) -> DType | None:
+        """Returns the type of a leaf that is not written, or None."""
         match leaf:
             case syntax.Name():
-                return ex.computed(self._numbers.get(leaf.name, PYINT))
+                return ex.arithmetic_type(self._numbers.get(leaf.name, PYINT))
             case syntax.Shape():
                 return PYINT
             case syntax.Subscript():
@@ -77,16 +80,17 @@ class Environment:
 
 
 def text(kernel: Kernel) -> str:
-    """The text of a kernel, typed or not."""
+    """Returns the text of a kernel, typed or not."""
     return "\n".join((head(KIND, FORMAT), *_Writer(kernel).lines())) + "\n"
 
 
 def quoted(name: str) -> str:
+    """Returns a name as a text has it: in quotes where the grammar has the word for itself."""
     return quoted_name(name, RESERVED)
 
 
 def _is_typed(body: tuple[Stmt, ...]) -> bool:
-    """Whether any expression has a type."""
+    """Returns whether any expression has a type."""
     for stmt in body:
         if any(each.dtype is not None for each in expressions(stmt)):
             return True
@@ -101,7 +105,7 @@ class _Writer:
     def __init__(self, kernel: Kernel):
         self._kernel, self._types = kernel, Environment()
         self._is_typed = bool(kernel.types or kernel.scalars) or _is_typed(kernel.body)
-        self._write = ExpressionWriter(operands, self._leaf, self._types.natural, self._is_typed)
+        self._write = ExpressionWriter(operands, self._leaf, self._types.implied_type, self._is_typed)
 
     def lines(self) -> Iterator[str]:
         kernel = self._kernel
@@ -132,7 +136,7 @@ class _Writer:
                     yield from (INDENT + each for each in self._body(stmt.orelse))
 
     def _line(self, stmt: Stmt) -> str:
-        """A statement without those inside it."""
+        """Returns the line of a statement, without the statements inside it."""
         written = self._write.written
         match stmt:
             case syntax.For():
@@ -157,7 +161,10 @@ class _Writer:
         return f"alloc {quoted(stmt.name)}{shape}{element}{fill}"
 
     def _return(self, stmt: syntax.Return) -> str:
-        """ "plain": values of which is not known whether they are Python's, in a kernel that is typed."""
+        """Returns the line of a Return.
+
+        In a typed kernel "plain" marks values of which is not known whether they are Python's.
+        """
         values, python = [self._write.written(value) for value in stmt.values], stmt.python
         if python:
             usual = "" if self._is_typed else "numpy "
@@ -211,10 +218,10 @@ class _Writer:
 
 
 def _element(value: syntax.Subscript, indices: list[str]) -> str:
-    between = "][" if value.chained else ", "
-    behind = "[]" if value.chained and len(indices) < 2 else ""
+    separator = "][" if value.chained else ", "
+    empty_brackets = "[]" if value.chained and len(indices) < 2 else ""
     part = f".{value.part}" if value.part else ""
-    return f"{quoted(value.array)}{'!' if value.inside else ''}[{between.join(indices)}]{behind}{part}"
+    return f"{quoted(value.array)}{'!' if value.inside else ''}[{separator.join(indices)}]{empty_brackets}{part}"
 
 
 def _index(index: object, bounds: Iterator[Printed]) -> str:
@@ -224,6 +231,6 @@ def _index(index: object, bounds: Iterator[Printed]) -> str:
         case syntax.Dots():
             return "..."
         case syntax.Slice():
-            start, stop = ("" if bound is None else at_least(next(bounds), BINDING["or"]) for bound in (index.start, index.stop))
+            start, stop = ("" if bound is None else enclosed(next(bounds), BINDING["or"]) for bound in (index.start, index.stop))
             return f"{start}:{stop}{'' if index.step == 1 else f':{index.step}'}"
     return next(bounds).text

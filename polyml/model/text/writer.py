@@ -33,7 +33,7 @@ from polyml.dtypes import PYINT, DType
 from polyml.frontend import syntax
 from polyml.frontend.syntax import ArrayType, Expr
 from polyml.frontend.text.expressions import RESERVED as OF_EXPRESSIONS
-from polyml.frontend.text.expressions import ExpressionWriter, Printed, computed
+from polyml.frontend.text.expressions import ExpressionWriter, Printed, arithmetic_type
 from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult
 from polyml.model.core.nest import children
 from polyml.model.core.printer import schedule_text, statement_text
@@ -90,7 +90,7 @@ class LeafTypes:
                 return self._element(leaf.array)
             case ScalarArg():
                 name, _, part = leaf.name.partition(".")
-                kind = computed(self._numbers.get(name, PYINT))
+                kind = arithmetic_type(self._numbers.get(name, PYINT))
                 return kind.part if part else kind
         return PYINT
 
