@@ -18,16 +18,16 @@ import islpy as isl
 from polyml import pass_manager
 from polyml.codegen.astgen.build import build
 from polyml.codegen.llvm.emit import emit
-from polyml.codegen.passes.balance import with_even_shares
-from polyml.codegen.passes.fold_storage import with_rings
+from polyml.codegen.passes.balance import balance
+from polyml.codegen.passes.fold_storage import fold_storage
 from polyml.codegen.passes.full_tiles import separate_full_tiles
-from polyml.codegen.passes.index_bounds import with_extremes
+from polyml.codegen.passes.index_bounds import index_bounds
 from polyml.codegen.passes.mark_scans import mark_scans
 from polyml.codegen.passes.packing.pack import pack
-from polyml.codegen.passes.prefetch import with_fetches
-from polyml.codegen.passes.privatize import with_private_arrays
-from polyml.codegen.passes.privatize_reductions import with_partial_results
-from polyml.codegen.passes.split_loops import with_cuts
+from polyml.codegen.passes.prefetch import prefetch
+from polyml.codegen.passes.privatize import privatize
+from polyml.codegen.passes.privatize_reductions import privatize_reductions
+from polyml.codegen.passes.split_loops import split_loops
 from polyml.codegen.passes.vectorize import vectorize
 from polyml.frontend.arrays.lower import lowered
 from polyml.frontend.live_ranges import split
@@ -179,23 +179,23 @@ BUILD = Pass("build", build, "the loops of the schedule", stage="ast", required=
 
 # Program -> Program
 PROGRAM_PASSES = (
-    Pass("index_bounds", with_extremes, "first: what it adds runs before all else", required="the entry tests what it finds"),
+    Pass("index_bounds", index_bounds, "first: what it adds runs before all else", required="the entry tests what it finds"),
     Pass(
-        "privatize_reductions", with_partial_results, "before loops change: the schedule says which share", required="threads share"
+        "privatize_reductions", privatize_reductions, "before loops change: the schedule says which share", required="threads share"
     ),
-    Pass("prefetch", with_fetches, "while loops over tiles are as the schedule has them"),
+    Pass("prefetch", prefetch, "while loops over tiles are as the schedule has them"),
 )
 TILE_PASSES = (  # where iterations may run together
     Pass("mark_scans", mark_scans, "before all that asks which loops may have lanes", takes=("scop", "fp"), stage="reductions"),
-    Pass("balance", with_even_shares, "before pack: copies are of tiles as threads share them"),
+    Pass("balance", balance, "before pack: copies are of tiles as threads share them"),
     Pass("pack", pack, "before full_tiles, which doubles what is read", takes=("machine", "layouts", "sizes"), stage="pack"),
     Pass("full_tiles", separate_full_tiles, "after pack: loops that fill copies have full tiles too"),
-    Pass("privatize", with_private_arrays, "once tiles are final, while iterations are whole"),
-    Pass("split_loops", with_cuts, "just before vectors, for whose sake it cuts"),
+    Pass("privatize", privatize, "once tiles are final, while iterations are whole"),
+    Pass("split_loops", split_loops, "just before vectors, for whose sake it cuts"),
 )
 VECTOR_PASSES = (  # where the program is not too large for them
     Pass("vectorize", vectorize, "on final loops, which it prices", takes=("machine", "layouts", "sizes"), stage="vectorize"),
-    Pass("fold_storage", with_rings, "last: nothing moves any more, so it is known what is in use at once", takes=("arrays",)),
+    Pass("fold_storage", fold_storage, "last: nothing moves any more, so it is known what is in use at once", takes=("arrays",)),
 )
 
 # Program -> LLVM text -> machine code

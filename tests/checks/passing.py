@@ -49,9 +49,9 @@ def small():
             "LEAST_USES",
             "LEAST_USES_SIZED",
             "LEAST_ALIASED_USES",
-            "LEAST_FAR_USES",
-            "LEAST_MADE_USES",
-            "LEAST_TURNED_USES",
+            "LEAST_LARGE_ARRAY_USES",
+            "LEAST_PRODUCT_USES",
+            "LEAST_TRANSPOSED_USES",
         ):
             patch.setattr(f"polyml.codegen.passes.packing.choose.{name}", 2)
         patch.setattr("polyml.codegen.passes.packing.choose._fits", lambda *_: True)

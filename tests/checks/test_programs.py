@@ -136,7 +136,7 @@ def short_strip(monkeypatch):
 
 
 def shared_strip(monkeypatch):
-    right = privatize.with_private_arrays
+    right = privatize.privatize
 
     def shared(program):
         made = right(program)
@@ -157,13 +157,13 @@ def wrong_identity(monkeypatch):
 
 
 def one_thread_joined(monkeypatch):
-    right = privatize_reductions._Maker._over
+    right = privatize_reductions._Privatizer._over
 
     def over(self, partial, statement, threads_first):
         made = right(self, partial, statement, threads_first)
         return made if threads_first else _with(made, lambda n: replace(n, upper=(const(0),)) if n.var.endswith("_t") else n)
 
-    monkeypatch.setattr(privatize_reductions._Maker, "_over", over)
+    monkeypatch.setattr(privatize_reductions._Privatizer, "_over", over)
 
 
 def no_end_of_share(monkeypatch):
@@ -193,26 +193,26 @@ def all_free(monkeypatch):
 
 
 def no_masks(monkeypatch):
-    right = register_tile.reshape
+    right = register_tile.register_tile
     monkeypatch.setattr(
-        "polyml.codegen.passes.vectorize.reshape",
+        "polyml.codegen.passes.vectorize.register_tile",
         lambda nest, shape: tuple(_jams(n, lambda jam: replace(jam, limit=None)) for n in right(nest, shape)),
     )
 
 
 def dropped_remainder(monkeypatch):
-    right = register_tile.reshape
-    monkeypatch.setattr("polyml.codegen.passes.vectorize.reshape", lambda nest, shape: right(nest, shape)[:1])
+    right = register_tile.register_tile
+    monkeypatch.setattr("polyml.codegen.passes.vectorize.register_tile", lambda nest, shape: right(nest, shape)[:1])
 
 
 def one_lane_too_many(monkeypatch):
-    right = register_tile.reshape
+    right = register_tile.register_tile
 
     def wide(jam):
         return jam if jam.limit is not None or jam.lanes == 1 else replace(jam, lanes=jam.lanes + 1)
 
     monkeypatch.setattr(
-        "polyml.codegen.passes.vectorize.reshape", lambda nest, shape: tuple(_jams(n, wide) for n in right(nest, shape))
+        "polyml.codegen.passes.vectorize.register_tile", lambda nest, shape: tuple(_jams(n, wide) for n in right(nest, shape))
     )
 
 

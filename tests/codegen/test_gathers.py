@@ -7,7 +7,7 @@ import polyml
 from polyml.codegen.astgen.build import build
 from polyml.codegen.interpreter.call import UncertainBounds
 from polyml.codegen.interpreter.run import run
-from polyml.codegen.passes.index_bounds import with_extremes
+from polyml.codegen.passes.index_bounds import index_bounds
 from polyml.errors import PolymlPerformanceWarning
 from tests.codegen.samples import scop_of
 
@@ -28,7 +28,7 @@ INDEX = np.random.default_rng(4).integers(-9, 9, (5, 4))
 
 def program(given):
     scop = scop_of(picked, given)
-    return with_extremes(build(scop, scop.schedule))
+    return index_bounds(build(scop, scop.schedule))
 
 
 @pytest.mark.parametrize("dtype", ["i8", "i4", "i1"])

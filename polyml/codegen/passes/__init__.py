@@ -1,1 +1,1 @@
-"""Passes from a Program to a Program, one file each: full tiles, private arrays, partial results, prefetches, register tiles, vectors."""
+"""The passes from a Program to a Program, one file each; `pipeline/passes.py` says in which order they run, and why."""

@@ -1,11 +1,13 @@
-"""Threads share the iterations of a parallel loop over tiles evenly, whatever the tile's size is.
+"""The chunks of a parallel loop over tiles are made equal, whatever the tile's size is.
 
     parallel it by 288: for i in max(it, lo) ... min(it + 287, hi)
         ->  parallel it by 288 in lo ... hi: for i in it ... min(it + 287, last0)
 
-Tiles then begin where a thread's share does, and the last one of a share ends with it. This is done where nothing but the
-loops over single iterations knows where tiles begin; where these go over different ranges, each keeps its own.
-(OpenMP's schedule(static) divides iterations so.)
+Each thread takes one chunk of the iterations. Tiles then begin where a thread's chunk begins, and the last tile of a chunk ends
+with it. This is possible only if nothing but the loops over single iterations depends on where tiles begin; if these loops have
+different ranges, each keeps its own.
+
+OpenMP's schedule(static) divides iterations in the same way.
 """
 
 from __future__ import annotations
@@ -18,13 +20,17 @@ from polyml.codegen.ir.linexpr import Lin, extremum, floor_div, var
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, Program, every, with_body
 
 
-def with_even_shares(program: Program) -> Program:
+def balance(program: Program) -> Program:
+    """Returns the program with equal chunks in its outermost parallel loops over tiles, each of which gets a name for where a
+    chunk ends (`Loop.last`).
+    """
     taken = {p.name for p in program.scop.parameters}
     names = (name for n in count() if (name := f"last{n}") not in taken)
     return replace(program, body=tuple(_shared(node, names) for node in program.body))
 
 
 def _shared(node: Node, names: Iterator[str]) -> Node:
+    """Returns the node with its parallel loops over tiles divided. names: unused names for where chunks end."""
     if isinstance(node, Instance):
         return node
     if not (isinstance(node, Loop) and node.parallel):
@@ -42,7 +48,9 @@ Bounds = tuple[Lin, ...]
 
 
 def _ranges(tile: Loop) -> list[tuple[Bounds, Bounds]]:
-    """What the loops over single iterations run over in all tiles together, none where more than they know the tile."""
+    """Returns the different ranges that the loops over single iterations have in all tiles together; none if anything else
+    depends on the tile.
+    """
     ranges: dict[tuple[Bounds, Bounds], None] = {}
     inside: set[str] = {tile.var}
     for node in every(tile.body):
@@ -69,27 +77,30 @@ def _ranges(tile: Loop) -> list[tuple[Bounds, Bounds]]:
 
 
 def _ends(tile: Loop) -> tuple[Lin, Lin]:
-    """The first and the last iteration of a tile."""
+    """Returns the first and the last iteration of a tile."""
     return var(tile.var), var(tile.var) + (tile.step - 1)
 
 
 def _reached(tile: Loop) -> Lin:
-    """The last iteration of the last tile."""
+    """Returns the last iteration of the last tile."""
     first = extremum("max", tile.lower)
     return first + floor_div(extremum("min", tile.upper) - first, tile.step) * tile.step + (tile.step - 1)
 
 
 def _around(tile: Loop, ranges: list[tuple[Bounds, Bounds]]) -> tuple[Bounds, Bounds]:
-    """Bounds around all the ranges."""
+    """Returns bounds that contain all the ranges."""
     return tile.lower, (extremum("max", [extremum("min", upper) for _, upper in ranges]),)
 
 
 def _without(bounds: Bounds, bound: Lin) -> Bounds:
+    """Returns the other bounds."""
     return tuple(e for e in bounds if e != bound)
 
 
 def _ending(node: Node, tile: Loop, last: str, keep: bool) -> Node:
-    """The node with the loops over the tile's iterations ending with the share. keep: also where they ended before."""
+    """Returns the node with its loops over the tile's iterations ending where the chunk does. keep: they also end where they
+    ended before.
+    """
     if isinstance(node, Instance):
         return node
     body = tuple(_ending(n, tile, last, keep) for n in node.body)

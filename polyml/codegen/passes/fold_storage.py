@@ -1,16 +1,19 @@
-"""Local arrays of which only what lies near an outer loop's variable is in use have memory for that part: a ring of rows.
+"""Storage folding: a local array of which a loop uses only a few neighbouring rows at a time is kept in a circular buffer.
 
         for c by 64: for i in c ... c + 63: T[i, :] = ...                                  T: N rows
                      for i in c - 1 ... c + 62: B[i, :] = T[i - 1, :] + T[i + 1, :]     -> T: 66 rows, row i at i % 66
 
-Of every access the index stays in c + low ... c + high (or N - c + low ..., as the loop goes), proved on the finished loops. So
-an element i is touched in the iterations i - high <= c <= i - low alone, and elements that lie high - low + 1 or more apart never
-in the same one: all that touches the one comes before all that touches the other, whatever is written and read there, and they may
-share memory. (Lefebvre and Feautrier, "Automatic storage management for parallel programs", Parallel Computing 24, 1998: the
-modulus of a dimension.)
+Proof. In every access the index stays within c + low ... c + high (or N - c + low ..., depending on the loop's direction); this
+is shown on the finished loops. So an element i is accessed only in iterations with i - high <= c <= i - low, and two elements
+whose distance is high - low + 1 or more are never accessed in the same iteration. All accesses to one of them come before all
+accesses to the other, so they may share memory.
 
-The last dimension stays whole, as vectors run along it, and so does what lanes run along. The order inside an iteration of the
-loop does not matter, so threads may share it. Where iterations run on several threads or together, nothing is contracted.
+The last dimension stays whole, since vectors run along it, and so does any dimension that lanes run along. The order of
+accesses inside an iteration of the loop does not matter, so threads may share an iteration. Loops whose own iterations run on
+several threads or in lanes are left alone.
+
+Halide calls this fold_storage. Lefebvre and Feautrier, "Automatic storage management for parallel programs", Parallel Computing
+24, 1998: the modulus of a dimension.
 """
 
 from __future__ import annotations
@@ -29,11 +32,14 @@ from polyml.codegen.presburger.loop_facts import NotAffine, isl_text
 from polyml.model.core.scop import Array, Role
 from polyml.polyhedra import BudgetExceeded, budget, extremes, without_sizes
 
-_Use = tuple[InstanceAccess, tuple[Node, ...]]  # what is touched, and the nodes around it
+_Use = tuple[InstanceAccess, tuple[Node, ...]]  # an access, and the nodes around it
 
 
-def with_rings(program: Program, arrays: Iterable[Array]) -> Program:
-    """The program with windows of those of the arrays. For finished loops: what changes their order afterwards is not proved."""
+def fold_storage(program: Program, arrays: Iterable[Array]) -> Program:
+    """Returns the program with circular buffers for those of the arrays for which that is proved.
+
+    The loops must be final: a pass that changes their order afterwards would break the proof.
+    """
     candidates = {a.name: a for a in arrays if _may_be_ring(program, a)}
     if not candidates:
         return program
@@ -52,6 +58,7 @@ def with_rings(program: Program, arrays: Iterable[Array]) -> Program:
 
 
 def _note(array: Array, window: Window, is_private: bool) -> str:
+    """Says how many rows or planes of the array have memory."""
     length = _ring_length(window)
     what = "row" if window.ring == len(array.shape) - 2 else "plane"
     whose = " and thread" if is_private else ""
@@ -59,7 +66,7 @@ def _note(array: Array, window: Window, is_private: bool) -> str:
 
 
 def _ring_length(window: Window) -> int:
-    """How many neighbours along the ring's dimension have memory."""
+    """Returns the number of rows in the circular buffer."""
     length = None if window.ring is None else window.lengths[window.ring]
     if length is None:
         raise ValueError("a window without a ring has no length")
@@ -67,12 +74,16 @@ def _ring_length(window: Window) -> int:
 
 
 def _may_be_ring(program: Program, array: Array) -> bool:
+    """Tells whether the array is a local one of two or more dimensions that is no result and has, at most, a private part for
+    each thread.
+    """
     if array.role is not Role.LOCAL or len(array.shape) < 2 or any(r.array == array.name for r in program.scop.results):
         return False
     return array.name not in program.windows or any(array.name in loop.private for loop in loops(program.body))
 
 
 def _uses(program: Program, names: dict[str, Array]) -> dict[str, list[_Use]]:
+    """Returns, for each array, the accesses to it with the nodes around each, outermost first."""
     found: dict[str, list[_Use]] = {}
     for instance, path in with_paths(program.body):
         statement = program.scop.statements[instance.statement]
@@ -83,7 +94,9 @@ def _uses(program: Program, names: dict[str, Array]) -> dict[str, list[_Use]]:
 
 
 def _around_all(name: str, uses: Sequence[_Use]) -> Loop | None:
-    """The outermost loop, but for one whose threads have arrays of their own, if it is around all uses and runs in order."""
+    """Returns the outermost sequential loop around all accesses to the array, or None if there is none. A parallel loop whose
+    threads have arrays of their own is skipped.
+    """
     outermost = [_loops(path) for _, path in uses]
     if all(found and found[0].parallel and name in found[0].private for found in outermost):
         if any(found[0] is not outermost[0][0] for found in outermost):
@@ -96,13 +109,15 @@ def _around_all(name: str, uses: Sequence[_Use]) -> Loop | None:
 
 
 def _loops(path: Sequence[Node]) -> list[Loop]:
-    """The loops of a path before anything that runs iterations together."""
+    """Returns the loops of a path up to the first node that runs iterations together."""
     plain = takewhile(lambda node: isinstance(node, Guard | Loop), path)
     return [node for node in plain if isinstance(node, Loop)]
 
 
 def _ring(tests: ConflictTest, context: isl.Set, array: Array, loop: Loop, uses: Sequence[_Use]) -> Window | None:
-    """The window of the first dimension that keeps near what moves with the loop."""
+    """Returns the circular buffer along the first dimension whose indices stay within a constant distance of something that
+    moves with the loop, or None.
+    """
     for dim in range(len(array.shape) - 1):
         places = [(tests.subscripts(touch)[dim], path) for touch, path in uses]
         found = (_reach([(e - middle, path) for e, path in places], context) for middle in _middles(loop, places))
@@ -114,7 +129,7 @@ def _ring(tests: ConflictTest, context: isl.Set, array: Array, loop: Loop, uses:
 
 
 def _middles(loop: Loop, places: Sequence[tuple[Lin, tuple[Node, ...]]]) -> Iterator[Lin]:
-    """Expressions that rise, or fall, with the loop alone, and that indices may keep near to."""
+    """Yields expressions that move with this loop alone, in either direction, and that the indices may stay close to."""
     yield var(loop.var)
     for e, path in places:
         others = {node.var for node in path if not isinstance(node, Guard | Instance)} - {loop.var}
@@ -124,7 +139,9 @@ def _middles(loop: Loop, places: Sequence[tuple[Lin, tuple[Node, ...]]]) -> Iter
 
 
 def _reach(offsets: Sequence[tuple[Lin, tuple[Node, ...]]], context: isl.Set) -> int | None:
-    """How many neighbouring numbers the expressions inside their nodes stay in; None where no number is known."""
+    """Returns the number of consecutive integers that contain the values of all expressions, each inside of its nodes; None if
+    no number is known.
+    """
     known: dict[str, tuple[int, int] | None] = {}
     found: list[tuple[int, int]] = []
     for offset, path in offsets:
@@ -140,7 +157,7 @@ def _reach(offsets: Sequence[tuple[Lin, tuple[Node, ...]]], context: isl.Set) ->
 
 
 def _limits(text: str, context: isl.Set) -> tuple[int, int] | None:
-    """The least and the greatest of a set of numbers, whatever the sizes."""
+    """Returns the least and the greatest integer of a set { [value] } over all values of its parameters, or None."""
     try:
         with budget(TEST_OPERATIONS):
             return extremes(without_sizes(isl.Set(text).intersect_params(context)))
@@ -149,7 +166,7 @@ def _limits(text: str, context: isl.Set) -> tuple[int, int] | None:
 
 
 def _values(e: Lin, path: Sequence[Node]) -> str:
-    """[names] -> { [e] } inside the nodes; all numbers where e is not affine."""
+    """Returns the text of { [value] : value = e } inside of the nodes, for isl; of all integers if e is not affine."""
     names, facts = set(e.names), []
     for node in reversed(path):
         if isinstance(node, Instance):
@@ -166,7 +183,9 @@ def _values(e: Lin, path: Sequence[Node]) -> str:
 
 
 def _facts(node: Node) -> Iterator[tuple[str, frozenset[str]]]:
-    """What holds inside a node, each as text with its names; what is not affine is left out, which only assumes less."""
+    """Yields the constraints that hold inside of a node, as isl text, each with its names. Constraints that are not affine are
+    left out, which only assumes less.
+    """
     for expression, sign in _signs(node):
         try:
             yield f"{isl_text(expression, {})} {sign} 0", expression.names
@@ -175,7 +194,7 @@ def _facts(node: Node) -> Iterator[tuple[str, frozenset[str]]]:
 
 
 def _signs(node: Node) -> Iterator[tuple[Lin, str]]:
-    """Expressions that are zero, or not negative, inside a node."""
+    """Yields expressions that are zero ("=") or not negative (">=") inside of a node."""
     if isinstance(node, Instance):
         return
     if isinstance(node, Guard):
@@ -190,6 +209,7 @@ def _signs(node: Node) -> Iterator[tuple[Lin, str]]:
 
 
 def _lanes_along(tests: ConflictTest, use: _Use, dim: int) -> bool:
+    """Tells whether lanes run along this dimension of the accessed array."""
     touch, path = use
     moving = tests.subscripts(touch)[dim].names
     return any(isinstance(node, Jam) and node.lanes > 1 and node.var in moving for node in path)

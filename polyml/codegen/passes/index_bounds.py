@@ -1,13 +1,15 @@
-"""The least and the greatest element of index arrays, found before anything is written.
+"""The least and the greatest element of index arrays are found before the kernel writes anything.
 
                                                  columns_min = 2**62
                                                  for i: for j: columns_min = min(columns_min, columns[i, j])
     check 0 <= columns_min                  ->   check 0 <= columns_min
     for i, j: y[i] += x[columns[i, j]]           for i, j: y[i] += x[columns[i, j]]
 
-They are parameters of the checks at entry: a call with an element that is no index runs as plain Python, and the kernel
-itself gathers without a test for each element. (An inspector in front of an executor: Saltz, Mirchandaney and Crowley, "Run-time
-parallelization and scheduling of loops", IEEE Transactions on Computers 40(5), 1991.)
+They are parameters of the checks at entry: a call with an element that is out of bounds runs as plain Python, and the kernel
+itself gathers without a test for each element.
+
+This is an inspector in front of an executor: Saltz, Mirchandaney and Crowley, "Run-time parallelization and scheduling of
+loops", IEEE Transactions on Computers 40(5), 1991.
 """
 
 from __future__ import annotations
@@ -29,8 +31,10 @@ from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Access, Array, Load, Role, Scop, Statement, Value
 
 
-def with_extremes(program: Program) -> Program:
-    """The program with loops that find the parameters which are extremes, in `before`."""
+def index_bounds(program: Program) -> Program:
+    """Returns the program with loops, in `Program.before`, that find the least or greatest element for each parameter that
+    stands for one.
+    """
     scop = program.scop
     wanted = [p for p in scop.parameters if p.extreme]
     if not wanted:
@@ -50,6 +54,7 @@ def with_extremes(program: Program) -> Program:
 
 
 def _start(parameter: Parameter) -> Statement:
+    """Returns the statement that gives the parameter its value for an empty array."""
     name = f"start_{parameter.name}"
     return Statement(
         name=name,
@@ -62,6 +67,7 @@ def _start(parameter: Parameter) -> Statement:
 
 
 def _step(parameter: Parameter, array: Array) -> Statement:
+    """Returns the statement that updates the parameter with one element: { find_p[i0, i1, ...] -> array[i0, i1, ...] }."""
     name = f"find_{parameter.name}"
     iterators = tuple(f"i{d}" for d in range(len(array.shape)))
     space = f"{name}[{', '.join(iterators)}]"
@@ -79,7 +85,7 @@ def _step(parameter: Parameter, array: Array) -> Statement:
 
 
 def _number(element: Load) -> Value:
-    """The element as a number of 64 bits with a sign, the greatest one in place of greater ones."""
+    """Returns the element as a signed integer of 64 bits; larger ones become the greatest of these."""
     if element.dtype == I64:
         return element
     number = syntax.Cast(element, I64, True, dtype=I64)
@@ -90,16 +96,18 @@ def _number(element: Load) -> Value:
 
 
 def _scalar(statement: str, iterators: tuple[str, ...], name: str) -> Access:
+    """Returns the access { S[...] -> name[] }."""
     return Access(array=name, relation=isl.Map(f"{{ {statement}[{', '.join(iterators)}] -> {name}[] }}"), subscripts=())
 
 
 def _reductions(parameters: list[Parameter]) -> Iterator[tuple[str, Reduction]]:
+    """Yields the statements of the loops as reductions, so that lanes may share them."""
     for p in parameters:
         yield f"find_{p.name}", Reduction(f"find_{p.name}", p.name, p.extreme, 0)
 
 
 def _loops(scop: Scop, array: str, parameters: list[Parameter]) -> Node:
-    """One pass over the array for all its extremes."""
+    """Returns one nest over the whole array that updates all of its parameters."""
     table = AccessTable(scop.context)
     taken = {p.name for p in scop.parameters}
     stem = next(stem for n in count() if not any(t.startswith(stem := f"find{n}_") for t in taken))

@@ -1,4 +1,4 @@
-"""Every legal way of running the iterations of a nest together, small to large: what `vectorize` prices."""
+"""The legal register tilings of a nest, from small ones to large ones; `vectorize` chooses among them by their cost."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from polyml.codegen.analysis.scans import may_scan
 from polyml.codegen.ir.program import Loop
 
 JAM_COUNTS = (2, 3, 4, 5, 6, 7, 8)
-PAIR_COUNTS = (2, 3, 4, 6, 8)  # the same of two loops
+PAIR_COUNTS = (2, 3, 4, 6, 8)  # the counts for each of two jammed loops
 VECTOR_COUNTS = (1, 2, 3, 4)
-COPIES_LIMIT = 32  # vectors that run together
-RARE_COPIES_LIMIT = 8  # the same for partial tiles
-LOOPS_LIMIT = 12  # of a chain, the innermost ones: shapes grow with the fourth power of their number
+COPIES_LIMIT = 32  # the most vectors that run together
+RARE_COPIES_LIMIT = 8  # the same for partial tiles, whose code is kept small
+LOOPS_LIMIT = 12  # only so many innermost loops of a chain take part: tilings grow with the fourth power of their number
 
 
 class LegalTilings:
     """The register tilings of one nest.
 
-    lanes: numbers in a vector register.
+    nest, model: the nest and its cost model.
+    lanes: elements of a vector register.
     is_rare: the nest seldom runs, so its code is kept small.
     """
 
@@ -32,7 +33,7 @@ class LegalTilings:
         self._nest, self._model, self._lanes, self._is_rare = nest, model, lanes, is_rare
 
     def all(self) -> Iterator[RegisterTiling]:
-        """Every legal way of running the nest together, small to large."""
+        """Yields every legal tiling that is considered, from small ones to large ones."""
         guards = guard_names(self._nest.body)
         has_loops = any(isinstance(n, Loop) for n in self._nest.body)
         for start in range(max(0, len(self._nest.chain) - LOOPS_LIMIT), len(self._nest.chain)):
@@ -40,26 +41,33 @@ class LegalTilings:
             loops = range(start, len(self._nest.chain))
             free = {v for v in loops if self._nest.is_independent(v, fixed) and self._nest.chain[v].var not in guards}
             if self._lanes > 1 and has_loops:
-                yield from self._around(start, free)
+                yield from self._around_body_loops(start, free)
             elif self._lanes > 1:
-                yield from self._leaf(start, free)
-            yield from self._numbers(start, free, has_loops)
+                yield from self._around_instances(start, free)
+            yield from self._scalar(start, free, has_loops)
 
-    def _numbers(self, start: int, free: set[int], has_loops: bool) -> Iterator[RegisterTiling]:
-        """Plain numbers, several iterations of an independent loop side by side: what hides a recurrence's latency."""
+    def _scalar(self, start: int, free: set[int], has_loops: bool) -> Iterator[RegisterTiling]:
+        """Yields tilings without vectors, with several iterations of an independent loop side by side, which hides the latency
+        of a recurrence.
+
+        start: the first loop of the chain that takes part. free: the independent loops.
+        """
         innermost = None if has_loops else len(self._nest.chain) - 1
         for loop in sorted(free - {innermost}):
             if self._nest.chain[loop].step == 1:
                 for count in (2, 4, 8):
                     yield RegisterTiling(start, innermost, None, 1, 1, ((loop, count),))
 
-    def _around(self, start: int, free: set[int]) -> Iterator[RegisterTiling]:
-        """The chain's loops run together around the loops of the body."""
+    def _around_body_loops(self, start: int, free: set[int]) -> Iterator[RegisterTiling]:
+        """Yields tilings in which loops of the chain run together around the loops of the body."""
         for vector in sorted(free):
             if self._model.is_vectorizable(vector):
-                yield from self._counts(RegisterTiling(start, None, vector, 1, self._lanes), sorted(free - {vector}))
+                yield from self._with_counts(RegisterTiling(start, None, vector, 1, self._lanes), sorted(free - {vector}))
 
-    def _leaf(self, start: int, free: set[int]) -> Iterator[RegisterTiling]:
+    def _around_instances(self, start: int, free: set[int]) -> Iterator[RegisterTiling]:
+        """Yields tilings of a nest whose body has instances alone: any loop may be innermost that can be moved inside the
+        others.
+        """
         count = len(self._nest.chain)
         for innermost in range(start, count):
             passed = set(range(innermost + 1, count))
@@ -69,13 +77,13 @@ class LegalTilings:
             for vector in jammed:
                 if self._model.is_vectorizable(vector):
                     rest = [j for j in jammed if j != vector]
-                    yield from self._counts(RegisterTiling(start, innermost, vector, 1, self._lanes), rest)
+                    yield from self._with_counts(RegisterTiling(start, innermost, vector, 1, self._lanes), rest)
             if not self._model.is_vectorizable(innermost):
                 continue
             base = RegisterTiling(start, innermost, innermost, 1, self._lanes)
             fixed = tuple(v for v in range(count) if v != innermost)
             if innermost in free:
-                yield from self._counts(base, jammed)
+                yield from self._with_counts(base, jammed)
                 yield from self._unrolled(base, free)
             elif not has_guard(self._nest.body) and self._nest.is_independent(innermost, tuple(range(start)), reorder=True):
                 updated = [r for r in self._model.accesses if r.access.accumulates and r.access.writes]
@@ -84,14 +92,16 @@ class LegalTilings:
                 in_lanes = all(self._nest.is_distinct(array, innermost, fixed) for array in others)
                 if in_lanes and all(self._nest.only_reductions_meet(r.array, fixed) for r in carried):
                     base = replace(base, scalar_remainder=_has_scalar_remainder(self._model, innermost, {r.array for r in carried}))
-                    yield from self._counts(base, sorted(self._loose(start) - {innermost}))
+                    yield from self._with_counts(base, sorted(self._reorderable(start) - {innermost}))
             elif innermost == count - 1 and self._nest.is_independent(innermost, fixed):
                 yield base
             elif may_scan(self._nest, innermost):
-                yield from self._counts(replace(base, scans=True), [])
+                yield from self._with_counts(replace(base, scans=True), [])
 
-    def _loose(self, start: int) -> set[int]:
-        """The loops of which iterations may run together as long as it is one after the other, by the updates of reductions."""
+    def _reorderable(self, start: int) -> set[int]:
+        """Returns the loops that carry no dependence except among the updates of reductions, whose iterations may run together
+        but in one order.
+        """
         guards, fixed = guard_names(self._nest.body), tuple(range(start))
         return {
             v
@@ -100,7 +110,7 @@ class LegalTilings:
         }
 
     def _unrolled(self, base: RegisterTiling, free: set[int]) -> Iterator[RegisterTiling]:
-        """A loop that keeps its order, several of its iterations inside the independent innermost one."""
+        """Yields tilings in which a sequential loop is unrolled inside of an independent innermost one."""
         others = [v for v in range(base.start, len(self._nest.chain)) if v != base.innermost]
         for loop in others:
             inside = {v for v in others if v > loop}
@@ -110,8 +120,8 @@ class LegalTilings:
                 if self._model.trips[loop] >= count:
                     yield replace(base, jams=((loop, count),), unrolled=frozenset({loop}))
 
-    def _counts(self, base: RegisterTiling, jammed: list[int]) -> Iterator[RegisterTiling]:
-        """The shape with every number of vectors, and every jam of at most two other loops."""
+    def _with_counts(self, base: RegisterTiling, jammed: list[int]) -> Iterator[RegisterTiling]:
+        """Yields the tiling with every number of vectors, and with jams of at most two other loops."""
         if base.vector is None:
             return
         jammed = [j for j in jammed if self._nest.chain[j].step == 1 and self._model.shares(j)]
@@ -133,8 +143,12 @@ class LegalTilings:
 
 
 def _has_scalar_remainder(model: CostModel, vector: int, sums: set[str]) -> bool:
-    """Whether what is left over of sums should run one by one: where lanes lie apart, a mask costs each of them; and what is read
-    of the array that the sums go to may just have been computed, one element after the other, which a vector would wait for.
+    """Tells whether the iterations left over of a reduction should run one by one, not under a mask.
+
+    This is so if lanes lie far apart in memory, where a mask costs each of them; or if the array of the sums is read as well,
+    since a vector of it would wait for elements that were just computed.
+
+    vector: the loop of the lanes. sums: the arrays of the reductions.
     """
     reads = (r for r in model.accesses if not r.access.writes and not r.access.accumulates)
     return any(r.strides[vector].kind is StrideKind.LONG or r.array in sums for r in reads)

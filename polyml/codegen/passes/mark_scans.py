@@ -16,9 +16,9 @@ from polyml.model.core.scop import Scop
 
 
 def mark_scans(program: Program, scop: Scop, fp: str) -> Program:
-    """The program with the scans of the SCoP that it was built from.
+    """Returns the program with the scans of the SCoP that it was built from.
 
     scop: the SCoP before passes gave the program more statements.
-    fp: as in `Options`: float scans are free only where sums may be reordered.
+    fp: as in `Options`; scans of floats need permission to reorder sums.
     """
     return replace(program, scans=scans(scop, fp))

@@ -1,10 +1,10 @@
-"""While the last nest of a tile reads what a nest before it has brought to the cache, the next tile is fetched.
+"""Prefetching of the next tile: the last nest of a tile, which finds its own data in the cache, fetches those of the next tile.
 
     for it by 8: { for i in the tile, j: t[i] += A[i, j]*x[j]
                    for i in the tile, j: y[j] += A[i, j]*t[i] }   ->   the same, where y[j] += ... fetches A[i + 8, j]
 
-Otherwise memory would have nothing to do in that time. (Mowry, Lam and Gupta, "Design and evaluation of a compiler algorithm
-for prefetching", ASPLOS 1992.)
+Otherwise memory would be idle in that time. (Mowry, Lam and Gupta, "Design and evaluation of a compiler algorithm for
+prefetching", ASPLOS 1992.)
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from dataclasses import replace
 
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.linexpr import Lin, var
-from polyml.codegen.ir.program import Instance, Loop, Program, instances, loops, with_paths
+from polyml.codegen.ir.program import Instance, Loop, Node, Program, instances, loops, with_paths
 
 
-def with_fetches(program: Program) -> Program:
-    """The program with the reads that fetch ahead."""
+def prefetch(program: Program) -> Program:
+    """Returns the program with the reads marked that also fetch the same row of the next tile (`Program.ahead`)."""
     table = AccessTable(program.scop.context)
     found: dict[str, dict[int, tuple[str, int]]] = {}
     for tile in loops(program.body):
@@ -29,7 +29,9 @@ def with_fetches(program: Program) -> Program:
 
 
 def _again(program: Program, table: AccessTable, tile: Loop) -> Iterator[tuple[str, int, str]]:
-    """The reads of the tile's last nest of rows that a nest before it has read too, each with the iterator that counts rows."""
+    """Yields the reads of the tile's last nest whose rows an earlier nest of the tile has read too: statement, position of the
+    read, and the iterator that counts rows.
+    """
     *before, last = tile.body
     if not isinstance(last, Loop):
         return
@@ -42,9 +44,9 @@ def _again(program: Program, table: AccessTable, tile: Loop) -> Iterator[tuple[s
             yield instance.statement, read, iterator
 
 
-def _rows(program: Program, table: AccessTable, tile: Loop, nodes: tuple) -> Iterator[tuple[str, Instance, int, Lin]]:
-    """The reads of one element after the other of rows that a loop over the tile counts: array, instance, number of the read
-    and the row.
+def _rows(program: Program, table: AccessTable, tile: Loop, nodes: tuple[Node, ...]) -> Iterator[tuple[str, Instance, int, Lin]]:
+    """Yields the reads that run along the rows which a loop over the tile counts: array, instance, position of the read, and
+    the row.
     """
     for instance, path in with_paths(nodes):
         around = [node for node in path if isinstance(node, Loop)]

@@ -1,10 +1,11 @@
-"""Local arrays that live within one iteration of a parallel loop, or of one over tiles, need memory for that iteration alone.
+"""Privatization: a local array whose elements live within one iteration of a parallel loop, or of a loop over tiles, needs
+memory for that iteration alone.
 
-        parallel it: for i in the strip: T[i, :] = ...; B[i, :] = T[i, :]      T: all rows   ->   a strip for each thread
-        kt: for k in the slab: V[k, :] = A[k, :]; ... V[k, i] ...              V: all rows   ->   a slab
+        parallel it: for i in the tile: T[i, :] = ...; B[i, :] = T[i, :]      T: all rows   ->   a tile's rows for each thread
+        kt: for k in the tile: V[k, :] = A[k, :]; ... V[k, i] ...             V: all rows   ->   a tile's rows
 
-This keeps temporaries in the cache, and untouched memory untouched. (Array contraction to a tile: Lewis, Lin and Snyder,
-"The implementation and evaluation of fusion and contraction in array languages", PLDI 1998. OpenMP's `private`.)
+This keeps temporaries in the cache. (Array contraction to a tile: Lewis, Lin and Snyder, "The implementation and evaluation of
+fusion and contraction in array languages", PLDI 1998. OpenMP calls arrays of each thread `private`.)
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from polyml.codegen.ir.program import Guard, Loop, Node, Program, Window, instan
 from polyml.model.core.scop import Array, Role
 
 
-def with_private_arrays(program: Program) -> Program:
-    """The program with windows of such arrays, which are named in its outermost parallel loops."""
+def privatize(program: Program) -> Program:
+    """Returns the program with less memory for such arrays. Outermost parallel loops name those of which each thread needs its
+    own.
+    """
     outermost = list(_outermost(program.body, ()))
     touched: dict[str, set[int]] = {}
     for position, (node, _) in enumerate(outermost):
@@ -42,13 +45,13 @@ def with_private_arrays(program: Program) -> Program:
 
 
 def _strip(array: Array, first: Lin, length: int) -> Window:
-    """The part of the array that one iteration of a loop touches."""
+    """Returns the part of the array that one iteration of a loop uses: `length` rows from `first` on."""
     rest = len(array.shape) - 1
     return Window((first, *[const(0)] * rest), (length, *[None] * rest))
 
 
 def _outermost(nodes: tuple[Node, ...], guards: tuple[Guard, ...]) -> Iterator[tuple[Node, tuple[Guard, ...]]]:
-    """The loops (and instances) that no loop is around, in textual order, each with the guards around it."""
+    """Yields the loops and instances that stand in no loop, in textual order, each with the guards around it."""
     for node in nodes:
         if isinstance(node, Guard):
             yield from _outermost(node.body, (*guards, node))
@@ -57,18 +60,20 @@ def _outermost(nodes: tuple[Node, ...], guards: tuple[Guard, ...]) -> Iterator[t
 
 
 def _arrays(program: Program, nodes: tuple[Node, ...]) -> set[str]:
+    """Returns the arrays that instances below the nodes access."""
     statements = (program.scop.statements[instance.statement] for instance in instances(nodes))
     return {access.array for s in statements for access in (*s.reads, s.write)}
 
 
 def _may_be_private(program: Program, name: str) -> bool:
+    """Tells whether the array is local, no result, and has all of its memory so far."""
     array = program.scop.arrays[name]
     is_own = array.role is Role.LOCAL and not any(r.array == name for r in program.scop.results)
     return is_own and bool(array.shape) and name not in program.windows
 
 
 def _first(program: Program, tests: ConflictTest, name: str, loop: Loop, guards: tuple[Guard, ...]) -> Lin | None:
-    """The first index of those that an iteration of the loop touches, no more than the loop's step; None where that is not so."""
+    """Returns the first row that an iteration of the loop uses, if it uses at most as many rows as the loop's step; else None."""
     touches = list(_touches(program, name, loop.body, (*guards, loop)))
     shifts = dict.fromkeys((0, *(tests.subscripts(touch)[0].const for touch, _ in touches)))
     firsts = (var(loop.var) + shift for shift in shifts)
@@ -78,6 +83,7 @@ def _first(program: Program, tests: ConflictTest, name: str, loop: Loop, guards:
 def _touches(
     program: Program, name: str, nodes: tuple[Node, ...], around: tuple[Enclosing, ...]
 ) -> Iterator[tuple[InstanceAccess, tuple[Enclosing, ...]]]:
+    """Yields the accesses to the array, each with the loops and guards around it."""
     for instance, path in with_paths(nodes, around):
         statement = program.scop.statements[instance.statement]
         inside = tuple(node for node in path if isinstance(node, Enclosing))
@@ -85,7 +91,7 @@ def _touches(
 
 
 def _replaced(nodes: tuple[Node, ...], marked: Mapping[int, Loop], positions: Iterator[int]) -> tuple[Node, ...]:
-    """The nodes with those of `_outermost` at some positions replaced."""
+    """Returns the nodes with some of those that `_outermost` yields replaced, by position."""
     return tuple(
         with_body(n, _replaced(n.body, marked, positions)) if isinstance(n, Guard) else marked.get(next(positions), n)
         for n in nodes

@@ -1,12 +1,14 @@
-"""Threads update results of their own, which are joined behind the loop.
+"""Privatization of reductions: each thread updates partial results of its own, which are combined after the loop.
 
     parallel i: for j: x[j] += ...      ->      for t in range(threads): x_partial[t, :] = 0
                                                 parallel i: for j: x_partial[thread, j] += ...
                                                 for j: for t in range(threads): x[j] += x_partial[t, j]
 
-Which arrays these are the schedule says, and it is proved there that the loop does nothing else with them (reductions by
-privatisation: Jin, Yang and Agrawal, "Shared memory parallelization of data mining algorithms", TKDE 2005). A result
-depends on how many threads there are, not on which is faster.
+The schedule says which arrays these are, and it was proved there that the loop does nothing else with them. A result depends on
+the number of threads, but not on which of them is faster.
+
+Jin, Yang and Agrawal, "Shared memory parallelization of data mining algorithms", TKDE 2005. OpenMP calls this the reduction
+clause.
 """
 
 from __future__ import annotations
@@ -26,19 +28,27 @@ from polyml.frontend import syntax
 from polyml.model.core.reductions import Reduction, identity
 from polyml.model.core.scop import Access, Array, Load, Role, Statement, Value
 
-APART_BYTES = 128  # between results of two threads, so that no cache line holds elements of both
+SEPARATION_BYTES = 128  # rows of two threads are multiples of this apart, so that they share no cache line
 
 
-def with_partial_results(program: Program) -> Program:
-    """The program with an array for each thread's results, and the loops that begin and join them."""
+def privatize_reductions(program: Program) -> Program:
+    """Returns the program with an array of partial results for each reduction that threads share, and the loops that initialise
+    and combine them.
+    """
     if not any(loop.partial for loop in loops(program.body)):
         return program
-    return _Maker(program).program()
+    return _Privatizer(program).program()
 
 
 @dataclass(frozen=True)
 class _Partial:
-    """array: of all threads' results of `whole`. begin, join: statements for one element of one thread."""
+    """An array of partial results.
+
+    whole: the array that is updated in the end.
+    array: the partial results of all threads, [threads, ...].
+    begin: the statement that initialises one element of one thread.
+    join: the statement that combines one element of one thread with the element of `whole`.
+    """
 
     whole: Array
     array: Array
@@ -46,7 +56,9 @@ class _Partial:
     join: Statement
 
 
-class _Maker:
+class _Privatizer:
+    """Rewrites a program, and collects the arrays, statements and reductions that it makes."""
+
     def __init__(self, program: Program):
         self._given = program
         self._table = AccessTable(program.scop.context)
@@ -60,6 +72,7 @@ class _Maker:
         self._reductions: dict[str, Reduction] = {}
 
     def program(self) -> Program:
+        """Returns the rewritten program."""
         body, scop = self._nodes(self._given.body), self._given.scop
         arrays = {p.array.name: p.array for p in self._partials.values()}
         scop = replace(scop, arrays={**scop.arrays, **arrays}, statements={**scop.statements, **self._statements})
@@ -67,21 +80,23 @@ class _Maker:
         return replace(self._given, scop=scop, body=body, reductions=reductions, thread=self._thread, threads=self._threads)
 
     def _free(self, stem: str) -> str:
-        """A name that nothing has yet."""
+        """Returns a name that nothing has, and reserves it."""
         name = next(name for name in chain((stem,), (f"{stem}{n}" for n in count())) if name not in self._taken)
         self._taken.add(name)
         return name
 
     def _nodes(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+        """Returns what the nodes become."""
         return tuple(made for node in nodes for made in self._node(node))
 
     def _node(self, node: Node) -> Iterator[Node]:
+        """Yields what a node becomes: a loop with partial results comes with the loops that initialise and combine them."""
         if isinstance(node, Instance):
             yield node
         elif not isinstance(node, Loop) or not node.partial:
             yield with_body(node, self._nodes(node.body))
         else:
-            operators = {name: self._operator(node, name) for name in node.partial}  # none in a piece without updates
+            operators = {name: self._operator(node, name) for name in node.partial}  # None if this loop never updates it
             partials = [self._partial(name, operator) for name, operator in operators.items() if operator is not None]
             yield from (self._over(p, p.begin, threads_first=True) for p in partials)
             moved = {p.whole.name: p for p in partials}
@@ -89,11 +104,13 @@ class _Maker:
             yield from (self._over(p, p.join, threads_first=False) for p in partials)
 
     def _operator(self, loop: Loop, array: str) -> str | None:
+        """Returns the operator by which the loop updates the array, or None if it never does."""
         names = (instance.statement for instance in instances(loop.body))
         found = (r for r in map(self._given.reductions.get, names) if r is not None and r.array == array)
         return next((r.operator for r in found), None)
 
     def _partial(self, name: str, operator: str) -> _Partial:
+        """Returns the partial results of an array and an operator, made when they are first needed."""
         if (name, operator) not in self._partials:
             whole = self._given.scop.arrays[name]
             array = replace(whole, name=self._free(f"{name}_partial"), shape=self._shape(whole), role=Role.LOCAL, pairs=False)
@@ -107,16 +124,18 @@ class _Maker:
         return self._partials[name, operator]
 
     def _shape(self, whole: Array) -> tuple[isl.PwAff, ...]:
-        """[threads, ...], rows in steps that keep threads apart."""
+        """Returns the shape [threads, ...] of partial results, with rows padded so that no two threads share a cache line."""
         threads = isl.PwAff(f"[{self._threads}] -> {{ [] -> [({self._threads})] }}")
-        step = isl.Val(max(1, APART_BYTES // whole.element.size_bytes))
+        step = isl.Val(max(1, SEPARATION_BYTES // whole.element.size_bytes))
         if not whole.shape:
             return threads, isl.PwAff(f"{{ [] -> [({step.to_python()})] }}")
         *outer, last = whole.shape
         return (threads, *outer, last.scale_down_val(step).ceil().scale_val(step))
 
     def _element(self, name: str, whole: Array, array: Array, value: Value, joins: bool = False) -> Statement:
-        """What begins one element of one thread, or joins it to everyone's."""
+        """Returns the statement that initialises one element of one thread's partial results, or combines it with the whole
+        array's.
+        """
         indices = tuple(f"i{d}" for d in range(len(whole.shape)))
         iterators = (*indices, "t")
         space = f"{name}[{', '.join(iterators)}]"
@@ -128,7 +147,7 @@ class _Maker:
         return Statement(name=name, iterators=iterators, domain=isl.Set(f"{{ {space} }}"), write=write, reads=reads, value=value)
 
     def _over(self, partial: _Partial, statement: Statement, threads_first: bool) -> Node:
-        """The statement for every element of every thread."""
+        """Returns the loops that run the statement for every element of every thread."""
         names = [f"{statement.name}_{iterator}" for iterator in statement.iterators]
         extents = [self._table.affine(extent) for extent in (*partial.whole.shape, partial.array.shape[0])]
         order = list(zip(names, extents))
@@ -139,7 +158,7 @@ class _Maker:
         return inside
 
     def _redirected(self, node: Node, moved: dict[str, _Partial]) -> Node:
-        """The node with every update of the arrays made to the thread's own."""
+        """Returns the node with the updates of these arrays made to the thread's partial results."""
         if not isinstance(node, Instance):
             return with_body(node, tuple(self._redirected(n, moved) for n in node.body))
         partial = moved.get(self._given.scop.statements[node.statement].write.array)
@@ -148,7 +167,7 @@ class _Maker:
         return Instance(self._own(node.statement, partial), (*node.point, var(self._thread)))
 
     def _own(self, name: str, partial: _Partial) -> str:
-        """The statement that updates the thread's own element."""
+        """Returns the name of the statement that updates the thread's element in place of the whole array's."""
         made = f"{name}_of_{partial.array.name}"
         if made not in self._statements:
             statement, reduction = self._given.scop.statements[name], self._given.reductions[name]
@@ -165,12 +184,13 @@ class _Maker:
 
 
 def _access(array: str, subscripts: tuple[isl.PwAff, ...]) -> Access:
+    """Returns the access { S[...] -> array[subscripts] }."""
     relation = polyhedra.relation(subscripts[0].get_domain_space(), array, subscripts)
     return Access(array=array, relation=relation, subscripts=subscripts)
 
 
 def _joined(operator: str, element: DType) -> Value:
-    """The element and a thread's result, by the operator."""
+    """Returns the combination of the element of the whole array and that of one thread."""
     both = (Load(0, dtype=element), Load(1, dtype=element))
     if operator in ("minimum", "maximum", "fmin", "fmax"):
         return syntax.Call(operator, both, "numpy", dtype=element)

@@ -1,15 +1,17 @@
-"""Apply one RegisterTiling to a nest: strip-mine the loops that run together, put the innermost one inside, split off remainders.
+"""Application of one RegisterTiling to a nest: loops are strip-mined, the innermost one is moved inside, remainders are split
+off.
 
     for i, j, k: S      ->      for i by 6: for j by 16: for k: together i, j: S
                                 remainder columns (masked), remainder rows
 
-Unroll-and-jam (Callahan, Cocke, Kennedy, JPDC 1988) on loops that `nest` proved independent. Where the bounds of an inner
-loop depend on a variable that runs together (a triangle), the part that all iterations share runs together, and what is
-left before and after it runs iteration by iteration.
+This is unroll-and-jam (Callahan, Cocke and Kennedy, JPDC 1988) on loops that were proved independent. Where the bounds of an
+inner loop depend on a variable whose iterations run together (as in a triangle), the part of the inner loop that all these
+iterations share runs together, and what is left before and after it runs iteration by iteration.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from polyml.codegen.analysis.loop_nest import LoopNest
@@ -18,13 +20,17 @@ from polyml.codegen.ir.linexpr import Lin, const, extremum, floor_div, modulo, v
 from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Node, Unroll, with_body
 
 
-class CannotReshape(Exception):
-    """The shape does not fit the loops: a bound that is not linear in a variable that runs together."""
+class CannotTile(Exception):
+    """Raised when the tiling does not fit the loops, as when a bound is not linear in a variable whose iterations run together."""
 
 
 @dataclass(frozen=True)
-class Together:
-    """A loop of which several iterations run together: var = base ... base + count * lanes - 1, at most limit."""
+class JammedLoop:
+    """A loop of which several iterations run together: var = base ... base + count * lanes - 1, but not above limit.
+
+    ordered: the iterations keep their order, so the loop is unrolled.
+    scans: the lanes share prefix sums.
+    """
 
     var: str
     base: Lin
@@ -36,82 +42,101 @@ class Together:
 
     @property
     def last(self) -> Lin:
+        """The last of the iterations, without the limit."""
         return self.base + (self.count * self.lanes - 1)
 
     def ends(self) -> tuple[Lin, Lin]:
-        """The smallest and the largest value of var."""
+        """Returns the smallest and the largest value of the variable."""
         return self.base, self.last if self.limit is None else extremum("min", [self.last, self.limit])
 
 
+_Bounds = tuple[Lin, ...]
+_MakeLoops = Callable[[_Bounds, _Bounds, tuple[JammedLoop, ...], Lin | None], tuple[Node, ...]]
+
+
 @dataclass(frozen=True)
-class _Order:
-    """The loops of the nest in the order they will run, each with how many iterations run together (1: plain)."""
+class _TiledNest:
+    """The nest's loops in their new order. Each sequence has one item per loop.
+
+    loops: the loops as they were.
+    counts: how many iterations, or vectors of iterations, run together.
+    lanes: elements of a vector; 1 for all loops but one.
+    ordered: the iterations keep their order.
+    reduces: the loop of the lanes is innermost and carries a reduction, whose partial results need a loop.
+    interleaved: vectors side by side are treated as one long vector.
+    remainders: how many of the iterations left over run together; 1 for none.
+    line: as in RegisterTiling.
+    scalar_remainder: as in RegisterTiling.
+    scans: as in RegisterTiling.
+    body: what the innermost loop runs.
+    """
 
     loops: tuple[Loop, ...]
     counts: tuple[int, ...]
     lanes: tuple[int, ...]
     ordered: tuple[bool, ...]
-    reduces: bool  # the lane loop is innermost and carries a reduction, whose partial results want a loop
-    interleaved: bool  # vectors side by side are one of as many lanes
-    remainders: tuple[int, ...]  # how many of the iterations left over run together, 1: none
-    line: Lin | None  # as in RegisterTiling
+    reduces: bool
+    interleaved: bool
+    remainders: tuple[int, ...]
+    line: Lin | None
     scalar_remainder: bool
     scans: bool
     body: tuple[Node, ...]
 
 
-def reshape(nest: LoopNest, shape: RegisterTiling) -> tuple[Node, ...]:
-    """The nest in that shape. Raises CannotReshape."""
-    order = _order(nest, shape)
-    counts = dict(shape.jams)
-    if shape.vector is not None:
-        counts[shape.vector] = shape.vectors
-    fixed = [v for v in range(len(nest.chain)) if v != shape.vector]
-    vector = shape.vector if shape.vector == shape.innermost else None
-    reduces = vector is not None and not (nest.is_independent(vector, range(shape.start)) or nest.is_independent(vector, fixed))
-    plan = _Order(
+def register_tile(nest: LoopNest, tiling: RegisterTiling) -> tuple[Node, ...]:
+    """Returns what the nest becomes. Raises CannotTile."""
+    order = _order(nest, tiling)
+    counts = dict(tiling.jams)
+    if tiling.vector is not None:
+        counts[tiling.vector] = tiling.vectors
+    fixed = [v for v in range(len(nest.chain)) if v != tiling.vector]
+    vector = tiling.vector if tiling.vector == tiling.innermost else None
+    reduces = vector is not None and not (nest.is_independent(vector, range(tiling.start)) or nest.is_independent(vector, fixed))
+    plan = _TiledNest(
         tuple(nest.chain[v] for v in order),
         tuple(counts.get(v, 1) for v in order),
-        tuple(shape.lanes if v == shape.vector else 1 for v in order),
-        tuple(v in shape.unrolled for v in order),
+        tuple(tiling.lanes if v == tiling.vector else 1 for v in order),
+        tuple(v in tiling.unrolled for v in order),
         reduces,
-        shape.interleaved,
-        tuple(dict(shape.remainders).get(v, 1) for v in order),
-        shape.line,
-        shape.scalar_remainder,
-        shape.scans,
+        tiling.interleaved,
+        tuple(dict(tiling.remainders).get(v, 1) for v in order),
+        tiling.line,
+        tiling.scalar_remainder,
+        tiling.scans,
         nest.body,
     )
     inside = _loop(plan, 0, ())
-    for outer in reversed(nest.chain[: shape.start]):
+    for outer in reversed(nest.chain[: tiling.start]):
         inside = (with_body(outer, inside),)
     return inside
 
 
-def _order(nest: LoopNest, shape: RegisterTiling) -> list[int]:
-    """The chain's loops as they will run: the lanes' loop outermost of those that run together, where bounds allow.
+def _order(nest: LoopNest, tiling: RegisterTiling) -> list[int]:
+    """Returns the positions in the chain of the loops as they will run: the innermost one is moved inside, and the loop of the
+    lanes is put outside of the other jammed loops if bounds allow.
 
-    Then what a vector block reads stays in the first cache while the jammed loop inside runs over it.
+    Then what a block of vectors reads stays in the first cache while the jammed loops inside run over it.
     """
-    order = list(range(shape.start, len(nest.chain)))
-    if shape.innermost is None or shape.keeps_order:
+    order = list(range(tiling.start, len(nest.chain)))
+    if tiling.innermost is None or tiling.keeps_order:
         return order
-    order.remove(shape.innermost)
-    order.append(shape.innermost)
-    if shape.vector is not None and shape.vector != shape.innermost:
-        jammed = [order.index(v) for v, _ in shape.jams]
-        if jammed and min(jammed) < order.index(shape.vector):
-            moved = [v for v in order if v != shape.vector]
-            moved.insert(min(jammed), shape.vector)
+    order.remove(tiling.innermost)
+    order.append(tiling.innermost)
+    if tiling.vector is not None and tiling.vector != tiling.innermost:
+        jammed = [order.index(v) for v, _ in tiling.jams]
+        if jammed and min(jammed) < order.index(tiling.vector):
+            moved = [v for v in order if v != tiling.vector]
+            moved.insert(min(jammed), tiling.vector)
             if _bounds_known(nest, moved):
                 return moved
     if not _bounds_known(nest, order):
-        raise CannotReshape("the bounds of a loop need one inside it")
+        raise CannotTile("the bounds of a loop need one inside it")
     return order
 
 
 def _bounds_known(nest: LoopNest, order: list[int]) -> bool:
-    """Whether every loop's bounds need only loops around it."""
+    """Tells whether, in this order, the bounds of every loop name only loops around it."""
     inside = {nest.chain[v].var for v in order}
     for v in order:
         inside_bounds = (e.names & inside for e in (*nest.chain[v].lower, *nest.chain[v].upper))
@@ -121,8 +146,8 @@ def _bounds_known(nest: LoopNest, order: list[int]) -> bool:
     return True
 
 
-def _loop(plan: _Order, level: int, active: tuple[Together, ...]) -> tuple[Node, ...]:
-    """The loops from `level` inwards, with what already runs together around them."""
+def _loop(plan: _TiledNest, level: int, active: tuple[JammedLoop, ...]) -> tuple[Node, ...]:
+    """Returns the loops from `level` inwards. active: the loops around whose iterations run together."""
     if level == len(plan.loops):
         return _body(plan.body, active)
     loop = plan.loops[level]
@@ -130,22 +155,25 @@ def _loop(plan: _Order, level: int, active: tuple[Together, ...]) -> tuple[Node,
     return _split(loop, active, lambda low, high, now, limit: _ranged(plan, level, low, high, now, limit), lanes)
 
 
-def _split(loop: Loop, active: tuple[Together, ...], make, lanes: int) -> tuple[Node, ...]:
-    """A loop whose bounds may depend on what runs together: the range all share, and before and after it one by one.
+def _split(loop: Loop, active: tuple[JammedLoop, ...], make: _MakeLoops, lanes: int) -> tuple[Node, ...]:
+    """Divides a loop whose bounds depend on variables of which several iterations run together: into the range that all of them
+    share, and what is before and after it, one by one.
 
-    make(lower, upper, active, limit) gives the loop over one range. limit: the last vector of it goes as far as what runs
-    together does, each with a mask of its own; None: all of it ends at upper.
+    active: the loops around whose iterations run together.
+    make: makes the loop over one range, given (lower, upper, active, limit). With a limit its last vector goes as far as each
+        iteration of the others does, under a mask of its own; with None, all end at upper.
+    lanes: elements of the loop's vectors.
     """
     lower, upper = loop.lower, loop.upper
     involved = [t for t in active if any(t.var in e.names for e in (*lower, *upper))]
     if not involved:
         return make(lower, upper, active, None)
     if any(t.limit is not None and any(other.var in t.limit.names for other in active) for t in involved):
-        raise CannotReshape("a bound depends on a vector whose mask depends on what runs together")
+        raise CannotTile("a bound depends on a vector whose mask depends on what runs together")
     if loop.step != 1:
-        raise CannotReshape("the steps of a strided loop start elsewhere in iterations that run together")
+        raise CannotTile("the steps of a strided loop start elsewhere in iterations that run together")
     if any(t.ordered for t in involved):
-        raise CannotReshape("iterations that keep their order have different bounds")
+        raise CannotTile("iterations that keep their order have different bounds")
     common_low = tuple(_extreme(e, involved, "max") for e in lower)
     common_high = tuple(_extreme(e, involved, "min") for e in upper)
     others = tuple(t for t in active if t not in involved)
@@ -162,18 +190,19 @@ def _split(loop: Loop, active: tuple[Together, ...], make, lanes: int) -> tuple[
     return (*(() if same_low else before), *middle, *(() if same_high else after))
 
 
-def _extreme(e: Lin, involved: list[Together], op: str) -> Lin:
-    """The largest ("max") or smallest value of e over everything that runs together."""
+def _extreme(e: Lin, involved: list[JammedLoop], op: str) -> Lin:
+    """Returns the largest ("max") or smallest ("min") value of the bound e over all iterations that run together."""
     for t in involved:
         c = e.coefficient(t.var)
         if c is None:
-            raise CannotReshape(f"a bound is not linear in {t.var}")
+            raise CannotTile(f"a bound is not linear in {t.var}")
         low, high = t.ends()
         e = e.substitute({t.var: high if (c > 0) == (op == "max") else low})
     return e
 
 
-def _one_by_one(involved: list[Together], inside: tuple[Node, ...]) -> tuple[Node, ...]:
+def _one_by_one(involved: list[JammedLoop], inside: tuple[Node, ...]) -> tuple[Node, ...]:
+    """Returns loops over the iterations that ran together, around the nodes inside."""
     for t in reversed(involved):
         upper = (t.last,) if t.limit is None else (t.last, t.limit)
         inside = (Loop(t.var, (t.base,), upper, 1, inside),)
@@ -181,9 +210,13 @@ def _one_by_one(involved: list[Together], inside: tuple[Node, ...]) -> tuple[Nod
 
 
 def _ranged(
-    plan: _Order, level: int, lower: tuple[Lin, ...], upper: tuple[Lin, ...], active: tuple[Together, ...], limit: Lin | None
+    plan: _TiledNest, level: int, lower: _Bounds, upper: _Bounds, active: tuple[JammedLoop, ...], limit: Lin | None
 ) -> tuple[Node, ...]:
-    """One loop of the order over a range that nothing running together changes, but for how far its last vector goes."""
+    """Returns one loop over a range that is the same for all iterations that run together around it: a loop of whole blocks,
+    then the remainders.
+
+    limit: where the last vector ends, if that differs between these iterations; else None.
+    """
     loop, count, lanes = plan.loops[level], plan.counts[level], plan.lanes[level]
     block = count * lanes
     if block == 1:
@@ -192,9 +225,9 @@ def _ranged(
     first = extremum("max", lower)
     end = extremum("min", upper)
     if plan.line is not None and lanes > 1 and limit is None and not plan.reduces:
-        short = modulo(const(0) - first - plan.line, lanes)  # before the first line
+        short = modulo(const(0) - first - plan.line, lanes)  # iterations before the first cache line
         once = f"{loop.var}_{level}s"
-        together = Together(loop.var, var(once), 1, lanes, extremum("min", [first + short - 1, *upper]), plan.ordered[level])
+        together = JammedLoop(loop.var, var(once), 1, lanes, extremum("min", [first + short - 1, *upper]), plan.ordered[level])
         nodes.append(Loop(once, (first, *lower), (first + short - 1, *upper), lanes, _loop(plan, level + 1, (*active, together))))
         first = first + short
     one_by_one = plan.reduces and plan.scalar_remainder
@@ -206,11 +239,11 @@ def _ranged(
         width = size * lanes
         stepped = f"{loop.var}_{level}{size}"
         scans = plan.scans and lanes > 1
-        together = Together(loop.var, var(stepped), size, lanes, None, plan.ordered[level], scans)
+        together = JammedLoop(loop.var, var(stepped), size, lanes, None, plan.ordered[level], scans)
         if plan.interleaved and lanes > 1:
             together = replace(together, count=1, lanes=width)
         length = end - first + 1
-        if not plan.reduces and length.is_const and width <= length.const < 2 * width:  # once: partial sums want a loop
+        if not plan.reduces and length.is_const and width <= length.const < 2 * width:  # it runs once; partial sums need a loop
             nodes.extend(_loop(plan, level + 1, (*active, replace(together, base=first))))
         elif not length.is_const or length.const >= width:
             body = _loop(plan, level + 1, (*active, together))
@@ -223,8 +256,8 @@ def _ranged(
         return tuple(nodes)
     if lanes > 1 and not one_by_one:
         once = f"{loop.var}_{level}m"
-        together = Together(loop.var, first, 1, lanes, end if limit is None else limit, plan.ordered[level], plan.scans)
-        if left.is_const and limit is None and (left.const <= lanes or not plan.reduces):  # the narrowest vector that holds them
+        together = JammedLoop(loop.var, first, 1, lanes, end if limit is None else limit, plan.ordered[level], plan.scans)
+        if left.is_const and limit is None and (left.const <= lanes or not plan.reduces):  # one vector, as narrow as possible
             narrow = 1 << (left.const - 1).bit_length()
             together = replace(together, lanes=narrow, limit=end if narrow > left.const else None)
             if not plan.reduces:
@@ -239,9 +272,10 @@ def _ranged(
     return tuple(nodes)
 
 
-def _body(nodes: tuple[Node, ...], active: tuple[Together, ...]) -> tuple[Node, ...]:
+def _body(nodes: tuple[Node, ...], active: tuple[JammedLoop, ...]) -> tuple[Node, ...]:
+    """Returns the body with its instances inside of jams, and jams pushed into its guards and loops."""
     if any(t.ordered for t in active) and not all(isinstance(node, Instance) for node in nodes):
-        raise CannotReshape("iterations that keep their order run the whole body, of which a guard or a loop is a part")
+        raise CannotTile("iterations that keep their order run the whole body, of which a guard or a loop is a part")
     out: list[Node] = []
     run: list[Instance] = []
     for node in nodes:
@@ -253,28 +287,32 @@ def _body(nodes: tuple[Node, ...], active: tuple[Together, ...]) -> tuple[Node, 
             run = []
         if isinstance(node, Guard):
             if any(t.var in node.condition.names for t in active):
-                raise CannotReshape("a guard depends on a variable that runs together")
+                raise CannotTile("a guard depends on a variable that runs together")
             out.append(with_body(node, _body(node.body, active)))
         elif isinstance(node, Loop):
             out.extend(_inner_loop(node, active))
         else:
-            raise CannotReshape("iterations run together already")
+            raise CannotTile("iterations run together already")
     if run:
         out.extend(_jammed(tuple(run), active))
     return tuple(out)
 
 
-def _inner_loop(node: Loop, active: tuple[Together, ...]) -> tuple[Node, ...]:
-    def make(lower, upper, now, limit):
+def _inner_loop(node: Loop, active: tuple[JammedLoop, ...]) -> tuple[Node, ...]:
+    """Returns a loop of the body, around which iterations run together."""
+
+    def make(lower: _Bounds, upper: _Bounds, now: tuple[JammedLoop, ...], limit: Lin | None) -> tuple[Node, ...]:
         return (replace(node, lower=lower, upper=upper, body=_body(node.body, now)),)
 
     return _split(node, active, make, 1)
 
 
-def _jammed(run: tuple[Instance, ...], active: tuple[Together, ...]) -> tuple[Node, ...]:
-    """The instances inside one Jam per loop that runs together, those that keep their order innermost.
+def _jammed(run: tuple[Instance, ...], active: tuple[JammedLoop, ...]) -> tuple[Node, ...]:
+    """Returns the instances inside of one Jam for each loop whose iterations run together; loops that keep their order are
+    innermost.
 
-    The Jam with the most copies is outermost: what its copies read stays in fewer registers than what they share.
+    The Jam with the most copies is outermost: what its copies read for themselves then needs fewer registers than what they
+    share.
     """
     inside: tuple[Node, ...] = run
     for t in active:

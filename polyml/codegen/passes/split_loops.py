@@ -1,11 +1,12 @@
-"""Innermost loops are cut where a subscript bends, so that vectors run along each part.
+"""Innermost loops are split where a piecewise subscript changes its form, so that vectors run along each part.
 
     for j in 0 ... m - 1: B[j] = A[j - 1 if j >= 1 else m - 1]   ->   for j in 0 ... 0: B[j] = A[m - 1]
                                                                       for j in 1 ... m - 1: B[j] = A[j - 1]
 
-Wrapped (`%`, negative) and reflected subscripts are of several affine pieces, or divide; on each side of a bend there is one, which
-the statement there has. The order of iterations stays. (Index-set splitting of a finished loop: Griebl, Feautrier and Lengauer,
-"Index set splitting", IJPP 28, 2000.)
+Subscripts that wrap around (`%`, or from the end) or are reflected have several affine pieces, or divide. Between two
+breakpoints one piece holds, and the statement gets it as its subscript there. The iterations keep their order.
+
+This is index-set splitting of a finished loop: Griebl, Feautrier and Lengauer, "Index set splitting", IJPP 28, 2000.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ from polyml.codegen.ir.program import Instance, Loop, Node, Program, with_body
 from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Access, Statement
 
-MOST = 3  # cuts of a loop
-MOST_TURNS = 4  # values of a division that are told apart
+MAX_BREAKPOINTS = 3  # the most at which a loop is split
+MAX_QUOTIENTS = 4  # the most values of a division that get parts of their own
 
 
-def with_cuts(program: Program) -> Program:
-    """The program with innermost loops cut at the bends of their subscripts. For loops of single iterations."""
-    if not any(map(_bends, program.scop.statements.values())):
+def split_loops(program: Program) -> Program:
+    """Returns the program with its innermost loops over single iterations split at the breakpoints of their subscripts."""
+    if not any(map(_has_breakpoints, program.scop.statements.values())):
         return program
-    cutter = _Cutter(dict(program.scop.statements), dict(program.reductions), dict(program.ahead))
+    cutter = _LoopSplitter(dict(program.scop.statements), dict(program.reductions), dict(program.ahead))
     body = cutter.nodes(program.body)
     return replace(
         program,
@@ -42,8 +43,8 @@ def with_cuts(program: Program) -> Program:
     )
 
 
-def _bends(statement: Statement) -> bool:
-    """Whether a subscript does, of a statement of the model: what code generation adds has none to cut at."""
+def _has_breakpoints(statement: Statement) -> bool:
+    """Tells whether a subscript of the statement is not affine. Statements that passes made have none to split at."""
     subscripts = [e for access in (*statement.reads, statement.write) for e in access.subscripts]
     if all(map(polyhedra.is_affine, subscripts)):
         return False
@@ -52,8 +53,14 @@ def _bends(statement: Statement) -> bool:
 
 
 @dataclass(frozen=True)
-class _Cut:
-    """value: of the loop's variable from which on the statement's dimension `dim` is at least `bend`, of parameters."""
+class _Breakpoint:
+    """A value of the loop's variable at which the form of a subscript changes.
+
+    value: from this value on, iterator `dim` of the statement is at least `bend`.
+    statement: the statement's name.
+    dim: the position of the iterator.
+    bend: the breakpoint in terms of that iterator, an expression of parameters.
+    """
 
     value: Lin
     statement: str
@@ -62,15 +69,19 @@ class _Cut:
 
 
 @dataclass(frozen=True)
-class _Cutter:
+class _LoopSplitter:
+    """Rewrites loops, and collects the specialised statements with their reductions and prefetches."""
+
     statements: dict[str, Statement]
     reductions: dict[str, Reduction]
     ahead: dict[str, dict[int, tuple[str, int]]]
 
     def nodes(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+        """Returns what the nodes become."""
         return tuple(made for node in nodes for made in self._node(node))
 
     def _node(self, node: Node) -> tuple[Node, ...]:
+        """Returns what a node becomes: an innermost loop over single iterations may become several."""
         if isinstance(node, Instance):
             return (node,)
         inside = [n for n in node.body if isinstance(n, Instance)]
@@ -81,15 +92,18 @@ class _Cutter:
         return self._parts(node, inside)
 
     def _parts(self, loop: Loop, inside: Sequence[Instance]) -> tuple[Node, ...]:
-        cuts: dict[Lin, list[_Cut]] = {}
+        """Returns the parts of a loop, in the order of its iterations."""
+        cuts: dict[Lin, list[_Breakpoint]] = {}
         for instance in inside:
             for cut in self._cuts(loop.var, instance):
                 cuts.setdefault(cut.value, []).append(cut)
-        if not 0 < len(cuts) <= MOST:
+        if not 0 < len(cuts) <= MAX_BREAKPOINTS:
             return (loop,)
         values = sorted(cuts, key=lambda value: (not value.is_const, value.const))
         parts = []
-        for k in range(len(values) + 1):  # in whatever order the values are, the parts are all of the loop's range in its order
+        for k in range(
+            len(values) + 1
+        ):  # the parts are the loop's whole range, in its order, even if the values are in another order
             lower = (*loop.lower, *values[:k])
             upper = (*loop.upper, *(value - 1 for value in values[k : k + 1]))
             from_here = [cut for value in values[:k] for cut in cuts[value]]
@@ -98,19 +112,23 @@ class _Cutter:
             parts.append(replace(loop, lower=lower, upper=upper, body=body))
         return tuple(parts)
 
-    def _cuts(self, name: str, instance: Instance) -> Iterator[_Cut]:
+    def _cuts(self, name: str, instance: Instance) -> Iterator[_Breakpoint]:
+        """Yields the breakpoints of an instance's subscripts along the loop."""
         statement = self.statements[instance.statement]
-        if not _bends(statement):
+        if not _has_breakpoints(statement):
             return
         for dim, e in enumerate(instance.point):
             if e.coefficient(name) != 1:
                 continue
             rest = e - var(name)
-            for bend in _bends_along(statement, dim):
-                yield _Cut(bend - rest, statement.name, dim, bend)
+            for bend in _breakpoints_along(statement, dim):
+                yield _Breakpoint(bend - rest, statement.name, dim, bend)
 
-    def _specialised(self, instance: Instance, from_here: list[_Cut], before: list[_Cut]) -> Instance:
-        """The instance of a statement with the subscripts that it has there."""
+    def _specialised(self, instance: Instance, from_here: list[_Breakpoint], before: list[_Breakpoint]) -> Instance:
+        """Returns the instance with a statement whose subscripts are the pieces that hold in one part of the loop.
+
+        from_here: breakpoints that the part is after. before: breakpoints that it is before.
+        """
         statement = self.statements[instance.statement]
         known = statement.domain
         for cuts, part in ((from_here, _from), (before, _before)):
@@ -119,8 +137,8 @@ class _Cutter:
                     known = part(known, cut.dim, cut.bend)
         if known.is_empty():
             return instance
-        reads = tuple(_straight(a, known) for a in statement.reads)
-        write = _straight(statement.write, known)
+        reads = tuple(_affine_access(a, known) for a in statement.reads)
+        write = _affine_access(statement.write, known)
         if reads == statement.reads and write == statement.write:
             return instance
         name = next(n for k in range(len(self.statements) + 1) if (n := f"{statement.name}_{k}") not in self.statements)
@@ -132,25 +150,27 @@ class _Cutter:
         return Instance(name, instance.point)
 
 
-def _bends_along(statement: Statement, dim: int) -> list[Lin]:
-    """Where, along a dimension of the statement, its subscripts change their form; of parameters alone."""
+def _breakpoints_along(statement: Statement, dim: int) -> list[Lin]:
+    """Returns where, along one dimension of the statement's domain, its subscripts change their form, as expressions of
+    parameters.
+    """
     found: dict[Lin, None] = {}
     for access in (*statement.reads, statement.write):
         for subscript in filterfalse(polyhedra.is_affine, access.subscripts):
-            for piece in _straight_parts(subscript, statement.domain):
+            for piece in _affine_parts(subscript, statement.domain):
                 found.update(dict.fromkeys(_ends(piece, dim)))
     inside = (b for b in found if not _before(statement.domain, dim, b).is_empty())
     return [b for b in inside if not _from(statement.domain, dim, b).is_empty()]
 
 
-def _straight_parts(subscript: isl.PwAff, domain: isl.Set) -> Iterator[isl.Set]:
-    """The parts of the domain on which the subscript is one affine expression, where they are few."""
+def _affine_parts(subscript: isl.PwAff, domain: isl.Set) -> Iterator[isl.Set]:
+    """Yields the parts of the domain in which the subscript is one affine expression, if there are few."""
     for part, aff in subscript.intersect_domain(domain).get_pieces():
-        yield from _by_turns(part, polyhedra.divisions(aff))
+        yield from _by_quotients(part, polyhedra.divisions(aff))
 
 
-def _by_turns(part: isl.Set, divisions: list[isl.Aff]) -> Iterator[isl.Set]:
-    """The part by the values of the divisions."""
+def _by_quotients(part: isl.Set, divisions: list[isl.Aff]) -> Iterator[isl.Set]:
+    """Yields the part divided by the values of the divisions."""
     if not divisions:
         yield part
         return
@@ -159,14 +179,14 @@ def _by_turns(part: isl.Set, divisions: list[isl.Aff]) -> Iterator[isl.Set]:
     if values.is_empty():
         return
     limits = polyhedra.extremes(values)
-    if limits is not None and limits[1] - limits[0] < MOST_TURNS:
+    if limits is not None and limits[1] - limits[0] < MAX_QUOTIENTS:
         for value in range(limits[0], limits[1] + 1):
             here = first.to_pw_aff().eq_set(isl.PwAff(f"{{ {_space(part)} -> [({value})] }}"))
-            yield from _by_turns(part.intersect(here), others)
+            yield from _by_quotients(part.intersect(here), others)
 
 
 def _ends(part: isl.Set, dim: int) -> Iterator[Lin]:
-    """The first value of a dimension in the part, and the first behind it, where these are one affine expression each."""
+    """Yields the first value of a dimension in the part and the first value after it, if each is one affine expression."""
     if part.is_empty():
         return
     alone = polyhedra.along(part, dim)
@@ -178,30 +198,34 @@ def _ends(part: isl.Set, dim: int) -> Iterator[Lin]:
 
 
 def _from(domain: isl.Set, dim: int, bend: Lin) -> isl.Set:
+    """Returns { S[i] in domain : i[dim] >= bend }."""
     return domain.intersect(polyhedra.dimension(domain, dim).to_pw_aff().ge_set(_on(domain, bend)))
 
 
 def _before(domain: isl.Set, dim: int, bend: Lin) -> isl.Set:
+    """Returns { S[i] in domain : i[dim] < bend }."""
     return domain.intersect(polyhedra.dimension(domain, dim).to_pw_aff().lt_set(_on(domain, bend)))
 
 
 def _on(domain: isl.Set, value: Lin) -> isl.PwAff:
-    """{ S[i] -> [(value)] }"""
+    """Returns the function { S[i] -> [(value)] }."""
     return isl.PwAff(f"[{', '.join(sorted(value.names))}] -> {{ {_space(domain)} -> [({value})] }}")
 
 
 def _space(domain: isl.Set) -> str:
+    """Returns the text S[i0, i1, ...] of the domain's tuple."""
     names = ", ".join(f"i{k}" for k in range(polyhedra.dimensions(domain)))
     return f"{domain.get_tuple_name()}[{names}]"
 
 
-def _straight(access: Access, known: isl.Set) -> Access:
-    """The access with subscripts that are affine on the instances known, where they are."""
+def _affine_access(access: Access, known: isl.Set) -> Access:
+    """Returns the access with its subscripts as the affine expressions that they are on the instances `known`, where they are."""
     subscripts = tuple(e if polyhedra.is_affine(e) else _affine(e, known) for e in access.subscripts)
     return access if all(a is b for a, b in zip(subscripts, access.subscripts)) else replace(access, subscripts=subscripts)
 
 
 def _affine(subscript: isl.PwAff, known: isl.Set) -> isl.PwAff:
+    """Returns the subscript as the affine expression that it is on the instances `known`, or as it was."""
     hull = isl.Map.from_basic_map(isl.Map.from_pw_aff(subscript).intersect_domain(known).affine_hull())
     if not hull.is_single_valued():
         return subscript

@@ -1,11 +1,14 @@
-"""Register tiles and vectors: loops whose iterations are independent run together.
+"""Register tiling and vectorization: iterations of independent loops run together.
 
-    for i: for j: for k: C[i, j] += A[i, k]*B[k, j]   ->   for i by 6: for j by 16: for k: together i ... i + 5, j ... j + 15: ...
+    for i: for j: for k: C[i, j] += A[i, k]*B[k, j]   ->   for i by 6: for j by 16: for k: together i ... i + 5, j ... j + 15:
+    ...
 
-For every nest the loops themselves are asked, exactly, which of them are independent (`nest`); every legal shape is
-priced (`cost`); the cheapest is applied (`reshape`). Nothing is recognised by form: a contraction gets its register
-tile, a stencil its vectors along the rows, a dot product its lanes of partial sums from the same few rules. (Unroll-and-jam and
-scalar replacement: Callahan, Carr and Kennedy, "Improving register allocation for subscripted variables", PLDI 1990.)
+For every nest, exact dependence tests say which loops are independent (`analysis/loop_nest`), every legal tiling gets a price
+(`analysis/cost_model`), and the cheapest is applied (`register_tile`). No form of nest is recognised: a contraction gets its
+register tile, a stencil its vectors along the rows, and a dot product its lanes of partial sums from the same few rules.
+
+Unroll-and-jam and scalar replacement: Callahan, Carr and Kennedy, "Improving register allocation for subscripted variables",
+PLDI 1990.
 """
 
 from __future__ import annotations
@@ -22,21 +25,27 @@ from polyml.codegen.ir.abi import SlotMap
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, Program, SameNodes, instances, loops, with_body
 from polyml.codegen.passes.legal_tilings import LegalTilings
-from polyml.codegen.passes.register_tile import CannotReshape, reshape
+from polyml.codegen.passes.register_tile import CannotTile, register_tile
 from polyml.errors import ScheduleError
 from polyml.machines.cpu import CpuMachine
 
-TOLERANCE = 1.06  # shapes that cost up to this much more than the cheapest are taken if their code is smaller
-TOLERANCE_AROUND = 1.01  # the same around loops, whose code is small beside what they run
-DISTRIBUTION_GAIN = 0.8  # statements that share a loop use each other's data while it is near
-LINE_GAIN = 0.95  # what vectors that begin on cache lines are worth their code for
-MOST_COPIES = 128  # of a nest that a schedule may ask for
-SLOWER = 1.5  # times as long as without it, past which what a schedule asks for is remarked on
-TOUCHES_LIMIT = 128  # accesses that run together: what bounds the size of the code
+TOLERANCE = 1.06  # a tiling may cost this much more than the cheapest one if its code is smaller
+TOLERANCE_AROUND = 1.01  # the same for tilings around loops of the body
+DISTRIBUTION_GAIN = 0.8  # distribution has to be this much cheaper, since statements that share a loop share data in near caches
+LINE_GAIN = 0.95  # vectors on cache lines have to be this much cheaper, since their code is larger
+MAX_COPIES = 128  # the most copies of a nest's body that a schedule may ask for
+SLOWER = 1.5  # a note is made if what a schedule asks for takes this many times as long as what would be done without it
+ACCESSES_LIMIT = 128  # the most accesses that run together, which bounds the size of the code
 
 
 def vectorize(program: Program, machine: CpuMachine, layouts: tuple[str, ...], sizes: Mapping[str, int] | None = None) -> Program:
-    """The program with Jam and Unroll nodes where they pay. sizes: values of parameters to judge by."""
+    """Returns the program with Jam and Unroll nodes where they pay, or where its schedule says so.
+
+    layouts: the memory layout of each array argument, as the calling convention has it.
+    sizes: values of parameters to judge by.
+
+    Raises ScheduleError if a loop cannot run as its schedule says.
+    """
     vectorizer = _Vectorizer(program, machine, layouts, sizes)
     body, before = (vectorizer.nodes(nodes, ()) for nodes in (program.body, program.before))
     phases = vectorizer.phases_in((*before, *body))
@@ -44,10 +53,12 @@ def vectorize(program: Program, machine: CpuMachine, layouts: tuple[str, ...], s
 
 
 class _Vectorizer:
+    """Rewrites the nests of one program, and keeps their cost models and the tilings found for them."""
+
     def __init__(self, program: Program, machine: CpuMachine, layouts: tuple[str, ...], sizes: Mapping[str, int] | None = None):
         self._program, self._machine, self._sizes = program, machine, sizes or {}
         self.notes: list[str] = []
-        self._rare = False  # inside a guard that seldom holds: small code
+        self._rare = False  # whether the current nodes are inside a guard that seldom holds, so that code is kept small
         self._models: dict[LoopNest, CostModel] = {}
         self._known: dict[tuple, tuple[RegisterTiling, float] | None] = {}
         self._table = AccessTable(program.scop.context)
@@ -60,11 +71,12 @@ class _Vectorizer:
         self._context = CostContext(self._unit_dims, machine.vector_bytes, machine.vector_registers, self._sizes, self._phases)
 
     def phases_in(self, nodes: tuple[Node, ...]) -> dict[str, str]:
-        """The phases that loops' bounds know, each with its array."""
+        """Returns the phases that the bounds of these loops name: { name -> array }."""
         used = frozenset().union(*(e.names for loop in loops(nodes) for e in (*loop.lower, *loop.upper)))
         return {name: array for array, name in self._phases.items() if name in used}
 
     def nodes(self, nodes: tuple[Node, ...], shared: tuple[Enclosing, ...]) -> tuple[Node, ...]:
+        """Returns what the nodes become. shared: the loops and guards around them."""
         out: list[Node] = []
         for node in nodes:
             if isinstance(node, Guard):
@@ -82,22 +94,25 @@ class _Vectorizer:
         return tuple(out)
 
     def _nest(self, loop: Loop, shared: tuple[Enclosing, ...]) -> tuple[Node, ...]:
-        if any(inner.role == "tile" for inner in loops(loop.body)):  # what is copied for them knows this loop's iteration
+        """Returns what the nest that begins with this loop becomes: tiled as a whole, distributed, or with the loops of its
+        body tiled one by one, whichever is thought to be fastest.
+        """
+        if any(inner.role == "tile" for inner in loops(loop.body)):  # copies for them depend on this loop's iteration
             if loop.directives.together:
                 raise refused(loop, "there are loops over tiles inside it")
             return (with_body(loop, self.nodes(loop.body, (*shared, loop))),)
         chain, body = chain_of(loop)
         nest = LoopNest(self._program, self._tests, shared, chain, body)
         if any(each.directives.together for each in loops((loop,))):
-            return self._as_asked(nest)
+            return self._as_directed(nest)
         imperfect = any(not isinstance(n, Instance) for n in body)
         best = self._best(nest)
         together = best[1] if best is not None else float("inf")
-        apart = self._apart(nest) if imperfect else float("inf")
-        if imperfect and self._distributed(nest) < DISTRIBUTION_GAIN * min(apart, together):
+        apart = self._cycles_of_body_loops(nest) if imperfect else float("inf")
+        if imperfect and self._cycles_distributed(nest) < DISTRIBUTION_GAIN * min(apart, together):
             return tuple(made for node in body for made in self._nest(with_body(loop, (node,)), shared))
         if best is not None and together <= apart:
-            made = reshape(nest, best[0])
+            made = register_tile(nest, best[0])
             self._note(nest, best[0], made)
             return made
         inside = self.nodes(body, (*shared, *chain)) if imperfect else body
@@ -105,36 +120,40 @@ class _Vectorizer:
             inside = (with_body(outer, inside),)
         return inside
 
-    def _as_asked(self, nest: LoopNest) -> tuple[Node, ...]:
-        """The nest with iterations together where its schedule asks for it, and nowhere else. ScheduleError where that cannot
-        be.
+    def _as_directed(self, nest: LoopNest) -> tuple[Node, ...]:
+        """Returns the nest with those iterations together for which its schedule says so, and no others.
+
+        Raises ScheduleError if that cannot be.
         """
         asked = [v for v, loop in enumerate(nest.chain) if loop.directives.together]
         if not asked:
             inside = self.nodes(nest.body, (*nest.shared, *nest.chain))
         else:
-            shape = self._asked_shape(nest, asked)
-            self._say_if_slower(nest, shape)
+            tiling = self._directed_tiling(nest, asked)
+            self._note_if_slower(nest, tiling)
             try:
-                return reshape(nest, shape)
-            except CannotReshape as reason:
+                return register_tile(nest, tiling)
+            except CannotTile as reason:
                 raise refused(nest.chain[asked[-1]], str(reason)) from None
         for outer in reversed(nest.chain):
             inside = (with_body(outer, inside),)
         return inside
 
-    def _say_if_slower(self, nest: LoopNest, shape: RegisterTiling) -> None:
-        """A note where what is asked is thought to take longer than what would be done without it."""
+    def _note_if_slower(self, nest: LoopNest, tiling: RegisterTiling) -> None:
+        """Adds a note if what the schedule says is thought to be slower than what would be done without it."""
         model, best = self._model(nest), self._best(nest)
-        free, asked = self._plain(nest, model) if best is None else best[1], model.per_iteration(shape)
+        free, asked = self._scalar_cycles(nest, model) if best is None else best[1], model.per_iteration(tiling)
         if asked is not None and asked > SLOWER * free:
             names = ", ".join(dict.fromkeys(loop.name or loop.var for loop in nest.chain if loop.directives.together))
             self.notes.append(
-                f"what is asked of {names} is thought to take {asked / free:.2g} times as long as without it: {model.terms(shape)}"
+                f"what is asked of {names} is thought to take {asked / free:.2g} times as long as without it: {model.terms(tiling)}"
             )
 
-    def _asked_shape(self, nest: LoopNest, asked: list[int]) -> RegisterTiling:
-        """The shape that these loops of the chain ask for, in their order."""
+    def _directed_tiling(self, nest: LoopNest, asked: list[int]) -> RegisterTiling:
+        """Returns the tiling that the schedule's directives on these loops of the chain describe, in the chain's order.
+
+        Raises ScheduleError if there is none.
+        """
         others = [inner for inner in loops(nest.body) if inner.directives.together]
         if others:
             outer = nest.chain[asked[0]].name
@@ -153,16 +172,16 @@ class _Vectorizer:
             raise refused(nest.chain[vector], "a register holds one element")
         counts = {v: max(1, nest.chain[v].directives.unroll_jam) for v in asked}
         jams = tuple((v, counts[v]) for v in asked if v != vector)
-        shape = RegisterTiling(asked[0], innermost, vector, 1 if vector is None else counts[vector], lanes, jams, keeps_order=True)
-        copies = shape.copies // lanes
-        if copies > MOST_COPIES:
-            why = f"{copies} copies of the loops inside would run together, at most {MOST_COPIES} may"
+        tiling = RegisterTiling(asked[0], innermost, vector, 1 if vector is None else counts[vector], lanes, jams, keeps_order=True)
+        copies = tiling.copies // lanes
+        if copies > MAX_COPIES:
+            why = f"{copies} copies of the loops inside would run together, at most {MAX_COPIES} may"
             raise refused(nest.chain[asked[0]], why)
-        return shape
+        return tiling
 
     def _may_run_together(self, nest: LoopNest, v: int, sums: bool) -> None:
-        """Raise ScheduleError where iterations of chain[v] may not run together, those of loops around being equal. sums: it may
-        share the updates of reductions.
+        """Raises ScheduleError if iterations of chain[v] depend on each other within one iteration of the loops around. sums:
+        dependences among the updates of reductions are allowed.
         """
         loop, around = nest.chain[v], tuple(range(v))
         if loop.step != 1:
@@ -177,57 +196,64 @@ class _Vectorizer:
                 return
         raise refused(loop, "iterations touch the same element, apart from the sums of an innermost loop")
 
-    def _note(self, nest: LoopNest, shape: RegisterTiling, made: Sequence[Node]) -> None:
-        """What was chosen and what it is thought to cost, where sizes decide about it; of loops that a schedule names, their order too,
-        where it became another.
+    def _note(self, nest: LoopNest, tiling: RegisterTiling, made: Sequence[Node]) -> None:
+        """Adds a note of what was chosen and what it is thought to cost, if that depends on sizes. It has the new order of the
+        loops too, if a schedule names them and they were reordered.
         """
         names = dict.fromkeys(statement.name for statement, _, _ in nest.statements())
         if not self._sizes or self._rare or any(name.startswith("fill_") for name in names):
             return
         called = [loop.name or loop.var for loop in nest.chain]
-        loops = [f"{called[v]} by {count}" for v, count in shape.jams]
-        if shape.vector is not None:
-            begins = "" if shape.line is None else " on cache lines"
-            loops.append(f"{called[shape.vector]} by {shape.vectors} x {shape.lanes} lanes{begins}")
+        loops = [f"{called[v]} by {count}" for v, count in tiling.jams]
+        if tiling.vector is not None:
+            begins = "" if tiling.line is None else " on cache lines"
+            loops.append(f"{called[tiling.vector]} by {tiling.vectors} x {tiling.lanes} lanes{begins}")
         if all(loop.name for loop in nest.chain) and (order := [called[v] for v in _order(nest.chain, made)]) != called:
             loops.append(f"loops from the outermost {', '.join(order)}, not {', '.join(called)}, as none of them is asked anything")
-        self.notes.append(f"{', '.join(names)}: {', '.join(loops)}: {self._model(nest).terms(shape)}")
+        self.notes.append(f"{', '.join(names)}: {', '.join(loops)}: {self._model(nest).terms(tiling)}")
 
-    def _distributed(self, nest: LoopNest) -> float:
-        """Cycles per iteration of the chain when each node of the body gets a loop of its own; infinite where it may not."""
+    def _cycles_distributed(self, nest: LoopNest) -> float:
+        """Returns the cycles per iteration of the chain if each node of the body gets a loop of its own; infinity if that is
+        not legal or not considered.
+        """
         if len(nest.chain) != 1 or _shares_rows(nest) or not nest.is_independent(0, ()):
             return float("inf")
         if any(isinstance(node, Guard) for node in nest.body):
             return float("inf")
         loop = nest.chain[0]
-        return sum(self._alone(with_body(loop, (node,)), nest.shared, 1) for node in nest.body)
+        return sum(self._cycles_alone(with_body(loop, (node,)), nest.shared, 1) for node in nest.body)
 
-    def _alone(self, loop: Loop, shared: tuple[Enclosing, ...], first: int) -> float:
-        """Cycles of the loop's nest on its own, per iteration of the loops of its chain before number `first`."""
+    def _cycles_alone(self, loop: Loop, shared: tuple[Enclosing, ...], first: int) -> float:
+        """Returns the cycles of this loop's nest by itself, per iteration of the first loops of its chain. first: how many
+        these are.
+        """
         chain, body = chain_of(loop)
         nest = LoopNest(self._program, self._tests, shared, chain, body)
         best, model = self._best(nest), self._model(nest)
-        return (best[1] if best is not None else self._plain(nest, model)) * prod(model.trips[first:])
+        return (best[1] if best is not None else self._scalar_cycles(nest, model)) * prod(model.trips[first:])
 
-    def _apart(self, nest: LoopNest) -> float:
-        """Cycles per iteration of the chain when each loop in its body is run on its own."""
+    def _cycles_of_body_loops(self, nest: LoopNest) -> float:
+        """Returns the cycles per iteration of the chain if each loop in its body is tiled by itself."""
         total = 0.0
         for node in nest.body:
-            if isinstance(node, Instance) or isinstance(node, Guard) and node.rare:  # of which the test is what runs
+            if isinstance(node, Instance) or isinstance(node, Guard) and node.rare:  # mostly only its test runs
                 total += 2.0
                 continue
             if not isinstance(node, Loop):
                 return float("inf")
-            total += 10.0 + self._alone(node, (*nest.shared, *nest.chain), 0)
+            total += 10.0 + self._cycles_alone(node, (*nest.shared, *nest.chain), 0)
         return total
 
     def _model(self, nest: LoopNest) -> CostModel:
+        """Returns the cost model of the nest."""
         if nest not in self._models:
             self._models[nest] = CostModel(nest, self._context)
         return self._models[nest]
 
     def _best(self, nest: LoopNest) -> tuple[RegisterTiling, float] | None:
-        """The cheapest shape and its cycles per iteration of the chain, found once for loops that are priced and then made."""
+        """Returns the cheapest tiling and its cycles per iteration of the chain. It is kept, since nests are first priced and
+        then made.
+        """
         bounds = tuple((loop.var, loop.lower, loop.upper, loop.step) for loop in nest.chain)
         key = (bounds, SameNodes(nest.body), SameNodes(nest.shared), self._rare)
         if key not in self._known:
@@ -235,53 +261,58 @@ class _Vectorizer:
         return self._known[key]
 
     def _cheapest(self, nest: LoopNest) -> tuple[RegisterTiling, float] | None:
+        """Returns the cheapest tiling and its cycles, or None if no tiling beats scalar code. Among those that cost nearly the
+        same, the one with the smallest code is taken.
+        """
         model = self._model(nest)
         lanes = self._lanes(nest)
-        plain = self._plain(nest, model)
+        plain = self._scalar_cycles(nest, model)
         touches = len(model.accesses)
         priced: list[tuple[float, int, RegisterTiling]] = []
-        for shape in LegalTilings(nest, model, lanes, self._rare).all():
-            if shape.copies // shape.lanes * touches > TOUCHES_LIMIT and shape.copies // shape.lanes > 4:
+        for tiling in LegalTilings(nest, model, lanes, self._rare).all():
+            if tiling.copies // tiling.lanes * touches > ACCESSES_LIMIT and tiling.copies // tiling.lanes > 4:
                 continue
-            cycles = model.per_iteration(shape)
+            cycles = model.per_iteration(tiling)
             if cycles is not None and cycles < plain:
-                priced.append((cycles, shape.copies, shape))
+                priced.append((cycles, tiling.copies, tiling))
         tolerance = TOLERANCE_AROUND if any(isinstance(n, Loop) for n in nest.body) else TOLERANCE
         while priced:
             least = min(cycles for cycles, _, _ in priced)
             chosen = min((p for p in priced if p[0] <= least * tolerance), key=lambda p: (p[1], p[0]))
-            cycles, _, shape = chosen
-            if _fits(nest, shape):
-                return self._on_lines(model, self._with_rests(model, shape)), cycles
+            cycles, _, tiling = chosen
+            if _fits(nest, tiling):
+                return self._on_lines(model, self._with_remainders(model, tiling)), cycles
             priced.remove(chosen)
         return None
 
-    def _with_rests(self, model: CostModel, shape: RegisterTiling) -> RegisterTiling:
-        """The shape in which several iterations that are left over run together as well, where sizes say how many."""
-        if not self._sizes or self._rare or shape.lanes == 1 or shape.unrolled:
-            return shape
-        remainders = ((loop, model.remainder(loop, count)) for loop, count in shape.jams)
-        return replace(shape, remainders=tuple((loop, rest) for loop, rest in remainders if rest > 1))
+    def _with_remainders(self, model: CostModel, tiling: RegisterTiling) -> RegisterTiling:
+        """Returns the tiling in which several of the iterations left over run together as well, if sizes say how many there
+        are.
+        """
+        if not self._sizes or self._rare or tiling.lanes == 1 or tiling.unrolled:
+            return tiling
+        remainders = ((loop, model.remainder(loop, count)) for loop, count in tiling.jams)
+        return replace(tiling, remainders=tuple((loop, rest) for loop, rest in remainders if rest > 1))
 
-    def _on_lines(self, model: CostModel, shape: RegisterTiling) -> RegisterTiling:
-        """The shape with vectors that begin on cache lines, where they are as long and that pays: innermost ones where all rows
-        begin as the first one does.
+    def _on_lines(self, model: CostModel, tiling: RegisterTiling) -> RegisterTiling:
+        """Returns the tiling with vectors that begin on cache lines, if vectors are as long as lines and that is cheaper. If
+        the vector loop is innermost, all rows have to begin as the first one does.
         """
         if self._rare or self._machine.vector_bytes < self._machine.line_bytes:
-            return shape
-        if shape.vector == shape.innermost and not self._rows_are_lines(model):
-            return shape
-        better = [replace(shape, line=line) for line in model.lines(shape)]
-        least = min(better, key=lambda each: _cycles(model, each), default=shape)
-        return least if _cycles(model, least) < LINE_GAIN * _cycles(model, shape) else shape
+            return tiling
+        if tiling.vector == tiling.innermost and not self._rows_are_lines(model):
+            return tiling
+        better = [replace(tiling, line=line) for line in model.lines(tiling)]
+        least = min(better, key=lambda each: _cycles(model, each), default=tiling)
+        return least if _cycles(model, least) < LINE_GAIN * _cycles(model, tiling) else tiling
 
     def _rows_are_lines(self, model: CostModel) -> bool:
-        """Whether the rows of all arrays that have rows are whole cache lines apart in the call that code is made for."""
+        """Tells whether, at the sizes expected, the rows of each accessed array are a multiple of the cache line apart."""
         arrays = {r.array for r in model.accesses}
         return all(self._row_bytes(name) % self._machine.line_bytes == 0 for name in arrays)
 
     def _row_bytes(self, name: str) -> int:
-        """From one row of an array to the next, 0 if it has no rows; 1 where that is not known."""
+        """Returns the bytes from one row of the array to the next; 0 if it has no rows, 1 if that is not known."""
         array = self._program.scop.arrays[name]
         if len(array.shape) < 2:
             return 0
@@ -292,14 +323,14 @@ class _Vectorizer:
         except KeyError:
             return 1
 
-    def _plain(self, nest: LoopNest, model: CostModel) -> float:
-        """Cycles per iteration of the chain as it stands, one iteration at a time."""
+    def _scalar_cycles(self, nest: LoopNest, model: CostModel) -> float:
+        """Returns the cycles per iteration of the chain as it is, without a tiling."""
         has_loops = any(not isinstance(n, Instance) for n in nest.body)
-        shape = RegisterTiling(0, None if has_loops else len(nest.chain) - 1, None, 1, 1)
-        return model.per_iteration(shape) or 2.0 * model.instances()
+        tiling = RegisterTiling(0, None if has_loops else len(nest.chain) - 1, None, 1, 1)
+        return model.per_iteration(tiling) or 2.0 * model.instances()
 
     def _lanes(self, nest: LoopNest) -> int:
-        """Elements per register: the widest type that the nest computes with decides."""
+        """Returns the elements of a vector register, by the widest type that the nest computes with."""
         widest = 1
         for statement, _, _ in nest.statements():
             arrays = [self._program.scop.arrays[a.array] for a in (*statement.reads, statement.write)]
@@ -308,12 +339,12 @@ class _Vectorizer:
 
 
 def refused(loop: Loop, why: str) -> ScheduleError:
-    """What the schedule asks of the loop cannot be."""
+    """Returns the error that the loop cannot run as its schedule says."""
     return ScheduleError(f"loop `{loop.name}` cannot be run as asked ({', '.join(loop.directives.words())}): {why}")
 
 
 def _order(chain: Sequence[Loop], made: Sequence[Node]) -> list[int]:
-    """The loops of a chain, by number, as they stand in what the chain became: those of its first nest."""
+    """Returns the positions of the chain's loops in the order of the first nest that was made from them."""
     found: list[int] = []
     nodes = tuple(made)
     while nodes:
@@ -325,8 +356,8 @@ def _order(chain: Sequence[Loop], made: Sequence[Node]) -> list[int]:
 
 
 def _shares_rows(nest: LoopNest) -> bool:
-    """Whether two nodes of the body touch many elements of one array that only this iteration touches: they are near
-    only there.
+    """Tells whether two nodes of the body access the same row of an array, one that only this iteration of the chain accesses.
+    Distribution would move these accesses far apart in time.
     """
     chain = {loop.var for loop in nest.chain}
     users: dict[str, set[int]] = {}
@@ -341,26 +372,27 @@ def _shares_rows(nest: LoopNest) -> bool:
 
 
 def _position(nest: LoopNest, instance: Instance) -> int:
-    """The number of the body's node in which the instance is."""
+    """Returns the position of the body's node that contains the instance."""
     return next(k for k, node in enumerate(nest.body) if any(inside is instance for inside in instances((node,))))
 
 
-def _cycles(model: CostModel, shape: RegisterTiling) -> float:
-    """Cycles per iteration of the chain; as many as any number where registers do not suffice."""
-    found = model.per_iteration(shape)
+def _cycles(model: CostModel, tiling: RegisterTiling) -> float:
+    """Returns the cycles per iteration of the chain, or infinity if the registers do not suffice."""
+    found = model.per_iteration(tiling)
     return float("inf") if found is None else found
 
 
 def _free_name(name: str, taken: set[str]) -> str:
+    """Returns the name with as many underscores as make it unused."""
     while name in taken:
         name += "_"
     return name
 
 
-def _fits(nest: LoopNest, shape: RegisterTiling) -> bool:
-    """Whether the loops' bounds let the nest run in that shape."""
+def _fits(nest: LoopNest, tiling: RegisterTiling) -> bool:
+    """Tells whether the bounds of the loops allow the tiling."""
     try:
-        reshape(nest, shape)
-    except CannotReshape:
+        register_tile(nest, tiling)
+    except CannotTile:
         return False
     return True

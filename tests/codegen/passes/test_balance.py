@@ -9,7 +9,7 @@ from polyml.codegen.astgen.build import build
 from polyml.codegen.interpreter.order import sequence
 from polyml.codegen.ir.linexpr import const
 from polyml.codegen.ir.program import Loop, Program, instances, loops, with_body
-from polyml.codegen.passes.balance import with_even_shares
+from polyml.codegen.passes.balance import balance
 from polyml.machines import catalogue
 from polyml.model.core.dependence import dependences
 from polyml.schedule.compute import compute
@@ -32,7 +32,7 @@ def shared(program):
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.__name__)
 def test_one_share_of_everything_is_what_ran_before(kernel, form):
     before = programs(kernel)[form]
-    after = with_even_shares(before)
+    after = balance(before)
     for sizes in SIZES:
         assert sorted(sequence(after, values(before, sizes))) == sorted(sequence(before, values(before, sizes)))
         check(kernel, after, sizes)
@@ -40,7 +40,7 @@ def test_one_share_of_everything_is_what_ran_before(kernel, form):
 
 @pytest.mark.parametrize("ends", [(3,), (1, 2), (0, 5, 6), (8,)])
 def test_shares_together_run_every_instance_once(ends):
-    program = with_even_shares(programs(matmul)["tiled"])
+    program = balance(programs(matmul)["tiled"])
     (loop,) = shared(program)
     sizes = {"C_0": 9, "C_1": 8, "A_0": 9, "A_1": 4, "B_0": 4, "B_1": 8}
     ran = []
@@ -55,15 +55,15 @@ def _with(nodes, loop, part):
 
 
 def test_tiles_that_other_loops_depend_on_keep_their_places():
-    assert shared(with_even_shares(programs(matmul)["tiled"]))
-    assert not shared(with_even_shares(programs(lower_update)["tiled"]))  # j <= i, so tiles of j know those of i
+    assert shared(balance(programs(matmul)["tiled"]))
+    assert not shared(balance(programs(lower_update)["tiled"]))  # j <= i, so tiles of j know those of i
 
 
 def test_bounds_that_only_the_loop_over_tiles_states_are_kept():
     """for t in 0 ... N: parallel it by 4 in 0 ... t: for i in it ... min(it + 3, t): nothing says 0 <= i but 0 <= it."""
     program = programs(matmul)["tiled"]
-    assert all(const(0) in loop.lower for loop in shared(with_even_shares(program)))
-    assert list(instances(with_even_shares(program).body)) == list(instances(program.body))
+    assert all(const(0) in loop.lower for loop in shared(balance(program)))
+    assert list(instances(balance(program).body)) == list(instances(program.body))
 
 
 def product_and_rows(T, A, B, C, D):
@@ -83,7 +83,7 @@ def test_nests_over_different_ranges_share_what_is_around_both(rows, ends):
     scop = scop_of(product_and_rows, {name: np.zeros(shape) for name, shape in arrays.items()})
     tree = compute(scop, dependences(scop), catalogue.processor("avx2"), tile=True, parallel=True).tree
     before = build(scop, tree)
-    after = with_even_shares(before)
+    after = balance(before)
     (loop,) = shared(after)
     sizes = {f"{a}_{d}": n for a, shape in arrays.items() for d, n in enumerate(shape)} | {"T_0": max(rows), "D_0": min(rows)}
     parts = zip((0, *(e + 1 for e in ends)), (*ends, 40))
@@ -101,5 +101,5 @@ def first_rows(C, A, last0):
 def test_a_share_s_end_has_a_name_of_its_own():
     scop = scop_of(first_rows, {"C": np.zeros((3, 3)), "A": np.zeros((3, 3)), "last0": 3})
     tree = compute(scop, dependences(scop), catalogue.processor("avx2"), tile=True, parallel=True).tree
-    (loop,) = shared(with_even_shares(build(scop, tree)))
+    (loop,) = shared(balance(build(scop, tree)))
     assert loop.last == "last1"

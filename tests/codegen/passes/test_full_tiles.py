@@ -138,6 +138,6 @@ def test_tests_around_a_loop_do_not_know_where_its_threads_shares_end():
     points = Loop("i", (const(0),), (const(31), var("last")), 1, (Instance("S", (i,)),))
     shared = Loop("t", (const(0),), (var("N") - 1,), 32, (points,), parallel=True, role="tile", last="last")
     around = Loop("r", (const(0),), (const(3),), 1, (shared,))
-    made = full_tiles._whole(around, {}, {"r"}, tests := [])
+    made = full_tiles._full_version(around, {}, {"r"}, tests := [])
     assert all("last" not in test.names for test in tests)
     assert any("last" in e.names for loop in loops((made,)) for e in loop.upper)

@@ -7,8 +7,8 @@ import polyml
 from polyml.codegen.astgen.build import build
 from polyml.codegen.interpreter.run import run
 from polyml.codegen.ir.program import loops
-from polyml.codegen.passes.prefetch import with_fetches
-from polyml.codegen.passes.privatize_reductions import with_partial_results
+from polyml.codegen.passes.prefetch import prefetch
+from polyml.codegen.passes.privatize_reductions import privatize_reductions
 from polyml.codegen.passes.vectorize import vectorize
 from polyml.frontend.argument_types import arg_type
 from polyml.frontend.parsing.parse import parse
@@ -124,7 +124,7 @@ def program_of(function, dtype=np.float64):
 @pytest.mark.parametrize("order", ["source", "reversed", "shuffled"])
 @pytest.mark.parametrize("function", EXPECTED)
 def test_programs_mean_the_same_on_any_number_of_threads(function, order):
-    program = with_partial_results(program_of(function))
+    program = privatize_reductions(program_of(function))
     assert bool(program.threads) == (function in WITH_PARTIAL)
     for shape in sizes_of(function):
         given = arguments(shape)
@@ -136,7 +136,7 @@ def test_programs_mean_the_same_on_any_number_of_threads(function, order):
 
 @pytest.mark.parametrize("function", EXPECTED)
 def test_vectors_of_partial_results_mean_the_same(function):
-    program = with_fetches(with_partial_results(program_of(function)))
+    program = prefetch(privatize_reductions(program_of(function)))
     program = vectorize(program, catalogue.processor("avx512"), ("C",) * 3)
     for shape in sizes_of(function):
         given = arguments(shape)
@@ -203,7 +203,7 @@ def test_a_number_of_threads_has_one_result():
 
 
 def test_names_of_the_kernel_are_left_alone():
-    program = with_partial_results(program_of(total))
+    program = privatize_reductions(program_of(total))
     assert {program.thread, program.threads}.isdisjoint(program.scop.arrays)
     assert not any(loop.partial for loop in loops(program.body))
 
@@ -211,13 +211,13 @@ def test_names_of_the_kernel_are_left_alone():
 def test_the_last_nest_of_a_tile_fetches_the_rows_of_the_next_one():
     scop, free = modelled(through_rows)
     tree = compute(scop, dependences(scop), catalogue.processor("avx512"), tile=True, parallel=True, reductions=free).tree
-    program = with_fetches(with_partial_results(build(scop, tree, free)))
+    program = prefetch(privatize_reductions(build(scop, tree, free)))
     ((statement, reads),) = program.ahead.items()
     (read,) = reads
     assert statement.startswith("S1") and program.scop.statements[statement].reads[read].array == "A"
     assert reads[read] == ("i", 8)
-    assert not with_fetches(with_partial_results(program_of(rows_and_columns))).ahead
-    assert not with_fetches(program_of(one_after_the_other)).ahead  # the array changes meanwhile
+    assert not prefetch(privatize_reductions(program_of(rows_and_columns))).ahead
+    assert not prefetch(program_of(one_after_the_other)).ahead  # the array changes meanwhile
 
 
 def test_strict_sums_keep_their_order():

@@ -5,7 +5,7 @@ import pytest
 from polyml.codegen.analysis.register_tiling import RegisterTiling
 from polyml.codegen.ir.linexpr import Compare, const, floor_div, var
 from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Program, Unroll, every
-from polyml.codegen.passes.register_tile import CannotReshape, reshape
+from polyml.codegen.passes.register_tile import CannotTile, register_tile
 from polyml.model.core.reductions import Reduction
 from tests.codegen.histories import History
 from tests.codegen.nests import Text, sample, steps
@@ -27,7 +27,7 @@ def nest_of(write, reads=(), loops=SQUARE, body=None, reduces=False):
 
 def check(case, shape, sizes=range(20)):
     """The nodes in that shape, after comparing them with the plain loops."""
-    nodes = reshape(case.nest, shape)
+    nodes = register_tile(case.nest, shape)
     program = Program(case.program.scop, nodes, case.program.reductions)
     for size in sizes:
         wanted = History({"N": size}, steps(case, size), program.reductions)
@@ -99,7 +99,7 @@ def test_rows_run_together_around_vectors_and_the_last_rows_alone():
 def test_a_register_tile_has_its_reduction_innermost_and_its_lanes_outside_of_the_rows():
     loops = {**SQUARE, "k": (ZERO, LAST)}
     case = nest_of(ELEMENT, [("A", ["i", "k"])], loops)
-    nodes = reshape(case.nest, RegisterTiling(0, 2, 1, 1, 4, jams=((0, 2),)))
+    nodes = register_tile(case.nest, RegisterTiling(0, 2, 1, 1, 4, jams=((0, 2),)))
     jam = ["k step 1", ["i x 2", ["j x 1 x 4", "S"]]]
     assert loops_of(nodes)[0][:2] == ["j step 4", ["i step 2", jam]]
 
@@ -110,7 +110,7 @@ def test_a_register_tile_has_its_reduction_innermost_and_its_lanes_outside_of_th
 )
 def test_what_has_the_most_copies_is_outside_in_a_register_tile(vectors, rows, jams):
     case = nest_of(ELEMENT, [("A", ["i", "k"])], {**SQUARE, "k": (ZERO, LAST)})
-    nodes = reshape(case.nest, RegisterTiling(0, 2, 1, vectors, 4, jams=((0, rows),)))
+    nodes = register_tile(case.nest, RegisterTiling(0, 2, 1, vectors, 4, jams=((0, rows),)))
     assert loops_of(nodes)[0][1][1] == ["k step 1", jams]
 
 
@@ -217,7 +217,7 @@ def test_a_loop_of_the_body_with_other_bounds_per_iteration_is_split():
 
 def test_a_guard_on_other_variables_stays():
     guard = Guard(Compare(">=", J - 2), (inner(S, high=(const(2),)),))
-    nodes = reshape(with_inner(guard).nest, RegisterTiling(0, None, 0, 1, 4))
+    nodes = register_tile(with_inner(guard).nest, RegisterTiling(0, None, 0, 1, 4))
     assert isinstance(nodes[0].body[0].body[0], Guard)
 
 
@@ -257,6 +257,6 @@ def test_a_guard_on_other_variables_stays():
     ],
 )
 def test_a_shape_that_does_not_fit_the_bounds_is_refused(case, shape, reason):
-    with pytest.raises(CannotReshape) as caught:
-        reshape(case.nest, shape)
+    with pytest.raises(CannotTile) as caught:
+        register_tile(case.nest, shape)
     assert str(caught.value) == reason

@@ -7,7 +7,7 @@ import polyml
 from polyml.codegen.astgen.build import build
 from polyml.codegen.interpreter.run import run
 from polyml.codegen.ir.program import Instance, Loop, loops
-from polyml.codegen.passes.split_loops import with_cuts
+from polyml.codegen.passes.split_loops import split_loops
 from polyml.codegen.passes.vectorize import vectorize
 from polyml.frontend.argument_types import arg_type
 from polyml.frontend.parsing.parse import parse
@@ -88,7 +88,7 @@ def expected(function, shape):
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("lanes", [False, True], ids=["cut", "in lanes"])
 def test_cut_loops_mean_the_same(function, lanes):
-    program = with_cuts(program_of(function))
+    program = split_loops(program_of(function))
     if lanes:
         program = vectorize(program, catalogue.processor("avx512"), ("C", "C"))
     for shape in SIZES:
@@ -100,7 +100,7 @@ def test_cut_loops_mean_the_same(function, lanes):
 
 @pytest.mark.parametrize("function", LANES)
 def test_subscripts_are_affine_in_the_longest_part(function):
-    program = with_cuts(program_of(function))
+    program = split_loops(program_of(function))
     innermost = [loop for loop in loops(program.body) if all(isinstance(n, Instance) for n in loop.body)]
     statements = [program.scop.statements[loop.body[0].statement] for loop in innermost]
     assert any(len(innermost) > 1 and last_subscripts_are_affine(s) for s in statements)
@@ -125,7 +125,7 @@ def test_programs_without_bends_stay_as_they_are():
                 B[i, j] = A[i, j - 1]
 
     program = program_of(plain)
-    assert with_cuts(program) is program
+    assert split_loops(program) is program
 
 
 def test_parts_follow_one_another_whatever_the_order_of_the_bends():
@@ -137,7 +137,7 @@ def test_parts_follow_one_another_whatever_the_order_of_the_bends():
             for j in range(m):
                 B[i, j] = A[i, max(j - 5, 0)] + A[i, min(j + n, m - 1)]
 
-    program = with_cuts(program_of(two))
+    program = split_loops(program_of(two))
     (outer,) = [loop for loop in loops(program.body) if any(isinstance(n, Loop) for n in loop.body)]
     assert len(outer.body) == 3
     for shape in [(1, 1), (1, 5), (4, 6), (2, 30), (30, 31), (40, 20), (7, 12)]:

@@ -11,7 +11,7 @@ from polyml.codegen.ir.linexpr import var
 from polyml.codegen.ir.program import Guard, Instance, Jam, Program, Unroll, instances, loops
 from polyml.codegen.passes import legal_tilings
 from polyml.codegen.passes import vectorize as vectorizing
-from polyml.codegen.passes.register_tile import CannotReshape, reshape
+from polyml.codegen.passes.register_tile import CannotTile, register_tile
 from polyml.codegen.passes.vectorize import vectorize
 from polyml.machines import catalogue
 from polyml.model.core.reductions import reductions
@@ -75,8 +75,8 @@ def applied(program, preset, nest, shape):
 
 def fits(nest, shape):
     try:
-        reshape(nest, shape)
-    except CannotReshape:
+        register_tile(nest, shape)
+    except CannotTile:
         return False
     return True
 

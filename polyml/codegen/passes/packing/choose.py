@@ -1,4 +1,4 @@
-"""Which reads are moved to copies, where those are filled, and whether that pays."""
+"""The choice of copies: which reads they serve, in which loop's body each is filled, and whether that pays."""
 
 from __future__ import annotations
 
@@ -13,89 +13,98 @@ from polyml.codegen.ir.linexpr import Compare, var
 from polyml.codegen.ir.program import Instance, Loop, Node, loops, with_paths
 from polyml.codegen.passes.packing import storage
 from polyml.codegen.passes.packing.copies import PackingContext, TileCopy, TileRead
-from polyml.codegen.passes.packing.operands import alone, with_numbers_in
+from polyml.codegen.passes.packing.operands import as_single_read, scaled_operand
 from polyml.errors import ScheduleError
 from polyml.model.core.nest import subvalues
 from polyml.model.core.scop import Gather, Load
 
-LEAST_USES = 48  # times that an element is read for which copying it pays, where sizes are not known
-LEAST_USES_SIZED = 256  # where they are
-LEAST_ALIASED_USES = 48  # the same of arrays whose rows compete for the same places of the first cache
-LEAST_FAR_USES = 8  # and of arrays of more than half of the last cache, whose rows must be read from memory as they lie there
-LEAST_MADE_USES = 16  # and of copies that hold a product of the element
-LEAST_TURNED_USES = 4  # and where the loops of a register tile do not run along its rows
+# how often each element of a copy has to be read for the copy to pay
+LEAST_USES = 48  # if sizes are not known
+LEAST_USES_SIZED = 256  # if sizes are known and no case below applies
+LEAST_ALIASED_USES = 48  # for arrays whose rows compete for the same sets of the first cache
+LEAST_LARGE_ARRAY_USES = 8  # for arrays larger than half of the last cache, which would be read from memory row by row
+LEAST_PRODUCT_USES = 16  # for copies that hold a product of the element
+LEAST_TRANSPOSED_USES = 4  # if the loops of a register tile do not run along the array's rows
 NEVER = 2**62
-PAGE_BYTES = 4096  # a power of two of which rows that are multiples compete for the same places of the first cache
-MOST_UNREAD = 2  # elements of a copy for one that is read: a box around a diagonal, or around columns of a flat matrix
-LONG_ROW = 8  # cache lines from which rows that follow each other must not begin at multiples of a power of two
+PAGE_BYTES = 4096  # rows whose lengths are multiples of it compete for the same sets of the first cache
+MAX_UNREAD = 2  # the most elements of a copy per element that is read, as in a box around a diagonal
+LONG_ROW = 8  # rows of this many cache lines or more are padded to an odd number of lines
 
 
 @dataclass
-class _Group:
-    """A copy that reads share, while the reads are gathered."""
+class _SharedCopy:
+    """A copy with the reads that it serves, while these are collected."""
 
     copy: TileCopy
     reads: list[TileRead] = field(default_factory=list)
 
     def whole(self) -> TileCopy:
+        """Returns the copy with all its reads."""
         return replace(self.copy, reads=tuple(self.reads))
 
 
 def copies(context: PackingContext, chain: tuple[Loop, ...], around: tuple[Enclosing, ...]) -> list[TileCopy]:
-    """The copies of a chain of loops over tiles: those that the schedule asks for, or else those that pay."""
+    """Returns the copies of a chain of loops over tiles: those that the schedule asks for, or else those that pay.
+
+    chain: loops over tiles, outermost first, each the only node in the one before.
+    around: the loops and guards around the chain.
+    """
     if any(loop.directives.pack for loop in loops((chain[0],))):
-        return _asked(context, chain, around)
-    is_strip = len(chain) == 1  # it goes over its data once, or as it lies in memory
+        return _directed(context, chain, around)
+    is_strip = len(chain) == 1  # each element is read once, or rows are read as they are stored
     if is_strip and (context.sizes is None or any(map(_has_tiles, chain[0].body))):
         return []
-    found: dict[tuple, _Group] = {}
+    found: dict[tuple, _SharedCopy] = {}
     for reads in _reads(context, chain, around):
         chosen = _best(context, reads, chain, found)
         if chosen is not None:
             read, copy = chosen
-            found.setdefault(copy.elements, _Group(copy)).reads.append(read)
+            found.setdefault(copy.elements, _SharedCopy(copy)).reads.append(read)
     made = [group.whole() for group in found.values()]
-    made = [copy for copy in made if not is_strip or storage.is_turned(context, copy)]
-    made = [copy for copy in made if all(_stays(context, read, copy) for read in copy.reads)]
+    made = [copy for copy in made if not is_strip or storage.is_transposed(context, copy)]
+    made = [copy for copy in made if all(_stays_in_window(context, read, copy) for read in copy.reads)]
     level = min((copy.level for copy in made), default=0)
     return [copy for copy in made if not any(test.expr.is_const for test in pays(context, copy, level))]
 
 
 def pays(context: PackingContext, copy: TileCopy, level: int) -> list[Compare]:
-    """What must hold in the body of the chain's loop at `level` so that each element of the copy is read often, where sizes are not
-    known: the first loop that goes over it again is long.
+    """Returns the tests under which the copy pays, in the body of chain[level]: the first loop that reads the same elements
+    again must be long. There are none if sizes are known, or if the schedule asks for the copy.
     """
-    if context.sizes is not None or copy.is_asked:
+    if context.sizes is not None or copy.is_requested:
         return []
     read = copy.reads[0]
-    again = read.again(copy.chain, copy.level)
-    if again is None:
+    reusing = read.reuse_loop(copy.chain, copy.level)
+    if reusing is None:
         return []
-    unknown = read.unknown(copy.chain, level)
-    lengths = [high - low + 1 for low in again.lower for high in again.upper]
+    unknown = read.inner_names(copy.chain, level)
+    lengths = [high - low + 1 for low in reusing.lower for high in reusing.upper]
     tests = [Compare(">=", n - LEAST_USES) for n in lengths if not n.names & unknown]
     return [test for test in tests if not (test.expr.is_const and test.expr.const >= 0)]
 
 
-# -- what the schedule asks for ------------------------------------------------------------------------------------------
+# -- copies that the schedule asks for ------------------------------------------------------------------------------------
 
 
-def _asked(context: PackingContext, chain: tuple[Loop, ...], around: tuple[Enclosing, ...]) -> list[TileCopy]:
-    """The copies that the schedule asks for in the chain's loops, and no others. ScheduleError for what cannot be."""
-    found: dict[tuple, _Group] = {}
-    packed: dict[tuple[int, int], Loop] = {}  # where, by position of the instance and number of the read
+def _directed(context: PackingContext, chain: tuple[Loop, ...], around: tuple[Enclosing, ...]) -> list[TileCopy]:
+    """Returns the copies that the schedule asks for in the chain's loops.
+
+    Raises ScheduleError if one cannot be made.
+    """
+    found: dict[tuple, _SharedCopy] = {}
+    packed: dict[tuple[int, int], Loop] = {}  # { (position of the instance, position of the read) -> loop }
     for level, loop in enumerate(chain):
         for name in loop.directives.pack:
             for read in _reads_of(context, name, chain, level, around):
                 copy = _candidate(context, read, chain, level)
-                copy = replace(copy, panel=storage.panel(context, read, copy), is_asked=True)
-                group = found.setdefault((level, *copy.elements), _Group(copy))
+                copy = replace(copy, panel=storage.panel(context, read, copy), is_requested=True)
+                group = found.setdefault((level, *copy.elements), _SharedCopy(copy))
                 other = packed.setdefault((read.position, read.number), loop)
                 if other is not loop:
                     raise _refused(loop, name, f"it is at loop `{other.name}`, which is around that one")
                 if _is_written(context, read, chain, level):
                     raise _refused(loop, name, "the element that is read may be written in the same iteration")
-                if not _stays(context, read, group.copy):
+                if not _stays_in_window(context, read, group.copy):
                     raise _refused(loop, name, "which elements are read cannot be told")
                 group.reads.append(read)
     deeper = [loop for loop in loops(chain[-1].body) if loop.directives.pack]
@@ -108,7 +117,7 @@ def _asked(context: PackingContext, chain: tuple[Loop, ...], around: tuple[Enclo
 def _reads_of(
     context: PackingContext, array: str, chain: tuple[Loop, ...], level: int, around: tuple[Enclosing, ...]
 ) -> list[TileRead]:
-    """The reads of the array's elements in the body of chain[level], each with its window there."""
+    """Returns the reads of the array in the body of chain[level], each with the box of elements that it reads there."""
     found = []
     for position, (instance, path) in enumerate(with_paths(chain[-1].body)):
         statement = context.program.scop.statements[instance.statement]
@@ -127,14 +136,17 @@ def _reads_of(
 
 
 def _refused(loop: Loop, array: str, why: str) -> ScheduleError:
+    """Returns the error that the array cannot be packed at this loop."""
     return ScheduleError(f"`{array}` cannot be packed at loop `{loop.name}`: {why}")
 
 
-# -- what pays -----------------------------------------------------------------------------------------------------------
+# -- copies that pay -----------------------------------------------------------------------------------------------------
 
 
 def _reads(context: PackingContext, chain: tuple[Loop, ...], around: tuple[Enclosing, ...]) -> Iterator[list[tuple[int, TileRead]]]:
-    """Each read with the windows that hold it in the bodies of the chain's loops, from the outermost one inwards."""
+    """Yields, for each read, the levels of the chain (-1: before all loops) in whose bodies the elements that it reads form a
+    box, from the outermost one inwards.
+    """
     for position, (instance, path) in enumerate(with_paths(chain[-1].body)):
         statement = context.program.scop.statements[instance.statement]
         inner = [node for node in path if isinstance(node, Loop)]
@@ -151,28 +163,32 @@ def _reads(context: PackingContext, chain: tuple[Loop, ...], around: tuple[Enclo
 
 
 def _around(path: Sequence[Node]) -> tuple[Enclosing, ...]:
-    """The nodes around an instance, before any run together."""
+    """Returns the loops and guards of a path."""
     return tuple(node for node in path if isinstance(node, Enclosing))
 
 
 def _candidate(context: PackingContext, read: TileRead, chain: tuple[Loop, ...], level: int) -> TileCopy:
-    """A copy for the read, filled in the body of chain[level]."""
-    value = alone(with_numbers_in(read.statement, read.number))
+    """Returns a copy for the read that is filled in the body of chain[level]."""
+    value = as_single_read(scaled_operand(read.statement, read.number))
     is_shared = any(loop.parallel for loop in chain[level + 1 :])
     return TileCopy(read.window, value, storage.order(context, read, chain), level, chain, is_shared=is_shared)
 
 
 def _best(
-    context: PackingContext, reads: Sequence[tuple[int, TileRead]], chain: tuple[Loop, ...], found: Mapping[tuple, _Group]
+    context: PackingContext, reads: Sequence[tuple[int, TileRead]], chain: tuple[Loop, ...], found: Mapping[tuple, _SharedCopy]
 ) -> tuple[TileRead, TileCopy] | None:
-    """The copy that the read is best moved to, and the read with its window: the outermost one that pays, or the same in parts
-    inside loops that go over other elements each time, as long as threads share it or no second cache holds it.
+    """Returns the copy to which the read is best moved, and the read with its box; None if no copy pays.
+
+    It is the outermost copy that pays, or parts of it that are made further inside, if threads share the copy or the second
+    cache does not hold it.
+
+    reads: the read with its box at each level. found: the copies of other reads.
     """
     best: tuple[TileRead, TileCopy] | None = None
     for level, read in reads:
-        if best is not None and not _is_better_apart(context, *best, level):
+        if best is not None and not _may_be_better_in_parts(context, *best, level):
             break
-        if not read.window.lengths or read.again(chain, level) is None:
+        if not read.window.lengths or read.reuse_loop(chain, level) is None:
             continue
         copy = _candidate(context, read, chain, level)
         known = found.get(copy.elements)
@@ -180,7 +196,7 @@ def _best(
             copy = replace(copy, panel=storage.panel(context, read, copy))
             if not _fits(context, copy, read):
                 continue
-            if context.sizes is not None and context.times(read, copy) < _least_uses(context, copy, read):
+            if context.sizes is not None and context.reuse_count(read, copy) < _least_uses(context, copy, read):
                 break
         elif known.copy.level != level:
             continue
@@ -191,15 +207,17 @@ def _best(
     return best
 
 
-def _is_better_apart(context: PackingContext, read: TileRead, copy: TileCopy, level: int) -> bool:
-    """Whether parts of the copy, made in the body of a loop further inside, are used as often and may be nearer."""
+def _may_be_better_in_parts(context: PackingContext, read: TileRead, copy: TileCopy, level: int) -> bool:
+    """Tells whether parts of the copy, made in the body of chain[level], are used as often as the copy is, and may be in a
+    nearer cache.
+    """
     if context.sizes is None or any(loop.var not in read.moving for loop in copy.chain[copy.level + 1 : level + 1]):
         return False
     return copy.is_shared or context.size_bytes(copy) > context.machine.cache(2).size_bytes
 
 
 def _is_part(context: PackingContext, part: TileCopy, whole: TileCopy) -> bool:
-    """Whether the part lies in memory as the whole does, and is read from the array in pieces that are long as well."""
+    """Tells whether the part is stored as the whole copy is, and is read from the array in pieces that are long enough."""
     unit = context.unit_dim(part.window.array)
     if unit is None or (part.panel is None) != (whole.panel is None):
         return False
@@ -209,7 +227,7 @@ def _is_part(context: PackingContext, part: TileCopy, whole: TileCopy) -> bool:
 
 
 def _is_written(context: PackingContext, read: TileRead, chain: tuple[Loop, ...], level: int) -> bool:
-    """Whether something in the body of chain[level] may write an element that is read there."""
+    """Tells whether an element may be written in the body of chain[level] and read there too."""
     for instance, path in with_paths(chain[-1].body):
         write = context.program.scop.statements[instance.statement].write
         if write.array == read.window.array:
@@ -220,8 +238,8 @@ def _is_written(context: PackingContext, read: TileRead, chain: tuple[Loop, ...]
     return False
 
 
-def _stays(context: PackingContext, read: TileRead, copy: TileCopy) -> bool:
-    """Whether the read never leaves the window."""
+def _stays_in_window(context: PackingContext, read: TileRead, copy: TileCopy) -> bool:
+    """Tells whether the read always stays within the copy, and within its panel if it has panels."""
     touch, window = (read.access, read.instance), read.window
     if not context.tests.is_within(touch, read.around, window.low, window.lengths):
         return False
@@ -234,11 +252,11 @@ def _stays(context: PackingContext, read: TileRead, copy: TileCopy) -> bool:
 
 
 def _fits(context: PackingContext, copy: TileCopy, read: TileRead) -> bool:
-    """Whether a cache holds the copy, of which all sizes are known, and most of it is read."""
+    """Tells whether the copy's size is known, a cache holds it, and most of it is read."""
     whole = [d for d, n in enumerate(copy.window.lengths) if n is None]
     size = prod(n for n in copy.window.lengths if n is not None)
-    inside = read.unknown(copy.chain, copy.level)
-    if size == 1 and not whole or size > MOST_UNREAD * _elements_read(context, read, inside, whole):
+    inside = read.inner_names(copy.chain, copy.level)
+    if size == 1 and not whole or size > MAX_UNREAD * _elements_read(context, read, inside, whole):
         return False
     extents = [context.table.affine(context.array(copy).shape[d]) for d in whole]
     if any(not e.names <= context.known_sizes.keys() for e in extents):
@@ -248,8 +266,10 @@ def _fits(context: PackingContext, copy: TileCopy, read: TileRead) -> bool:
 
 
 def _elements_read(context: PackingContext, read: TileRead, inside: set[str], whole: Sequence[int]) -> int:
-    """About how many elements the loops inside read, for each index in dimensions that are read as a whole. A loop over tiles
-    counts its tiles.
+    """Estimates how many elements the inner loops read, per index of the dimensions that are taken as a whole. A loop over
+    tiles counts its tiles.
+
+    inside: the names of the inner loops. whole: those dimensions.
     """
     subscripts = context.subscripts(read)
     of_whole = moving_names(tuple(subscripts[d] for d in whole), read.loops) if whole else frozenset()
@@ -264,12 +284,12 @@ def _elements_read(context: PackingContext, read: TileRead, inside: set[str], wh
 
 
 def _least_uses(context: PackingContext, copy: TileCopy, read: TileRead) -> int:
-    """Times that an element is read for which copying it pays, where sizes are known."""
+    """Returns how often an element has to be read for its copy to pay, if sizes are known."""
     array, unit = context.array(copy), context.unit_dim(copy.window.array)
     if not isinstance(copy.value, Load):
-        return LEAST_MADE_USES
-    if storage.is_turned(context, copy) or copy.panel is not None and not storage.is_along_row(context, copy, read):
-        return LEAST_TURNED_USES
+        return LEAST_PRODUCT_USES
+    if storage.is_transposed(context, copy) or copy.panel is not None and not storage.is_along_row(context, copy, read):
+        return LEAST_TRANSPOSED_USES
     extents = [context.table.affine(e) for e in array.shape]
     if unit is not None and all(e.names <= context.known_sizes.keys() for e in extents):
         counts = [e.evaluate(context.known_sizes) for e in extents]
@@ -277,15 +297,15 @@ def _least_uses(context: PackingContext, copy: TileCopy, read: TileRead) -> int:
         if copy.panel is None and _is_read_in_rows(context, read):
             return NEVER
         if 2 * prod(counts) * array.element.size_bytes > context.machine.cache(3).size_bytes:
-            return LEAST_FAR_USES
+            return LEAST_LARGE_ARRAY_USES
         if is_aliased and copy.panel is not None:
             return LEAST_ALIASED_USES
     return LEAST_USES_SIZED
 
 
 def _is_read_in_rows(context: PackingContext, read: TileRead) -> bool:
-    """Whether a register tile reads rows of the array as they lie: what is written stays along one dimension only, and that or the
-    tile goes along the rows.
+    """Tells whether a register tile reads rows of the array as they are stored: the result does not move along one dimension of
+    the array only, and the result or the tile moves along the rows.
     """
     written = {name for e in context.written(read) for name in e.names}
     subscripts = context.subscripts(read)
@@ -295,7 +315,7 @@ def _is_read_in_rows(context: PackingContext, read: TileRead) -> bool:
 
 
 def _has_tiles(node: Node) -> bool:
-    """Whether some loop in there is over tiles."""
+    """Tells whether there is a loop over tiles at or below the node."""
     if isinstance(node, Instance):
         return False
     return isinstance(node, Loop) and node.role == "tile" or any(map(_has_tiles, node.body))

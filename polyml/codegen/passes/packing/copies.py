@@ -1,4 +1,4 @@
-"""Copies of tiles as values: which reads they serve, what they hold, and what is known where they are chosen."""
+"""Copies of tiles as values: which reads they serve, what they contain, and what is known when they are chosen."""
 
 from __future__ import annotations
 
@@ -22,10 +22,12 @@ from polyml.model.core.scop import Access, Array, Statement, Value
 class TileRead:
     """One read of an instance, in a nest of loops over tiles.
 
-    number: of the read in its statement.
-    position: of the instance among those inside the nest, in textual order.
-    around: the loops and guards that enclose it, those of the nest among them, outermost first.
-    window: the part of the array that it stays in while the loops inside some level of the nest run.
+    statement: the instance's statement.
+    number: the position of the read in the statement's reads.
+    instance: the instance.
+    position: the position of the instance among those inside of the nest, in textual order.
+    around: the loops and guards around the instance, those of the nest among them, outermost first.
+    window: the box of elements that it reads while the loops inside of some level of the nest run.
     moving: the loop variables that its subscripts change with.
     """
 
@@ -39,6 +41,7 @@ class TileRead:
 
     @property
     def access(self) -> Access:
+        """The access relation, { S[i] -> A[...] }."""
         return self.statement.reads[self.number]
 
     @property
@@ -47,24 +50,28 @@ class TileRead:
         return [node for node in self.around if isinstance(node, Loop)]
 
     def outside(self, chain: tuple[Loop, ...], level: int) -> tuple[Enclosing, ...]:
-        """What is around the read and around the body of chain[level]; level -1: around the chain."""
+        """Returns the loops and guards around the body of chain[level], or around the chain for level -1."""
         return self.around[: self.around.index(chain[0]) if level < 0 else self.around.index(chain[level]) + 1]
 
     def below(self, chain: tuple[Loop, ...], level: int) -> list[Loop]:
-        """The loops around the read, inside the body of chain[level]."""
+        """Returns the loops around the read that stand in the body of chain[level]."""
         return [node for node in self.around[len(self.outside(chain, level)) :] if isinstance(node, Loop)]
 
-    def unknown(self, chain: tuple[Loop, ...], level: int) -> set[str]:
-        """The names of loops around the read that have no value in the body of chain[level]."""
+    def inner_names(self, chain: tuple[Loop, ...], level: int) -> set[str]:
+        """Returns the names that those loops define, which have no value yet in the body of chain[level]."""
         return {name for loop in self.below(chain, level) for name in (loop.var, loop.last)}
 
-    def again(self, chain: tuple[Loop, ...], level: int) -> Loop | None:
-        """The outermost loop inside chain[level] that goes over the same elements again."""
+    def reuse_loop(self, chain: tuple[Loop, ...], level: int) -> Loop | None:
+        """Returns the outermost loop inside of chain[level] that the read does not move with, so that it reads the same
+        elements again; None if there is none.
+        """
         return next((loop for loop in self.below(chain, level) if loop.var not in self.moving), None)
 
     @cached_property
     def tile_steps(self) -> dict[str, int]:
-        """Of the loops over single iterations around the read, outermost first, how many iterations the innermost tile around has."""
+        """The size of the innermost tile of each loop over single iterations around the read, by variable, outermost first; 1
+        for a loop without tiles.
+        """
         tiles = {loop.var: loop.step for loop in self.loops if loop.role == "tile"}
         steps = {}
         for loop in self.loops:
@@ -75,23 +82,25 @@ class TileRead:
 
     @property
     def in_tile(self) -> set[str]:
-        """The loops of which a register tile has several iterations."""
+        """The variables of loops with tiles of more than one iteration, of which a register tile may take several."""
         return {name for name, step in self.tile_steps.items() if step > 1}
 
 
 @dataclass(frozen=True, eq=False)
 class TileCopy:
-    """A window of an array with memory of its own.
+    """A box of an array's elements with memory of its own.
 
-    name: of the copy; "" until it is declared.
-    value: what the copy holds of each element, in which Load is the element: itself, or what a statement makes of it with numbers
-        that never change (`alpha*A[i, k]`), so that it is made once.
-    order: the array's dimensions as the copy stores them, the one along which elements are neighbours last.
-    level: in the body of which loop of the chain it is filled, -1: before all of them.
-    panel: the loop over tiles whose tiles are stored one after the other, see `storage.panel`; None where rows are whole.
+    window: the box.
+    value: what the copy contains in place of each element, which Load stands for: the element itself, or its product with
+        numbers that never change (`alpha*A[i, k]`), which is then computed once.
+    order: the array's dimensions as the copy stores them; the one along which elements are neighbours is the last.
+    level: the copy is filled in the body of chain[level]; -1: before all of the loops.
+    chain: the loops over tiles, outermost first.
+    panel: the loop over tiles whose tiles are stored one after the other, see `storage.panel`; None if rows are whole.
     is_shared: a loop inside goes to threads.
-    is_asked: the schedule asks for it, whether it pays or not.
-    reads: what it serves.
+    is_requested: the schedule asks for the copy, whether it pays or not.
+    name: the copy's array; "" until it is declared.
+    reads: the reads that it serves.
     """
 
     window: AccessBox
@@ -101,19 +110,25 @@ class TileCopy:
     chain: tuple[Loop, ...]
     panel: Loop | None = None
     is_shared: bool = False
-    is_asked: bool = False
+    is_requested: bool = False
     name: str = ""
     reads: tuple[TileRead, ...] = ()
 
     @property
     def elements(self) -> tuple:
-        """What copies of the same elements have in common."""
+        """A key that copies of the same elements have in common."""
         return self.window, self.order, str(self.value)
 
 
 @dataclass(frozen=True, eq=False)
 class PackingContext:
-    """What is known where copies are chosen: the program before them, the machine, and sizes to judge by, if there are any."""
+    """What is known when copies are chosen.
+
+    program: the program without the copies.
+    machine: the processor.
+    layouts: the memory layout of each array argument, as the calling convention has it.
+    sizes: values of parameters to judge by, or None.
+    """
 
     program: Program
     machine: CpuMachine
@@ -135,34 +150,36 @@ class PackingContext:
 
     @property
     def known_sizes(self) -> Mapping[str, int]:
-        """The sizes to judge by, none where there are none."""
+        """The sizes to judge by; empty if there are none."""
         return self.sizes or {}
 
     def array(self, copy: TileCopy) -> Array:
-        """The array of which the copy has a part."""
+        """Returns the array that the copy is made from."""
         return self.program.scop.arrays[copy.window.array]
 
     def subscripts(self, read: TileRead) -> tuple[Lin, ...]:
-        """The element read, in terms of loop variables."""
+        """Returns the subscripts of the element read, in terms of loop variables."""
         return self.tests.subscripts((read.access, read.instance))
 
     def written(self, read: TileRead) -> tuple[Lin, ...]:
-        """The element that the same instance writes."""
+        """Returns the subscripts of the element that the same instance writes."""
         return self.tests.subscripts((read.statement.write, read.instance))
 
     def unit_dim(self, array: str) -> int | None:
-        """The dimension along which the array's elements are neighbours, where sizes are known and that is."""
+        """Returns the dimension along which the array's elements are neighbours in memory; None if there is none, or sizes are
+        not known.
+        """
         return self._unit_dims[array] if self.sizes is not None else None
 
     def counts(self, copy: TileCopy) -> list[int]:
-        """Elements of the copy per dimension of the array."""
+        """Returns the number of the copy's elements in each dimension of the array."""
         extents = zip(self.array(copy).shape, copy.window.lengths)
         return [self.table.affine(e).evaluate(self.known_sizes) if n is None else n for e, n in extents]
 
     def size_bytes(self, copy: TileCopy) -> int:
         return prod(self.counts(copy)) * self.array(copy).element.size_bytes
 
-    def times(self, read: TileRead, copy: TileCopy) -> int:
-        """How often an element of the copy is read at the sizes expected."""
+    def reuse_count(self, read: TileRead, copy: TileCopy) -> int:
+        """Returns how often each element of the copy is read, at the sizes expected."""
         known = middle_values(read.loops, self.known_sizes)
         return prod(trips(loop, known) for loop in read.below(copy.chain, copy.level) if loop.var not in read.moving)

@@ -1,4 +1,4 @@
-"""The loops that fill a copy: each element of the window that the array has, once, with the statement that copies it."""
+"""The loops that fill a copy: they run once for each element of the box that the array has, with the statement that copies it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from polyml.codegen.ir.program import Guard, Instance, Loop, Node
 from polyml.codegen.passes.packing.copies import PackingContext, TileCopy
 from polyml.model.core.scop import Access, Statement
 
-PANELS_AT_ONCE = 16  # that are filled row by row, so that rows of the array are read as they lie in memory
+PANELS_AT_ONCE = 16  # panels that are filled together, row by row, so that the array is read as it is stored
 
 
 @dataclass(frozen=True)
 class Filling:
-    """The code that fills a copy. statement: it copies one element. node: the loops around its instances."""
+    """The code that fills a copy: the statement that copies one element, and the loops around its instances."""
 
     statement: Statement
     node: Node
@@ -26,9 +26,10 @@ class Filling:
 
 @dataclass(frozen=True)
 class _Bounds:
-    """What is known of the indices of one dimension that the copy is read at, as bounds of the loop that fills them.
+    """The bounds of the loop that fills one dimension of a copy.
 
-    low, high: where the window begins and ends; none where it is all of the array. lower, upper: more, of the loops that read.
+    low, high: where the box begins and ends; empty if it is all of the array.
+    lower, upper: further bounds, from the loops that read the copy.
     last: the array's last index.
     """
 
@@ -40,15 +41,17 @@ class _Bounds:
 
     @property
     def begins(self) -> tuple[Lin, ...]:
+        """All lower bounds."""
         return (*self.low, *self.lower, const(0))
 
     @property
     def ends(self) -> tuple[Lin, ...]:
+        """All upper bounds."""
         return (*self.high, *self.upper, self.last)
 
 
 def fill(context: PackingContext, copy: TileCopy) -> Filling:
-    """for each element of the window that the array has: copy it."""
+    """Returns the code that fills the copy: for each element of the box that the array has, copy it."""
     if copy.panel is not None:
         return _fill_panels(context, copy, copy.panel.step)
     rank = len(copy.window.low)
@@ -65,7 +68,9 @@ def fill(context: PackingContext, copy: TileCopy) -> Filling:
 
 
 def _fill_panels(context: PackingContext, copy: TileCopy, width: int) -> Filling:
-    """for some panels: for each row of them: for each panel, and each element of it that the array has: copy it."""
+    """Returns the code that fills a copy in panels: for some panels at a time, for each of their rows, for each panel, copy
+    each element of the row that the array has.
+    """
     rank, dim = len(copy.window.low), copy.order[-1]
     iterators = (*(f"i{d}" for d in range(rank)), "p")
     *subscripts, start = _subscripts(_name(copy), iterators)
@@ -97,6 +102,7 @@ def _fill_panels(context: PackingContext, copy: TileCopy, width: int) -> Filling
 
 
 def _bounds(context: PackingContext, copy: TileCopy, dim: int) -> _Bounds:
+    """Returns the bounds of the loop that fills dimension `dim` of the array."""
     length, first = copy.window.lengths[dim], copy.window.low[dim]
     low, high = ((), ()) if length is None else ((first,), (first + (length - 1),))
     lower, upper = _needed(context, copy, dim, (*low, *high, const(0)))
@@ -104,14 +110,16 @@ def _bounds(context: PackingContext, copy: TileCopy, dim: int) -> _Bounds:
 
 
 def _needed(context: PackingContext, copy: TileCopy, dim: int, edges: tuple[Lin, ...]) -> tuple[tuple[Lin, ...], tuple[Lin, ...]]:
-    """What more is known of the indices that are read: the bounds, beyond the tile's edges, of the loops that they follow."""
+    """Returns the lower and upper bounds, besides the edges of the tile, that all loops reading along this dimension have in
+    common.
+    """
     known = []
     for read in copy.reads:
         e = context.subscripts(read)[dim]
         loop = next((loop for loop in read.loops if e == var(loop.var)), None)
         if loop is None:
             return (), ()
-        inside = read.unknown(copy.chain, copy.level)
+        inside = read.inner_names(copy.chain, copy.level)
         known.append(
             (
                 [b for e in loop.lower for b in lower_outside(e, read.around, inside) if b not in edges],
@@ -126,18 +134,19 @@ def _needed(context: PackingContext, copy: TileCopy, dim: int, edges: tuple[Lin,
 
 
 def _name(copy: TileCopy) -> str:
+    """Returns the name of the statement that fills the copy."""
     return f"fill_{copy.name}"
 
 
 def _subscripts(name: str, iterators: tuple[str, ...]) -> tuple[isl.PwAff, ...]:
-    """Each iterator as a subscript."""
+    """Returns each iterator as a subscript, { S[i0, i1, ...] -> [(ik)] }."""
     return tuple(isl.PwAff(f"{{ {name}[{', '.join(iterators)}] -> [({i})] }}") for i in iterators)
 
 
 def _statement(
     copy: TileCopy, iterators: tuple[str, ...], written: tuple[isl.PwAff, ...], read: tuple[isl.PwAff, ...]
 ) -> Statement:
-    """The statement that copies one element."""
+    """Returns the statement that copies one element. written: its subscripts in the copy. read: its subscripts in the array."""
     name = _name(copy)
     return Statement(
         name=name,
@@ -150,6 +159,6 @@ def _statement(
 
 
 def access_to(array: str, subscripts: tuple[isl.PwAff, ...]) -> Access:
-    """{ S[...] -> array[subscripts] }"""
+    """Returns the access { S[...] -> array[subscripts] }."""
     relation = polyhedra.relation(subscripts[0].get_domain_space(), array, subscripts)
     return Access(array=array, relation=relation, subscripts=subscripts)

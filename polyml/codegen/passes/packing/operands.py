@@ -1,4 +1,4 @@
-"""What a copy holds of an element: itself, or what a statement makes of it with numbers that never change."""
+"""What a copy contains in place of an element: the element, or its product or sum with numbers that never change."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from polyml.model.core.nest import children, map_leaves, subvalues, with_childre
 from polyml.model.core.scop import Load, ScalarArg, Statement, Value
 
 
-def with_numbers_in(statement: Statement, read: int) -> Value:
-    """The largest part of the statement's value in which an element of an array meets numbers only that never change, and
-    that has its type; the element itself where it is read several times.
+def scaled_operand(statement: Statement, read: int) -> Value:
+    """Returns the largest part of the statement's value, of the element's type, that combines the element with numbers which
+    never change; the element itself if it is read several times.
+
+    read: the position of the element in the statement's reads.
     """
     path = _path_to(statement.value, read)
     if sum(isinstance(v, Load) and v.access == read for v in subvalues(statement.value)) != 1:
@@ -33,7 +35,7 @@ def with_numbers_in(statement: Statement, read: int) -> Value:
 
 
 def _path_to(value: Value, read: int) -> list[Value]:
-    """From the value down to the load of a read; [] where it is not there."""
+    """Returns the values from `value` down to the load of this read; [] if it is not there."""
     if isinstance(value, Load):
         return [value] if value.access == read else []
     for operand in children(value):
@@ -42,12 +44,13 @@ def _path_to(value: Value, read: int) -> list[Value]:
     return []
 
 
-def alone(value: Value) -> Value:
-    """The value with the element as its only read, the first."""
+def as_single_read(value: Value) -> Value:
+    """Returns the value with the element's load as read number 0."""
     return map_leaves(value, lambda v: replace(v, access=0) if isinstance(v, Load) else v)
 
 
 def replaced(value: Value, part: Value, by: Value) -> Value:
+    """Returns the value with `by` in place of `part`, which is found by identity."""
     if value is part:
         return by
     return with_children(value, tuple(replaced(operand, part, by) for operand in children(value)))

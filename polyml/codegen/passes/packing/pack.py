@@ -1,15 +1,18 @@
-"""Tiles of operands are copied next to each other before they are read many times.
+"""Packing: tiles of operands are copied next to each other before they are read many times.
 
     for it: for kt: for jt:                     for it: for kt:
         for i, j, k in the tile:       ->           A_0[...] = A[rows it ..., columns kt ...]
             C[i, j] += A[i, k]*B[k, j]              for jt:
                                                         B_0[...] = B[rows kt ..., columns jt ...]
-                                                        for i, j, k in the tile: C[i, j] += A_0[i - it, k - kt]*B_0[k - kt, j - jt]
+                                                        for i, j, k in the tile: C[i, j] += A_0[i - it, k - kt]*B_0[k - kt, j -
+                                                        jt]
 
-A copy lies in few pages, its rows begin at cache lines and do not compete for the same few places of the cache, whatever
-the caller's strides are, and its last dimension is the one that vectors run along (Goto and van de Geijn, "Anatomy of
-high-performance matrix multiplication", ACM TOMS 34(3), 2008). Every access that is moved to a copy is proved to stay
-within it, from the loops around it.
+A copy lies in few pages, its rows begin at cache lines and do not compete for the same few sets of the cache, whatever the
+caller's strides are, and its last dimension is the one that vectors run along. Every read that is moved to a copy is proved to
+stay within it, from the loops around it.
+
+Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", ACM TOMS 34(3), 2008. Halide calls this staging with
+compute_at, TVM cache_read.
 """
 
 from __future__ import annotations
@@ -27,18 +30,24 @@ from polyml.codegen.passes.packing import choose
 from polyml.codegen.passes.packing.choose import LONG_ROW
 from polyml.codegen.passes.packing.copies import PackingContext, TileCopy
 from polyml.codegen.passes.packing.fill import access_to, fill
-from polyml.codegen.passes.packing.operands import replaced, with_numbers_in
+from polyml.codegen.passes.packing.operands import replaced, scaled_operand
 from polyml.machines.cpu import CpuMachine
 from polyml.model.core.scop import Array, Load, Role, Statement
 
 
 def pack(program: Program, machine: CpuMachine, layouts: tuple[str, ...] = (), sizes: Mapping[str, int] | None = None) -> Program:
-    """The program with copies in its nests of tile loops, where they pay. sizes: values of parameters to judge by."""
+    """Returns the program with copies in its nests of loops over tiles, where they pay or its schedule asks for them.
+
+    layouts: the memory layout of each array argument, as the calling convention has it.
+    sizes: values of parameters to judge by.
+
+    Raises ScheduleError if a copy that the schedule asks for cannot be made.
+    """
     return _Packer(PackingContext(program, machine, layouts, sizes)).program()
 
 
 class _Packer:
-    """Rewrites a program: gathers the arrays and statements of its copies on the way."""
+    """Rewrites a program, and collects the arrays and statements of its copies."""
 
     def __init__(self, context: PackingContext):
         self._context, self._given = context, context.program
@@ -50,6 +59,7 @@ class _Packer:
         self._notes: list[str] = []
 
     def program(self) -> Program:
+        """Returns the program with its copies, or the given one if there are none."""
         body = self._nodes(self._given.body, ())
         if not self._arrays:
             return self._given
@@ -60,9 +70,11 @@ class _Packer:
         return replace(self._given, scop=scop, body=body, reductions=self._reductions, windows=windows, notes=notes)
 
     def _nodes(self, nodes: tuple[Node, ...], around: tuple[Enclosing, ...]) -> tuple[Node, ...]:
+        """Returns what the nodes become. around: the loops and guards around them."""
         return tuple(made for node in nodes for made in self._node(node, around))
 
     def _node(self, node: Node, around: tuple[Enclosing, ...]) -> tuple[Node, ...]:
+        """Returns what a node becomes."""
         if isinstance(node, Loop) and node.role == "tile":
             return self._tiles(node, around)
         if isinstance(node, Enclosing):
@@ -70,7 +82,7 @@ class _Packer:
         return (node,)
 
     def _with_inside(self, chain: tuple[Enclosing, ...], around: tuple[Enclosing, ...]) -> Node:
-        """The loops around each other, or the guard, with what is inside."""
+        """Returns the chain of loops, or the guard, with what its body becomes."""
         before = {*self._arrays}
         body = self._nodes(chain[-1].body, (*around, *chain))
         made = [name for name in self._arrays if name not in before]
@@ -79,7 +91,9 @@ class _Packer:
         return body[0]
 
     def _tiles(self, loop: Loop, around: tuple[Enclosing, ...]) -> tuple[Node, ...]:
-        """The nest of loops over tiles that begins with this one."""
+        """Returns what the nest of loops over tiles that begins with this one becomes. If copies pay only under a condition,
+        there are two versions.
+        """
         chain = _tile_chain(loop)
         copies = [self._declared(copy) for copy in choose.copies(self._context, chain, around)]
         if not copies:
@@ -97,7 +111,7 @@ class _Packer:
     # -- arrays ------------------------------------------------------------------------------------------------------
 
     def _declared(self, copy: TileCopy) -> TileCopy:
-        """The copy with the name of its array, which has memory for the window."""
+        """Returns the copy with a name, after its array is declared with memory for the box."""
         source, window = self._context.array(copy), copy.window
         copy = replace(copy, name=next(name for n in count() if self._is_free(name := f"{source.name}_tile{n}")))
         shape = [source.shape[d] for d in copy.order]
@@ -113,18 +127,22 @@ class _Packer:
         if row is not None:
             lengths[-1] = self._padded(row * source.element.size_bytes) // source.element.size_bytes
         self._windows[copy.name] = Window(tuple(low), tuple(lengths))
-        if self._context.sizes is not None and not copy.is_asked:
+        if self._context.sizes is not None and not copy.is_requested:
             self._notes.append(self._note(copy))
         return copy
 
     def _is_free(self, name: str) -> bool:
-        """Whether nothing is called so, nor as the loops that fill the copy: names of the kernel are the user's."""
+        """Tells whether neither an array nor a parameter has this name, or one that begins with it as names of the loops that
+        fill a copy do.
+        """
         scop = self._given.scop
         taken = (*scop.arrays, *self._arrays, *(p.name for p in scop.parameters))
         return not any(t == name or t.startswith(f"{name}_") for t in taken)
 
     def _padded(self, row_bytes: int) -> int:
-        """Rows of whole cache lines, long ones of an odd number of them; short ones that none of two lines holds."""
+        """Returns the bytes of a row with padding: short rows to a power of two, so that none crosses a cache line; longer ones
+        to whole lines, and long ones to an odd number of lines, so that rows do not compete for the same sets.
+        """
         line = self._context.machine.line_bytes
         if row_bytes <= line:
             return 1 << (row_bytes - 1).bit_length()
@@ -132,16 +150,17 @@ class _Packer:
         return (lines + 1 - lines % 2 if lines >= LONG_ROW else lines) * line
 
     def _note(self, copy: TileCopy) -> str:
+        """Says how large the copies are, how they are stored, and how often they are read."""
         context = self._context
         layout = f"in panels of {copy.panel.step}" if copy.panel is not None else "as loops go through them"
-        uses = f"each read {context.times(copy.reads[0], copy):.0f} times" + (", shared by threads" if copy.is_shared else "")
+        uses = f"each read {context.reuse_count(copy.reads[0], copy):.0f} times" + (", shared by threads" if copy.is_shared else "")
         counts, size_kib = " x ".join(map(str, context.counts(copy))), context.size_bytes(copy) / 1024
         return f"copies of {context.array(copy).name}: {counts}, {size_kib:.0f} KiB, {layout}, {uses}"
 
     # -- code --------------------------------------------------------------------------------------------------------
 
     def _filled(self, chain: tuple[Loop, ...], copies: Sequence[TileCopy], level: int) -> tuple[Node, ...]:
-        """The body of chain[level] with the copies filled and read."""
+        """Returns the body of chain[level] with the copies filled and read."""
         if level + 1 < len(chain):
             own = [copy.name for copy in copies if copy.level > level]
             inside: tuple[Node, ...] = (_owning(chain[level + 1], own, self._filled(chain, copies, level + 1)),)
@@ -150,13 +169,14 @@ class _Packer:
         return (*(self._fill(copy) for copy in copies if copy.level == level), *inside)
 
     def _fill(self, copy: TileCopy) -> Node:
+        """Returns the loops that fill the copy, and adds their statement to the program."""
         made = fill(self._context, copy)
         self._statements[made.statement.name] = made.statement
         return made.node
 
     def _redirected(self, nodes: tuple[Node, ...], copies: Sequence[TileCopy]) -> tuple[Node, ...]:
-        """The nodes with the copies' reads going to the copies."""
-        moved: dict[int, dict[int, TileCopy]] = {}  # by position of the instance and number of the read
+        """Returns the nodes with the reads that copies serve going to the copies."""
+        moved: dict[int, dict[int, TileCopy]] = {}  # { position of the instance -> { position of the read -> copy } }
         for copy in copies:
             for read in copy.reads:
                 moved.setdefault(read.position, {})[read.number] = copy
@@ -164,6 +184,7 @@ class _Packer:
         return tuple(self._redirected_node(node, moved, positions) for node in nodes)
 
     def _redirected_node(self, node: Node, moved: Mapping[int, Mapping[int, TileCopy]], positions: Iterator[int]) -> Node:
+        """Returns a node with its reads redirected. moved: { position of an instance -> { position of a read -> copy } }."""
         if not isinstance(node, Instance):
             return with_body(node, tuple(self._redirected_node(inner, moved, positions) for inner in node.body))
         mine = moved.get(next(positions))
@@ -173,7 +194,9 @@ class _Packer:
         return Instance(self._reading(node.statement, mine), (*node.point, *panels))
 
     def _reading(self, name: str, copies: Mapping[int, TileCopy]) -> str:
-        """The statement that reads from the copies."""
+        """Returns the name of the statement that reads from the copies in place of the arrays. copies: { position of a read ->
+        copy }.
+        """
         key = (name, tuple((read, copy.name) for read, copy in copies.items()))
         if key not in self._renamed:
             made = self._with_copies(self._given.scop.statements[name], copies)
@@ -184,10 +207,11 @@ class _Packer:
         return self._renamed[key]
 
     def _with_copies(self, statement: Statement, copies: Mapping[int, TileCopy]) -> Statement:
+        """Returns the statement with those reads going to the copies."""
         made = f"{statement.name}_from_{'_'.join(copy.name for copy in copies.values())}"
         reads, iterators, value = list(statement.reads), statement.iterators, statement.value
         for read, copy in copies.items():
-            value = replaced(value, with_numbers_in(statement, read), Load(read, dtype=copy.value.dtype))
+            value = replaced(value, scaled_operand(statement, read), Load(read, dtype=copy.value.dtype))
             subscripts = [reads[read].subscripts[d] for d in copy.order]
             if copy.panel is not None:
                 taken = {*iterators, *self._given.scop.params, *(p.name for p in self._given.scop.parameters)}
@@ -198,21 +222,19 @@ class _Packer:
 
 
 def _owning(node: Enclosing, names: Sequence[str], body: tuple[Node, ...]) -> Enclosing:
-    """The loop (or guard) around the body. Of loops that could go to threads around each other one does: each of these threads needs
-    its own of the copies made in there.
-    """
+    """Returns the loop or guard around the body. If the loop is parallel, each thread needs its own of the copies made inside."""
     if isinstance(node, Guard) or not node.parallel:
         return replace(node, body=body)
     return replace(node, private=tuple(dict.fromkeys((*node.private, *names))), body=body)
 
 
 def _inside(chain: tuple[Loop, ...], level: int) -> tuple[Node, ...]:
-    """The body of chain[level]; of what is around the chain for level -1."""
+    """Returns the body of chain[level]; for level -1, the chain itself."""
     return (chain[0],) if level < 0 else chain[level].body
 
 
 def _tile_chain(loop: Loop) -> tuple[Loop, ...]:
-    """Loops over tiles, each the only node of the one before."""
+    """Returns the loops over tiles from this one inwards, each the only node in the one before."""
     chain, inner = [loop], loop.body
     while len(inner) == 1 and isinstance(inner[0], Loop) and inner[0].role == "tile":
         chain.append(inner[0])
@@ -223,7 +245,9 @@ def _tile_chain(loop: Loop) -> tuple[Loop, ...]:
 def _in_panels(
     subscripts: list[isl.PwAff], made: str, statement: Statement, iterators: tuple[str, ...], width: int
 ) -> list[isl.PwAff]:
-    """The subscripts of a copy in panels, of which the statement's last iterator is the start of one."""
+    """Returns the subscripts of a copy in panels: which panel, then the other dimensions, then the offset in the panel. The
+    statement's last iterator is the start of a panel.
+    """
     all_ = ", ".join(iterators)
     onto = isl.MultiAff(f"{{ {made}[{all_}] -> {statement.domain.get_tuple_name()}[{', '.join(statement.iterators)}] }}")
     start = isl.PwAff(f"{{ {made}[{all_}] -> [({iterators[-1]})] }}")
@@ -232,4 +256,5 @@ def _in_panels(
 
 
 def _constant_like(value: isl.PwAff, number: int) -> isl.PwAff:
+    """Returns the number as an expression on the same domain as `value`."""
     return value.sub(value).add_constant_val(isl.Val(number))

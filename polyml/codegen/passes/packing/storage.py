@@ -1,4 +1,4 @@
-"""How a copy is stored: the order of its dimensions, and panels, in which the last one is as short as a tile."""
+"""How a copy is stored: in which order its dimensions are, and whether in panels, each of which is as wide as a tile."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from polyml.codegen.passes.packing.copies import PackingContext, TileCopy, TileR
 
 
 def order(context: PackingContext, read: TileRead, chain: tuple[Loop, ...]) -> tuple[int, ...]:
-    """The dimensions as the loops around go through them, and last the one along which the written row runs; where there is
-    none, the one whose elements are neighbours, if what is written moves along it and tiles hold several.
+    """Returns the array's dimensions as the copy stores them: by the depth of the loops that move along them, and last the one
+    along which the written row runs.
+
+    If there is no such dimension, the last is the one whose elements are neighbours in the array, provided that the result
+    moves along it and register tiles have several of its elements.
     """
     written, subscripts = context.written(read), context.subscripts(read)
     row = _row(context, read, written)
@@ -26,14 +29,15 @@ def order(context: PackingContext, read: TileRead, chain: tuple[Loop, ...]) -> t
     depths = {node.var: depth for depth, node in enumerate(read.around) if isinstance(node, Loop)}
 
     def depth(d: int) -> tuple[bool, int]:
+        """Returns the key that dimensions are sorted by."""
         return d in last[-1:], max((depths.get(name, -1) for name in subscripts[d].names), default=-1)
 
     return tuple(sorted(range(len(subscripts)), key=depth))
 
 
 def _row(context: PackingContext, read: TileRead, written: Sequence[Lin]) -> int:
-    """The dimension of what is written that a register tile is longest along: the last one, or that of the innermost loop where
-    its tile is longer than the last one's.
+    """Returns the dimension of the result along which a register tile is longest: the last one, or that of the innermost loop
+    if its tile is longer.
     """
     last, steps = len(written) - 1, read.tile_steps
     moving = [v for v in steps if any(v in e.names for e in written)]
@@ -45,14 +49,16 @@ def _row(context: PackingContext, read: TileRead, written: Sequence[Lin]) -> int
 
 
 def _of_one_iteration(context: PackingContext, read: TileRead) -> set[str]:
-    """The variables of loops that run once at the sizes expected."""
+    """Returns the variables of loops that run once at the sizes expected."""
     known = middle_values(read.loops, context.known_sizes)
     return {loop.var for loop in read.loops if trips(loop, known) == 1}
 
 
 def panel(context: PackingContext, read: TileRead, copy: TileCopy) -> Loop | None:
-    """The loop over tiles inside the copy's that moves along its last dimension, and along what is written: its tiles become
-    panels, in which that dimension is as short as a tile. Not one whose tiles begin where a thread's share does.
+    """Returns the loop over tiles, inside of the one that fills the copy, whose tiles become panels; None if rows stay whole.
+
+    It moves along the copy's last dimension, which is as short as a tile in each panel, and along the result. A loop whose
+    tiles begin where a thread's chunk does is not taken.
     """
     dim = copy.order[-1]
     e = context.subscripts(read)[dim]
@@ -69,12 +75,12 @@ def panel(context: PackingContext, read: TileRead, copy: TileCopy) -> Loop | Non
     return None
 
 
-def is_turned(context: PackingContext, copy: TileCopy) -> bool:
-    """Whether neighbours in the copy are none in the array."""
+def is_transposed(context: PackingContext, copy: TileCopy) -> bool:
+    """Tells whether neighbours in the copy are no neighbours in the array."""
     return copy.order[-1] != context.unit_dim(copy.window.array)
 
 
 def is_along_row(context: PackingContext, copy: TileCopy, read: TileRead) -> bool:
-    """Whether the copy's last dimension is that along which the written row runs."""
+    """Tells whether the copy's last dimension is the one along which the written row runs."""
     last = context.subscripts(read)[copy.order[-1]]
     return any(last.names & e.names for e in context.written(read)[-1:])

@@ -10,10 +10,10 @@ from polyml import polyhedra
 from polyml.codegen.astgen.build import build
 from polyml.codegen.interpreter import run
 from polyml.codegen.ir.program import Guard, Loop, every, loops, with_paths
-from polyml.codegen.passes.balance import with_even_shares
+from polyml.codegen.passes.balance import balance
 from polyml.codegen.passes.packing import choose
 from polyml.codegen.passes.packing.pack import pack
-from polyml.codegen.passes.privatize import with_private_arrays
+from polyml.codegen.passes.privatize import privatize
 from polyml.codegen.passes.vectorize import vectorize
 from polyml.machines import catalogue
 from polyml.model.core.dependence import dependences
@@ -124,7 +124,7 @@ def packed(kernel, preset=WIDE[-1]):
     scop = expand(scop_of(kernel, arguments(kernel, (5, 5, 5))))
     target = catalogue.processor(preset)
     tree = compute(scop, dependences(scop), target, tile=True, parallel=True).tree
-    before = with_even_shares(build(scop, tree, reductions(scop, "reassociate")))
+    before = balance(build(scop, tree, reductions(scop, "reassociate")))
     return before, pack(before, target)
 
 
@@ -151,7 +151,7 @@ def test_programs_with_copies_mean_what_they_did(small, kernel):
 def test_compiled_copies_give_the_same(small, kernel, threads, monkeypatch):
     monkeypatch.setattr("polyml.codegen.llvm.emit.PARALLEL_WORK", 0)
     _, program = packed(kernel)
-    program = vectorize(with_private_arrays(program), catalogue.processor(WIDE[-1]), ("C",) * len(program.scop.params))
+    program = vectorize(privatize(program), catalogue.processor(WIDE[-1]), ("C",) * len(program.scop.params))
     code = native(program, WIDE[-1], layouts=("C",) * len(program.scop.params))
     for sizes in SIZES:
         got, wanted = arguments(kernel, sizes), arguments(kernel, sizes)
@@ -274,7 +274,7 @@ def packed_for(size, kernel=plain):
     sizes = {p.name: size for p in scop.parameters}
     free = reductions(scop, "reassociate")
     tree = compute(scop, dependences(scop), target, tile=True, parallel=True, sizes=sizes, reductions=free).tree
-    return pack(with_even_shares(build(scop, tree, free)), target, ("C", "C", "C"), sizes)
+    return pack(balance(build(scop, tree, free)), target, ("C", "C", "C"), sizes)
 
 
 def test_each_thread_copies_the_part_that_it_uses_alone():
