@@ -31,13 +31,13 @@ def recording() -> Iterator[list[frozenset[str]]]:
     expanded, packed = [], []
     real = pipeline.compile
 
-    def compile(kernel, types, layouts, options, *args, **named):
+    def compile(kernel, wanted, *args, **named):
         expanded.clear(), packed.clear()
         with pass_manager.watched(seen_pass):
-            made = real(kernel, types, layouts, options, *args, **named)
+            made = real(kernel, wanted, *args, **named)
         extra = {"expansion"} if any(expanded) else set()
         extra |= {"pack"} if packed[-1:] == [True] else set()
-        seen.append(frozenset(_of_loops(made) | _of_code(made.program, options.runs_alone) | extra))
+        seen.append(frozenset(_of_loops(made) | _of_code(made.program, wanted.options.runs_alone) | extra))
         return made
 
     def seen_pass(step, before, after, seconds):

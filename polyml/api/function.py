@@ -91,8 +91,8 @@ class Function:
                     parsed = self._parsed()
                 from polyml.pipeline import compile as pipeline
 
-                of_types = (wanted.types, wanted.layouts, options, wanted.aliased, wanted.sizes)
-                return pipeline.compile(parsed, *of_types, schedules=schedules, given=self._given)
+                request = pipeline.CompileRequest(wanted.types, wanted.layouts, options, wanted.aliased, wanted.sizes)
+                return pipeline.compile(parsed, request, schedules=schedules, given=self._given)
 
         compiled = self._compiling(made)
         return compiled, timings | compiled.timings

@@ -41,7 +41,8 @@ class Scheduled(Inspected):
         def made(types, layouts, sizes) -> Schedule:
             from polyml.pipeline import compile as pipeline
 
-            return pipeline.schedule_of(self._parsed(), types, layouts, config.resolve(self.settings), sizes, start, alone)
+            request = pipeline.CompileRequest(types, layouts, config.resolve(self.settings), sizes=sizes)
+            return pipeline.schedule_of(self._parsed(), request, start, alone)
 
         return self._of_these(given, lambda *of: self._compiling(lambda: made(*of)))
 
@@ -82,8 +83,8 @@ class Scheduled(Inspected):
         def made() -> Schedule:
             from polyml.pipeline import compile as pipeline
 
-            options = config.resolve(self.settings)
-            return pipeline.schedule_from(self._parsed(), saved, types, layouts, options, alone, with_code)
+            request = pipeline.CompileRequest(types, layouts, config.resolve(self.settings))
+            return pipeline.schedule_from(self._parsed(), saved, request, alone, with_code)
 
         return self._compiling(made)
 

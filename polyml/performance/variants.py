@@ -58,7 +58,7 @@ def forms(call: Call, tile: Sequence[int] = ()) -> Iterator[Form]:
     yield Form("source", source.scop, source.scop.schedule, source, _lanes(source))
     if tile:
         yield _tiled(call, tuple(tile))
-    compiled = pipeline.compile(call.kernel, call.types, call.layouts, call.options, False, call.sizes, given=call.given)
+    compiled = pipeline.compile(call.kernel, _request(call), given=call.given)
     yield form_of("polyml" if call.given is None else "given", compiled)
 
 
@@ -70,7 +70,11 @@ def form_of(name: str, compiled: pipeline.Compiled) -> Form:
 
 def source_schedule(call: Call) -> Schedule:
     """The source's order, for steps to go on from."""
-    return pipeline.schedule_of(call.kernel, call.types, call.layouts, call.options, call.sizes, "source", call.alone)
+    return pipeline.schedule_of(call.kernel, _request(call), "source", call.alone)
+
+
+def _request(call: Call) -> pipeline.CompileRequest:
+    return pipeline.CompileRequest(call.types, call.layouts, call.options, sizes=call.sizes)
 
 
 def _tiled(call: Call, tile: tuple[int, ...]) -> Form:

@@ -19,26 +19,23 @@ from polyml.pipeline.clock import Clock
 from polyml.pipeline.compile_budget import CompileBudget, TooMuchCode
 from polyml.pipeline.generate import CallFacts, Generated, Way, generate
 from polyml.pipeline.size_guards import related_sizes, sizes_used
-from polyml.pipeline.stages import Model, divided
+from polyml.pipeline.stages import CompileRequest, Model, divided
 from polyml.polyhedra import BudgetExceeded, account
 from polyml.runtime.storage.disk_cache import Cache
-from polyml.runtime.storage.size_classes import Alike, Sizes
+from polyml.runtime.storage.size_classes import Alike
 from polyml.schedule.compute import Scheduled
 from polyml.schedule.script.schedule import OBJECTS
 
 
-def searched(
-    model: Model,
-    layouts: tuple[str, ...],
-    options: Options,
-    aliased: bool,
-    sizes: Sizes | None,
-    schedules: Cache | None,
-    clock: Clock,
-) -> Generated:
-    """The code of the fastest way that there is. Raises NotAffineError where there is none."""
+def searched(model: Model, wanted: CompileRequest, schedules: Cache | None, clock: Clock) -> Generated:
+    """Returns the code of the first candidate that can be generated, from the fastest on.
+
+    schedules: where schedules that were found before are kept; None: nowhere.
+    Raises NotAffineError where no candidate can be generated.
+    """
+    options, aliased = wanted.options, wanted.aliased
     limit = CompileBudget(options.compile_budget_s)
-    search = _Search(model, layouts, options, aliased, sizes, schedules, clock)
+    search = _CandidateSearch(model, wanted, schedules, clock)
     transform = options.schedule == "auto" and not aliased and not model.unknown
     made = None
     try:
@@ -78,14 +75,16 @@ def _ways(options: Options, transform: bool, aliased: bool, model: Model, forms:
 
 
 @dataclass
-class _Search:
-    """Tries ways in their order. notes: why some were given up."""
+class _CandidateSearch:
+    """A search tries candidates in their order, and takes the first one that can be generated.
+
+    schedules: where schedules that were found before are kept.
+    notes: why candidates were given up.
+    leaves_range: whether the last one was given up because an integer of its loops may leave 64 bits.
+    """
 
     model: Model
-    layouts: tuple[str, ...]
-    options: Options
-    aliased: bool
-    sizes: Sizes | None
+    wanted: CompileRequest
     schedules: Cache | None
     clock: Clock
     notes: list[str] = field(default_factory=list)
@@ -103,7 +102,7 @@ class _Search:
         scheduled = self._scheduled(way)
         if scheduled is None:
             return None
-        call = CallFacts(self.layouts, self.options, self.aliased, self.sizes, self.model.typical, self._related)
+        call = CallFacts(self.wanted, self.model.typical, self._related)
         try:
             return generate(way, scheduled, call, self.clock, OBJECTS)
         except (BudgetExceeded, CannotRunTogether, isl.Error) as reason:
@@ -114,9 +113,9 @@ class _Search:
 
     def _scheduled(self, way: Way) -> Scheduled | None:
         """The schedule of a way; None where it would be one that failed."""
-        form, options = way.model, self.options
+        form, options = way.model, self.wanted.options
         if not way.transform:
-            return Scheduled(form.scop.schedule, (_reason(options, self.aliased, self.model),))
+            return Scheduled(form.scop.schedule, (_reason(options, self.wanted.aliased, self.model),))
         if self._failed is not None and not way.cut and not self._failed.cut and not way.is_small:
             return None
         choices: dict[str, Any] = {
@@ -129,7 +128,7 @@ class _Search:
 
     @cached_property
     def _related(self) -> tuple[Alike, ...]:
-        return related_sizes(self.model.scop, self.sizes)
+        return related_sizes(self.model.scop, self.wanted.sizes)
 
 
 def _reason(options: Options, aliased: bool, model: Model) -> str:

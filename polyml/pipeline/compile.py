@@ -41,17 +41,16 @@ from polyml.pipeline.clock import Clock
 from polyml.pipeline.dumps import dumps
 from polyml.pipeline.generate import Generated
 from polyml.pipeline.given import compiled_as_given, problem_of, schedule_from
-from polyml.pipeline.stages import form_of, model_of, modelled
+from polyml.pipeline.stages import CompileRequest, ModelRequest, form_of, model_of, modelled
 from polyml.runtime.storage.artifact import Artifact, ResultArray, record
 from polyml.runtime.storage.disk_cache import Cache
-from polyml.runtime.storage.size_classes import Sizes
 from polyml.schedule.analysis.contraction_roles import has_contraction
 from polyml.schedule.script import schedule as script
 from polyml.schedule.script.file import Saved
 from polyml.schedule.script.schedule import Schedule
 from polyml.schedule.tree.loop_tree import read, write
 
-__all__ = ["Compiled", "compile", "schedule_from", "schedule_of", "source_order"]
+__all__ = ["CompileRequest", "Compiled", "compile", "schedule_from", "schedule_of", "source_order"]
 
 
 @dataclass(frozen=True)
@@ -111,42 +110,33 @@ class Compiled:
         return assembly(self.llvm, cpu=host.cpu_name, features=host.features)
 
 
-def compile(
-    kernel: syntax.Kernel,
-    types: tuple[syntax.ArgType, ...],
-    layouts: tuple[str, ...],
-    options: Options,
-    aliased: bool = False,
-    sizes: Sizes | None = None,
-    schedules: Cache | None = None,
-    given: Saved | None = None,
-) -> Compiled:
-    """Machine code of a parsed kernel for arguments of these types.
+def compile(kernel: syntax.Kernel, wanted: CompileRequest, schedules: Cache | None = None, given: Saved | None = None) -> Compiled:
+    """Returns the machine code of a parsed kernel, with what every stage made on the way.
 
-    layouts: per array argument "C", "F" or "A". aliased: arguments may overlap, so the source's order is kept exactly.
-    sizes: to choose tiles by; None: for all sizes alike. schedules: where those found before are kept.
-    given: the schedule, where it is not to be looked for.
+    schedules: where schedules that were found before are kept; None: nowhere.
+    given: the schedule that the code follows; None: the compiler looks for one.
     Raises LanguageError, NotAffineError or PolymlTypeError for what the language does not have, ScheduleError or
     IllegalSchedule for a given schedule that is for something else.
     """
+    options, aliased, sizes = wanted.options, wanted.aliased, wanted.sizes
     if options.check:
         from polyml.checks.watcher import Watcher  # the checkers take a first compilation as long to load as one of its stages
 
         with pass_manager.watched(Watcher()):
-            return compile(kernel, types, layouts, replace(options, check=False), aliased, sizes, schedules, given)
+            return compile(kernel, replace(wanted, options=replace(options, check=False)), schedules, given)
     clock = Clock()
     of_sizes = sizes if given is None else dict(given.sizes) or None
     with dumps(options, kernel.name, clock.made):
         transform = (given is not None or options.schedule == "auto") and not aliased
-        model = modelled(kernel, types, options, aliased, transform, of_sizes, clock)
+        model = modelled(kernel, wanted.types, ModelRequest(options, aliased, transform, of_sizes), clock)
         if given is not None and not aliased:
             related = given.related if sizes is None or sizes.alike else ()  # else these sizes are not so related
-            made = compiled_as_given(given, model, layouts, options, related, clock)
+            made = compiled_as_given(given, model, wanted, related, clock)
         else:
-            made = searched(model, layouts, options, aliased, sizes, schedules, clock)
+            made = searched(model, wanted, schedules, clock)
         with made.assembler as assembler:
             code = clock.run(passes.OBJECT, assembler)
-    artifact = _artifact(made, model.typed, layouts, code, aliased)
+    artifact = _artifact(made, model.typed, wanted.layouts, code, aliased)
     model = made.model
     compiled = Compiled(
         model.typed, model.scop, model.dependences, made.tree, made.program, builder.text(made.units), artifact, clock.timings
@@ -158,33 +148,29 @@ def compile(
 
 
 def source_order(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], options: Options) -> Program:
-    """The loops as the source has them, with its own arrays and scalars."""
-    scop = model_of(kernel, types, options, False, False, None, Clock()).scop
+    """Returns the loops as the source has them, with its own arrays and scalars."""
+    scop = model_of(kernel, types, ModelRequest(options, transform=False), Clock()).scop
     return build(scop, scop.schedule)
 
 
-def schedule_of(
-    kernel: syntax.Kernel,
-    types: tuple[syntax.ArgType, ...],
-    layouts: tuple[str, ...],
-    options: Options,
-    sizes: Sizes | None,
-    start: str,
-    alone: Callable[[], AbstractContextManager],
-) -> Schedule:
-    """The schedule that `compile` finds ("auto"), or the source's order ("source"), for a script to go on from."""
-    clock = Clock()
-    model = model_of(kernel, types, options, False, True, sizes, clock)
+def schedule_of(kernel: syntax.Kernel, wanted: CompileRequest, start: str, alone: Callable[[], AbstractContextManager]) -> Schedule:
+    """Returns a schedule for a script to go on from.
+
+    start: "auto", what `compile` finds, or "source", the source's order.
+    alone: a context in which no other thread uses isl.
+    """
+    clock, options = Clock(), wanted.options
+    model = model_of(kernel, wanted.types, ModelRequest(options, sizes=wanted.sizes), clock)
     if start == "source" or options.schedule == "source":
         sized = options.tile and has_contraction(model.scop) and model.typical is not None
         tree = model.scop.schedule
         related: tuple[str, ...] = ()
     else:
-        compiled = compile(kernel, types, layouts, options, False, sizes)
+        compiled = compile(kernel, wanted)
         model = form_of({*compiled.scop.statements}, model, options, clock)
         sized, tree = compiled.artifact.sized and model.typical is not None, compiled.schedule
         related = tuple(map(str, compiled.artifact.alike))
-    problem = problem_of(model, layouts, options, sized, related, alone)
+    problem = problem_of(model, wanted, sized, related, alone)
     return script.schedule(problem, write(model.scop.domain, read(tree, model.scop.statements)))
 
 

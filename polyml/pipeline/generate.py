@@ -10,16 +10,15 @@ import islpy as isl
 
 from polyml.codegen.ir.program import Program
 from polyml.codegen.llvm import builder
-from polyml.config import Options
 from polyml.machines import cpu
 from polyml.pipeline import passes
 from polyml.pipeline.clock import Clock
 from polyml.pipeline.compile_budget import CompileBudget
 from polyml.pipeline.size_guards import guarded
-from polyml.pipeline.stages import Model
+from polyml.pipeline.stages import CompileRequest, Model
 from polyml.polyhedra import budget
 from polyml.runtime.loading.assemble import Assembler
-from polyml.runtime.storage.size_classes import Alike, Sizes
+from polyml.runtime.storage.size_classes import Alike
 from polyml.schedule.compute import Scheduled
 from polyml.schedule.script.schedule import NOTHING, OBJECTS
 
@@ -48,15 +47,12 @@ class Way:
 class CallFacts:
     """What code is made for, besides the model.
 
-    layouts: of each array argument, "C", "F" or "A". aliased: arguments may overlap.
-    sizes: of the call; None: all alike. typical: values of parameters to choose by.
+    wanted: the types, layouts, sizes and settings.
+    typical: values of parameters by which code is chosen; None: not known.
     related: how sizes follow from one another in the call.
     """
 
-    layouts: tuple[str, ...]
-    options: Options
-    aliased: bool
-    sizes: Sizes | None
+    wanted: CompileRequest
     typical: Mapping[str, int] | None
     related: tuple[Alike, ...]
 
@@ -83,12 +79,12 @@ def generate(way: Way, scheduled: Scheduled, call: CallFacts, clock: Clock, emit
 
     Raises BudgetExceeded or CannotRunTogether.
     """
-    host, options = cpu.host(), call.options
+    host, wanted, options = cpu.host(), call.wanted, call.wanted.options
     sized = scheduled.sized or way.model.expands
     related = call.related if scheduled.alike else ()
-    scop = guarded(way.model.scop, scheduled, sized, call.sizes, related)
+    scop = guarded(way.model.scop, scheduled, sized, wanted.sizes, related)
     known = {
-        "machine": host, "layouts": call.layouts, "sizes": call.typical if scheduled.sized else None,
+        "machine": host, "layouts": wanted.layouts, "sizes": call.typical if scheduled.sized else None,
         "scop": scop, "fp": options.fp, "arrays": way.model.scop.arrays.values(),
     }  # fmt: skip
     limit = CompileBudget(options.compile_budget_s)
@@ -109,10 +105,10 @@ def generate(way: Way, scheduled: Scheduled, call: CallFacts, clock: Clock, emit
 
 def _emitted(program: Program, groups: builder.Groups | None, call: CallFacts, clock: Clock) -> tuple[builder.Unit, ...]:
     """The LLVM text of a program, given to the groups function by function."""
-    options = call.options
+    wanted, options = call.wanted, call.wanted.options
     finished: dict[str, Any] = {} if groups is None else {"finished": groups.add}
     units = clock.run(
-        passes.EMIT, program, fp=options.fp, aliased=call.aliased, layouts=call.layouts, fused=cpu.host().fma,
+        passes.EMIT, program, fp=options.fp, aliased=wanted.aliased, layouts=wanted.layouts, fused=cpu.host().fma,
         threads=not options.runs_alone, **finished,
     )  # fmt: skip
     if groups is not None:

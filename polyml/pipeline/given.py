@@ -9,13 +9,12 @@ from dataclasses import replace
 import islpy as isl
 
 from polyml.codegen.ir.program import CannotRunTogether, Program
-from polyml.config import Options
 from polyml.errors import ScheduleError
 from polyml.frontend import syntax
 from polyml.pass_manager import Pass
 from polyml.pipeline.clock import Clock
 from polyml.pipeline.generate import CallFacts, Generated, Way, generate
-from polyml.pipeline.stages import Model, form_of, modelled
+from polyml.pipeline.stages import CompileRequest, Model, ModelRequest, form_of, modelled
 from polyml.polyhedra import BudgetExceeded
 from polyml.runtime.storage.size_classes import Alike
 from polyml.schedule.compute import Scheduled
@@ -36,63 +35,60 @@ def _proved(given: Saved, problem: Problem) -> isl.Schedule:
 GIVEN = Pass("schedule", _proved, "in place of one that is looked for", stage="schedule")
 
 
-def compiled_as_given(
-    given: Saved, model: Model, layouts: tuple[str, ...], options: Options, related: tuple[str, ...], clock: Clock
-) -> Generated:
-    """The code of a model in the order that a schedule gives. related: relations of sizes that the code may rely on, as text."""
-    model = form_of({s.name for s in given.statements}, model, options, clock)
-    problem = problem_of(model, layouts, options, given.sized, related, nullcontext)
+def compiled_as_given(given: Saved, model: Model, wanted: CompileRequest, related: tuple[str, ...], clock: Clock) -> Generated:
+    """Returns the code of a model in the order that a schedule gives, once it is proved.
+
+    related: relations of sizes on which the code may rely, as text.
+    """
+    model = form_of({s.name for s in given.statements}, model, wanted.options, clock)
+    problem = problem_of(model, wanted, given.sized, related, nullcontext)
     tree = clock.run(GIVEN, given, problem)
-    return _generated(problem, model, tree, layouts, options, clock, OBJECTS)
+    return _generated(problem, model, tree, wanted, clock, OBJECTS)
 
 
 def schedule_from(
-    kernel: syntax.Kernel, given: Saved, types: tuple[syntax.ArgType, ...], layouts: tuple[str, ...], options: Options,
-    alone: Callable[[], AbstractContextManager], with_code: bool = True,
-) -> Schedule:  # fmt: skip
-    """A saved schedule for this kernel and these arguments, proved again, and generated where that is asked too."""
+    kernel: syntax.Kernel, given: Saved, wanted: CompileRequest, alone: Callable[[], AbstractContextManager], with_code: bool = True
+) -> Schedule:
+    """Returns a saved schedule for this kernel and these arguments, proved again.
+
+    alone: a context in which no other thread uses isl.
+    with_code: whether code is generated too, so that directives that cannot be followed are refused.
+    """
     check_name(given, kernel.name)
     clock = Clock()
-    model = modelled(kernel, types, options, False, True, dict(given.sizes) or None, clock)
-    model = form_of({s.name for s in given.statements}, model, options, clock)
-    problem = problem_of(model, layouts, options, given.sized, given.related, alone)
+    model = modelled(kernel, wanted.types, ModelRequest(wanted.options, sizes=dict(given.sizes) or None), clock)
+    model = form_of({s.name for s in given.statements}, model, wanted.options, clock)
+    problem = problem_of(model, wanted, given.sized, given.related, alone)
     tree = tree_of(given, problem.scop)
     (problem.check if with_code else problem.prove)(tree)
     return Schedule(problem, tree, given)
 
 
 def problem_of(
-    model: Model,
-    layouts: tuple[str, ...],
-    options: Options,
-    sized: bool,
-    related: tuple[str, ...],
-    alone: Callable[[], AbstractContextManager],
+    model: Model, wanted: CompileRequest, sized: bool, related: tuple[str, ...], alone: Callable[[], AbstractContextManager]
 ) -> Problem:
-    """What a script's steps are for: the model, and how code of a schedule is made.
+    """Returns what the steps of a script are for: the model, and how code of a schedule is made.
 
-    sized: whether sizes may decide about code. alone: held while the compiler runs.
+    sized: whether sizes may decide about code.
+    related: relations of sizes on which the code may rely, as text.
+    alone: a context in which no other thread uses isl.
     """
 
     def of_tree(tree: isl.Schedule, emits: str = TEXT) -> Program:
-        return _generated(problem, model, tree, layouts, options, Clock(), emits).program
+        return _generated(problem, model, tree, wanted, Clock(), emits).program
 
     sizes = model.typical if sized or model.expands else None
     types = model.typed.types
-    problem = Problem(model.scop, model.dependences, model.reductions, types, layouts, sizes, sized, related, of_tree, alone)
+    problem = Problem(model.scop, model.dependences, model.reductions, types, wanted.layouts, sizes, sized, related, of_tree, alone)
     return problem
 
 
-def _generated(
-    problem: Problem,
-    model: Model,
-    tree: isl.Schedule,
-    layouts: tuple[str, ...],
-    options: Options,
-    clock: Clock,
-    emits: str,
-) -> Generated:
-    """The code of a schedule that is given: no other way is tried."""
+def _generated(problem: Problem, model: Model, tree: isl.Schedule, wanted: CompileRequest, clock: Clock, emits: str) -> Generated:
+    """Returns the code of a schedule that is given. No other schedule is tried.
+
+    Raises ScheduleError for directives that settings forbid or that cannot be followed.
+    """
+    options = wanted.options
     asked = [loop.directives for _, loop in loops(read(tree, problem.scop.statements))]
     settings = {
         "parallel": any(a.parallel for a in asked),
@@ -107,7 +103,8 @@ def _generated(
     printed = printer.text(problem.scop, read(tree, problem.scop.statements))
     notes = ("the schedule given:", *(f"  {line}" for line in printed.splitlines()))
     related = _alike_of(problem)
-    call = CallFacts(layouts, options, False, None, problem.sizes if problem.sized else None, related)
+    plain = replace(wanted, aliased=False, sizes=None)
+    call = CallFacts(plain, problem.sizes if problem.sized else None, related)
     for together in (True, False) if options.vectorize else (False,):
         way = Way("the schedule given", model, False, together)
         try:

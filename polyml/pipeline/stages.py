@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from polyml.config import Options
@@ -26,6 +27,40 @@ COMPARED_PAIRS = 20_000  # of statements of one nest that share arrays: two seco
 
 
 @dataclass(frozen=True)
+class CompileRequest:
+    """What a kernel is compiled for.
+
+    types: the types of the arguments.
+    layouts: the layouts of the array arguments, each "C", "F" or "A".
+    options: the settings.
+    aliased: whether arguments may share memory, so that the source's order is kept exactly.
+    sizes: those of the call, by which tiles are chosen; None: the code is for all sizes alike.
+    """
+
+    types: tuple[syntax.ArgType, ...]
+    layouts: tuple[str, ...]
+    options: Options
+    aliased: bool = False
+    sizes: Sizes | None = None
+
+
+@dataclass(frozen=True)
+class ModelRequest:
+    """What the model of a kernel is made for.
+
+    options: the settings.
+    aliased: whether arguments may share memory.
+    transform: whether another order than the source's is looked for.
+    sizes: those of the call, as classes of sizes or as values of parameters; None: not known.
+    """
+
+    options: Options
+    aliased: bool = False
+    transform: bool = True
+    sizes: Sizes | Mapping[str, int] | None = None
+
+
+@dataclass(frozen=True)
 class Model:
     """A kernel as a SCoP, with what is known of it before there is a schedule.
 
@@ -41,83 +76,65 @@ class Model:
     scop: Scop
     dependences: Dependences
     reductions: dict[str, Reduction]
-    typical: dict[str, int] | None
+    typical: Mapping[str, int] | None
     expands: bool
     pieces: frozenset[str] = frozenset()
     versions: bool = False
     unknown: str = ""
 
 
-def modelled(
-    kernel: syntax.Kernel,
-    types: tuple[syntax.ArgType, ...],
-    options: Options,
-    aliased: bool,
-    transform: bool,
-    sizes: Sizes | dict[str, int] | None,
-    clock: Clock,
-) -> Model:
-    """The model, without dependences where the compile budget does not suffice for them.
+def modelled(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wanted: ModelRequest, clock: Clock) -> Model:
+    """Returns the model of a kernel for these types, without dependences where the compile budget does not suffice for them.
 
-    aliased: arguments may overlap. transform: whether another order than the source's is looked for.
-    sizes: of the call, as classes of sizes or as values of parameters.
+    Raises NotAffineError where the budget does not suffice for its domains either.
     """
-    limit = CompileBudget(options.compile_budget_s)
+    seconds = wanted.options.compile_budget_s
+    limit = CompileBudget(seconds)
     try:
         with account(limit.model):
-            return model_of(kernel, types, options, aliased, transform, sizes, clock)
+            return model_of(kernel, types, wanted, clock)
     except BudgetExceeded:
-        why = f"the compile budget of {options.compile_budget_s} s does not suffice for its dependences"
+        why = f"the compile budget of {seconds} s does not suffice for its dependences"
     try:
         with account(limit.last):
-            return model_of(kernel, types, options, aliased, transform, sizes, clock, unknown=why)
+            return model_of(kernel, types, wanted, clock, unknown=why)
     except BudgetExceeded:
-        notes = [f"the compile budget of {options.compile_budget_s} s does not suffice for its domains"]
+        notes = [f"the compile budget of {seconds} s does not suffice for its domains"]
         raise NotAffineError("the compiler takes too long for the function", notes=notes, code="PML-F081") from None
 
 
 def model_of(
-    kernel: syntax.Kernel,
-    types: tuple[syntax.ArgType, ...],
-    options: Options,
-    aliased: bool,
-    transform: bool,
-    sizes: Sizes | dict[str, int] | None,
-    clock: Clock,
-    unknown: str = "",
+    kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wanted: ModelRequest, clock: Clock, unknown: str = ""
 ) -> Model:
-    """The model within the account around it. unknown: why dependences are not to be looked for."""
-    typed = clock.run(passes.INFER, kernel, types, aliased=aliased)
-    scop = scop_of(typed, options, aliased, transform, clock)
-    return model_of_scop(typed, scop, options, aliased, transform, sizes, clock, unknown)
+    """Returns the model of a kernel for these types, within the budget of isl's operations that is in force.
+
+    unknown: why dependences are not looked for; "": they are.
+    """
+    typed = clock.run(passes.INFER, kernel, types, aliased=wanted.aliased)
+    return model_of_scop(typed, scop_of(typed, wanted, clock), wanted, clock, unknown)
 
 
-def scop_of(typed: syntax.Kernel, options: Options, aliased: bool, transform: bool, clock: Clock) -> Scop:
-    """The SCoP of a kernel with types, as dependences are looked for."""
-    scop = extract(typed, aliased=aliased, fp=options.fp, clock=clock)
-    return clock.through(passes.SCOP_PASSES, scop, {"transform": transform}, stage="domain")
+def scop_of(typed: syntax.Kernel, wanted: ModelRequest, clock: Clock) -> Scop:
+    """Returns the SCoP of a kernel with types, of which dependences are then found."""
+    scop = extract(typed, aliased=wanted.aliased, fp=wanted.options.fp, clock=clock)
+    return clock.through(passes.SCOP_PASSES, scop, {"transform": wanted.transform}, stage="domain")
 
 
-def model_of_scop(
-    typed: syntax.Kernel,
-    scop: Scop,
-    options: Options,
-    aliased: bool,
-    transform: bool,
-    sizes: Sizes | dict[str, int] | None,
-    clock: Clock,
-    unknown: str = "",
-) -> Model:
-    """The model of a SCoP, with its dependences and the updates whose order is free."""
+def model_of_scop(typed: syntax.Kernel, scop: Scop, wanted: ModelRequest, clock: Clock, unknown: str = "") -> Model:
+    """Returns the model of a SCoP: with its dependences, and with the updates whose order is free.
+
+    unknown: why dependences are not looked for; "": they are.
+    """
+    options, sizes = wanted.options, wanted.sizes
     if _has_halves(scop) and not cpu.host().converts_halves:
         raise NotAffineError("this processor has no instructions for float16")
     if not unknown and pairs_to_compare(scop) > COMPARED_PAIRS:
         unknown = f"a nest has {len(scop.statements)} statements, too many that share arrays to compare them all"
     found = Dependences(scop) if unknown else clock.run(passes.DEPENDENCES, scop)
-    free = {} if aliased else clock.run(passes.REDUCTIONS, scop, options.fp)
+    free = {} if wanted.aliased else clock.run(passes.REDUCTIONS, scop, options.fp)
     typical = typical_sizes(scop, sizes) if isinstance(sizes, Sizes) else sizes
     expands = False
-    if transform and sizes is not None and not unknown:
+    if wanted.transform and sizes is not None and not unknown:
         known = dict.fromkeys((p.name for p in scop.parameters), 1) if typical is None else typical
         wider, within = clock.run(passes.ARRAY_EXPANSION, scop, found, free, known)
         expands = wider is not scop

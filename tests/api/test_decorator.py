@@ -31,6 +31,7 @@ from polyml import (
 from polyml.api import decorator, specialised
 from polyml.api.calls import specialisation
 from polyml.api.compiling import compile_lock
+from polyml.pipeline import stages
 from polyml.runtime.loading import assemble, load
 from polyml.runtime.storage.artifact import CheckRecord
 from tests.runtime.handmade import RETURN, artifact
@@ -93,9 +94,10 @@ def compiler(monkeypatch):
 
     class Compiler:
         made, error, asked = None, None, []
+        CompileRequest = stages.CompileRequest
 
-        def compile(self, kernel, types, layouts, options, aliased=False, sizes=None, schedules=None, given=None):
-            self.asked.append((types, layouts, options, aliased))
+        def compile(self, kernel, wanted, schedules=None, given=None):
+            self.asked.append((wanted.types, wanted.layouts, wanted.options, wanted.aliased))
             if self.error is not None:
                 raise self.error
             return types_namespace(artifact=self.made, timings={"stage": 0.25}, stages={"llvm": lambda: "the text"})

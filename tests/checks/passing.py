@@ -65,7 +65,8 @@ def compiled(function, arguments, checked=(), **options):
     arrays = {name: value.shape for name, value in arguments.items() if isinstance(value, np.ndarray)}
     layouts = ("C",) * len(arrays)
     with pass_manager.watched(collector):
-        pipeline.compile(parse(function), types, layouts, Options(**options), sizes=size_classes.sizes_of(arrays))
+        request = pipeline.CompileRequest(types, layouts, Options(**options), sizes=size_classes.sizes_of(arrays))
+        pipeline.compile(parse(function), request)
     return collector.seen
 
 

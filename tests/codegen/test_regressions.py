@@ -20,7 +20,9 @@ def skewed_stencil(A):
 
 def test_one_hard_question_about_a_nest_does_not_cost_the_kernel_its_schedule():
     """isl takes seconds for how far apart these accesses meet in skewed tiles."""
-    made = pipeline.compile(parse(skewed_stencil), (arg_type(np.ones((3, 3, 3))),), ("C",), Options(fp="strict"))
+    made = pipeline.compile(
+        parse(skewed_stencil), pipeline.CompileRequest((arg_type(np.ones((3, 3, 3))),), ("C",), Options(fp="strict"))
+    )
     assert not [note for note in made.artifact.notes if "given up" in note]
     assert made.timings["vectorize"] < 5
 

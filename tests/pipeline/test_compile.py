@@ -68,7 +68,7 @@ def compiled(function, *, aliased=False, layouts=None, **options):
     values = arguments(function).values()
     types = tuple(arg_type(v) for v in values)
     count = sum(isinstance(v, np.ndarray) for v in values)
-    return pipeline.compile(parse(function), types, layouts or ("C",) * count, Options(**options), aliased)
+    return pipeline.compile(parse(function), pipeline.CompileRequest(types, layouts or ("C",) * count, Options(**options), aliased))
 
 
 def outcome(made, function):
@@ -189,7 +189,7 @@ def test_the_same_kernel_gives_the_same_code_twice():
 
 def test_types_that_the_language_does_not_have_are_refused_before_anything_else():
     with pytest.raises(PolymlTypeError):
-        pipeline.compile(parse(smooth), (arg_type(1.5),) * 3, (), Options())
+        pipeline.compile(parse(smooth), pipeline.CompileRequest((arg_type(1.5),) * 3, (), Options()))
 
 
 # giving up

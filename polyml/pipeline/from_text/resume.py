@@ -35,7 +35,7 @@ from polyml.pipeline import passes
 from polyml.pipeline.candidates import searched
 from polyml.pipeline.clock import Clock
 from polyml.pipeline.generate import Generated
-from polyml.pipeline.stages import Model, model_of_scop, scop_of
+from polyml.pipeline.stages import CompileRequest, Model, ModelRequest, model_of_scop, scop_of
 from polyml.polyhedra import BudgetExceeded
 from polyml.reading.text_scanner import kind_of
 from polyml.runtime.loading.assemble import assembly
@@ -74,7 +74,7 @@ def after_kernel(kernel: syntax.Kernel, options: Options, full: bool = False) ->
 
     @cache
     def scop() -> Scop:
-        return scop_of(kernel, options, False, options.schedule == "auto", clock)
+        return scop_of(kernel, _wanted(options), clock)
 
     return {"kernel": lambda: kernel_writer.text(kernel), **_after_domain(kernel, scop, options, full, clock)}
 
@@ -93,11 +93,11 @@ def after_scop(scop: Scop, options: Options, full: bool = False) -> Texts:
 def _after_domain(kernel: syntax.Kernel, scop: Callable[[], Scop], options: Options, full: bool, clock: Clock) -> Texts:
     @cache
     def model() -> Model:
-        return model_of_scop(kernel, scop(), options, False, options.schedule == "auto", None, clock)
+        return model_of_scop(kernel, scop(), _wanted(options), clock)
 
     @cache
     def made() -> Generated:
-        found = searched(model(), _layouts(scop()), options, False, None, None, clock)
+        found = searched(model(), CompileRequest(scop().types, _layouts(scop()), options), None, clock)
         with found.assembler as assembler:
             clock.run(passes.OBJECT, assembler)
         return found
@@ -136,6 +136,10 @@ def _program_texts(program: Callable[[], Program], llvm: Callable[[], str], full
         "llvm": llvm,
         "asm": lambda: assembly(llvm(), cpu=host.cpu_name, features=host.features),
     }
+
+
+def _wanted(options: Options) -> ModelRequest:
+    return ModelRequest(options, transform=options.schedule == "auto")
 
 
 def _layouts(scop: Scop) -> tuple[str, ...]:

@@ -88,7 +88,7 @@ def magnitudes(call: Call, arguments: Mapping[str, object]) -> tuple[dict[str, o
     values = {name: _absolute(value) for name, value in arguments.items()}
     given = tuple(_type(kind, value, name) for kind, (name, value) in zip(call.types, values.items()))
     known = tuple(layouts(value)[0] for value in values.values() if isinstance(value, np.ndarray))
-    artifact = pipeline.compile(kernel, given, known, call.options, False, None).artifact
+    artifact = pipeline.compile(kernel, pipeline.CompileRequest(given, known, call.options)).artifact
     entry = bind(artifact, load.load(artifact.object_code, artifact.entry), threads=1, check_overlap=False)
     return values, entry(*values.values())
 

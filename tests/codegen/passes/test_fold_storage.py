@@ -9,7 +9,7 @@ import polyml
 from polyml.config import Options
 from polyml.frontend.argument_types import arg_type
 from polyml.frontend.parsing.parse import parse
-from polyml.pipeline.compile import compile
+from polyml.pipeline.compile import CompileRequest, compile
 from tests.frontend.define import define
 
 
@@ -84,7 +84,7 @@ def returned(A):
 
 def rings(function, **options):
     """array -> dimension, length of those that take turns in memory."""
-    made = compile(parse(function), (arg_type(np.ones((3, 3))),), ("C",), Options(schedule="source", **options))
+    made = compile(parse(function), CompileRequest((arg_type(np.ones((3, 3))),), ("C",), Options(schedule="source", **options)))
     return {name: (w.ring, w.lengths[w.ring]) for name, w in made.program.windows.items() if w.ring is not None}
 
 

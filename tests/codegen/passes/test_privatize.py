@@ -8,7 +8,7 @@ from polyml.codegen.ir.program import loops
 from polyml.config import Options
 from polyml.frontend.argument_types import arg_type
 from polyml.frontend.parsing.parse import parse
-from polyml.pipeline.compile import compile
+from polyml.pipeline.compile import CompileRequest, compile
 
 
 def normalised(A):
@@ -53,7 +53,7 @@ def from_the_second_row(A):
 
 
 def private(function) -> set[str]:
-    made = compile(parse(function), (arg_type(np.ones((3, 3))),), ("C",), Options())
+    made = compile(parse(function), CompileRequest((arg_type(np.ones((3, 3))),), ("C",), Options()))
     return {name for loop in loops(made.program.body) for name in loop.private}
 
 

@@ -70,7 +70,9 @@ def searches(monkeypatch):
 def compiled(function, cache, dtype="f8", **options):
     ndim = 2 if function is product else 1
     types = tuple(arg_type(np.ones((4,) * ndim, dtype)) for _ in range(function.__code__.co_argcount))
-    return pipeline.compile(parse(function), types, ("C",) * len(types), Options(**options), schedules=cache)
+    return pipeline.compile(
+        parse(function), pipeline.CompileRequest(types, ("C",) * len(types), Options(**options)), schedules=cache
+    )
 
 
 def seal(path, content):

@@ -41,9 +41,9 @@ def compiled(monkeypatch):
     """The sizes of every compilation."""
     made, compile_ = [], pipeline.compile
 
-    def counted(kernel, types, layouts, options, aliased=False, sizes=None, schedules=None, given=None):
-        made.append(sizes)
-        return compile_(kernel, types, layouts, options, aliased, sizes, schedules, given)
+    def counted(kernel, wanted, schedules=None, given=None):
+        made.append(wanted.sizes)
+        return compile_(kernel, wanted, schedules, given)
 
     monkeypatch.setattr(pipeline, "compile", counted)
     return made

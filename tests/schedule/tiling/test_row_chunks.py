@@ -11,7 +11,7 @@ from polyml.config import Options
 from polyml.frontend.argument_types import arg_type
 from polyml.frontend.parsing.parse import parse
 from polyml.machines import catalogue
-from polyml.pipeline.compile import compile
+from polyml.pipeline.compile import CompileRequest, compile
 from polyml.runtime.storage.size_classes import Sizes
 from polyml.schedule.analysis.traffic import Traffic
 from polyml.schedule.tiling import row_chunks
@@ -96,7 +96,7 @@ def made(function, shape=(2000, 2000), rows=ROWS, **options):
     types = (arg_type(np.ones((2, 2))),) * len(names)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(row_chunks, "_rows", lambda *_: rows)
-        return compile(kernel, types, ("C",) * len(types), Options(**options), sizes=Sizes(extents, limits))
+        return compile(kernel, CompileRequest(types, ("C",) * len(types), Options(**options), sizes=Sizes(extents, limits)))
 
 
 def rows_kept(program):
