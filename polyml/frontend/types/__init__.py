@@ -1,1 +1,4 @@
-"""The types of the arguments -> the type of every expression, by NumPy's rules of promotion and Python's. The door is `infer.infer`."""
+"""Type inference gives each expression a type, by NumPy's rules of promotion and Python's.
+
+The door is `infer.infer`.
+"""

@@ -14,64 +14,70 @@ from polyml.errors import PolymlOverflowError, PolymlTypeError
 from polyml.frontend.syntax import Cast, Compare, Const, Expr
 from polyml.frontend.types.promotion import embeds
 from polyml.frontend.types.type_sets import (
-    Kinds,
+    TypeSet,
     exact,
-    held_as,
     integer_range,
     is_weak,
     of_type,
     representation,
     rounded,
     spelled,
+    storage_of,
 )
 from polyml.source import Loc
 
 
 @dataclass(frozen=True)
-class Value:
-    """expr: typed, of dtype storage(kinds). kinds: the types the value may have when the program runs.
+class TypedValue:
+    """A TypedValue is a typed expression, with the types that its value may have when the program runs.
 
-    No kinds: nothing is known yet, in the first passes over a loop; then expr is not typed.
+    It has no types while nothing is known, in the first passes over a loop; then its expression is not typed.
+
+    expr: the expression, whose dtype is the `storage` of the types
+    types: the types
     """
 
     expr: Expr
-    kinds: Kinds
+    types: TypeSet
 
     @property
     def known(self) -> bool:
-        return bool(self.kinds)
+        """Whether its types are known."""
+        return bool(self.types)
 
     @property
     def dtype(self) -> DType:
-        """The type that holds it."""
+        """The type that holds the value."""
         return self.expr.dtype
 
     @property
     def is_weak(self) -> bool:
-        """True if it is certainly a Python number."""
-        return is_weak(self.kinds)
+        """Whether it is certainly a Python number."""
+        return is_weak(self.types)
 
     @property
     def is_weak_constant(self) -> bool:
+        """Whether it is a constant of Python's."""
         return self.is_weak and isinstance(self.expr, Const)
 
     def __str__(self) -> str:
-        return spelled(self.kinds)
+        return spelled(self.types)
 
 
-UNKNOWN = Value(Const(0), {})
+UNKNOWN = TypedValue(Const(0), {})
 
 
-def constant(value: object, dtype: DType, loc: Loc | None) -> Value:
-    """A literal or captured number of type `dtype`."""
-    kinds = {dtype: (value,)} if dtype.weak else of_type(dtype)
-    return Value(Const(value, dtype=representation(dtype), loc=loc), kinds)
+def constant(value: object, dtype: DType, loc: Loc | None) -> TypedValue:
+    """Returns a literal or captured number of type `dtype`."""
+    types = {dtype: (value,)} if dtype.weak else of_type(dtype)
+    return TypedValue(Const(value, dtype=representation(dtype), loc=loc), types)
 
 
-def converted(value: Value, to: DType, *, implicit: bool = True) -> Expr:
-    """The value as an operand of type `to`, as NumPy converts in promotion, and as np.int8(x) does.
+def converted(value: TypedValue, to: DType, *, implicit: bool = True) -> Expr:
+    """Returns the value as an operand of type `to`, as NumPy converts in promotion, and as np.int8(x) does.
 
-    A Python int that `to` cannot hold is an error: found here for a constant, else a check of the Cast from PYINT.
+    implicit: whether the text has no conversion there Raises PolymlOverflowError for a constant Python int that `to` cannot hold;
+        for any other int, the Cast from PYINT is checked when the program runs.
     """
     expr, target = value.expr, representation(to)
     if expr.dtype.is_complex and not target.is_complex and target != BOOL:
@@ -84,15 +90,15 @@ def converted(value: Value, to: DType, *, implicit: bool = True) -> Expr:
         return _folded(expr, target)
     if expr.dtype == target:
         return expr
-    if target.is_integer and value.is_weak and PYFLOAT in value.kinds:  # NumPy takes int(x) of a Python float
+    if target.is_integer and value.is_weak and PYFLOAT in value.types:  # NumPy takes int(x) of a Python float
         expr = _cast(expr, PYINT, True)
-    if target.is_integer and PYINT in value.kinds and not embeds(expr.dtype, target) and not expr.dtype.is_float:
+    if target.is_integer and PYINT in value.types and not embeds(expr.dtype, target) and not expr.dtype.is_float:
         expr = _cast(expr, PYINT, True)  # an int that does not fit is an error, whatever holds it
     return _cast(expr, target, implicit)
 
 
-def held(value: Value, to: DType) -> Expr:
-    """The value in a larger fixed type, or PYINT, that contains it (or, the reverse, back in its own)."""
+def widened(value: TypedValue, to: DType) -> Expr:
+    """Returns the value in a larger fixed type, or PYINT, that contains it, or, the reverse, back in its own type."""
     expr = value.expr
     if expr.dtype == to:
         return expr
@@ -101,13 +107,13 @@ def held(value: Value, to: DType) -> Expr:
     return _cast(expr, to, True)
 
 
-def narrowed(expr: Expr, kinds: Kinds) -> Value:
-    """A number held in some larger type, here known to be of these kinds."""
-    return Value(_cast(expr, held_as(kinds), True), kinds)
+def narrowed(expr: Expr, types: TypeSet) -> TypedValue:
+    """Returns a number, held in some larger type, of which is known here that it has one of these types."""
+    return TypedValue(_cast(expr, storage_of(types), True), types)
 
 
 def truth(expr: Expr) -> Expr:
-    """A typed number as a condition: it is true unless it is zero, so a NaN is true."""
+    """Returns a typed number as a condition, which is true unless the number is zero; so a NaN is true."""
     if expr.dtype == BOOL:
         return expr
     if isinstance(expr, Const):
@@ -127,7 +133,7 @@ def _cast(expr: Expr, to: DType, implicit: bool) -> Expr:
 
 
 def _folded(expr: Const, to: DType) -> Const:
-    """A constant in another type: the conversion NumPy does at run time, done now."""
+    """Returns a constant in another type: the conversion that NumPy does at run time, done now."""
     number = expr.value
     try:
         result = bool(number) if to == BOOL else int(number) if to.is_integer else rounded(number, to)

@@ -14,17 +14,18 @@ from polyml.errors import PolymlTypeError
 from polyml.frontend import syntax
 from polyml.frontend.elementwise_functions import COMPARISONS, OPERATORS
 from polyml.frontend.types import promotion
-from polyml.frontend.types.conversions import UNKNOWN, Value, constant, converted, truth
-from polyml.frontend.types.results import Results, result_kinds, rule_of
+from polyml.frontend.types.conversions import UNKNOWN, TypedValue, constant, converted, truth
+from polyml.frontend.types.results import Results, result_types, rule_of
 from polyml.frontend.types.rules import BOOL_FORMS, check_one_type, compare, power
-from polyml.frontend.types.type_sets import Kinds, held_as, of_type, representation, rounded, union
+from polyml.frontend.types.type_sets import TypeSet, of_type, representation, rounded, storage_of, union
 
 _ANGLES = {"deg2rad": math.pi / 180, "rad2deg": 180 / math.pi}
 _TESTS = ("isnan", "isinf", "isfinite")
 _ROUNDINGS = ("floor", "ceil", "trunc")
 
 
-def call(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
+def call(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
+    """Returns the typed call of a function of numbers."""
     if not all(a.known for a in args):
         return UNKNOWN
     if expr.function in ("real", "imag"):
@@ -35,11 +36,11 @@ def call(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
         return _angle(expr, args[0])
     if expr.module == "method":  # which keeps the type, Python's too
         made = dataclasses.replace(expr, args=(args[0].expr,), module="numpy", dtype=args[0].dtype)
-        return Value(made, args[0].kinds) if args[0].dtype.is_complex else args[0]
+        return TypedValue(made, args[0].types) if args[0].dtype.is_complex else args[0]
     if expr.function == "round":
         whole = args[0].dtype.is_integer
         return (
-            Value(converted(args[0], I64), of_type(I64))
+            TypedValue(converted(args[0], I64), of_type(I64))
             if args[0].dtype == PYINT
             else args[0]
             if whole
@@ -47,7 +48,7 @@ def call(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
         )
     if expr.function == "inexact":
         is_inexact = args[0].dtype.kind in "cf" and args[0].dtype != BF16  # which NumPy's rules do not know
-        return args[0] if is_inexact else Value(converted(args[0], F64), of_type(F64))
+        return args[0] if is_inexact else TypedValue(converted(args[0], F64), of_type(F64))
     if expr.function == "norm":
         return _norm(expr, args[0])
     if expr.module == "math":
@@ -57,103 +58,106 @@ def call(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
     return _numpy_call(expr, args)
 
 
-def _part(expr: syntax.Call, operand: Value) -> Value:
-    """The real or the imaginary part; of a real number it is the number, or zero."""
-    kinds = union({_kind_of_part(kind): None} for kind in operand.kinds)
-    typed, part = converted(operand, held_as(operand.kinds)), held_as(kinds)
+def _part(expr: syntax.Call, operand: TypedValue) -> TypedValue:
+    """Returns the real or the imaginary part; of a real number that is the number, or zero."""
+    types = union({_type_of_part(kind): None} for kind in operand.types)
+    typed, part = converted(operand, storage_of(operand.types)), storage_of(types)
     if typed.dtype.is_complex:
-        return Value(dataclasses.replace(expr, args=(typed,), module="numpy", dtype=part), kinds)
+        return TypedValue(dataclasses.replace(expr, args=(typed,), module="numpy", dtype=part), types)
     number = typed if expr.function == "real" else syntax.Const(0, dtype=typed.dtype, loc=expr.loc)
-    return Value(converted(Value(number, operand.kinds), part), kinds)
+    return TypedValue(converted(TypedValue(number, operand.types), part), types)
 
 
-def _kind_of_part(kind: DType) -> DType:
+def _type_of_part(kind: DType) -> DType:
     return {PYCOMPLEX: PYFLOAT, PYBOOL: PYINT}.get(kind, kind.part)
 
 
-def _joined(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
-    """complex(x, y)."""
+def _joined(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
+    """Returns complex(x, y)."""
     parts = tuple(converted(arg, F64) for arg in args)
-    return Value(dataclasses.replace(expr, args=parts, dtype=C128), of_type(PYCOMPLEX))
+    return TypedValue(dataclasses.replace(expr, args=parts, dtype=C128), of_type(PYCOMPLEX))
 
 
-def _angle(expr: syntax.Call, operand: Value) -> Value:
-    """arctan2 of the parts, as np.angle has it: the imaginary part of a real number is a Python int."""
+def _angle(expr: syntax.Call, operand: TypedValue) -> TypedValue:
+    """Returns the angle of a complex number as arctan2 of its parts.
+
+    As in np.angle, the imaginary part of a real number is a Python int.
+    """
     real, imag = (dataclasses.replace(expr, function=name) for name in ("real", "imag"))
     is_complex = operand.dtype.is_complex
     y = _part(imag, operand) if is_complex else constant(0, PYINT, expr.loc)
     return _numpy_call(dataclasses.replace(expr, function="arctan2"), (y, _part(real, operand)))
 
 
-def _norm(expr: syntax.Call, operand: Value) -> Value:
-    """The square of the absolute value."""
+def _norm(expr: syntax.Call, operand: TypedValue) -> TypedValue:
+    """Returns the square of the absolute value."""
     if not operand.dtype.is_complex:
         return _numpy_call(dataclasses.replace(expr, function="square"), (operand,))
-    check_one_type(expr, operand.kinds)
-    return Value(dataclasses.replace(expr, args=(operand.expr,), dtype=operand.dtype.part), of_type(operand.dtype.part))
+    check_one_type(expr, operand.types)
+    return TypedValue(dataclasses.replace(expr, args=(operand.expr,), dtype=operand.dtype.part), of_type(operand.dtype.part))
 
 
-def _modulus(expr: syntax.Call, operand: Value, kinds: Kinds) -> Value:
-    """The absolute value of a complex number, which is real."""
-    typed = converted(operand, held_as(operand.kinds))
-    return Value(dataclasses.replace(expr, function="abs", args=(typed,), module="numpy", dtype=held_as(kinds)), kinds)
+def _modulus(expr: syntax.Call, operand: TypedValue, types: TypeSet) -> TypedValue:
+    """Returns the absolute value of a complex number, which is real."""
+    typed = converted(operand, storage_of(operand.types))
+    return TypedValue(dataclasses.replace(expr, function="abs", args=(typed,), module="numpy", dtype=storage_of(types)), types)
 
 
-def _math_call(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
-    """Functions of math take float(x) and give a Python float, bool, or for the roundings int."""
+def _math_call(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
+    """Returns the call of a function of math, which takes float(x) and gives a Python float, bool, or for the roundings int."""
     name = expr.function
     if name in _ROUNDINGS and args[0].is_weak and not args[0].dtype.is_float:
-        return Value(converted(args[0], PYINT), of_type(PYINT))
-    if name == "trunc" and any(not k.weak and k != F64 for k in args[0].kinds):
+        return TypedValue(converted(args[0], PYINT), of_type(PYINT))
+    if name == "trunc" and any(not k.weak and k != F64 for k in args[0].types):
         raise PolymlTypeError(f"math.trunc has no rule for {args[0]}", loc=expr.loc, notes=["accepted: int(x)"])
     floats = tuple(converted(a, F64) for a in args)
     if name == "pow":
-        return Value(syntax.Binary("**", *floats, dtype=F64, loc=expr.loc), of_type(PYFLOAT))
+        return TypedValue(syntax.Binary("**", *floats, dtype=F64, loc=expr.loc), of_type(PYFLOAT))
     result = PYBOOL if name in _TESTS else PYFLOAT
     typed = dataclasses.replace(expr, args=floats, module="numpy", dtype=representation(result))
     if name in _ROUNDINGS:
-        return Value(syntax.Cast(typed, PYINT, dtype=PYINT, loc=expr.loc), of_type(PYINT))
-    return Value(typed, of_type(result))
+        return TypedValue(syntax.Cast(typed, PYINT, dtype=PYINT, loc=expr.loc), of_type(PYINT))
+    return TypedValue(typed, of_type(result))
 
 
-def _absolute(expr: syntax.Call, operand: Value) -> Value:
-    results: Results = {(kind,): rule_of(expr, promotion.unary, "abs", kind)[1] for kind in operand.kinds}
-    kinds = result_kinds(expr, (operand,), results, abs)
+def _absolute(expr: syntax.Call, operand: TypedValue) -> TypedValue:
+    results: Results = {(kind,): rule_of(expr, promotion.unary, "abs", kind)[1] for kind in operand.types}
+    types = result_types(expr, (operand,), results, abs)
     if operand.dtype.is_complex:
-        return _modulus(expr, operand, kinds)
-    dtype = held_as(kinds)
+        return _modulus(expr, operand, types)
+    dtype = storage_of(types)
     if dtype == PYINT:  # affine where the operand is; -x is checked for leaving 64 bits
         typed = converted(operand, PYINT)
         negated = syntax.Unary("-", typed, dtype=PYINT, loc=expr.loc)
-        return Value(syntax.Binary("max", typed, negated, dtype=PYINT, loc=expr.loc), kinds)
-    return Value(_of_one_type(expr, "abs", (operand,), dtype), kinds)
+        return TypedValue(syntax.Binary("max", typed, negated, dtype=PYINT, loc=expr.loc), types)
+    return TypedValue(_of_one_type(expr, "abs", (operand,), dtype), types)
 
 
-def _numpy_call(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
+def _numpy_call(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
     name = expr.function
     if name in COMPARISONS:
-        if all(a.is_weak for a in args) and any(PYCOMPLEX in a.kinds for a in args):  # of which Python has no order
-            args = tuple(Value(converted(a, C128), of_type(C128)) for a in args)
+        if all(a.is_weak for a in args) and any(PYCOMPLEX in a.types for a in args):  # of which Python has no order
+            args = tuple(TypedValue(converted(a, C128), of_type(C128)) for a in args)
         compared = compare(syntax.Compare(COMPARISONS[name], *expr.args, loc=expr.loc), *args)
-        return Value(compared.expr, of_type(BOOL))
+        return TypedValue(compared.expr, of_type(BOOL))
     if name.startswith("logical_"):
-        return Value(_logical(expr, tuple(truth(a.expr) for a in args)), of_type(BOOL))
-    combinations = itertools.product(*(a.kinds for a in args))
+        return TypedValue(_logical(expr, tuple(truth(a.expr) for a in args)), of_type(BOOL))
+    combinations = itertools.product(*(a.types for a in args))
     results = {c: rule_of(expr, promotion.function, name, c)[1] for c in combinations}
     if name in _TESTS:
         floats = converted(args[0], args[0].dtype if args[0].dtype.kind in "cf" else F64)
-        return Value(dataclasses.replace(expr, args=(floats,), dtype=BOOL), of_type(BOOL))
-    kinds = result_kinds(expr, args, results, None)
+        return TypedValue(dataclasses.replace(expr, args=(floats,), dtype=BOOL), of_type(BOOL))
+    types = result_types(expr, args, results, None)
     if name == "abs" and args[0].dtype.is_complex:
-        return _modulus(expr, args[0], kinds)
-    dtype = held_as(kinds)
+        return _modulus(expr, args[0], types)
+    dtype = storage_of(types)
     if name in ("reciprocal", "fmod") and dtype.kind not in "cf":
         raise PolymlTypeError(
             f"np.{name} of integers is not part of the language", loc=expr.loc, notes=["accepted: floats, or // and %"]
         )
     if name == "pow":
         power(expr, dtype, args[1])
-    return Value(_of_one_type(expr, name, args, dtype), kinds)
+    return TypedValue(_of_one_type(expr, name, args, dtype), types)
 
 
 def _logical(expr: syntax.Call, truths: tuple[syntax.Expr, ...]) -> syntax.Expr:
@@ -162,8 +166,8 @@ def _logical(expr: syntax.Call, truths: tuple[syntax.Expr, ...]) -> syntax.Expr:
     return syntax.Binary(OPERATORS[expr.function], *truths, dtype=BOOL, loc=expr.loc)
 
 
-def _of_one_type(expr: syntax.Call, name: str, args: tuple[Value, ...], dtype: DType) -> syntax.Expr:
-    """The call in type `dtype`, as a simpler operation where that is the same."""
+def _of_one_type(expr: syntax.Call, name: str, args: tuple[TypedValue, ...], dtype: DType) -> syntax.Expr:
+    """Returns the call in type `dtype`, as a simpler operation where that is the same."""
     operands = tuple(converted(a, dtype) for a in args)
     if name in _ROUNDINGS and not dtype.is_float or name == "abs" and dtype.kind in "ub":
         return operands[0]

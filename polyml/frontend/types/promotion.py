@@ -1,6 +1,6 @@
-"""The type of an operation's result: NumPy 2's promotion (NEP 50), asked of NumPy itself, and Python's own rules.
+"""Promotion: the type of an operation's result, by NumPy 2's rules (NEP 50), asked of NumPy itself, and by Python's own.
 
-A rule takes the types the operands have when the program runs, so PYINT, PYFLOAT and PYBOOL are Python numbers here:
+A rule takes the types that the operands have when the program runs, so PYINT, PYFLOAT and PYBOOL are Python numbers here:
 two of them follow Python, one beside a NumPy scalar is weak. Each rule returns (type of the operands while computing,
 type of the result).
 """
@@ -24,7 +24,7 @@ UFUNCS = {
 _UNARY_UFUNCS = {"-": np.negative, "+": np.positive, "~": np.invert, "abs": np.absolute}
 _BITS = ("&", "|", "^", "<<", ">>")
 _OF_COMPLEX = ("+", "-", "*", "/", "**")
-_TRIED: dict[str, Callable[..., Any]] = {  # of elements; these have rules of their own, which NumPy tells by its results alone
+_BY_EXAMPLE: dict[str, Callable[..., Any]] = {  # of elements; these have rules of their own, which NumPy tells by its results alone
     "where": lambda then, orelse: np.where(True, then, orelse),
     "clip": np.clip,
     "matmul": lambda left, right: np.matmul([left], [right]),
@@ -33,12 +33,12 @@ _TRIED: dict[str, Callable[..., Any]] = {  # of elements; these have rules of th
 
 
 class NoRule(Exception):
-    """The operation does not exist for these types; the text says why."""
+    """The exception that says that an operation does not exist for these types; its text says why."""
 
 
 @cache
 def binary(op: str, left: DType, right: DType) -> tuple[DType, DType]:
-    """Of an arithmetic or bit operator.
+    """Returns the types of an arithmetic or bit operator.
 
     >>> binary("+", BY_NUMPY_NAME["float32"], PYFLOAT)[1].name
     'f32'
@@ -66,7 +66,7 @@ def _python_binary(op: str, left: DType, right: DType) -> tuple[DType, DType]:
 
 @cache
 def unary(op: str, operand: DType) -> tuple[DType, DType]:
-    """op: "-" "+" "~", or "abs" for the builtin."""
+    """Returns the types of an operator of one operand: "-" "+" "~", or "abs" for the builtin."""
     if not operand.weak:
         return _numpy(_UNARY_UFUNCS[op], operand)
     if op == "~" and operand in (PYFLOAT, PYCOMPLEX):
@@ -77,17 +77,20 @@ def unary(op: str, operand: DType) -> tuple[DType, DType]:
 
 @cache
 def function(name: str, operands: tuple[DType, ...]) -> tuple[DType, DType]:
-    """Of a NumPy ufunc by its NumPy name, or one of _TRIED; of Python numbers alone it gives a NumPy scalar."""
-    if name in _TRIED:
-        return _tried(name, operands)
+    """Returns the types of a NumPy function by its NumPy name: a ufunc, or one of _BY_EXAMPLE.
+
+    Called with Python numbers alone, it gives a NumPy scalar.
+    """
+    if name in _BY_EXAMPLE:
+        return _from_example(name, operands)
     return _numpy(getattr(np, {"pow": "power"}.get(name, name)), *operands)
 
 
 @cache
 def comparison(op: str, left: DType, right: DType) -> tuple[DType | None, DType]:
-    """The compared type is None for integers that no type of the language holds both of (i64 or int with u64).
+    """Returns the types of a comparison; that of the operands is None for integers that no type of the language holds both of.
 
-    A Python int is compared by its value with an integer of NumPy's, in range of its type or not.
+    Those are i64 or int with u64. A Python int is compared by its value with an integer of NumPy's, in range of its type or not.
     """
     result = PYBOOL if left.weak and right.weak else BOOL
     kinds = {left.kind, right.kind}
@@ -110,7 +113,7 @@ def _common_integer(left: DType, right: DType) -> DType | None:
 
 
 def embeds(inner: DType, outer: DType) -> bool:
-    """True if every value of `inner` is one of `outer`, exactly.
+    """Returns whether every value of `inner` is one of `outer`, exactly.
 
     >>> embeds(BY_NUMPY_NAME["uint32"], BY_NUMPY_NAME["float64"]), embeds(PYINT, PYFLOAT)
     (True, False)
@@ -129,15 +132,15 @@ def embeds(inner: DType, outer: DType) -> bool:
 
 @cache
 def join(dtypes: frozenset[DType]) -> DType | None:
-    """The smallest fixed type that holds every value of each of these fixed types, or None."""
+    """Returns the smallest fixed type that holds every value of each of these fixed types, or None."""
     holding = [d for d in FIXED if all(embeds(x, d) for x in dtypes)]
     return min(holding, key=lambda d: (d not in dtypes, d.is_complex, d.bits, d.is_float), default=None)
 
 
-def _tried(name: str, operands: tuple[DType, ...]) -> tuple[DType, DType]:
-    """What NumPy makes of ones."""
+def _from_example(name: str, operands: tuple[DType, ...]) -> tuple[DType, DType]:
+    """Returns the type that NumPy gives for ones of these types."""
     try:
-        made = BY_NUMPY_NAME[_TRIED[name](*map(_one, operands)).dtype.name]
+        made = BY_NUMPY_NAME[_BY_EXAMPLE[name](*map(_one, operands)).dtype.name]
     except TypeError as problem:
         what = "common type" if name == "where" else name
         raise NoRule(f"NumPy has no {what} of {' and '.join(map(_spelled, operands))}") from problem

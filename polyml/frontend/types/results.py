@@ -1,4 +1,4 @@
-"""The types of a result, given its type for each choice of the types of the operands."""
+"""The types of a result, from its type for each choice of the types of the operands."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ import numpy as np
 from polyml.dtypes import BOOL, F64, I64, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, DType
 from polyml.errors import PolymlTypeError
 from polyml.frontend import syntax
-from polyml.frontend.types.conversions import Value
+from polyml.frontend.types.conversions import TypedValue
 from polyml.frontend.types.promotion import NoRule
-from polyml.frontend.types.type_sets import Kinds, exact, representation, spelled, storage, union
+from polyml.frontend.types.type_sets import TypeSet, exact, representation, spelled, storage, union
 from polyml.numpy_dtypes import numpy_dtype
 
 Results = dict[tuple[DType, ...], DType]  # the type of a result by the types of its operands
 
 
 def rule_of(expr: syntax.Expr, rule: Callable, *operands) -> tuple[DType | None, DType]:
-    """(type to compute in, type of the result), or the refusal of an operation that does not exist."""
+    """Returns what a rule gives: (type to compute in, type of the result).
+
+    Raises PolymlTypeError for an operation that does not exist.
+    """
     try:
         return rule(*operands)
     except NoRule as problem:
@@ -28,51 +31,56 @@ def rule_of(expr: syntax.Expr, rule: Callable, *operands) -> tuple[DType | None,
         raise PolymlTypeError(str(problem), loc=expr.loc, notes=[f"accepted: {accepted}"]) from problem
 
 
-def result_kinds(
+def result_types(
     expr: syntax.Expr,
-    operands: Sequence[Value],
+    operands: Sequence[TypedValue],
     results: Results,
     evaluated: Callable | None,
-) -> Kinds:
-    """The kinds of a result, given its type for each choice of the operands' types.
+) -> TypeSet:
+    """Returns the types that a result may have.
 
-    evaluated: the operation itself, by which results of constants are found; None refuses several types.
+    results: the type of the result for each choice of the operands' types
+    evaluated: the operation itself, by which results of constants are found; None refuses several types
+    Raises PolymlTypeError where NumPy's type of the result depends on the path that the program takes.
     """
     distinct = dict.fromkeys(results.values())
     if len(distinct) == 1:
         return distinct
     if len([d for d in distinct if not d.weak]) > 1:
         raise depends_on_path(expr, distinct)
-    if {k for types in results for k in types} <= {BOOL, PYBOOL} and set(distinct) <= {BOOL, PYBOOL}:
+    if {k for operand_types in results for k in operand_types} <= {BOOL, PYBOOL} and set(distinct) <= {BOOL, PYBOOL}:
         return distinct  # & | ^ of truth values, whosever they are
     main = main_type(distinct)
-    kinds: Kinds = {main: None}
-    for types, dtype in results.items():
+    types: TypeSet = {main: None}
+    for operand_types, dtype in results.items():
         if dtype == main:
             continue
-        known = [operand.kinds[kind] for operand, kind in zip(operands, types, strict=True)]
+        known = [operand.types[kind] for operand, kind in zip(operands, operand_types, strict=True)]
         same = _same_arithmetic(evaluated, dtype, main)
         values = None if same else _proved(evaluated, known, dtype, main)
         if values is None and not same:
             raise depends_on_path(expr, distinct)
-        kinds = union((kinds, {dtype: values}))
-    if storage(kinds) != representation(main):  # too many constants to keep
+        types = union((types, {dtype: values}))
+    if storage(types) != representation(main):  # too many constants to keep
         raise depends_on_path(expr, distinct)
-    return kinds
+    return types
 
 
-def main_type(kinds: Kinds) -> DType:
-    """The type in which the program computes: NumPy's, or the largest of Python's."""
-    return next((k for k in kinds if not k.weak), None) or next(k for k in (PYCOMPLEX, PYFLOAT, PYINT, PYBOOL) if k in kinds)
+def main_type(types: TypeSet) -> DType:
+    """Returns the type in which the program computes: NumPy's, or the largest of Python's."""
+    return next((k for k in types if not k.weak), None) or next(k for k in (PYCOMPLEX, PYFLOAT, PYINT, PYBOOL) if k in types)
 
 
 def _same_arithmetic(evaluated: Callable | None, dtype: DType, main: DType) -> bool:
-    """Python's floats compute as float64 does; its ints, shifts apart, as int64, which wraps what leaves 64 bits."""
+    """Returns whether numbers of type `dtype` compute in type `main` as in their own.
+
+    Python's floats compute as float64 does; its ints as int64, which wraps what leaves 64 bits, except for shifts.
+    """
     return (dtype, main) == (PYFLOAT, F64) or (dtype, main) == (PYINT, I64) and evaluated is not None
 
 
 def _proved(evaluated: Callable | None, known: Sequence[tuple | None], dtype: DType, main: DType) -> tuple | None:
-    """The results for constants of Python, if computing in type `main` gives the same; else None."""
+    """Returns the results for constants of Python, if computing in type `main` gives the same; else None."""
     if (
         evaluated is operator.mul
         and dtype.is_float == main.is_float
@@ -88,7 +96,7 @@ def _proved(evaluated: Callable | None, known: Sequence[tuple | None], dtype: DT
 
 
 def _result_in_both(evaluated: Callable, numbers: Sequence[object], main: DType) -> object | None:
-    """What Python gives, if `main` gives and holds the same."""
+    """Returns what Python gives, if `main` gives and holds the same; else None."""
     as_main = numpy_dtype(main).type
     try:
         with np.errstate(all="ignore"):
@@ -101,9 +109,10 @@ def _result_in_both(evaluated: Callable, numbers: Sequence[object], main: DType)
     return result if repr(same.item()) == repr(as_python(result)) else None
 
 
-def depends_on_path(expr: syntax.Expr, kinds: Kinds) -> PolymlTypeError:
+def depends_on_path(expr: syntax.Expr, types: TypeSet) -> PolymlTypeError:
+    """Returns the refusal of a value whose type depends on the path that the program takes."""
     return PolymlTypeError(
-        f"the type of this depends on the path the program takes: {spelled(kinds)}",
+        f"the type of this depends on the path the program takes: {spelled(types)}",
         loc=expr.loc,
         notes=["accepted: one type on all paths, by a conversion such as np.float32(0.5) where they differ"],
     )

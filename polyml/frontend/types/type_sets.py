@@ -1,8 +1,8 @@
-"""The types a number may have when the program runs, and the one type in which the program holds it.
+"""Type sets: the types that a number may have when the program runs, and the one type in which the program holds it.
 
 One name may stand for a Python float on one path and for a NumPy scalar on another: `m = 0.0`, then `if A[i] > m: m =
-A[i]`. Which of them it is decides how NumPy promotes, so a number has a mapping of `Kinds`: each type it may have,
-and, for a Python number, the values it then may have, if they are known. The program holds it in one type that
+A[i]`. Which of them it is decides how NumPy promotes, so a number has a `TypeSet`: a mapping from each type that it may have to
+the values it then may have, if they are known, as they can be for a Python number. The program holds it in one type that
 contains all of these values.
 """
 
@@ -22,21 +22,21 @@ from polyml.numpy_dtypes import numpy_dtype
 Number = Any  # a number of Python's: mypy has one type for none of int, float and complex alone
 # None: any value of the type.
 Known = tuple | None
-Kinds = Mapping[DType, Known]
+TypeSet = Mapping[DType, Known]
 
 _MOST_KNOWN = 8  # so that a constant which changes in a loop ends as "any value"
 
 
-def of_type(dtype: DType) -> Kinds:
-    """Of any value of one type."""
+def of_type(dtype: DType) -> TypeSet:
+    """Returns the type set of any value of one type."""
     return {dtype: None}
 
 
-def union(all_kinds: Iterable[Kinds]) -> Kinds:
-    """Of a number that is one of several."""
+def union(type_sets: Iterable[TypeSet]) -> TypeSet:
+    """Returns the type set of a number that is one of several."""
     result: dict[DType, Known] = {}
-    for kinds in all_kinds:
-        for dtype, known in kinds.items():
+    for types in type_sets:
+        for dtype, known in types.items():
             result[dtype] = _merged(result[dtype], known) if dtype in result else known
     return result
 
@@ -48,51 +48,52 @@ def _merged(one: Known, other: Known) -> Known:
     return tuple(distinct.values()) if len(distinct) <= _MOST_KNOWN else None
 
 
-def is_weak(kinds: Kinds) -> bool:
-    """True of what is certainly a Python number."""
-    return all(dtype.weak for dtype in kinds)
+def is_weak(types: TypeSet) -> bool:
+    """Returns whether the number is certainly one of Python's."""
+    return all(dtype.weak for dtype in types)
 
 
-def storage(kinds: Kinds) -> DType | None:
-    """The smallest fixed type, or PYINT, that holds each of these values exactly; None if there is none.
+def storage(types: TypeSet) -> DType | None:
+    """Returns the smallest fixed type, or PYINT, that holds each of these values exactly; None if there is none.
 
     >>> [storage({F32: None, PYFLOAT: (value,)}).name for value in (0.5, 0.1)]
     ['f32', 'f64']
     """
     candidates: Sequence[DType]
-    if is_weak(kinds):
-        candidates = [PYINT, F64, C128] if len(kinds) > 1 or PYBOOL not in kinds else [BOOL]
+    if is_weak(types):
+        candidates = [PYINT, F64, C128] if len(types) > 1 or PYBOOL not in types else [BOOL]
     else:
-        candidates = _by_preference(frozenset(kinds))
-    return next((c for c in candidates if all(holds(c, dtype, known) for dtype, known in kinds.items())), None)
+        candidates = _by_preference(frozenset(types))
+    return next((c for c in candidates if all(holds(c, dtype, known) for dtype, known in types.items())), None)
 
 
-def held_as(kinds: Kinds) -> DType:
-    """The type of `storage`, where there is one.
+def storage_of(types: TypeSet) -> DType:
+    """Returns the type that `storage` finds.
 
     Raises TypeError where there is none.
     """
-    found = storage(kinds)
+    found = storage(types)
     if found is None:
-        raise TypeError(f"no type holds {spelled(kinds)}")
+        raise TypeError(f"no type holds {spelled(types)}")
     return found
 
 
 @lru_cache(maxsize=256)
-def _by_preference(kinds: frozenset[DType]) -> tuple[DType, ...]:
-    return tuple(sorted(FIXED, key=lambda d: (d not in kinds, d.is_complex, d.bits, d.is_float)))
+def _by_preference(types: frozenset[DType]) -> tuple[DType, ...]:
+    return tuple(sorted(FIXED, key=lambda d: (d not in types, d.is_complex, d.bits, d.is_float)))
 
 
 def holds(outer: DType, dtype: DType, known: Known) -> bool:
-    """True if `outer` holds each value of `dtype`, or each of those known, exactly."""
+    """Returns whether `outer` holds each value of `dtype`, or each of those known, exactly."""
     if known is not None and dtype != PYBOOL:
         return all(exact(value, outer) is not None for value in known)
     return embeds(representation(dtype), outer)
 
 
 def stands_for(outer: DType, dtype: DType, known: Known) -> bool:
-    """True if a number of type `outer` may stand for each of these values: it is the same number, or the nearest one to
-    a Python float, or a Python int that will be checked.
+    """Returns whether a number of type `outer` may stand for each of these values.
+
+    It may for the same number, as the nearest one to a Python float, and for a Python int that will be checked.
     """
     if (
         dtype.weak
@@ -108,7 +109,7 @@ def stands_for(outer: DType, dtype: DType, known: Known) -> bool:
 
 
 def exact(value: Number, to: DType) -> Number | None:
-    """The Python number `value` as one of type `to` that equals it, or None."""
+    """Returns the Python number `value` as one of type `to` that equals it, or None."""
     if to == BOOL or to.is_integer and isinstance(value, (float, complex)) or to.is_float and isinstance(value, complex):
         return None
     if to.is_integer:
@@ -121,8 +122,10 @@ def exact(value: Number, to: DType) -> Number | None:
 
 
 def rounded(value: Number, to: DType) -> float | complex:
-    """A Python number as the nearest one of a float or complex type. OverflowError for an int beyond the largest double, of
-    bfloat16 beyond 64 bits."""
+    """Returns the nearest number of a float or complex type.
+
+    Raises OverflowError for an int beyond the largest double, and of bfloat16 for one beyond 64 bits.
+    """
     if to.is_complex:
         number = complex(value)
         return complex(rounded(number.real, to.part), rounded(number.imag, to.part))
@@ -135,7 +138,7 @@ def rounded(value: Number, to: DType) -> float | complex:
 
 
 def integer_range(dtype: DType) -> range:
-    """The values an integer type or bool holds; it may be too long for len()."""
+    """Returns the values that an integer type or bool holds; there may be too many for len()."""
     if dtype.kind == "b":
         return range(2)
     low = 0 if dtype.kind == "u" else -(2 ** (dtype.bits - 1))
@@ -143,11 +146,11 @@ def integer_range(dtype: DType) -> range:
 
 
 def representation(dtype: DType) -> DType:
-    """How the compiled program holds a type: Python's floats, complex numbers and bools as f64, c128 and bool."""
+    """Returns how the compiled program holds a type: Python's floats, complex numbers and bools as f64, c128 and bool."""
     return {PYFLOAT: F64, PYCOMPLEX: C128, PYBOOL: BOOL}.get(dtype, dtype)
 
 
-def spelled(kinds: Iterable[DType]) -> str:
-    """ "float64", "a Python float", "a Python int or int32"."""
-    ordered = sorted(kinds, key=lambda d: (not d.weak, d.kind, d.bits))
+def spelled(types: Iterable[DType]) -> str:
+    """Returns the types as a message names them: "float64", "a Python float", "a Python int or int32"."""
+    ordered = sorted(types, key=lambda d: (not d.weak, d.kind, d.bits))
     return " or ".join(f"a Python {'bool' if d == PYBOOL else d.name}" if d.weak else d.numpy_name for d in ordered)

@@ -1,0 +1,164 @@
+"""The types of local numbers: those of the assignments that reach a read, where every loop is taken to run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from polyml.dtypes import PYINT
+from polyml.errors import PolymlError, PolymlTypeError
+from polyml.frontend import reaching_definitions, syntax, traversal
+from polyml.frontend.reaching_definitions import Assigned, Definition, LoopVariable, Reaching, ReachingDefinitions
+from polyml.frontend.syntax import ArgType, Stmt
+from polyml.frontend.types.type_sets import TypeSet, spelled, stands_for, storage, union
+from polyml.source import Loc
+
+
+class State(NamedTuple):
+    """A State is the definitions that reach one place in the kernel.
+
+    usual: those that reach it if every loop runs
+    any: those that reach it whether loops run or not
+    """
+
+    usual: Reaching
+    any: Reaching
+
+
+@dataclass(frozen=True)
+class NumberRead:
+    """A NumberRead is what is known of a read of a local number.
+
+    types: the types that it may have
+    definitions: the assignments that it may see if every loop runs
+    needs_loops: whether a loop that does not run would leave a number of another type
+    may_overflow: whether it may see a Python int that does not fit 64 bits
+    """
+
+    types: TypeSet
+    definitions: frozenset[Definition]
+    needs_loops: bool
+    may_overflow: bool
+
+
+class LocalNumbers:
+    """The LocalNumbers of a kernel have the types that their assignments give them, which grow from pass to pass.
+
+    required: the conditions under which loops run on which types depend, as Require statements
+    """
+
+    def __init__(self, kernel: syntax.Kernel, params: Mapping[str, ArgType]):
+        self._params = params
+        self._flow = ReachingDefinitions(kernel.params, loops_run=True)
+        self._any_flow = ReachingDefinitions(kernel.params, twin=self._flow)
+        self._types: dict[Definition, TypeSet] = {}  # grows from pass to pass
+        self._assignments: dict[str, list[Assigned]] = {}
+        self._loops_around = dict(_loops_around(kernel.body, ()))
+        self.required: dict[syntax.Expr, syntax.Require] = {}
+
+    @property
+    def start(self) -> State:
+        """The definitions at the start of the kernel's body."""
+        return State(self._flow.start, self._any_flow.start)
+
+    def after(self, stmt: Stmt, state: State) -> State:
+        """Returns the definitions behind a statement, from those before it."""
+        return State(self._flow.after(stmt, state.usual), self._any_flow.after(stmt, state.any))
+
+    def inside(self, loop: syntax.For, state: State) -> State:
+        """Returns the definitions at the start of a loop's body, from those before the loop."""
+        return State(self._flow.inside(loop, state.usual), self._any_flow.inside(loop, state.any))
+
+    def snapshot(self) -> Mapping[Definition, TypeSet]:
+        """Returns the types of all assignments as they are now."""
+        return dict(self._types)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The local numbers that are assigned, in the order of their first assignments."""
+        return tuple(self._assignments)
+
+    def types_of(self, name: str) -> TypeSet:
+        """Returns the types of a local number over all its assignments."""
+        return union(self._types[a] for a in self._assignments[name])
+
+    def assign(self, stmt: syntax.Assign, name: str, types: TypeSet) -> None:
+        """Adds the types of the value that a statement assigns."""
+        assigned, assignments = self._flow.assigned(stmt), self._assignments.setdefault(name, [])
+        if assigned not in assignments:
+            assignments.append(assigned)
+        self._types[assigned] = union((self._types.get(assigned, {}), types))
+
+    def read(self, name: str, state: State) -> NumberRead | None:
+        """Returns what is known of a read of a local number, or None for a loop variable."""
+        definitions = reaching_definitions.reaching(state.usual, name)
+        if any(isinstance(d, LoopVariable) for d in definitions):
+            return None
+        others = reaching_definitions.reaching(state.any, name) - definitions
+        types = self._without_loops(union(self._types.get(d, {}) for d in definitions), others)
+        needs_loops = not union(self._types.get(d, {}) for d in others).keys() <= types.keys()
+        may_overflow = any(self._types.get(d, {}).get(PYINT, ()) is None for d in others)
+        return NumberRead(types, definitions, needs_loops, may_overflow)
+
+    def _without_loops(self, types: TypeSet, others: frozenset[Definition]) -> TypeSet:
+        """Returns the types of a read with those of the definitions that reach it only where a loop does not run.
+
+        Left out are types for whose values a number of the type of `types` may stand.
+        """
+        dtype = storage(types) if types else None
+        for definition in others:
+            more = self._types.get(definition, {})
+            lost = {k: known for k, known in more.items() if dtype is None or not stands_for(dtype, k, known)}
+            types = union((types, lost)) if lost else types
+        return types
+
+    def require_loops(self, definitions: frozenset[Definition], around: Collection[syntax.For]) -> None:
+        """Requires the loops to run in which a number is assigned that is read behind them.
+
+        Calls in which such a loop does not run, so that the number has another type, run as plain Python. Only loops whose bounds
+        are known at entry are required to run; a loop that another one cuts short is taken to run.
+
+        definitions: the assignments that the read may see
+        around: the loops around the read, which run
+        """
+        for definition in definitions:
+            for loop in self._loops_around.get(id(definition.stmt), ()) if isinstance(definition, Assigned) else ():
+                known = all(self._at_entry(n) for bound in (loop.start, loop.stop) for n in traversal.nodes(bound))
+                if known and loop not in around:
+                    runs = syntax.Compare("<" if loop.step > 0 else ">", loop.start, loop.stop, loc=loop.loc)
+                    what = "a loop that does not run and so leaves a number of another type"
+                    self.required.setdefault(runs, syntax.Require(runs, what, loc=loop.loc))
+
+    def _at_entry(self, node: syntax.Expr) -> bool:
+        if isinstance(node, syntax.Shape):
+            return node.array in self._params
+        number = isinstance(node, syntax.Name) and node.name in self._params
+        return number or isinstance(node, (syntax.Const, syntax.Binary, syntax.Unary))
+
+    def no_common_type(self, name: str, loc: Loc | None) -> PolymlError:
+        """Returns the refusal of a local number that no one type holds, with the types of its assignments."""
+        called = f"`{source_name(name)}`"
+        assignments = [a for a in self._assignments[name] if a.stmt.loc is not None]
+        places = [f"{called} is {spelled(self._types[a])} by {a.stmt.loc}" for a in assignments]
+        return PolymlTypeError(
+            f"{called} has no one type that holds {spelled(self.types_of(name))}",
+            loc=loc,
+            notes=[*places, "accepted: a name for each type, or a conversion such as np.float64(x)"],
+        )
+
+
+def _loops_around(body: Sequence[Stmt], around: tuple[syntax.For, ...]) -> Iterator[tuple[int, tuple[syntax.For, ...]]]:
+    """Yields (the id of a statement, the loops around it) for all statements."""
+    for stmt in body:
+        yield id(stmt), around
+        match stmt:
+            case syntax.For():
+                yield from _loops_around(stmt.body, (*around, stmt))
+            case syntax.If():
+                yield from _loops_around((*stmt.then, *stmt.orelse), around)
+
+
+def source_name(name: str) -> str:
+    """Returns the name in the text of a local whose live ranges were renamed: x for x.1."""
+    return name.partition(".")[0]
