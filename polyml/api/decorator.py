@@ -29,9 +29,9 @@ from polyml.api.calls.specialisation import NO_ENTRY, Hot, Request, Specialisati
 from polyml.api.compiling.compile_lock import alone
 from polyml.api.left_to_python import LeftToPython
 from polyml.api.reports import Reported
-from polyml.api.schedules import Scheduled
+from polyml.api.schedules import Schedulable
 from polyml.api.specialised import Specialised
-from polyml.api.status import KernelStatus, Status
+from polyml.api.status import KernelStatus, ProcessStatus
 from polyml.api.status import of as status_of
 from polyml.api.target import Target
 from polyml.config import active
@@ -47,7 +47,7 @@ from polyml.frontend.argument_types import with_ones
 from polyml.frontend.syntax import ArgType
 from polyml.model.core.call_interface import PYTHON_DECIDES
 from polyml.runtime.calling import arguments, bounds_errors, results
-from polyml.runtime.calling.arguments import Argument
+from polyml.runtime.calling.arguments import CallArgument
 from polyml.runtime.calling.binding import MISS, Outcome
 from polyml.runtime.calling.guards import captures
 from polyml.runtime.storage.artifact import Artifact
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 _RECENT = 8  # entries tried natively before Python looks at the arguments
 
 
-class Kernel(Scheduled, Reported, Specialised, LeftToPython):
+class Kernel(Schedulable, Reported, Specialised, LeftToPython):
     """A function compiled on its first call for each combination of argument types.
 
     py_func: the function itself. compiled: None before the first call, then whether the last call that was not like
@@ -102,7 +102,7 @@ class Kernel(Scheduled, Reported, Specialised, LeftToPython):
 
     def __reduce__(self) -> str | tuple:
         if self._given is not None:
-            return _given_to, (_Reference(self.__module__, self.__qualname__), self.settings, self._given)
+            return _given_to, (_KernelReference(self.__module__, self.__qualname__), self.settings, self._given)
         return self.__qualname__  # pickled by reference, as functions are
 
     def explain(self) -> str:
@@ -197,7 +197,7 @@ class Kernel(Scheduled, Reported, Specialised, LeftToPython):
             return result
         return self._failed(self._last, result.status, given)
 
-    def _call_specialised(self, types: tuple[ArgType, ...], layouts: tuple[str, ...], given: tuple[Argument, ...]) -> object:
+    def _call_specialised(self, types: tuple[ArgType, ...], layouts: tuple[str, ...], given: tuple[CallArgument, ...]) -> object:
         """What the specialisation for these types returns, or the Outcome of a call that it is not made for."""
         options, found = config.resolve(self.settings), captures(self.py_func)
         wanted = Request(types, layouts, options, found)
@@ -226,13 +226,13 @@ class Kernel(Scheduled, Reported, Specialised, LeftToPython):
             raise self._unusable(artifact, given)
         return result if is_unusual(chosen, result) else self._failed(chosen, result.status, given)
 
-    def _not_writable(self, artifact: Artifact, given: tuple[Argument, ...]) -> PolymlError | None:
+    def _not_writable(self, artifact: Artifact, given: tuple[CallArgument, ...]) -> PolymlError | None:
         """Why an argument that the kernel writes cannot be written."""
         found = (arguments.not_writable(a) for a in given if a.name in artifact.written)
         problem = next(filter(None, found), None)
         return None if problem is None else self._in_call(problem)
 
-    def _unusable(self, artifact: Artifact, given: tuple[Argument, ...]) -> PolymlError:
+    def _unusable(self, artifact: Artifact, given: tuple[CallArgument, ...]) -> PolymlError:
         """Why an entry made for these arguments does not take them: their sizes make no array."""
         try:
             results.allocator(artifact)(*(a.value for a in given))
@@ -253,7 +253,7 @@ class Kernel(Scheduled, Reported, Specialised, LeftToPython):
             return self._as_python.run(self.py_func, positional, named)
         return self._failed(chosen, status, self._arguments(values))
 
-    def _failed(self, chosen: Specialisation, status: int, given: tuple[Argument, ...]):
+    def _failed(self, chosen: Specialisation, status: int, given: tuple[CallArgument, ...]):
         """A status other than 0: Python runs what only it can decide, anything else is an error."""
         artifact, values = chosen.made, {a.name: a.value for a in given}
         with alone():  # it asks isl
@@ -264,7 +264,7 @@ class Kernel(Scheduled, Reported, Specialised, LeftToPython):
             return self._run_refused(given, PolymlError(text, code="PML-F031"), decided=False)
         raise error
 
-    def _run_refused(self, given: tuple[Argument, ...], problem: PolymlError, decided: bool = True):
+    def _run_refused(self, given: tuple[CallArgument, ...], problem: PolymlError, decided: bool = True):
         """The function on what the caller passed, or on the arrays that foreign objects are."""
         values = [for_python(a) for a in given]
         return originals(self._run_as_python(*self._passed(values), problem, values if decided else None, decided), given)
@@ -315,7 +315,7 @@ def kernel(
 
 
 @dataclass(frozen=True)
-class _Reference:
+class _KernelReference:
     """A kernel by its place, for pickles."""
 
     module: str
@@ -326,7 +326,7 @@ class _Reference:
         return cast(Kernel, functools.reduce(getattr, self.name.split("."), place))
 
 
-def status() -> Status:
+def status() -> ProcessStatus:
     """What all kernels of the process are compiled to, why not, and how much time went to plain Python.
 
     print(polyml.status())
@@ -334,7 +334,7 @@ def status() -> Status:
     return status_of(k.status() for k in list(_kernels) if not k._is_part)
 
 
-def _given_to(reference: _Reference, settings: dict[str, object], given: Saved) -> Kernel:
+def _given_to(reference: _KernelReference, settings: dict[str, object], given: Saved) -> Kernel:
     return Kernel(reference().py_func, settings, given)
 
 

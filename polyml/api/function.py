@@ -18,7 +18,7 @@ from polyml.api.compiling.deep_stack import on_deep_stack
 from polyml.api.target import Target
 from polyml.errors import CompileError, NotAffineError, PolymlError
 from polyml.runtime.calling import arguments, signature
-from polyml.runtime.calling.arguments import Argument
+from polyml.runtime.calling.arguments import CallArgument
 from polyml.runtime.calling.entry import begin_preparation
 from polyml.runtime.storage.disk_cache import Cache
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Made = TypeVar("Made")
 
 
-class Function:
+class KernelFunction:
     """A function that is compiled.
 
     py_func: the function itself. settings: of `polyml.config.Options`, over those of scopes and the environment. target: what it
@@ -67,7 +67,7 @@ class Function:
             self._parsed()  # says where the star is
         return signature.bound(self.py_func, args, kwargs)
 
-    def _arguments(self, values: Sequence[object]) -> tuple[Argument, ...]:
+    def _arguments(self, values: Sequence[object]) -> tuple[CallArgument, ...]:
         try:
             return tuple(arguments.argument(name, value) for name, value in zip(self._names, values, strict=True))
         except PolymlError as problem:

@@ -8,7 +8,7 @@ from polyml import config
 from polyml.api.calls.call_arguments import exact_types
 from polyml.api.calls.specialisation import Request
 from polyml.api.compiling.compile_lock import alone
-from polyml.api.function import Function
+from polyml.api.function import KernelFunction
 from polyml.errors import PolymlTypeError, SizesNeeded
 from polyml.frontend.syntax import ArgType, ArrayType, ScalarType
 from polyml.runtime.calling import arguments, signature
@@ -16,7 +16,7 @@ from polyml.runtime.storage.artifact import parse_type
 from polyml.runtime.storage.size_classes import Sizes, sizes_of
 
 
-class Inspected(Function):
+class Inspected(KernelFunction):
     """The stages of a compilation for given arguments, or for their types."""
 
     def lower(self, *args_or_types):

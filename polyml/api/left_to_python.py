@@ -12,11 +12,11 @@ from polyml.api import explain
 from polyml.api.calls.lifted_parts import PartCall
 from polyml.api.calls.plain_calls import Kinds, Plain, Tally, reasons, refusals
 from polyml.api.calls.specialisation import NO_ENTRY, Hot
-from polyml.api.function import Function, outside
+from polyml.api.function import KernelFunction, outside
 from polyml.api.target import Target
 from polyml.config import active
 from polyml.errors import PolymlError, PolymlPerformanceWarning
-from polyml.runtime.calling.binding import Guard
+from polyml.runtime.calling.binding import CaptureGuard
 from polyml.runtime.calling.guards import captures, of_itself
 from polyml.source import Loc
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from polyml.schedule.script.file import Saved
 
 
-class LeftToPython(Function):
+class LeftToPython(KernelFunction):
     """Calls that Python runs, and why.
 
     compiled: None before the first call, then whether the last call that was not like the one before it ran as native code (False: as
@@ -101,7 +101,7 @@ class LeftToPython(Function):
             self._kinds.add(kinds, Plain(active(), of_itself(self.py_func), run, self._as_python))
         return self._as_python.run(run, args, kwargs)
 
-    def _refusals(self, decided: bool) -> tuple[Refusals, tuple[Guard, ...]]:
+    def _refusals(self, decided: bool) -> tuple[Refusals, tuple[CaptureGuard, ...]]:
         """The statements that no argument makes affine, none where the data decide, and what that depends on."""
         if not decided:
             from polyml.frontend.parsing.parse import NOTHING

@@ -12,11 +12,11 @@ from polyml.api.calls import report_arguments as checked
 from polyml.api.calls.call_arguments import exact_types, originals, types_of
 from polyml.api.calls.report_settings import ReportSettings
 from polyml.api.compiling.compile_lock import alone
-from polyml.api.function import Function
+from polyml.api.function import KernelFunction
 from polyml.errors import SizesNeeded
 from polyml.machines.cpu import CacheLevel
 from polyml.machines.descriptions import Described
-from polyml.runtime.calling.arguments import Argument, shapes
+from polyml.runtime.calling.arguments import CallArgument, shapes
 from polyml.runtime.storage.size_classes import sizes_of
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from polyml.systolic.simulate import Simulation
 
 
-class Reported(Function):
+class Reported(KernelFunction):
     """Reports and simulations of calls."""
 
     def report(
@@ -129,13 +129,13 @@ class Reported(Function):
         found = _described(machine)
         return self.target.machine if found is None and self.target is not None and kind == "systolic" else found
 
-    def _call(self, given: tuple[Argument, ...]) -> Call:
+    def _call(self, given: tuple[CallArgument, ...]) -> Call:
         from polyml.performance.variants import Call
 
         return Call(self._parsed(), *types_of(given), sizes_of(shapes(given)), config.resolve(self.settings), alone, self._given)
 
     def _simulated(
-        self, given: tuple[Argument, ...], asked: Mapping[str, object], engine: str = "compiled", plans: tuple[Plan, ...] = ()
+        self, given: tuple[CallArgument, ...], asked: Mapping[str, object], engine: str = "compiled", plans: tuple[Plan, ...] = ()
     ) -> Simulation:
         def made() -> Simulation:
             from polyml.systolic.report.comparison import simulated

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from polyml.schedule.script.schedule import Schedule
 
 
-Same = TypeVar("Same", bound="Scheduled")
+Same = TypeVar("Same", bound="Schedulable")
 
 
-class Scheduled(Inspected):
+class Schedulable(Inspected):
     """k.schedule, k.load_schedule and k.with_schedule."""
 
     def schedule(self, *args_or_types) -> Schedule:

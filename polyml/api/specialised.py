@@ -13,12 +13,12 @@ from polyml import interrupts
 from polyml.api import explain
 from polyml.api.calls.specialisation import Request, Specialisation, take_kept, timed
 from polyml.api.compiling import simpler_forms
-from polyml.api.function import Function, outside
+from polyml.api.function import KernelFunction, outside
 from polyml.api.target import Target
 from polyml.config import Options
 from polyml.errors import LanguageError, PolymlDefectWarning, PolymlError, PolymlOverflowError, PolymlTypeError, RecompileError
 from polyml.runtime.calling import arguments
-from polyml.runtime.calling.arguments import Argument
+from polyml.runtime.calling.arguments import CallArgument
 from polyml.runtime.storage import cache_key, compile_markers
 from polyml.runtime.storage.cache_key import CodeInputs
 from polyml.runtime.storage.disk_cache import Cache, open_cache
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 SPECIALISATIONS = 64  # of one kernel; the one made first goes first
 
 
-class Specialised(Function):
+class Specialised(KernelFunction):
     """A kernel's compiled forms.
 
     timings: stage -> seconds of the last compilation or load; from_cache: whether that was a load.
@@ -55,7 +55,7 @@ class Specialised(Function):
         found = (explain.signature(s.request.types, s.request.layouts) for s in self._specialisations.values())
         return tuple(dict.fromkeys(found))
 
-    def _specialised(self, wanted: Request, given: tuple[Argument, ...]) -> Specialisation:
+    def _specialised(self, wanted: Request, given: tuple[CallArgument, ...]) -> Specialisation:
         """Returns the form for these arguments' sizes, or the one for all where sizes do not matter or there are many forms already."""
         extents = arguments.shapes(given)
         sizes = sizes_of(extents)
@@ -122,19 +122,19 @@ class Specialised(Function):
             place.cache.put(name, made.artifact.to_bytes())
         return made
 
-    def _place(self, wanted: Request, timings: dict[str, float]) -> _Place:
+    def _place(self, wanted: Request, timings: dict[str, float]) -> _CacheEntry:
         """Returns where the form may be kept on disk."""
         options, captured = wanted.options, wanted.captured
         is_kept = captured is not None and captured.portable and not options.debug  # a dump needs every stage to run
         cache = open_cache(options) if is_kept else None
         if cache is None or captured is None:
-            return _Place(None, None)
+            return _CacheEntry(None, None)
         with timed(timings, "cache"):
             schedule = "" if self._given is None else self._given.text()
             inputs = CodeInputs(captured.content, wanted.types, wanted.layouts, options, wanted.aliased, schedule)
-            return _Place(cache, cache_key.content_key(self.py_func, inputs))
+            return _CacheEntry(cache, cache_key.content_key(self.py_func, inputs))
 
-    def _compiled_somehow(self, made: Specialisation, place: _Place) -> None:
+    def _compiled_somehow(self, made: Specialisation, place: _CacheEntry) -> None:
         """Puts what `_compile` makes into `made`, loaded; a simpler form where the compiler fails, which is said once and not kept on
         disk.
         """
@@ -164,7 +164,7 @@ class Specialised(Function):
         """Returns the file that repeats the failure, "" where it is not kept."""
         from polyml.bundles import failure, folder
 
-        tried = failure.Attempt(
+        tried = failure.FailedCompilation(
             function=self.py_func, names=self._names, types=wanted.types, layouts=wanted.layouts, sizes=wanted.sizes,
             aliased=wanted.aliased, options=wanted.options,
         )  # fmt: skip
@@ -172,7 +172,7 @@ class Specialised(Function):
 
 
 @dataclass(frozen=True)
-class _Place:
+class _CacheEntry:
     """Where a form may be kept on disk.
 
     cache: None where nothing is kept. name: of the form for all sizes; None where the function's text is not to be had.

@@ -30,7 +30,7 @@ class KernelStatus:
 
 
 @dataclass(frozen=True)
-class Status:
+class ProcessStatus:
     """All kernels that exist, in the order of their places in files. Prints as text, those first that took longest."""
 
     kernels: tuple[KernelStatus, ...]
@@ -48,6 +48,6 @@ class Status:
     __repr__ = __str__
 
 
-def of(kernels: Iterable[KernelStatus]) -> Status:
+def of(kernels: Iterable[KernelStatus]) -> ProcessStatus:
     """The status of these kernels."""
-    return Status(tuple(sorted(kernels, key=lambda k: k.where)))
+    return ProcessStatus(tuple(sorted(kernels, key=lambda k: k.where)))

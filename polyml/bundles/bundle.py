@@ -35,7 +35,7 @@ _MOST_BYTES = 1 << 30  # of an argument
 
 
 @dataclass(frozen=True)
-class Value:
+class BundledArgument:
     """An argument. element: NumPy's name of its type, or "int", "float", "complex", "pybool" of Python's. shape: None of a number.
     layout: "C", "F", or "A", with gaps between elements.
     """
@@ -58,7 +58,7 @@ class Value:
         values = np.asarray(drawn).astype(dtype, order="F" if self.layout == "F" else "C")
         return values[..., ::2] if gaps else values
 
-    def with_lengths(self, lengths: Mapping[int, int]) -> Value:
+    def with_lengths(self, lengths: Mapping[int, int]) -> BundledArgument:
         """With other lengths of dimensions in the place of these. Equal lengths stay equal."""
         return self if self.shape is None else replace(self, shape=tuple(lengths.get(length, length) for length in self.shape))
 
@@ -71,7 +71,7 @@ class Bundle:
 
     function: str
     source: str
-    values: tuple[Value, ...]
+    values: tuple[BundledArgument, ...]
     settings: Mapping[str, object]
     error: str
     message: str
@@ -146,9 +146,9 @@ def read(path: str | os.PathLike) -> Bundle:
     return found
 
 
-def _value(known: Mapping[str, Any]) -> Value:  # JSON, whose values are tested below
+def _value(known: Mapping[str, Any]) -> BundledArgument:  # JSON, whose values are tested below
     shape = known["shape"] if known["shape"] is None else tuple(known["shape"])
-    found = Value(**{**known, "shape": shape})
+    found = BundledArgument(**{**known, "shape": shape})
     if found.element not in _PYTHON:
         dtype_of(found.element)
     lengths = (*(shape or ()), *([] if found.number is None else [found.number]))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import FunctionType
 
-from polyml.bundles.bundle import SETTINGS, Bundle, Value
+from polyml.bundles.bundle import SETTINGS, Bundle, BundledArgument
 from polyml.bundles.captured import as_module, name_of
 from polyml.config import Options
 from polyml.errors import PolymlError
@@ -18,7 +18,7 @@ SIZE = 20  # of dimensions of which nothing is known
 
 
 @dataclass(frozen=True)
-class Attempt:
+class FailedCompilation:
     """What was to be compiled. names: of the arguments; layouts: of those that are arrays."""
 
     function: FunctionType
@@ -30,7 +30,7 @@ class Attempt:
     options: Options
 
 
-def of_failure(tried: Attempt, problem: PolymlError) -> Bundle:
+def of_failure(tried: FailedCompilation, problem: PolymlError) -> Bundle:
     """Raises OSError, TypeError or SyntaxError where the function's text is not to be had."""
     changed = {name: getattr(tried.options, name) for name in SETTINGS if getattr(tried.options, name) != getattr(Options(), name)}
     return Bundle(
@@ -46,7 +46,7 @@ def of_failure(tried: Attempt, problem: PolymlError) -> Bundle:
     )
 
 
-def _values(tried: Attempt) -> Iterator[Value]:
+def _values(tried: FailedCompilation) -> Iterator[BundledArgument]:
     """Of a call for which the same code is made."""
     layouts = iter(tried.layouts)
     extents = {} if tried.sizes is None else dict(tried.sizes.extents or ())
@@ -54,9 +54,9 @@ def _values(tried: Attempt) -> Iterator[Value]:
     for name, type_ in zip(tried.names, tried.types, strict=True):
         if not isinstance(type_, ArrayType):
             element = type_.dtype.name if type_.dtype.weak else type_.dtype.numpy_name
-            yield Value(name, element, None, number=type_.value)
+            yield BundledArgument(name, element, None, number=type_.value)
             continue
         usual = tuple(min(SIZE, most) for _, most in limits.get(name, ())) or (SIZE,) * type_.ndim
         known = dict(type_.sizes)
         shape = tuple(known.get(dim, size) for dim, size in enumerate(extents.get(name, usual)))
-        yield Value(name, type_.element.numpy_name, tuple(map(int, shape)), next(layouts, "C"))
+        yield BundledArgument(name, type_.element.numpy_name, tuple(map(int, shape)), next(layouts, "C"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from polyml.bundles.bundle import Bundle
-from polyml.bundles.failure import Attempt, of_failure
+from polyml.bundles.failure import FailedCompilation, of_failure
 from polyml.errors import PolymlError
 from polyml.reading.userfiles import write_text
 from polyml.runtime.storage.disk_cache import Cache
@@ -13,7 +13,7 @@ from polyml.runtime.storage.disk_cache import Cache
 KEPT = 20  # the newest
 
 
-def keep_failure(cache: Cache | None, tried: Attempt, problem: PolymlError) -> str:
+def keep_failure(cache: Cache | None, tried: FailedCompilation, problem: PolymlError) -> str:
     """The path of the failure's bundle; "" where there is no text of the function or no folder to write to."""
     try:
         return "" if cache is None else keep(cache, of_failure(tried, problem))

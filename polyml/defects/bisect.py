@@ -28,7 +28,7 @@ MOST_SECONDS = 5  # of all runs with one limit, after which there is no larger o
 
 
 @dataclass(frozen=True)
-class Found:
+class Bisection:
     """passes: those after which results are right, in order. culprit: the first one after which they differ, or that fails; "" for none.
     difference: in words. statements: those that write what differs. longest: length of a dimension with which it was found.
     """
@@ -51,9 +51,9 @@ class Found:
         return "\n".join(lines)
 
 
-def bisect(bundle: Bundle, tried: Callable[[int], None] = lambda length: None) -> Found:
+def bisect(bundle: Bundle, tried: Callable[[int], None] = lambda length: None) -> Bisection:
     """tried: told of the limits of lengths before they are. Raises ConfigError where plain Python itself raises."""
-    found: Found | None = None
+    found: Bisection | None = None
     for smaller in _smaller(bundle):
         tried(_longest(smaller))
         start = time.perf_counter()
@@ -70,7 +70,7 @@ def bisect(bundle: Bundle, tried: Callable[[int], None] = lambda length: None) -
     if not found.culprit and _longest(bundle) > found.longest:
         failed, _, _ = _compiled(bundle, bundle.arguments())
         if failed is not None:  # with these sizes alone
-            return Found((), _failing(failed), failed.message, (), _longest(bundle))
+            return Bisection((), _failing(failed), failed.message, (), _longest(bundle))
     return found
 
 
@@ -114,7 +114,7 @@ def _compiled(bundle: Bundle, arguments: list) -> tuple[PolymlError | None, obje
     return failed, result, programs[starts[-1] :] if starts else ()
 
 
-def _compared(bundle: Bundle, right: Sequence[object]) -> Found:
+def _compared(bundle: Bundle, right: Sequence[object]) -> Bisection:
     names, longest = [value.name for value in bundle.values], _longest(bundle)
     passes: list[str] = []
     arguments = bundle.arguments()
@@ -125,18 +125,18 @@ def _compared(bundle: Bundle, right: Sequence[object]) -> Found:
             try:
                 got = run.run(program, dict(zip(names, given, strict=True)), order=order)
             except Exception as problem:  # what a wrong program does is not foreseen
-                return Found(tuple(passes), name, f"{type(problem).__name__}: {problem}", (), longest)
+                return Bisection(tuple(passes), name, f"{type(problem).__name__}: {problem}", (), longest)
             difference, array = _difference(names, (got, *given), right)
             if difference:
                 difference += "" if order == "source" else f", with iterations that may run in any order {order}"
-                return Found(tuple(passes), name, difference, _writers(program, array), longest)
+                return Bisection(tuple(passes), name, difference, _writers(program, array), longest)
         passes.append(name)
     if failed is not None:
-        return Found(tuple(passes), _failing(failed), failed.message, (), longest)
+        return Bisection(tuple(passes), _failing(failed), failed.message, (), longest)
     difference, array = _difference(names, (result, *arguments), right)
     if difference:
-        return Found(tuple(passes), CODE, difference, _writers(programs[-1][1], array) if programs else (), longest)
-    return Found((*passes, CODE), "", "", (), longest)
+        return Bisection(tuple(passes), CODE, difference, _writers(programs[-1][1], array) if programs else (), longest)
+    return Bisection((*passes, CODE), "", "", (), longest)
 
 
 def _failing(problem: PolymlError) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from polyml.bundles.bundle import Bundle, Value
+from polyml.bundles.bundle import Bundle, BundledArgument
 from polyml.defects.shrink import shrink, smaller_sources
 from polyml.reading.userfiles import write_text
 
@@ -92,7 +92,7 @@ def _without_arguments(bundle: Bundle) -> Iterator[Bundle]:
             yield replace(bundle, source=ast.unparse(tree) + "\n", values=(*bundle.values[:place], *bundle.values[place + 1 :]))
 
 
-def _smaller(value: Value) -> Iterator[Value]:
+def _smaller(value: BundledArgument) -> Iterator[BundledArgument]:
     if value.layout != "C":
         yield replace(value, layout="C")
     if value.number not in (None, 0, 1):

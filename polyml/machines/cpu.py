@@ -54,7 +54,7 @@ class CacheLevel:
 
 
 @dataclass(frozen=True)
-class Target:
+class LlvmTarget:
     """What LLVM is told: target triple, CPU name, and features as "+avx2,-sse4a"."""
 
     triple: str
@@ -78,10 +78,10 @@ class CpuMachine:
     fma: bool
     cores: int
     caches: tuple[CacheLevel, ...]
-    preset_target: Target | None = None
+    preset_target: LlvmTarget | None = None
 
     @property
-    def target(self) -> Target:
+    def target(self) -> LlvmTarget:
         return self.preset_target or _host_target()
 
     @property
@@ -244,7 +244,7 @@ def _read(path: Path) -> str:
 
 
 @cache
-def _host_target() -> Target:
+def _host_target() -> LlvmTarget:
     import llvmlite.binding as llvm
 
-    return Target(llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+    return LlvmTarget(llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())

@@ -34,10 +34,10 @@ from typing import Any
 
 from polyml.errors import ConfigError
 from polyml.machines import cache_spec, toml_tables
-from polyml.machines.cpu import CacheLevel, CpuMachine, Target
+from polyml.machines.cpu import CacheLevel, CpuMachine, LlvmTarget
 from polyml.machines.descriptions import Bandwidth, Cpu, Described, Figure, Gpu, Peak, Rate, Systolic
 from polyml.machines.toml_rates import NUMBERS, Figures
-from polyml.machines.toml_tables import Table
+from polyml.machines.toml_tables import TomlTable
 
 _GENERAL = ("kind", "name", "origin", "source", "frequency", "peak", "memory")
 _CPU = ("isa", "llvm_cpu", "features", "vector", "vector_registers", "fma", "cores", "cache")
@@ -55,7 +55,7 @@ def read(file: str | PathLike) -> Described:
     return _READERS[kind](table)
 
 
-def _cpu(table: Table) -> Cpu:
+def _cpu(table: TomlTable) -> Cpu:
     table.check_keys((*_GENERAL, *_CPU))
     isa, vector_bytes = table.choice("isa", tuple(_TRIPLES)), table.size("vector")
     if vector_bytes not in _VECTORS[isa]:
@@ -65,14 +65,14 @@ def _cpu(table: Table) -> Cpu:
     figures = Figures(table, cores)
     levels, cache_rates = _caches(table, figures)
     registers = table.count("vector_registers", 32 if isa == "aarch64" else _REGISTERS[vector_bytes])
-    target = Target(_TRIPLES[isa], table.text("llvm_cpu"), table.text("features", ""))
+    target = LlvmTarget(_TRIPLES[isa], table.text("llvm_cpu"), table.text("features", ""))
     name = table.text("name")
     machine = CpuMachine(name, isa, vector_bytes, registers, table.flag("fma", True), cores, levels, target)
     known = tuple(each for each in (*cache_rates, *figures.memory()) if each.is_known)
     return Cpu(name=name, frequency_hz=figures.frequency, peaks=figures.peaks("peak"), bandwidths=known, machine=machine)
 
 
-def _caches(table: Table, figures: Figures) -> tuple[tuple[CacheLevel, ...], tuple[Bandwidth, ...]]:
+def _caches(table: TomlTable, figures: Figures) -> tuple[tuple[CacheLevel, ...], tuple[Bandwidth, ...]]:
     items = table.tables("cache")
     if not items:
         raise table.error("cache", "there is no cache", "expected [[cache]] for each, nearest first")
@@ -90,7 +90,7 @@ def _caches(table: Table, figures: Figures) -> tuple[tuple[CacheLevel, ...], tup
     return tuple(levels), tuple(rates)
 
 
-def _cache(table: Table, number: int) -> CacheLevel:
+def _cache(table: TomlTable, number: int) -> CacheLevel:
     table.check_keys(_CACHE)
     return CacheLevel(
         level=table.count("level", number),
@@ -110,7 +110,7 @@ _GPU_COUNTS = (
 )  # fmt: skip
 
 
-def _gpu(table: Table) -> Gpu:
+def _gpu(table: TomlTable) -> Gpu:
     sizes = [f.name for f in fields(Gpu) if "bytes" in f.name]
     keys = {name.replace("_bytes", ""): name for name in sizes if name != "memory_bytes"}
     table.check_keys((*_GENERAL, "compute_capability", *_GPU_COUNTS, *keys, "tensor", "shared", "l2_cache"))
@@ -137,7 +137,7 @@ def _gpu(table: Table) -> Gpu:
     return made
 
 
-def _systolic(table: Table) -> Systolic:
+def _systolic(table: TomlTable) -> Systolic:
     table.check_keys((*(key for key in _GENERAL if key != "peak"), *_SYSTOLIC))  # the peak is the units' and the frequency's
     if not table.has("frequency"):
         raise table.error(None, "`frequency` is missing", 'expected a text such as "700 MHz"')
@@ -168,7 +168,7 @@ def _systolic(table: Table) -> Systolic:
     )  # fmt: skip
 
 
-def _paces(array: Table) -> tuple[tuple[str, int], ...]:
+def _paces(array: TomlTable) -> tuple[tuple[str, int], ...]:
     if not array.has("cycles"):
         return ()
     table = array.table("cycles")

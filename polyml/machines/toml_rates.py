@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 
 from polyml.machines.descriptions import ORIGINS, Bandwidth, Energies, Figure, Peak, Rate
-from polyml.machines.toml_tables import Table
+from polyml.machines.toml_tables import TomlTable
 
 NUMBERS = ("f64", "f32", "f16", "bf16", "tf32", "f8", "i64", "i32", "i16", "i8")
 
@@ -14,7 +14,7 @@ NUMBERS = ("f64", "f32", "f16", "bf16", "tf32", "f8", "i64", "i32", "i16", "i8")
 class Figures:
     """Rates of a file's keys. parts: cores or the like, of which a text tells one's rate."""
 
-    def __init__(self, table: Table, parts: int):
+    def __init__(self, table: TomlTable, parts: int):
         self._table, self._parts = table, parts
         self._origin = table.choice("origin", ORIGINS, "estimate")
         self._source = table.text("source", "")
@@ -38,7 +38,7 @@ class Figures:
         return (self.bandwidth(self._table.table("memory"), "memory", known=("read", "update", *others)),)
 
     def bandwidth(
-        self, table: Table, place: str, *, spread: bool = False, private: bool = False, known: Sequence[str] = ()
+        self, table: TomlTable, place: str, *, spread: bool = False, private: bool = False, known: Sequence[str] = ()
     ) -> Bandwidth:
         """spread: all parts reach so many times one's, unless told; private: without getting in each other's way."""
         if known:
@@ -46,7 +46,7 @@ class Figures:
         rates = [self._rate(table, key, "bandwidth") if table.has(key) else Rate() for key in ("read", "update")]
         return Bandwidth(place, *(self._spread(rate, private) if spread else rate for rate in rates))
 
-    def latency(self, table: Table) -> Figure | None:
+    def latency(self, table: TomlTable) -> Figure | None:
         """What a table says of the time until data arrive, in seconds."""
         if not table.has("latency"):
             return None
@@ -76,7 +76,7 @@ class Figures:
         slower = clock.all.value / clock.one.value if clock.one and clock.all else 1.0
         return Rate(rate.one, rate.one.times(self._parts * slower, None if private else "estimate"))
 
-    def _rate(self, table: Table, key: str, kind: str) -> Rate:
+    def _rate(self, table: TomlTable, key: str, kind: str) -> Rate:
         """A text is one part's; a table may tell both, and where they come from."""
         if not isinstance(table.data[key], dict):
             return Rate(one=self._figure(table, key, kind, self.frequency.one, self._origin, self._source))
@@ -92,7 +92,7 @@ class Figures:
             raise inside.error("all", f"`{key}` of all together is less than of one", "expected at least as much")
         return found
 
-    def _figure(self, table: Table, key: str, kind: str, clock: Figure | None, origin: str, source: str) -> Figure:
+    def _figure(self, table: TomlTable, key: str, kind: str, clock: Figure | None, origin: str, source: str) -> Figure:
         found = table.quantity(key, kind)
         if not found.per_cycle:
             return Figure(found.value, origin, source)

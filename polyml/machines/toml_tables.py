@@ -34,7 +34,7 @@ Kind = TypeVar("Kind")
 
 
 @dataclass(frozen=True)
-class Table:
+class TomlTable:
     """One table of a file. path: keys, and numbers of arrays' items, that lead to it."""
 
     data: Mapping[str, object]
@@ -113,21 +113,21 @@ class Table:
             raise self.error(key, f"`{key}` is {self.data[key]}", "expected whole bytes, at most 1024 TiB")
         return int(value)
 
-    def table(self, key: str) -> Table:
+    def table(self, key: str) -> TomlTable:
         return self._inside(self._value(key, dict), key)
 
-    def tables(self, key: str) -> tuple[Table, ...]:
+    def tables(self, key: str) -> tuple[TomlTable, ...]:
         """The items of an array of tables."""
         items = self._value(key, list)
         if not all(isinstance(item, dict) for item in items):
             raise self.error(key, f"`{key}` is an array of other things than tables", f"expected [[{key}]]")
         return tuple(self._inside(item, key, number) for number, item in enumerate(items))
 
-    def _inside(self, data: Mapping[str, object], *path: str | int) -> Table:
-        return Table(data, self.source, self.places, (*self.path, *path))
+    def _inside(self, data: Mapping[str, object], *path: str | int) -> TomlTable:
+        return TomlTable(data, self.source, self.places, (*self.path, *path))
 
 
-def read(file: str | PathLike) -> Table:
+def read(file: str | PathLike) -> TomlTable:
     """The whole file. Raises ConfigError where it cannot be read or is no TOML."""
     text = read_text(file, _MOST_BYTES)
     source = Source(called(file), 1, tuple(text.split("\n")))
@@ -138,7 +138,7 @@ def read(file: str | PathLike) -> Table:
         line, column = (int(found[1]), int(found[2])) if found else (max(1, len(source.lines)), 1)
         message = _PLACE.sub("", str(problem)).removesuffix(" (at end of document)")
         raise ConfigError(f"this is no TOML: {message}", loc=Loc(source, line, column)) from None
-    return Table(data, source, _places(source))
+    return TomlTable(data, source, _places(source))
 
 
 def _loaded(text: str, source: Source) -> dict[str, object]:

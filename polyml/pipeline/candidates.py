@@ -15,9 +15,9 @@ from polyml.config import Options
 from polyml.errors import NotAffineError
 from polyml.machines import cpu
 from polyml.pipeline import passes
-from polyml.pipeline.clock import Clock
 from polyml.pipeline.compile_budget import CompileBudget, TooMuchCode
 from polyml.pipeline.generate import CallFacts, Generated, Way, generate
+from polyml.pipeline.pass_runner import PassRunner
 from polyml.pipeline.size_guards import related_sizes, sizes_used
 from polyml.pipeline.stages import CompileRequest, Model, divided
 from polyml.polyhedra import BudgetExceeded, account
@@ -27,7 +27,7 @@ from polyml.schedule.compute import Scheduled
 from polyml.schedule.script.schedule import OBJECTS
 
 
-def searched(model: Model, wanted: CompileRequest, schedules: Cache | None, clock: Clock) -> Generated:
+def searched(model: Model, wanted: CompileRequest, schedules: Cache | None, runner: PassRunner) -> Generated:
     """Returns the code of the first candidate that can be generated, from the fastest on.
 
     schedules: where schedules that were found before are kept; None: nowhere.
@@ -35,12 +35,12 @@ def searched(model: Model, wanted: CompileRequest, schedules: Cache | None, cloc
     """
     options, aliased = wanted.options, wanted.aliased
     limit = CompileBudget(options.compile_budget_s)
-    search = _CandidateSearch(model, wanted, schedules, clock)
+    search = _CandidateSearch(model, wanted, schedules, runner)
     transform = options.schedule == "auto" and not aliased and not model.unknown
     made = None
     try:
         with account(limit.search):
-            forms = divided(model, options, clock) if transform else []
+            forms = divided(model, options, runner) if transform else []
             made = search.first(_ways(options, transform, aliased, model, forms))
     except BudgetExceeded as reason:
         search.notes.append(f"the search given up: {reason}")
@@ -86,7 +86,7 @@ class _CandidateSearch:
     model: Model
     wanted: CompileRequest
     schedules: Cache | None
-    clock: Clock
+    runner: PassRunner
     notes: list[str] = field(default_factory=list)
     leaves_range: bool = False
     _failed: Scheduled | None = None
@@ -104,7 +104,7 @@ class _CandidateSearch:
             return None
         call = CallFacts(self.wanted, self.model.typical, self._related)
         try:
-            return generate(way, scheduled, call, self.clock, OBJECTS)
+            return generate(way, scheduled, call, self.runner, OBJECTS)
         except (BudgetExceeded, CannotRunTogether, isl.Error) as reason:
             self._failed, self.leaves_range = scheduled, isinstance(reason, LeavesRange)
             self._too_much = self._too_much or isinstance(reason, TooMuchCode)
@@ -123,7 +123,7 @@ class _CandidateSearch:
             "alone": options.runs_alone, "pieces": form.pieces, "free": len(sizes_used(form.scop)) - len(self._related),
         }  # fmt: skip
         known: dict[str, Any] = {"sizes": self.model.typical, "reductions": form.reductions, "budget": options.compile_budget_s}
-        found = self.clock.run(passes.SCHEDULE, form.scop, form.dependences, cpu.host(), cache=self.schedules, **known, **choices)
+        found = self.runner.run(passes.SCHEDULE, form.scop, form.dependences, cpu.host(), cache=self.schedules, **known, **choices)
         return None if form.versions and not found.cut else found
 
     @cached_property

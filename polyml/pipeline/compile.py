@@ -37,10 +37,10 @@ from polyml.model.core.scop import Role, Scop
 from polyml.model.text import writer as scop_writer
 from polyml.pipeline import passes
 from polyml.pipeline.candidates import searched
-from polyml.pipeline.clock import Clock
 from polyml.pipeline.dumps import dumps
 from polyml.pipeline.generate import Generated
 from polyml.pipeline.given import compiled_as_given, problem_of, schedule_from
+from polyml.pipeline.pass_runner import PassRunner
 from polyml.pipeline.stages import CompileRequest, ModelRequest, form_of, model_of, modelled
 from polyml.runtime.storage.artifact import Artifact, ResultArray, record
 from polyml.runtime.storage.disk_cache import Cache
@@ -124,22 +124,22 @@ def compile(kernel: syntax.Kernel, wanted: CompileRequest, schedules: Cache | No
 
         with pass_manager.watched(Watcher()):
             return compile(kernel, replace(wanted, options=replace(options, check=False)), schedules, given)
-    clock = Clock()
+    runner = PassRunner()
     of_sizes = sizes if given is None else dict(given.sizes) or None
-    with dumps(options, kernel.name, clock.made):
+    with dumps(options, kernel.name, runner.made):
         transform = (given is not None or options.schedule == "auto") and not aliased
-        model = modelled(kernel, wanted.types, ModelRequest(options, aliased, transform, of_sizes), clock)
+        model = modelled(kernel, wanted.types, ModelRequest(options, aliased, transform, of_sizes), runner)
         if given is not None and not aliased:
             related = given.related if sizes is None or sizes.alike else ()  # else these sizes are not so related
-            made = compiled_as_given(given, model, wanted, related, clock)
+            made = compiled_as_given(given, model, wanted, related, runner)
         else:
-            made = searched(model, wanted, schedules, clock)
+            made = searched(model, wanted, schedules, runner)
         with made.assembler as assembler:
-            code = clock.run(passes.OBJECT, assembler)
+            code = runner.run(passes.OBJECT, assembler)
     artifact = _artifact(made, model.typed, wanted.layouts, code, aliased)
     model = made.model
     compiled = Compiled(
-        model.typed, model.scop, model.dependences, made.tree, made.program, builder.text(made.units), artifact, clock.timings
+        model.typed, model.scop, model.dependences, made.tree, made.program, builder.text(made.units), artifact, runner.timings
     )
     for name, text in compiled.stages.items():
         if name in options.debug:
@@ -149,7 +149,7 @@ def compile(kernel: syntax.Kernel, wanted: CompileRequest, schedules: Cache | No
 
 def source_order(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], options: Options) -> Program:
     """Returns the loops as the source has them, with its own arrays and scalars."""
-    scop = model_of(kernel, types, ModelRequest(options, transform=False), Clock()).scop
+    scop = model_of(kernel, types, ModelRequest(options, transform=False), PassRunner()).scop
     return build(scop, scop.schedule)
 
 
@@ -159,15 +159,15 @@ def schedule_of(kernel: syntax.Kernel, wanted: CompileRequest, start: str, alone
     start: "auto", what `compile` finds, or "source", the source's order.
     alone: a context in which no other thread uses isl.
     """
-    clock, options = Clock(), wanted.options
-    model = model_of(kernel, wanted.types, ModelRequest(options, sizes=wanted.sizes), clock)
+    runner, options = PassRunner(), wanted.options
+    model = model_of(kernel, wanted.types, ModelRequest(options, sizes=wanted.sizes), runner)
     if start == "source" or options.schedule == "source":
         sized = options.tile and has_contraction(model.scop) and model.typical is not None
         tree = model.scop.schedule
         related: tuple[str, ...] = ()
     else:
         compiled = compile(kernel, wanted)
-        model = form_of({*compiled.scop.statements}, model, options, clock)
+        model = form_of({*compiled.scop.statements}, model, options, runner)
         sized, tree = compiled.artifact.sized and model.typical is not None, compiled.schedule
         related = tuple(map(str, compiled.artifact.alike))
     problem = problem_of(model, wanted, sized, related, alone)

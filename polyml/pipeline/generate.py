@@ -12,8 +12,8 @@ from polyml.codegen.ir.program import Program
 from polyml.codegen.llvm import builder
 from polyml.machines import cpu
 from polyml.pipeline import passes
-from polyml.pipeline.clock import Clock
 from polyml.pipeline.compile_budget import CompileBudget
+from polyml.pipeline.pass_runner import PassRunner
 from polyml.pipeline.size_guards import guarded
 from polyml.pipeline.stages import CompileRequest, Model
 from polyml.polyhedra import budget
@@ -74,7 +74,7 @@ class Generated:
     related: tuple[Alike, ...]
 
 
-def generate(way: Way, scheduled: Scheduled, call: CallFacts, clock: Clock, emits: str) -> Generated:
+def generate(way: Way, scheduled: Scheduled, call: CallFacts, runner: PassRunner, emits: str) -> Generated:
     """The code of a schedule. emits: NOTHING of it, LLVM's TEXT, or OBJECTS, which other threads begin to make of the text.
 
     Raises BudgetExceeded or CannotRunTogether.
@@ -89,25 +89,25 @@ def generate(way: Way, scheduled: Scheduled, call: CallFacts, clock: Clock, emit
     }  # fmt: skip
     limit = CompileBudget(options.compile_budget_s)
     with budget(CODE_OPERATIONS):
-        program = clock.run(passes.BUILD, scop, scheduled.tree, way.model.reductions)
-        program = clock.through(passes.PROGRAM_PASSES, program, known, stage="ast")
+        program = runner.run(passes.BUILD, scop, scheduled.tree, way.model.reductions)
+        program = runner.through(passes.PROGRAM_PASSES, program, known, stage="ast")
         if way.together:
-            program = clock.through(passes.TILE_PASSES, program, known, stage="ast")
+            program = runner.through(passes.TILE_PASSES, program, known, stage="ast")
             limit.check_nodes(program)
-            program = clock.through(passes.VECTOR_PASSES, program, known, stage="ast")
+            program = runner.through(passes.VECTOR_PASSES, program, known, stage="ast")
         if way.transform or way.together:
             limit.check_copies(program)
         with Assembler(cpu.usable_cores() - 1, cpu=host.cpu_name, features=host.features) as assembler:
             groups = builder.Groups(assembler.add) if emits == OBJECTS else None
-            units = () if emits == NOTHING else _emitted(program, groups, call, clock)
+            units = () if emits == NOTHING else _emitted(program, groups, call, runner)
     return Generated(way.model, scheduled.tree, program, units, assembler, scheduled.notes, sized, related)
 
 
-def _emitted(program: Program, groups: builder.Groups | None, call: CallFacts, clock: Clock) -> tuple[builder.Unit, ...]:
+def _emitted(program: Program, groups: builder.Groups | None, call: CallFacts, runner: PassRunner) -> tuple[builder.Unit, ...]:
     """The LLVM text of a program, given to the groups function by function."""
     wanted, options = call.wanted, call.wanted.options
     finished: dict[str, Any] = {} if groups is None else {"finished": groups.add}
-    units = clock.run(
+    units = runner.run(
         passes.EMIT, program, fp=options.fp, aliased=wanted.aliased, layouts=wanted.layouts, fused=cpu.host().fma,
         threads=not options.runs_alone, **finished,
     )  # fmt: skip

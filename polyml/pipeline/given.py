@@ -12,8 +12,8 @@ from polyml.codegen.ir.program import CannotRunTogether, Program
 from polyml.errors import ScheduleError
 from polyml.frontend import syntax
 from polyml.pass_manager import Pass
-from polyml.pipeline.clock import Clock
 from polyml.pipeline.generate import CallFacts, Generated, Way, generate
+from polyml.pipeline.pass_runner import PassRunner
 from polyml.pipeline.stages import CompileRequest, Model, ModelRequest, form_of, modelled
 from polyml.polyhedra import BudgetExceeded
 from polyml.runtime.storage.size_classes import Alike
@@ -35,15 +35,17 @@ def _proved(given: Saved, problem: Problem) -> isl.Schedule:
 GIVEN = Pass("schedule", _proved, "in place of one that is looked for", stage="schedule")
 
 
-def compiled_as_given(given: Saved, model: Model, wanted: CompileRequest, related: tuple[str, ...], clock: Clock) -> Generated:
+def compiled_as_given(
+    given: Saved, model: Model, wanted: CompileRequest, related: tuple[str, ...], runner: PassRunner
+) -> Generated:
     """Returns the code of a model in the order that a schedule gives, once it is proved.
 
     related: relations of sizes on which the code may rely, as text.
     """
-    model = form_of({s.name for s in given.statements}, model, wanted.options, clock)
+    model = form_of({s.name for s in given.statements}, model, wanted.options, runner)
     problem = problem_of(model, wanted, given.sized, related, nullcontext)
-    tree = clock.run(GIVEN, given, problem)
-    return _generated(problem, model, tree, wanted, clock, OBJECTS)
+    tree = runner.run(GIVEN, given, problem)
+    return _generated(problem, model, tree, wanted, runner, OBJECTS)
 
 
 def schedule_from(
@@ -55,9 +57,9 @@ def schedule_from(
     with_code: whether code is generated too, so that directives that cannot be followed are refused.
     """
     check_name(given, kernel.name)
-    clock = Clock()
-    model = modelled(kernel, wanted.types, ModelRequest(wanted.options, sizes=dict(given.sizes) or None), clock)
-    model = form_of({s.name for s in given.statements}, model, wanted.options, clock)
+    runner = PassRunner()
+    model = modelled(kernel, wanted.types, ModelRequest(wanted.options, sizes=dict(given.sizes) or None), runner)
+    model = form_of({s.name for s in given.statements}, model, wanted.options, runner)
     problem = problem_of(model, wanted, given.sized, given.related, alone)
     tree = tree_of(given, problem.scop)
     (problem.check if with_code else problem.prove)(tree)
@@ -75,7 +77,7 @@ def problem_of(
     """
 
     def of_tree(tree: isl.Schedule, emits: str = TEXT) -> Program:
-        return _generated(problem, model, tree, wanted, Clock(), emits).program
+        return _generated(problem, model, tree, wanted, PassRunner(), emits).program
 
     sizes = model.typical if sized or model.expands else None
     types = model.typed.types
@@ -83,7 +85,9 @@ def problem_of(
     return problem
 
 
-def _generated(problem: Problem, model: Model, tree: isl.Schedule, wanted: CompileRequest, clock: Clock, emits: str) -> Generated:
+def _generated(
+    problem: Problem, model: Model, tree: isl.Schedule, wanted: CompileRequest, runner: PassRunner, emits: str
+) -> Generated:
     """Returns the code of a schedule that is given. No other schedule is tried.
 
     Raises ScheduleError for directives that settings forbid or that cannot be followed.
@@ -109,7 +113,7 @@ def _generated(problem: Problem, model: Model, tree: isl.Schedule, wanted: Compi
         way = Way("the schedule given", model, False, together)
         try:
             scheduled = Scheduled(tree, notes, problem.sized, alike=bool(related))
-            made = generate(way, scheduled, call, clock, emits)
+            made = generate(way, scheduled, call, runner, emits)
             return replace(made, sized=bool(related))  # else one form is for all sizes
         except (BudgetExceeded, CannotRunTogether, isl.Error) as reason:
             if settings["vectorize"] or not together:

@@ -16,8 +16,8 @@ from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Scop
 from polyml.model.lowering.parameters import parameter_context
 from polyml.pipeline import passes
-from polyml.pipeline.clock import Clock
 from polyml.pipeline.compile_budget import CompileBudget
+from polyml.pipeline.pass_runner import PassRunner
 from polyml.pipeline.size_guards import typical_sizes
 from polyml.polyhedra import BudgetExceeded, account, budget
 from polyml.runtime.storage.size_classes import Sizes
@@ -83,7 +83,7 @@ class Model:
     unknown: str = ""
 
 
-def modelled(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wanted: ModelRequest, clock: Clock) -> Model:
+def modelled(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wanted: ModelRequest, runner: PassRunner) -> Model:
     """Returns the model of a kernel for these types, without dependences where the compile budget does not suffice for them.
 
     Raises NotAffineError where the budget does not suffice for its domains either.
@@ -92,35 +92,35 @@ def modelled(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wanted: M
     limit = CompileBudget(seconds)
     try:
         with account(limit.model):
-            return model_of(kernel, types, wanted, clock)
+            return model_of(kernel, types, wanted, runner)
     except BudgetExceeded:
         why = f"the compile budget of {seconds} s does not suffice for its dependences"
     try:
         with account(limit.last):
-            return model_of(kernel, types, wanted, clock, unknown=why)
+            return model_of(kernel, types, wanted, runner, unknown=why)
     except BudgetExceeded:
         notes = [f"the compile budget of {seconds} s does not suffice for its domains"]
         raise NotAffineError("the compiler takes too long for the function", notes=notes, code="PML-F081") from None
 
 
 def model_of(
-    kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wanted: ModelRequest, clock: Clock, unknown: str = ""
+    kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wanted: ModelRequest, runner: PassRunner, unknown: str = ""
 ) -> Model:
     """Returns the model of a kernel for these types, within the budget of isl's operations that is in force.
 
     unknown: why dependences are not looked for; "": they are.
     """
-    typed = clock.run(passes.INFER, kernel, types, aliased=wanted.aliased)
-    return model_of_scop(typed, scop_of(typed, wanted, clock), wanted, clock, unknown)
+    typed = runner.run(passes.INFER, kernel, types, aliased=wanted.aliased)
+    return model_of_scop(typed, scop_of(typed, wanted, runner), wanted, runner, unknown)
 
 
-def scop_of(typed: syntax.Kernel, wanted: ModelRequest, clock: Clock) -> Scop:
+def scop_of(typed: syntax.Kernel, wanted: ModelRequest, runner: PassRunner) -> Scop:
     """Returns the SCoP of a kernel with types, of which dependences are then found."""
-    scop = extract(typed, aliased=wanted.aliased, fp=wanted.options.fp, clock=clock)
-    return clock.through(passes.SCOP_PASSES, scop, {"transform": wanted.transform}, stage="domain")
+    scop = extract(typed, aliased=wanted.aliased, fp=wanted.options.fp, runner=runner)
+    return runner.through(passes.SCOP_PASSES, scop, {"transform": wanted.transform}, stage="domain")
 
 
-def model_of_scop(typed: syntax.Kernel, scop: Scop, wanted: ModelRequest, clock: Clock, unknown: str = "") -> Model:
+def model_of_scop(typed: syntax.Kernel, scop: Scop, wanted: ModelRequest, runner: PassRunner, unknown: str = "") -> Model:
     """Returns the model of a SCoP: with its dependences, and with the updates whose order is free.
 
     unknown: why dependences are not looked for; "": they are.
@@ -130,22 +130,22 @@ def model_of_scop(typed: syntax.Kernel, scop: Scop, wanted: ModelRequest, clock:
         raise NotAffineError("this processor has no instructions for float16")
     if not unknown and pairs_to_compare(scop) > COMPARED_PAIRS:
         unknown = f"a nest has {len(scop.statements)} statements, too many that share arrays to compare them all"
-    found = Dependences(scop) if unknown else clock.run(passes.DEPENDENCES, scop)
-    free = {} if wanted.aliased else clock.run(passes.REDUCTIONS, scop, options.fp)
+    found = Dependences(scop) if unknown else runner.run(passes.DEPENDENCES, scop)
+    free = {} if wanted.aliased else runner.run(passes.REDUCTIONS, scop, options.fp)
     typical = typical_sizes(scop, sizes) if isinstance(sizes, Sizes) else sizes
     expands = False
     if wanted.transform and sizes is not None and not unknown:
         known = dict.fromkeys((p.name for p in scop.parameters), 1) if typical is None else typical
-        wider, within = clock.run(passes.ARRAY_EXPANSION, scop, found, free, known)
+        wider, within = runner.run(passes.ARRAY_EXPANSION, scop, found, free, known)
         expands = wider is not scop
         if expands and typical is not None:
             scop, found = wider, within
-            free = clock.run(passes.REDUCTIONS, scop, options.fp)
-    scop = clock.run(passes.TERM_BY_TERM, scop, free) if free else scop
+            free = runner.run(passes.REDUCTIONS, scop, options.fp)
+    scop = runner.run(passes.TERM_BY_TERM, scop, free) if free else scop
     return Model(typed, scop, found, free, typical, expands, unknown=unknown)
 
 
-def extract(kernel: syntax.Kernel, *, aliased: bool = False, fp: str = "strict", clock: Clock | None = None) -> Scop:
+def extract(kernel: syntax.Kernel, *, aliased: bool = False, fp: str = "strict", runner: PassRunner | None = None) -> Scop:
     """The polyhedral model of a typed kernel, before passes change it.
 
     fp: as in `Options`.
@@ -153,24 +153,24 @@ def extract(kernel: syntax.Kernel, *, aliased: bool = False, fp: str = "strict",
     such a SCoP, since its dependences do not tell which elements are the same.
     Raises NotAffineError, with the culprit's location, for a bound, subscript or allocation that is not affine.
     """
-    clock = clock or Clock()
+    runner = runner or PassRunner()
     known: dict[str, object] = {"aliased": aliased, "disjoint": not aliased, "floats": fp != "strict"}
-    real = clock.through(passes.KERNEL_PASSES, kernel, known, stage="domain")
-    nest = clock.run(passes.RESOLVE, real, aliased=aliased, stage="domain")
-    known["written"] = written = clock.through(passes.WRITTEN, nest, known, stage="domain")
-    nest = clock.through(passes.NEST_PASSES, written, known, stage="domain")
+    real = runner.through(passes.KERNEL_PASSES, kernel, known, stage="domain")
+    nest = runner.run(passes.RESOLVE, real, aliased=aliased, stage="domain")
+    known["written"] = written = runner.through(passes.WRITTEN, nest, known, stage="domain")
+    nest = runner.through(passes.NEST_PASSES, written, known, stage="domain")
     known["top"] = top = outermost(parameter_context(nest, written))
-    nest = clock.through(passes.PLACED, nest, known, stage="domain")
-    return clock.run(passes.EXTRACT, nest, written, kernel, top)
+    nest = runner.through(passes.PLACED, nest, known, stage="domain")
+    return runner.run(passes.EXTRACT, nest, written, kernel, top)
 
 
-def divided(model: Model, options: Options, clock: Clock) -> list[Model]:
+def divided(model: Model, options: Options, runner: PassRunner) -> list[Model]:
     """The model with index sets split where that frees loops, first with what is overwritten in arrays of its own."""
     try:
         with budget(DIVISION_OPERATIONS):
-            plain = clock.run(passes.SPLITTING, model.scop, model.dependences)
-            forms = [] if plain is None else [form for form in (clock.run(passes.VERSIONS, plain), plain) if form is not None]
-            free = [clock.run(passes.REDUCTIONS, form.scop, options.fp) for form in forms]
+            plain = runner.run(passes.SPLITTING, model.scop, model.dependences)
+            forms = [] if plain is None else [form for form in (runner.run(passes.VERSIONS, plain), plain) if form is not None]
+            free = [runner.run(passes.REDUCTIONS, form.scop, options.fp) for form in forms]
             return [
                 replace(model, scop=f.scop, dependences=f.found, reductions=r, pieces=frozenset(f.pieces), versions=f is not plain)
                 for f, r in zip(forms, free)
@@ -179,11 +179,11 @@ def divided(model: Model, options: Options, clock: Clock) -> list[Model]:
         return []
 
 
-def form_of(names: set[str], model: Model, options: Options, clock: Clock) -> Model:
+def form_of(names: set[str], model: Model, options: Options, runner: PassRunner) -> Model:
     """The form of the model that has these statements, the model itself where none has."""
     if names == {*model.scop.statements}:
         return model
-    return next((form for form in divided(model, options, clock) if {*form.scop.statements} == names), model)
+    return next((form for form in divided(model, options, runner) if {*form.scop.statements} == names), model)
 
 
 def _has_halves(scop: Scop) -> bool:

@@ -89,7 +89,7 @@ def _reuse(report: ReportValues) -> Iterator[str | Table]:
         return
     yield "── reuse in the source's loops ".ljust(WIDTH, "─")
     form = report.forms[0].form
-    columns: list[Column[_Reuse]] = [
+    columns: list[Column[_ReuseRow]] = [
         Column("reference", lambda row: reference_text(form, row.reference), is_left=True),
         Column("used last by", lambda row: row.of(lambda each: reference_text(form, each.source)) or row.problem, is_left=True),
         Column("kind", lambda row: row.of(lambda each: each.kind), is_left=True),
@@ -108,7 +108,7 @@ def _reuse(report: ReportValues) -> Iterator[str | Table]:
 
 
 @dataclass(frozen=True)
-class _Reuse:
+class _ReuseRow:
     """A row: a reference, and one of its classes of uses, or the problem that there are none."""
 
     reference: Reference
@@ -119,11 +119,11 @@ class _Reuse:
         return "" if self.each is None else cell(self.each)
 
 
-def _reuse_rows(reuses: Reuses) -> Iterator[_Reuse]:
+def _reuse_rows(reuses: Reuses) -> Iterator[_ReuseRow]:
     for reference, found in reuses.references.items():
         if found.problem:
-            yield _Reuse(reference, None, found.problem)
-        yield from (_Reuse(reference, each) for each in found.classes)
+            yield _ReuseRow(reference, None, found.problem)
+        yield from (_ReuseRow(reference, each) for each in found.classes)
 
 
 def _distance(each: ReuseClass) -> str:

@@ -10,7 +10,7 @@ import pytest
 import polyml
 from polyml import pass_manager
 from polyml.bundles import folder
-from polyml.bundles.bundle import Bundle, Value, first_line, read
+from polyml.bundles.bundle import Bundle, BundledArgument, first_line, read
 from polyml.bundles.captured import as_module
 from polyml.errors import ConfigError, PolymlDefectWarning
 from polyml.runtime.storage.disk_cache import Cache
@@ -37,7 +37,7 @@ def product(A, B, C):
 BUNDLE = Bundle(
     function="f",
     source="def f(A, x):\n    A[0] = x\n",
-    values=(Value("A", "float64", (3, 4), "F"), Value("x", "int", None, number=5)),
+    values=(BundledArgument("A", "float64", (3, 4), "F"), BundledArgument("x", "int", None, number=5)),
     settings={"fp": "strict"},
     error="CompileError",
     message='stage """x""" failed: \\ and \u20ac',
@@ -80,7 +80,12 @@ def test_arguments_are_the_same_each_time():
     for element in ("float64", "float32", "float16", "bfloat16", "int8", "uint64", "bool", "complex64"):
         for layout in ("C", "F", "A"):
             bundle = replace(
-                BUNDLE, values=(Value("A", element, (3, 4), layout), Value("B", element, (3, 4)), Value("c", element, None))
+                BUNDLE,
+                values=(
+                    BundledArgument("A", element, (3, 4), layout),
+                    BundledArgument("B", element, (3, 4)),
+                    BundledArgument("c", element, None),
+                ),
             )
             A, B, c = bundle.arguments()
             again, _, _ = bundle.arguments()
@@ -89,7 +94,7 @@ def test_arguments_are_the_same_each_time():
     A, B, _ = replace(bundle, shared=True, values=(bundle.values[1], bundle.values[1], bundle.values[2])).arguments()
     assert A is B
     for element, kind in (("int", int), ("float", float), ("complex", complex), ("pybool", bool)):
-        (number,) = replace(BUNDLE, values=(Value("x", element, None),)).arguments()
+        (number,) = replace(BUNDLE, values=(BundledArgument("x", element, None),)).arguments()
         assert type(number) is kind
 
 
@@ -136,7 +141,7 @@ def test_a_failure_leaves_one(tmp_path, failing):
     A, B, C = np.ones((200, 300), "f4"), np.ones((300, 250), "f4", order="F"), np.ones((200, 500), "f4")[:, ::2]
     found = bundle_of(tmp_path, A, B, C, fp="strict")
     assert found.values == (
-        Value("A", "float32", (200, 300)), Value("B", "float32", (300, 250), "F"), Value("C", "float32", (200, 250), "A"),
+        BundledArgument("A", "float32", (200, 300)), BundledArgument("B", "float32", (300, 250), "F"), BundledArgument("C", "float32", (200, 250), "A"),
     )  # fmt: skip
     assert found.settings == {"fp": "strict"} and found.message == "stage vectorize failed: KeyError: 'injected'"
     text = next(iter((tmp_path / "defects").iterdir())).read_text()

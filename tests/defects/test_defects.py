@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from polyml import pass_manager
-from polyml.bundles.bundle import Bundle, Value
+from polyml.bundles.bundle import Bundle, BundledArgument
 from polyml.codegen.ir.program import Loop
 from polyml.defects import reduce as reducing
 from polyml.defects.bisect import bisect
@@ -33,10 +33,10 @@ def f(A, B, C, alpha):
             C[i, j] = C[i, j - 1] * 0.5 + T[i, j]
 """
 VALUES = (
-    Value("A", "float64", (40, 50)),
-    Value("B", "float64", (50, 45)),
-    Value("C", "float64", (40, 45)),
-    Value("alpha", "float", None),
+    BundledArgument("A", "float64", (40, 50)),
+    BundledArgument("B", "float64", (50, 45)),
+    BundledArgument("C", "float64", (40, 45)),
+    BundledArgument("alpha", "float", None),
 )
 BUNDLE = Bundle("f", SOURCE.strip() + "\n", VALUES, {}, "CompileError", "stage vectorize failed: KeyError: 'injected'")
 PASSES = (
@@ -173,7 +173,11 @@ def test_a_pass_that_fails_is_the_culprit(monkeypatch):
 
 def test_lengths_of_flattened_arrays_are_the_bundle_s():
     source = "def f(n, A, B):\n    for i in range(n):\n        for j in range(n):\n            A[i * n + j] = B[j * n + i]\n"
-    values = (Value("n", "int", None, number=20), Value("A", "float64", (400,)), Value("B", "float64", (400,)))
+    values = (
+        BundledArgument("n", "int", None, number=20),
+        BundledArgument("A", "float64", (400,)),
+        BundledArgument("B", "float64", (400,)),
+    )
     assert bisect(replace(BUNDLE, source=source, values=values)).longest == 400
 
 

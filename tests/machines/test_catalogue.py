@@ -4,7 +4,7 @@ import pytest
 
 from polyml.errors import ConfigError
 from polyml.machines import catalogue, cpu
-from polyml.machines.cpu import CacheLevel, CpuMachine, Target
+from polyml.machines.cpu import CacheLevel, CpuMachine, LlvmTarget
 from polyml.measure import lookup
 
 TYPICAL = (
@@ -24,10 +24,10 @@ def test_every_file_is_a_machine_by_its_name():
 @pytest.mark.parametrize(
     "expected",
     [
-        CpuMachine("sse2", "x86-64", 16, 16, False, 2, TYPICAL, Target(X86, "x86-64", "")),
-        CpuMachine("avx2", "x86-64", 32, 16, True, 2, TYPICAL, Target(X86, "x86-64-v3", "")),
-        CpuMachine("avx512", "x86-64", 64, 32, True, 2, TYPICAL, Target(X86, "x86-64-v4", "-prefer-256-bit")),
-        CpuMachine("neon", "aarch64", 16, 32, True, 2, TYPICAL, Target(ARM, "generic", "+neon")),
+        CpuMachine("sse2", "x86-64", 16, 16, False, 2, TYPICAL, LlvmTarget(X86, "x86-64", "")),
+        CpuMachine("avx2", "x86-64", 32, 16, True, 2, TYPICAL, LlvmTarget(X86, "x86-64-v3", "")),
+        CpuMachine("avx512", "x86-64", 64, 32, True, 2, TYPICAL, LlvmTarget(X86, "x86-64-v4", "-prefer-256-bit")),
+        CpuMachine("neon", "aarch64", 16, 32, True, 2, TYPICAL, LlvmTarget(ARM, "generic", "+neon")),
     ],
     ids=lambda machine: machine.name,
 )

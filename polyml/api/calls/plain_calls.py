@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyml.errors import PolymlError, PolymlTypeError
-from polyml.runtime.calling.arguments import Argument
-from polyml.runtime.calling.binding import MISS, Guard
+from polyml.runtime.calling.arguments import CallArgument
+from polyml.runtime.calling.binding import MISS, CaptureGuard
 
 if TYPE_CHECKING:
     from polyml.frontend.parsing.parse import Refusals
@@ -43,7 +43,7 @@ class Plain:
     """What runs under these settings while these names mean what they meant. scope: the settings, by identity."""
 
     scope: object
-    guards: tuple[Guard, ...]
+    guards: tuple[CaptureGuard, ...]
     run: FunctionType
     tally: Tally
 
@@ -105,7 +105,7 @@ def is_exact(value: object) -> bool:
     return type(value) in _EXACT or isinstance(value, np.generic)
 
 
-def left_to_python(given: Sequence[Argument]) -> PolymlTypeError | None:
+def left_to_python(given: Sequence[CallArgument]) -> PolymlTypeError | None:
     """Why these arguments mean something else to Python than to compiled code; None where they do not.
 
     The operators of lists and tuples, and of classes derived from NumPy's array, are other ones than an array's.

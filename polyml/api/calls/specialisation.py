@@ -10,7 +10,7 @@ from polyml.api.compiling.compile_lock import alone
 from polyml.config import Options
 from polyml.errors import PolymlError
 from polyml.frontend.syntax import ArgType
-from polyml.runtime.calling.binding import Entry, Guard, Outcome
+from polyml.runtime.calling.binding import CaptureGuard, Entry, Outcome
 from polyml.runtime.calling.entry import bind, finish_preparation
 from polyml.runtime.calling.guards import Captures
 from polyml.runtime.loading import link, load, thread_pool
@@ -74,7 +74,7 @@ class Specialisation:
     from_cache: bool = False
     reason: PolymlError | None = None
     is_simpler: bool = False
-    entries: dict[tuple[int, bool], tuple[tuple[Guard, ...], Entry]] = field(default_factory=dict)
+    entries: dict[tuple[int, bool], tuple[tuple[CaptureGuard, ...], Entry]] = field(default_factory=dict)
 
     def take(self, artifact: Artifact) -> None:
         """The artifact becomes this form's, loaded."""
@@ -101,7 +101,7 @@ class Specialisation:
     def is_sized(self) -> bool:
         return self.artifact is not None and self.artifact.sized
 
-    def entry(self, count: int, guards: tuple[Guard, ...], check_overlap: bool) -> Entry:
+    def entry(self, count: int, guards: tuple[CaptureGuard, ...], check_overlap: bool) -> Entry:
         made = self.entries.get((count, check_overlap))
         if made is None or not _same(made[0], guards):
             number = thread_pool.count(count)
@@ -112,7 +112,7 @@ class Specialisation:
         return made[1]
 
 
-def _same(old: tuple[Guard, ...], new: tuple[Guard, ...]) -> bool:
+def _same(old: tuple[CaptureGuard, ...], new: tuple[CaptureGuard, ...]) -> bool:
     return len(old) == len(new) and all(a.expected is b.expected and a.place is b.place for a, b in zip(old, new))
 
 
@@ -122,7 +122,7 @@ def is_unusual(specialisation: Specialisation, outcome: Outcome) -> bool:
     return outcome.status is not None and 0 < outcome.status <= len(checks) and checks[outcome.status - 1].kind == "usual"
 
 
-def take_kept(made: Specialisation, cache: Cache, names: Sequence[str], wanted: tuple, guards: tuple[Guard, ...]) -> bool:
+def take_kept(made: Specialisation, cache: Cache, names: Sequence[str], wanted: tuple, guards: tuple[CaptureGuard, ...]) -> bool:
     """Whether an artifact that is kept under one of the names, the one for these sizes first, is the form's now, ready to be called.
 
     wanted: as `Artifact.is_for` takes it. What is another one or cannot be loaded and bound is removed: it counts as not kept.

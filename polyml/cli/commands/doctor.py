@@ -21,7 +21,7 @@ _OPENMP = re.compile(r"/(lib(?:gomp|iomp5|omp5?)(?:-[^/]*)?\.(?:so|dylib)[^/]*)$
 
 
 @dataclass(frozen=True)
-class Finding:
+class Diagnosis:
     """One line of the report. data: the same for --json. ok False: something the user should look at."""
 
     name: str
@@ -30,7 +30,7 @@ class Finding:
     ok: bool = True
 
 
-def examine() -> list[Finding]:
+def examine() -> list[Diagnosis]:
     """Every finding, in the order of the report."""
     options = config.resolve()
     return [
@@ -45,7 +45,7 @@ def examine() -> list[Finding]:
     ]
 
 
-def _versions() -> list[Finding]:
+def _versions() -> list[Diagnosis]:
     import llvmlite.binding
 
     python = f"{platform.python_version()} ({sys.executable})"
@@ -54,9 +54,9 @@ def _versions() -> list[Finding]:
     versions = {name: version(name) for name in names}
     texts = {**versions, "llvmlite": f"{versions['llvmlite']} (LLVM {llvm})"}
     return [
-        Finding("polyml", texts["polyml"], versions["polyml"]),
-        Finding("python", python, platform.python_version()),
-        *(Finding(name, texts[name], versions[name]) for name in names[1:]),
+        Diagnosis("polyml", texts["polyml"], versions["polyml"]),
+        Diagnosis("python", python, platform.python_version()),
+        *(Diagnosis(name, texts[name], versions[name]) for name in names[1:]),
     ]
 
 
@@ -68,15 +68,15 @@ def version(package: str) -> str:
         return "not installed (runs from its folder)"
 
 
-def _cpu(machine: CpuMachine) -> list[Finding]:
+def _cpu(machine: CpuMachine) -> list[Diagnosis]:
     vectors = f"{machine.vector_bytes * 8} bits, {machine.vector_registers} registers, " + (
         "fused multiply-add" if machine.fma else "no fused multiply-add"
     )
     caches = [vars(c) for c in machine.caches]
     return [
-        Finding("cpu", f"{machine.name} ({machine.isa}, {machine.cpu_name} to LLVM)", machine.cpu_name),
-        Finding("vectors", vectors, {"bytes": machine.vector_bytes, "registers": machine.vector_registers}),
-        Finding("caches", "; ".join(map(_cache_text, machine.caches)), caches),
+        Diagnosis("cpu", f"{machine.name} ({machine.isa}, {machine.cpu_name} to LLVM)", machine.cpu_name),
+        Diagnosis("vectors", vectors, {"bytes": machine.vector_bytes, "registers": machine.vector_registers}),
+        Diagnosis("caches", "; ".join(map(_cache_text, machine.caches)), caches),
     ]
 
 
@@ -87,24 +87,24 @@ def _cache_text(level: CacheLevel) -> str:
     return f"{text} {level.ways}-way{shared}"
 
 
-def _threads(options: config.Options) -> list[Finding]:
+def _threads(options: config.Options) -> list[Diagnosis]:
     from polyml.runtime.loading import thread_pool
 
     cores, total = host().cores, os.cpu_count() or 1
     count = thread_pool.count(options.threads)
     text = f"{cores} usable" + (f" of {total}" if total != cores else "")
     return [
-        Finding("cores", text, {"usable": cores, "total": total}),
-        Finding("threads", f"{count}, in a pool of its own", {"count": count, "pool": "own"}),
+        Diagnosis("cores", text, {"usable": cores, "total": total}),
+        Diagnosis("threads", f"{count}, in a pool of its own", {"count": count, "pool": "own"}),
     ]
 
 
-def _openmp() -> Finding:
+def _openmp() -> Diagnosis:
     """OpenMP runtimes in this process (NumPy is loaded): polyml starts none and uses none."""
     import numpy  # noqa: F401  the libraries it brings are part of the answer
 
     found = loaded_openmp(_maps())
-    return Finding("openmp", ", ".join(found) if found else "none loaded, none needed", found)
+    return Diagnosis("openmp", ", ".join(found) if found else "none loaded, none needed", found)
 
 
 def loaded_openmp(maps: str) -> list[str]:
@@ -119,21 +119,21 @@ def _maps() -> str:
         return ""
 
 
-def _cache(options: config.Options) -> list[Finding]:
+def _cache(options: config.Options) -> list[Diagnosis]:
     from polyml.runtime.storage.disk_cache import open_cache
 
     if not options.cache:
-        return [Finding("cache", "switched off", None)]
+        return [Diagnosis("cache", "switched off", None)]
     cache = open_cache(options)
     if cache is None:
-        return [Finding("cache", "no folder, HOME names none", None, ok=False)]
+        return [Diagnosis("cache", "no folder, HOME names none", None, ok=False)]
     if cache.fault():
-        return [Finding("cache", f"not used: {cache.fault()}", {"folder": cache.folder, "fault": cache.fault()}, ok=False)]
+        return [Diagnosis("cache", f"not used: {cache.fault()}", {"folder": cache.folder, "fault": cache.fault()}, ok=False)]
     info = cache.info()
     writable = _is_writable(Path(info.folder))
     text = f"{info.folder}: {info.entries} entries, {info.size_bytes / 1e6:.1f} of {info.limit_bytes / 1e6:.0f} MB"
     data = {"folder": info.folder, "entries": info.entries, "size_bytes": info.size_bytes, "writable": writable}
-    return [Finding("cache", text + ("" if writable else ", not writable"), data, writable)]
+    return [Diagnosis("cache", text + ("" if writable else ", not writable"), data, writable)]
 
 
 def _is_writable(folder: Path) -> bool:
@@ -147,7 +147,7 @@ def _is_writable(folder: Path) -> bool:
         return False
 
 
-def _defects(options: config.Options) -> Finding:
+def _defects(options: config.Options) -> Diagnosis:
     """Failures of the compiler that are kept; those of earlier versions may be mended by now."""
     from polyml.bundles.bundle import first_line
     from polyml.bundles.folder import kept
@@ -157,30 +157,30 @@ def _defects(options: config.Options) -> Finding:
     known = [] if cache is None or cache.fault() else [(str(file), first_line(file)) for file in kept(cache)]
     text = "\n".join(f"{file}\n  {what}" for file, what in known)
     data = [{"bundle": file, "failure": what} for file, what in known]
-    return Finding("defects", f"{len(known)}, each in a file that repeats it\n{text}" if known else "none are kept", data)
+    return Diagnosis("defects", f"{len(known)}, each in a file that repeats it\n{text}" if known else "none are kept", data)
 
 
-def _settings() -> Finding:
+def _settings() -> Diagnosis:
     given = config.environment()
     text = ", ".join(f"POLYML_{name.upper()}={value}" for name, value in given.items())
-    return Finding("settings", text or "no POLYML_* variable is set", {k: str(v) for k, v in given.items()})
+    return Diagnosis("settings", text or "no POLYML_* variable is set", {k: str(v) for k, v in given.items()})
 
 
-def _self_test() -> Finding:
+def _self_test() -> Diagnosis:
     """Compile a small kernel from its source, run it on two threads, and compare with NumPy."""
     start = time.perf_counter()
     try:
         wrong = _compiled_differs()
     except PolymlError as error:
-        return Finding("self-test", f"failed\n{error}", str(error), ok=False)
+        return Diagnosis("self-test", f"failed\n{error}", str(error), ok=False)
     except Exception as error:  # the doctor reports what is broken and goes on
         last = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{last.filename}:{last.lineno}"
-        return Finding("self-test", f"failed: {type(error).__name__}: {error} ({where})", str(error), ok=False)
+        return Diagnosis("self-test", f"failed: {type(error).__name__}: {error} ({where})", str(error), ok=False)
     taken_ms = (time.perf_counter() - start) * 1e3
     if wrong:
-        return Finding("self-test", f"failed: {wrong}", wrong, ok=False)
-    return Finding("self-test", f"a kernel compiles and is right ({taken_ms:.0f} ms)", "ok")
+        return Diagnosis("self-test", f"failed: {wrong}", wrong, ok=False)
+    return Diagnosis("self-test", f"a kernel compiles and is right ({taken_ms:.0f} ms)", "ok")
 
 
 def _compiled_differs() -> str:

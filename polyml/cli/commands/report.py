@@ -26,7 +26,7 @@ _USAGE = 2  # the exit status
 _MOST_SIZES, _LARGEST = 64, 2**63 - 1  # what is smaller is refused by the report, where it is too much for it
 
 
-class Printed(Protocol):
+class PrintableReport(Protocol):
     """What the reports of all targets have in common: they print, draw and write themselves."""
 
     def pictures(self) -> Mapping[str, str]: ...
@@ -69,7 +69,7 @@ def report(
     return _USAGE if problems else 0
 
 
-def _write_files(found: Printed, pictures: Mapping[str, str] | None, page: str | None, files: ReportFiles) -> None:
+def _write_files(found: PrintableReport, pictures: Mapping[str, str] | None, page: str | None, files: ReportFiles) -> None:
     if files.svg and pictures is not None:
         _draw(pictures, Path(files.svg))
     if files.html and page is not None:
@@ -78,14 +78,14 @@ def _write_files(found: Printed, pictures: Mapping[str, str] | None, page: str |
         _save(found, files.save)
 
 
-def _print(found: Printed, as_json: bool) -> None:
+def _print(found: PrintableReport, as_json: bool) -> None:
     if as_json:
         output.as_json(found.data())
     else:
         click.echo(str(found))
 
 
-def _report(call_spec: CallSpec, spec: ReportSpec, array: ArraySpec, settings: Mapping[str, object]) -> Printed:
+def _report(call_spec: CallSpec, spec: ReportSpec, array: ArraySpec, settings: Mapping[str, object]) -> PrintableReport:
     """Returns the report. Raises ConfigError for what the command line has that a report does not take."""
     from polyml.api import kernel
     from polyml.api.report_targets import check
@@ -162,7 +162,7 @@ def _writing(option: str, path: str | Path) -> Iterator[None]:
         raise ConfigError(f"{option} cannot write to {called(path)}: {reason(problem)}") from None
 
 
-def _save(found: Printed, file: str) -> None:
+def _save(found: PrintableReport, file: str) -> None:
     from polyml.report.report import Report
 
     if not isinstance(found, Report):

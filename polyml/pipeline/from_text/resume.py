@@ -33,8 +33,8 @@ from polyml.model.text import reader as scop_reader
 from polyml.model.text import writer as scop_writer
 from polyml.pipeline import passes
 from polyml.pipeline.candidates import searched
-from polyml.pipeline.clock import Clock
 from polyml.pipeline.generate import Generated
+from polyml.pipeline.pass_runner import PassRunner
 from polyml.pipeline.stages import CompileRequest, Model, ModelRequest, model_of_scop, scop_of
 from polyml.polyhedra import BudgetExceeded
 from polyml.reading.text_scanner import kind_of
@@ -70,13 +70,13 @@ def after_kernel(kernel: syntax.Kernel, options: Options, full: bool = False) ->
     if kernel.params and not kernel.types:
         notes = ["expected `def f(A: f64[:], n: int)`, as `polyml show --stage kernel` has it for a call"]
         raise TextError("the arguments of the kernel have no types", loc=kernel.params[0].loc, notes=notes)
-    clock = Clock()
+    runner = PassRunner()
 
     @cache
     def scop() -> Scop:
-        return scop_of(kernel, _wanted(options), clock)
+        return scop_of(kernel, _wanted(options), runner)
 
-    return {"kernel": lambda: kernel_writer.text(kernel), **_after_domain(kernel, scop, options, full, clock)}
+    return {"kernel": lambda: kernel_writer.text(kernel), **_after_domain(kernel, scop, options, full, runner)}
 
 
 def after_scop(scop: Scop, options: Options, full: bool = False) -> Texts:
@@ -87,19 +87,19 @@ def after_scop(scop: Scop, options: Options, full: bool = False) -> Texts:
         raise TextError(f"the order has no place for {', '.join(lacking)}", loc=scop.statements[lacking[0]].loc, notes=notes)
     params = tuple(map(syntax.Param, scop.params))
     kernel = syntax.Kernel(scop.name, params, (), Source(scop.name, 1, ()), scop.types)
-    return _after_domain(kernel, lambda: scop, options, full, Clock())
+    return _after_domain(kernel, lambda: scop, options, full, PassRunner())
 
 
-def _after_domain(kernel: syntax.Kernel, scop: Callable[[], Scop], options: Options, full: bool, clock: Clock) -> Texts:
+def _after_domain(kernel: syntax.Kernel, scop: Callable[[], Scop], options: Options, full: bool, runner: PassRunner) -> Texts:
     @cache
     def model() -> Model:
-        return model_of_scop(kernel, scop(), _wanted(options), clock)
+        return model_of_scop(kernel, scop(), _wanted(options), runner)
 
     @cache
     def made() -> Generated:
-        found = searched(model(), CompileRequest(scop().types, _layouts(scop()), options), None, clock)
+        found = searched(model(), CompileRequest(scop().types, _layouts(scop()), options), None, runner)
         with found.assembler as assembler:
-            clock.run(passes.OBJECT, assembler)
+            runner.run(passes.OBJECT, assembler)
         return found
 
     domain = scop_writer.text if full else model_text.scop_text
@@ -117,7 +117,7 @@ def after_program(program: Program, options: Options, full: bool = False) -> Tex
     @cache
     def llvm() -> str:
         try:
-            units = Clock().run(
+            units = PassRunner().run(
                 passes.EMIT, program, fp=options.fp, aliased=False, layouts=_layouts(program.scop), fused=cpu.host().fma,
                 threads=not options.runs_alone,
             )  # fmt: skip

@@ -24,7 +24,7 @@ _OVERLAP_WORK = 10_000  # candidate solutions np.shares_memory may try before th
 
 
 @dataclass(frozen=True)
-class Argument:
+class CallArgument:
     """original: what the caller passed. value: an exact ndarray of native byte order, or an exact number.
 
     layout: "C", "F" or "A" of an array, else "". copied: value does not share the original's memory.
@@ -38,23 +38,23 @@ class Argument:
     copied: bool = False
 
 
-def shapes(given: Sequence[Argument]) -> dict[str, tuple[int, ...]]:
+def shapes(given: Sequence[CallArgument]) -> dict[str, tuple[int, ...]]:
     """{name: shape} of those that are arrays."""
     return {each.name: each.value.shape for each in given if isinstance(each.value, np.ndarray)}
 
 
-def argument(name: str, original: object) -> Argument:
+def argument(name: str, original: object) -> CallArgument:
     """The argument called `name`. PolymlTypeError or PolymlOverflowError if the language has no such values."""
     if _is_number(name, original):
         value = _number(name, original)
-        return Argument(name, original, value, arg_type(value, name), "")
+        return CallArgument(name, original, value, arg_type(value, name), "")
     array, copied = (original, False) if type(original) is np.ndarray else _read(name, original)
     element = _ELEMENTS.get(array.dtype)
     kind = ArrayType(element, array.ndim) if element else arg_type(array, name)
     plain = numpy_dtype(cast(ArrayType, kind).element)
     if array.dtype is not plain:  # the same numbers under another of NumPy's type objects
         array = array.view(plain)
-    return Argument(name, original, array, kind, layouts(array)[0], copied)
+    return CallArgument(name, original, array, kind, layouts(array)[0], copied)
 
 
 def layouts(array: np.ndarray) -> str:
@@ -79,7 +79,7 @@ def layouts(array: np.ndarray) -> str:
     return found if in_c or in_f else found + "A"
 
 
-def not_writable(argument: Argument) -> PolymlError | None:
+def not_writable(argument: CallArgument) -> PolymlError | None:
     """Why a kernel cannot write to this array; None if it can."""
     if argument.copied:
         return PolymlTypeError(

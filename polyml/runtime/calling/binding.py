@@ -28,7 +28,7 @@ ABSENT = object()
 
 
 @dataclass(frozen=True)
-class Guard:
+class CaptureGuard:
     """A captured variable and the object it must still hold (ABSENT: none). place: a module's dict, or a cell."""
 
     place: dict | CellType = field(repr=False)

@@ -65,14 +65,14 @@ def violation(check: CheckRecord, sizes: Mapping[str, int]) -> PolymlError:
     return PolymlValueError(f"dimension {check.dim} of `{check.what}` is negative{size}", loc=check.loc, notes=notes)
 
 
-class _Values:
+class _FailedAccess:
     """point: "i = 3, j = 0". index, size: what subscript and size are there; None where isl did not tell."""
 
     def __init__(self, point: str = "", index: int | None = None, size: int | None = None):
         self.point, self.index, self.size = point, index, size
 
 
-def _values(check: CheckRecord, sizes: Mapping[str, int]) -> _Values:
+def _values(check: CheckRecord, sizes: Mapping[str, int]) -> _FailedAccess:
     import islpy as isl
 
     from polyml import polyhedra
@@ -81,12 +81,12 @@ def _values(check: CheckRecord, sizes: Mapping[str, int]) -> _Values:
         with polyhedra.budget(_ISL_OPERATIONS):
             found = polyhedra.witness(polyhedra.fix(isl.Set(check.instances), sizes))
             if found is None:
-                return _Values()
+                return _FailedAccess()
             instance = found.instances[0]
             point = ", ".join(f"{name} = {value}" for name, value in zip(check.iterators, instance[1]))
-            return _Values(point, _value(check.subscript, sizes, instance), _value(check.size, sizes, instance))
+            return _FailedAccess(point, _value(check.subscript, sizes, instance), _value(check.size, sizes, instance))
     except (isl.Error, polyhedra.BudgetExceeded, LookupError, TypeError, ValueError):  # the message does without the point
-        return _Values()
+        return _FailedAccess()
 
 
 def _value(text: str | None, sizes: Mapping[str, int], instance: tuple[str, tuple[int, ...]]) -> int | None:

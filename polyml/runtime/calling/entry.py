@@ -8,7 +8,7 @@ import threading
 
 from polyml import interrupts
 from polyml.runtime.calling import native_entry
-from polyml.runtime.calling.binding import Entry, Guard
+from polyml.runtime.calling.binding import CaptureGuard, Entry
 from polyml.runtime.calling.python_entry import python_entry
 from polyml.runtime.calling.results import with_results
 from polyml.runtime.loading import thread_pool as pools
@@ -16,7 +16,9 @@ from polyml.runtime.loading.link import Code
 from polyml.runtime.storage.artifact import Artifact
 
 
-def bind(artifact: Artifact, code: Code, *, threads: int, guards: tuple[Guard, ...] = (), check_overlap: bool = True) -> Entry:
+def bind(
+    artifact: Artifact, code: Code, *, threads: int, guards: tuple[CaptureGuard, ...] = (), check_overlap: bool = True
+) -> Entry:
     """The callable of a loaded artifact; it keeps `code` alive.
 
     threads: at least 1. guards: captured variables that make a MISS when they change. check_overlap=False: written

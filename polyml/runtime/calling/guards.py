@@ -15,7 +15,7 @@ import numpy as np
 
 from polyml.frontend.captures import MISSING, current, is_library, is_library_module, python_function
 from polyml.reading.function_source import code_text, definition_of
-from polyml.runtime.calling.binding import ABSENT, Guard
+from polyml.runtime.calling.binding import ABSENT, CaptureGuard
 
 _NUMBERS = (bool, int, float, complex, str, bytes, type(None))
 
@@ -27,20 +27,20 @@ class Captures:
     portable: content says all there is to say of them, so that a compiled kernel may be kept on disk.
     """
 
-    guards: tuple[Guard, ...]
+    guards: tuple[CaptureGuard, ...]
     content: str
     portable: bool
 
 
 def captures(function: FunctionType) -> Captures:
     """The values as they are now."""
-    guards: list[Guard] = []
+    guards: list[CaptureGuard] = []
     lines: list[str] = []
     portable = _collect(function, guards, lines, {function})
     return Captures(tuple(guards), "\n".join(lines), portable)
 
 
-def of_itself(function: FunctionType) -> tuple[Guard, ...]:
+def of_itself(function: FunctionType) -> tuple[CaptureGuard, ...]:
     """The guards of names in the function's own text, without those of the functions that it calls: enough where plain Python runs it,
     which looks the others up itself.
     """
@@ -49,7 +49,7 @@ def of_itself(function: FunctionType) -> tuple[Guard, ...]:
     return tuple(g for g in captures(function).guards if id(g.place) in own or g.place is function.__globals__ and g.key in names)
 
 
-def _collect(function: FunctionType, guards: list[Guard], lines: list[str], seen: set[FunctionType]) -> bool:
+def _collect(function: FunctionType, guards: list[CaptureGuard], lines: list[str], seen: set[FunctionType]) -> bool:
     code, portable = function.__code__, True
     for kind, names in (("global", code.co_names), ("cell", code.co_freevars)):
         for position, name in enumerate(names):
@@ -61,12 +61,12 @@ def _collect(function: FunctionType, guards: list[Guard], lines: list[str], seen
             if isinstance(value, ModuleType) and not is_library_module(value):
                 for attribute in sorted({*names} & {*vars(value)}):
                     held = vars(value)[attribute]
-                    guards.append(Guard(vars(value), attribute, held))
+                    guards.append(CaptureGuard(vars(value), attribute, held))
                     portable &= _described(f"{kind} {name}.{attribute}", held, guards, lines, seen)
     return portable
 
 
-def _described(name: str, value: object, guards: list[Guard], lines: list[str], seen: set[FunctionType]) -> bool:
+def _described(name: str, value: object, guards: list[CaptureGuard], lines: list[str], seen: set[FunctionType]) -> bool:
     """Adds a line for the value, and for what it depends on if it is a function."""
     text, called, portable = _text(value), python_function(value), True
     if called is not None:
@@ -81,10 +81,10 @@ def _described(name: str, value: object, guards: list[Guard], lines: list[str], 
     return portable and text is not None
 
 
-def _guard(function: FunctionType, kind: str, name: str, position: int, value: object) -> Guard:
+def _guard(function: FunctionType, kind: str, name: str, position: int, value: object) -> CaptureGuard:
     if kind == "cell":
-        return Guard((function.__closure__ or ())[position], name, ABSENT if value is MISSING else value)
-    return Guard(function.__globals__, name, value if name in function.__globals__ else ABSENT)
+        return CaptureGuard((function.__closure__ or ())[position], name, ABSENT if value is MISSING else value)
+    return CaptureGuard(function.__globals__, name, value if name in function.__globals__ else ABSENT)
 
 
 def _text(value: object) -> str | None:

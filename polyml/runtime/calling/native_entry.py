@@ -14,7 +14,7 @@ from polyml.dtypes import BY_NUMPY_NAME, DType
 from polyml.frontend.syntax import ArgType, ArrayType
 from polyml.numpy_dtypes import number_type, numpy_dtype
 from polyml.runtime.calling import binding
-from polyml.runtime.calling.binding import ABSENT, MISS, Entry, Guard, Outcome
+from polyml.runtime.calling.binding import ABSENT, MISS, CaptureGuard, Entry, Outcome
 from polyml.runtime.loading import embedded_ir, link
 from polyml.runtime.storage.artifact import Artifact
 
@@ -38,7 +38,7 @@ class _MethodDef(ctypes.Structure):
     ]  # fmt: skip
 
 
-def native_entry(artifact: Artifact, code: link.Code, threads: int, guards: tuple[Guard, ...], check_overlap: bool) -> Entry:
+def native_entry(artifact: Artifact, code: link.Code, threads: int, guards: tuple[CaptureGuard, ...], check_overlap: bool) -> Entry:
     """See binding.Entry. Result arrays and receivers follow the arguments."""
     records = _argument_records(artifact, check_overlap)
     pairs = binding.pairs(artifact) if check_overlap else ()
@@ -104,7 +104,7 @@ def _number_kind(dtype: DType) -> int:
     return (_SIGNED_KINDS if dtype.kind == "i" else _UNSIGNED_KINDS)[dtype.size_bytes]
 
 
-def _guard_record(guard: Guard) -> list[int]:
+def _guard_record(guard: CaptureGuard) -> list[int]:
     expected = 0 if guard.expected is ABSENT else id(guard.expected)
     return [id(guard.place), id(guard.key) if isinstance(guard.place, dict) else 0, expected]
 

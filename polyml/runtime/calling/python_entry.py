@@ -12,12 +12,12 @@ import numpy as np
 from polyml.frontend.syntax import ArgType, ArrayType
 from polyml.numpy_dtypes import number_type, numpy_dtype
 from polyml.runtime.calling import arguments
-from polyml.runtime.calling.binding import MISS, Entry, Guard, Outcome, receivers
+from polyml.runtime.calling.binding import MISS, CaptureGuard, Entry, Outcome, receivers
 from polyml.runtime.loading.link import Code
 from polyml.runtime.storage.artifact import Artifact
 
 
-def python_entry(artifact: Artifact, code: Code, threads: int, guards: tuple[Guard, ...], check_overlap: bool) -> Entry:
+def python_entry(artifact: Artifact, code: Code, threads: int, guards: tuple[CaptureGuard, ...], check_overlap: bool) -> Entry:
     """See binding.Entry. Result arrays and receivers follow the arguments."""
     kernel = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(code.address(artifact.entry))
     count = len(artifact.params)

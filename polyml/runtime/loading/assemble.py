@@ -40,10 +40,10 @@ class Assembler:
     def __init__(self, others: int, *, cpu: str = "", features: str = "", level: int = 1):
         """others: so many threads at most."""
         self._others, self._machines = others, _idle_machines(cpu, features, level)
-        self._modules: list[_Module] = []
+        self._modules: list[_ObjectModule] = []
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()  # of what follows
-        self._waiting: deque[_Module] = deque()
+        self._waiting: deque[_ObjectModule] = deque()
         self._at_work = 0
 
     def __enter__(self) -> Assembler:
@@ -57,7 +57,7 @@ class Assembler:
 
     def add(self, text: str) -> None:
         """RuntimeError if it is none of LLVM's."""
-        module = _Module(text)
+        module = _ObjectModule(text)
         self._modules.append(module)
         with self._lock:
             self._waiting.append(module)
@@ -123,7 +123,7 @@ def _parsed(text: str, context=None):
     return module
 
 
-class _Module:
+class _ObjectModule:
     """A text with a context of its own, and its object: `machine.emit_object` in two steps, the first without llvmlite's lock,
     which lets one thread into LLVM at a time. LLVM itself asks that a context and a machine are used by one thread at a time.
     """

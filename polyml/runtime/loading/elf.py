@@ -77,7 +77,7 @@ class Image:
         """resolve: the address of a symbol that none of the objects defines."""
         sections, symbols, relocations = _together(objects)
         places, code_bytes, size_bytes = _places(sections, relocations)
-        self._memory = _Memory(size_bytes)
+        self._memory = _CodeMemory(size_bytes)
         base = self._memory.address
         for number, place in places.items():
             self._memory.write(place, _content(sections[number]))
@@ -99,7 +99,7 @@ class Image:
         return self._symbols[symbol]
 
 
-class _Memory:
+class _CodeMemory:
     """Anonymous pages: first written, then their front made executable and read-only."""
 
     def __init__(self, size_bytes: int):
@@ -216,7 +216,7 @@ def _address(symbol: _Symbol, base: int, places: dict[int, int]) -> int:
 
 
 def _relocate(
-    memory: _Memory, relocations: list[_Relocation], addresses: list[int], places: dict[int, int], code_bytes: int
+    memory: _CodeMemory, relocations: list[_Relocation], addresses: list[int], places: dict[int, int], code_bytes: int
 ) -> None:
     """S + A or S + A - P, with a stub's place for S where the symbol is called or loaded through a table."""
     stubs: dict[int, int] = {}

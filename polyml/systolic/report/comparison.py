@@ -15,7 +15,7 @@ from polyml.machines.descriptions import Systolic, check_kind
 from polyml.model.core.call_interface import value
 from polyml.model.core.scop import Scop
 from polyml.performance.variants import Call
-from polyml.runtime.calling.arguments import Argument
+from polyml.runtime.calling.arguments import CallArgument
 from polyml.schedule.script.problem import Problem
 from polyml.systolic.mapping.dataflows import Plan
 from polyml.systolic.program import text as systolic_text
@@ -54,7 +54,7 @@ class SimulationReport(SimulationReportValues):
 
 
 def simulated(
-    call: Call, given: Sequence[Argument], where: str, asked: Mapping[str, object], engine: str, plans: Sequence[Plan] = ()
+    call: Call, given: Sequence[CallArgument], where: str, asked: Mapping[str, object], engine: str, plans: Sequence[Plan] = ()
 ) -> Simulation:
     """The call on an array, which changes its arguments. asked: of `systolic.report`. plans: of the nests, (): those that the
     report has first. Raises what the compiled kernel would raise, and what `report` does.
@@ -96,7 +96,7 @@ def _check(asked: Mapping[str, object], engine: str) -> None:
 
 
 def compared(
-    call: Call, given: Sequence[Argument], where: str, asked: Mapping[str, object], engine: str, run: Callable[..., object],
+    call: Call, given: Sequence[CallArgument], where: str, asked: Mapping[str, object], engine: str, run: Callable[..., object],
     trace: bool = False, listing: bool | Sequence[tuple[int, ...]] = False,
     errors: Callable[[], Mapping[str, object]] | None = None,
 ) -> SimulationReport:  # fmt: skip

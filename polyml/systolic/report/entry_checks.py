@@ -18,14 +18,14 @@ from polyml.model.core.nest import always_fits, subvalues
 from polyml.model.core.scop import Index, Role, Scop, Value
 from polyml.performance.variants import Call, source_schedule
 from polyml.runtime.calling import arguments, bounds_errors
-from polyml.runtime.calling.arguments import Argument
+from polyml.runtime.calling.arguments import CallArgument
 from polyml.runtime.storage.artifact import record
 from polyml.schedule.script.problem import Problem
 
 _LEAVING = ("-", "+", "*", "//", "<<", "**")  # operators whose results may have more bits than their operands
 
 
-def checked(call: Call, given: Sequence[Argument]) -> tuple[Call, Problem]:
+def checked(call: Call, given: Sequence[CallArgument]) -> tuple[Call, Problem]:
     """The call, with types that know as many of the sizes as it takes, and its model. Raises what the compiled kernel would raise,
     PolymlTypeError for integers of which units do not test whether they fit, and PolymlValueError for arguments that overlap: units
     do not see what others write to memory.
@@ -46,7 +46,7 @@ def checked(call: Call, given: Sequence[Argument]) -> tuple[Call, Problem]:
     raise problem
 
 
-def _types(given: Sequence[Argument]) -> Iterator[tuple[ArgType, ...]]:
+def _types(given: Sequence[CallArgument]) -> Iterator[tuple[ArgType, ...]]:
     yield tuple(a.type for a in given)
     yield tuple(with_ones(a.type, a.value) for a in given)
     yield tuple(with_sizes(a.type, a.value) for a in given)
@@ -64,7 +64,7 @@ def _untested(value: Value) -> str:
     return "computes with Python integers, which may leave 64 bits" if is_python and value.op in _LEAVING else ""
 
 
-def _refused(scop: Scop, given: Sequence[Argument]) -> tuple[bool, PolymlError | None]:
+def _refused(scop: Scop, given: Sequence[CallArgument]) -> tuple[bool, PolymlError | None]:
     """(whether other types may help, why the call cannot run)."""
     values = {a.name: a.value for a in given}
     sizes = {p.name: value(p, values) for p in scop.parameters}

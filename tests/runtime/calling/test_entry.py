@@ -12,7 +12,7 @@ import pytest
 from polyml.dtypes import FIXED
 from polyml.numpy_dtypes import numpy_dtype
 from polyml.runtime.calling import arguments, binding, entry, native_entry
-from polyml.runtime.calling.binding import ABSENT, MISS, Guard, Outcome
+from polyml.runtime.calling.binding import ABSENT, MISS, CaptureGuard, Outcome
 from polyml.runtime.calling.python_entry import python_entry
 from tests.runtime.handmade import artifact, code, returning, spy
 
@@ -251,7 +251,7 @@ def closure(value):
 
 def test_a_changed_global_is_a_miss(make):
     place = {"N": 1000, "other": 1}
-    call = make(artifact(), returning(0), guards=(Guard(place, "N", place["N"]), Guard(place, "range", ABSENT)))
+    call = make(artifact(), returning(0), guards=(CaptureGuard(place, "N", place["N"]), CaptureGuard(place, "range", ABSENT)))
     assert call() is None
     place["N"] = 2
     assert call() is MISS
@@ -263,7 +263,7 @@ def test_a_changed_global_is_a_miss(make):
 
 def test_a_builtin_that_a_global_now_hides_is_a_miss(make):
     place = {}
-    call = make(artifact(), returning(0), guards=(Guard(place, "range", ABSENT),))
+    call = make(artifact(), returning(0), guards=(CaptureGuard(place, "range", ABSENT),))
     assert call() is None
     place["range"] = list
     assert call() is MISS
@@ -272,7 +272,7 @@ def test_a_builtin_that_a_global_now_hides_is_a_miss(make):
 def test_a_changed_closure_variable_is_a_miss(make):
     value = object()
     cell, change = closure(value)
-    call = make(artifact(), returning(0), guards=(Guard(cell, "value", value),))
+    call = make(artifact(), returning(0), guards=(CaptureGuard(cell, "value", value),))
     assert call() is None
     change(object())
     assert call() is MISS
@@ -290,7 +290,7 @@ def test_an_empty_cell_is_compared_too(make):
         return inner.__closure__[0]
 
     for cell, expected in ((outer(False), True), (outer(True), False)):
-        call = make(artifact(), returning(0), guards=(Guard(cell, "late", ABSENT),))
+        call = make(artifact(), returning(0), guards=(CaptureGuard(cell, "late", ABSENT),))
         assert (call() is None) is expected
 
 
@@ -298,7 +298,7 @@ def test_calls_keep_the_reference_counts():
     value, other = object(), {}
     cell, _ = closure(value)
     place = {"N": value}
-    guards = (Guard(place, "N", value), Guard(cell, "value", value), Guard(place, "range", ABSENT))
+    guards = (CaptureGuard(place, "N", value), CaptureGuard(cell, "value", value), CaptureGuard(place, "range", ABSENT))
     call = native_entry.native_entry(artifact("f64[:]", "int"), returning(3), 1, guards, True)
     array, number = np.zeros(3), 2**40
     gc.collect()
@@ -315,9 +315,9 @@ def test_calls_keep_the_reference_counts():
 
 def test_what_the_entry_needs_lives_as_long_as_it():
     call = native_entry.native_entry(
-        artifact("f64[:]", "int"), spy(5), 1, (Guard({"N": 1}, "N", 1), Guard(closure("x" * 3)[0], "v", "xxx")), True
+        artifact("f64[:]", "int"), spy(5), 1, (CaptureGuard({"N": 1}, "N", 1), CaptureGuard(closure("x" * 3)[0], "v", "xxx")), True
     )
-    call = native_entry.native_entry(artifact("float"), returning(0), 1, (Guard({"key" * 2: 5}, "keykey", 5),), True)
+    call = native_entry.native_entry(artifact("float"), returning(0), 1, (CaptureGuard({"key" * 2: 5}, "keykey", 5),), True)
     assert call(1.0) is None
 
 

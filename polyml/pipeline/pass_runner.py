@@ -16,7 +16,7 @@ from polyml.pipeline import texts
 from polyml.polyhedra import BudgetExceeded
 
 
-class Clock:
+class PassRunner:
     """Runs passes and adds up their seconds by stage, in `timings`.
 
     What goes wrong inside one is a CompileError that names it, and has what those before it made.
