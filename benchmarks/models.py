@@ -14,8 +14,10 @@ import numpy as np
 
 import polyml
 from benchmarks.nests import conv2d, five_points, gemm, gemm_ikj, parameters, transpose, trsv
-from polyml.caches.analytic.footprints import footprints, tile
+from polyml.caches.analytic.footprints import footprints
 from polyml.caches.analytic.reuse_distances import distances
+from polyml.caches.analytic.scheduled_accesses import ScheduledAccesses, SizeFacts
+from polyml.caches.analytic.tile_footprints import tile
 from polyml.caches.simulator.trace import references
 from polyml.codegen.astgen.build import build
 from polyml.codegen.ir.array_layout import placed
@@ -72,10 +74,11 @@ def _symbolic() -> None:
     print("misses of 512 lines, fully associative, sizes multiples of 8          seconds  misses at 256")
     for name in ("gemm", "transpose", "five points", "trsv"):
         scop, program, sizes = _modelled(name)
-        units = dict.fromkeys(sizes, LINE_BYTES // 8)
+        facts = SizeFacts(scop.checked, dict.fromkeys(sizes, LINE_BYTES // 8))
+        accesses = ScheduledAccesses(scop, scop.schedule, references(program), {}, None)
 
         def misses():
-            found = distances(scop, scop.schedule, references(program), {}, None, LINE_BYTES, 60.0, scop.checked, units)
+            found = distances(accesses, LINE_BYTES, 60.0, facts)
             return [each.formula(512) for each in found.values()]
 
         found, seconds = _timed(misses)
@@ -85,7 +88,8 @@ def _symbolic() -> None:
 def _haystack() -> None:
     scop, program, sizes = _of(gemm_ikj, ((1024, 1024),) * 3, np.float32)
     places = placed(program, sizes)
-    by_reference, seconds = _timed(lambda: distances(scop, scop.schedule, references(program), sizes, places, LINE_BYTES, 60.0))
+    accesses = ScheduledAccesses(scop, scop.schedule, references(program), sizes, places)
+    by_reference, seconds = _timed(lambda: distances(accesses, LINE_BYTES, 60.0))
     cold = sum(each.cold.evaluate({}) for each in by_reference.values())
     far = sum(each.misses(32 * 1024 // LINE_BYTES) for each in by_reference.values()) - cold
     print(f"Haystack's example (gemm of 1024^3 f32, 32 KiB): {cold:,} compulsory, {far:,} capacity misses, {seconds:.2f} s")

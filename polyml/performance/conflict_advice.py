@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from polyml.caches.analytic.set_conflicts import Walk
+from polyml.caches.analytic.set_conflicts import StridedWalk
 from polyml.caches.simulator.trace import Reference
 from polyml.machines.cpu import CacheLevel
 
@@ -32,7 +32,7 @@ class Advice:
         return f"{what}; {self.padding_bytes} bytes more between them (padding), or a copy of what is used again (pack), helps"
 
 
-def advice(walks: Sequence[Walk]) -> Iterator[Advice]:
+def advice(walks: Sequence[StridedWalk]) -> Iterator[Advice]:
     """The nearest level alone that is too crowded, once for each reference and loop."""
     for walk in walks:
         crowded = next((k for k in range(len(walk.levels)) if walk.crowded(k)), None)

@@ -69,7 +69,8 @@ class _Stretch:
     def __init__(self, program: Program, table: AccessTable, places: Mapping[str, Placed], vector_bytes: int, site: Site):
         self._program, self._table, self._places, self._site = program, table, places, site
         self._wide = vector_bytes > WIDE_BYTES
-        self._var = site.node.var if isinstance(site.node, Loop) else None
+        self._loop = site.node if isinstance(site.node, Loop) else None
+        self._var = self._loop.var if self._loop is not None else None
 
     @property
     def cycles(self) -> float:
@@ -176,7 +177,7 @@ class _Stretch:
 
     def _waits(self) -> float:
         """Cycles that an iteration takes at least, since it needs what the one before computed."""
-        if self._var is None:
+        if self._loop is None:
             return 0.0
         longest = 0.0
         for instance, around in self._site.instances:
@@ -185,11 +186,11 @@ class _Stretch:
             read = [_first(self._subscripts(r, instance), around) for r in statement.reads if r.array == statement.write.array]
             costs = operations(statement.value)
             times = prod(node.count for node in around if isinstance(node, Unroll))
-            if not any(self._var in e.names for e in written):
+            if not any(self._loop.var in e.names for e in written):
                 if written in read:
                     longest += LATENCY_CYCLES * times
                 continue
-            before = {self._var: Lin(((self._var, 1),), -self._site.node.step)}
+            before = {self._loop.var: Lin(((self._loop.var, 1),), -self._loop.step)}
             earlier = tuple(e.substitute(before) for e in written)
             if earlier in read:
                 longest += sum(LATENCY_CYCLES * o.quick + 1.6 * o.slow for o in costs) * times

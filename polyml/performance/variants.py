@@ -85,7 +85,7 @@ def _tiled(call: Call, tile: tuple[int, ...]) -> Form:
         raise ConfigError(f"there are {len(tile)} tile sizes and {len(chain)} loops of {call.kernel.name} to tile", notes=[found])
     schedule = schedule.tile(dict(zip(chain, tile)))
     scop = schedule.problem.scop
-    program = build(scop, schedule.tree, schedule.problem.reductions)
+    program = build(scop, schedule.tree, dict(schedule.problem.reductions))
     return Form(f"tiled {', '.join(map(str, tile))}", scop, schedule.tree, program, _lanes(program))
 
 

@@ -87,7 +87,7 @@ def counted_by(member: isl.PwAff) -> tuple[int, int] | None:
     if len(rows) != 1:
         return None
     moving = [(k, c) for k, c in enumerate(rows.pop()) if c]
-    return moving[0] if len(moving) == 1 and abs(moving[0][1]) == 1 else None
+    return (moving[0][0], int(moving[0][1])) if len(moving) == 1 and abs(moving[0][1]) == 1 else None
 
 
 def _move(reference: Reference, access: Access, place: Placed, counted: tuple[int, int] | None, element_bytes: int) -> Move:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from polyml.caches.analytic.footprints import Amount, Level
+from polyml.caches.analytic.footprint_measure import Amount
+from polyml.caches.analytic.footprints import IterationFootprints
 from polyml.caches.analytic.reuse_classes import ReuseClass, Reuses
 from polyml.caches.simulator.simulate import Counts
 from polyml.caches.simulator.trace import Reference
@@ -43,7 +44,7 @@ def data(report: ReportValues) -> dict[str, object]:
     }
 
 
-def _level(report: ReportValues, level: Level) -> dict[str, object]:
+def _level(report: ReportValues, level: IterationFootprints) -> dict[str, object]:
     return {
         "loops": list(level.loops),
         "seconds": level.seconds,

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from polyml.caches.analytic.footprints import footprints
 from polyml.caches.analytic.reuse_classes import Reuses, reuse
-from polyml.caches.analytic.set_conflicts import walks
+from polyml.caches.analytic.scheduled_accesses import ScheduledAccesses
+from polyml.caches.analytic.set_conflicts import strided_walks
 from polyml.caches.simulator.simulate import Counts
 from polyml.caches.simulator.trace import references
 from polyml.codegen.ir.array_layout import Placed, check_addresses, placed
@@ -134,11 +135,11 @@ def _reuse(
         known = references(form.program)
     except PolymlValueError:
         return None, ()
-    given = form.scop, form.scop.schedule, known, sizes, places, levels
+    accesses = ScheduledAccesses(form.scop, form.scop.schedule, known, sizes, places)
     counts = {} if source.misses is None else source.misses.counts
-    crowded = advice(walks(*given)) if counts else ()
+    crowded = advice(strided_walks(accesses, levels)) if counts else ()
     found = (each for each in crowded if _are_conflicts(counts[each.reference], levels.index(each.level)))
-    return reuse(*given, seconds=REUSE_SECONDS, whole=False), tuple(found)
+    return reuse(accesses, levels, seconds=REUSE_SECONDS, whole=False), tuple(found)
 
 
 def _not_simulated(form: Form) -> FormReport:

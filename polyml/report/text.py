@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 
-from polyml.caches.analytic.footprints import Amount, Footprint, Level
+from polyml.caches.analytic.footprint_measure import Amount, Footprint
+from polyml.caches.analytic.footprints import IterationFootprints
 from polyml.caches.analytic.reuse_classes import ReuseClass, Reuses
 from polyml.caches.simulator.simulate import Counts
 from polyml.caches.simulator.trace import Reference
@@ -65,7 +66,7 @@ def _geometry(level: CacheLevel) -> str:
 
 def _footprints(report: ReportValues) -> Iterator[str | Table]:
     yield "── footprints of the source's loops ".ljust(WIDTH, "─")
-    columns: list[Column[tuple[Level, Footprint]]] = [
+    columns: list[Column[tuple[IterationFootprints, Footprint]]] = [
         Column("of", lambda row: f"one {', '.join(row[0].loops)}" if row[0].loops else "all", is_left=True),
         Column("array", lambda row: row[1].array, is_left=True),
         Column("elements", lambda row: _amount(report, row[1].elements)),
@@ -161,7 +162,7 @@ def _strides(each: Lanes) -> str:
     return "; ".join(f"{kind}: {', '.join(dict.fromkeys(arrays))}" for kind, arrays in kinds.items())
 
 
-def _share(level: CacheLevel) -> Column[tuple[Level, Footprint]]:
+def _share(level: CacheLevel) -> Column[tuple[IterationFootprints, Footprint]]:
     return Column(f"of L{level.level}", lambda row: _percent(row[1].share(level)))
 
 

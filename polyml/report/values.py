@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from polyml.caches.analytic.footprints import Level
+from polyml.caches.analytic.footprints import IterationFootprints
 from polyml.caches.analytic.reuse_classes import Reuses
 from polyml.machines.cpu import CacheLevel
 from polyml.machines.descriptions import Cpu
@@ -47,7 +47,7 @@ class ReportValues:
     levels: tuple[CacheLevel, ...]
     threads: int
     operations: Mapping[str, int]
-    footprints: tuple[Level, ...]
+    footprints: tuple[IterationFootprints, ...]
     bound: LowerBound
     reuses: Reuses | None
     lanes: tuple[Lanes, ...]

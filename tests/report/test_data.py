@@ -18,7 +18,7 @@ ELSEWHERE = {
     "FormReport": {"form": "name and notes", "problem": "in place of all the rest where there is one"},
     "Misses": {"arrays": "of each level", "counts": "references", "simulation": "what the counts are made of"},
     "Roof": {"rate": "per_s"},
-    "Level": {
+    "IterationFootprints": {
         "footprints": "arrays", "line_bytes": "levels", "lines": "of each array", "depth": "the number of loops",
         "statements": "an argument of its making",
     },
@@ -31,7 +31,7 @@ ELSEWHERE = {
     "ReferenceReuse": {"reference": "its own fields", "distances": "of each class"},
     "ReuseClass": {"least": "distance", "usual": "distance", "greatest": "distance"},
     "Reuses": {"facts": "assumes", "capacities": "levels"},
-    "Counts": {"cold": "compulsory", "first": "compulsory of each level", "far": "capacity", "taken": "coherence"},
+    "Counts": {"cold": "compulsory", "first": "compulsory of each level", "fully_associative": "capacity", "invalidated": "coherence"},
     "Form": {"problem": "in place of all the rest where there is one"},
     "Launches": {
         "kernel": "statements, loops, gathers", "mapped": "axes", "grid": "axes", "threads": "threads_per_block", "lanes": "active_lanes",

@@ -1,4 +1,5 @@
 """Misses, reuse and footprints as formulas of the sizes, from isl relations.
 
-The doors are `reuse_distances.distances` and `footprints.footprints`.
+Other folders call `reuse_distances.distances`, `reuse_classes.reuse`, `footprints.footprints` and
+`set_conflicts.strided_walks`.
 """

@@ -1,4 +1,4 @@
-"""How many points of a region have at least a distance: the uses that miss in a fully associative cache with LRU replacement."""
+"""How many uses have at least a reuse distance: those that miss in a fully associative LRU cache of so many lines."""
 
 from __future__ import annotations
 
@@ -19,42 +19,59 @@ MOST_SLICES = 4096  # values of one coordinate of time that are looked at one af
 
 
 @dataclass(frozen=True)
-class Term:
-    """number: over sizes and SPARE, whose value is `spare`."""
+class CapacityTerm:
+    """The capacity misses of one region, as a formula.
+
+    number: over sizes and SPARE.
+    spare: the value of SPARE, a formula of sizes.
+    """
 
     number: Count
     spare: Poly
 
     def evaluate(self, sizes: Mapping[str, int]) -> int:
-        return self.number.evaluate({**sizes, SPARE: self.spare.evaluate(sizes)})
+        return self.number.evaluate({**sizes, SPARE: int(self.spare.evaluate(sizes))})
 
 
 @dataclass(frozen=True)
-class Misses:
-    """cold: of lines that nothing used before. units: in which sizes are counted."""
+class MissFormula:
+    """The misses of a reference in a cache of a given size, as a formula.
+
+    cold: uses of lines that nothing used before.
+    capacity: whose sum are the other misses.
+    units: in which sizes are counted.
+    """
 
     cold: Count
-    capacity: tuple[Term, ...]
+    capacity: tuple[CapacityTerm, ...]
     units: Mapping[str, int]
 
     def evaluate(self, sizes: Mapping[str, int]) -> int:
+        """Returns the misses at given sizes."""
         values = counted(sizes, self.units)
         return self.cold.evaluate(values) + sum(term.evaluate(values) for term in self.capacity)
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Of the distances of so many points. far: by capacity, how many of them are at least that."""
+    """The distances of a region's points.
+
+    points: how many there are.
+    misses: by capacity, how many points have at least that distance.
+    """
 
     points: int
     least: int
     greatest: int
-    far: tuple[int, ...]
+    misses: tuple[int, ...]
 
 
-def formula_from(region: isl.Set, distance: Poly, lines: int, clock: Sequence[str], deadline: float = inf) -> Iterator[Term]:
-    """clock: the names that are coordinates of time, not sizes. Raises CannotCount for a distance that is not the sum of a
-    linear function of these and one of sizes alone.
+def miss_terms(region: isl.Set, distance: Poly, lines: int, clock: Sequence[str], deadline: float = inf) -> Iterator[CapacityTerm]:
+    """Yields the points of a region that miss in a cache of so many lines, as formulas.
+
+    clock: the names that are coordinates of time, not sizes.
+
+    Raises CannotCount for a distance that is not the sum of a linear function of these and a function of sizes.
     """
     distance = distance.substitute(_numbers(region)) - Poly.number(lines)
     spare = Poly.of({m: c for m, c in distance.terms if Poly(frozenset(((m, c),))).names.isdisjoint(clock)})
@@ -71,52 +88,53 @@ def formula_from(region: isl.Set, distance: Poly, lines: int, clock: Sequence[st
     if condition is None:
         raise CannotCount("a distance is no linear function of time")
     domain = polyhedra.parameters_as_set(polyhedra.with_condition(region, condition), clock)
-    yield Term(count(domain, deadline), spare)
+    yield CapacityTerm(count(domain, deadline), spare)
 
 
-def count_from(region: isl.Set, distance: Poly, lines: int, sizes: Mapping[str, int], deadline: float = inf) -> int:
-    """With these sizes."""
+def count_misses(region: isl.Set, distance: Poly, lines: int, sizes: Mapping[str, int], deadline: float = inf) -> int:
+    """Returns how many points of a region miss in a cache of so many lines, at given sizes."""
     region, distance = _at(region, distance, sizes)
-    return 0 if region.is_empty() else _count_from(region, distance, lines, deadline)
+    return 0 if region.is_empty() else _count_misses(region, distance, lines, deadline)
 
 
 def spread(
     region: isl.Set, distance: Poly, capacities: Sequence[int], sizes: Mapping[str, int], deadline: float = inf
 ) -> Spread | None:
-    """With these sizes; capacities: of caches, in lines. None where no point is left."""
+    """Returns the distances of a region at given sizes; None where no point is left. capacities: of caches, in lines."""
     region, distance = _at(region, distance, sizes)
     if region.is_empty():
         return None
     linear = _linear(distance)
     if linear is None:
         distances, numbers = tabulated(region, distance, deadline)
-        far = (int(numbers[distances >= lines].sum()) for lines in capacities)
-        return Spread(int(numbers.sum()), int(distances.min()), int(distances.max()), tuple(far))
+        misses = tuple(int(numbers[distances >= lines].sum()) for lines in capacities)
+        return Spread(int(numbers.sum()), int(distances.min()), int(distances.max()), misses)
     least, greatest = _extremes(region, *linear)
     points = _points(region, deadline)
     ends = {lines: 0 if lines > greatest else points for lines in capacities if lines > greatest or lines <= least}
-    far = [ends[lines] if lines in ends else _count_from(region, distance, lines, deadline) for lines in capacities]
-    return Spread(points, least, greatest, tuple(far))
+    misses = tuple(ends[lines] if lines in ends else _count_misses(region, distance, lines, deadline) for lines in capacities)
+    return Spread(points, least, greatest, misses)
 
 
 def _at(region: isl.Set, distance: Poly, sizes: Mapping[str, int]) -> tuple[isl.Set, Poly]:
+    """Returns region and distance at given sizes."""
     region = polyhedra.fix(region, sizes)
     numbers = {n: Poly.number(v) for n, v in sizes.items()} | _numbers(region)
     return region, distance.substitute(numbers)
 
 
-def _count_from(region: isl.Set, distance: Poly, lines: int, deadline: float) -> int:
-    """How many points have at least this distance."""
+def _count_misses(region: isl.Set, distance: Poly, lines: int, deadline: float) -> int:
+    """Returns how many points have at least this distance."""
     distance = distance.substitute(_numbers(region))
     if distance.is_number:
         return _points(region, deadline) if distance.constant >= lines else 0
     condition = _condition(distance - Poly.number(lines))
     if condition is not None:
-        far = polyhedra.with_condition(region, condition)
+        missing = polyhedra.with_condition(region, condition)
         try:
-            return _points(far, deadline)
+            return _points(missing, deadline)
         except CannotCount:
-            return _cut_apart(region, far, distance, deadline)
+            return _count_by_slices(region, missing, distance, deadline)
     try:
         distances, numbers = tabulated(region, distance, deadline)
     except CannotCount:
@@ -124,16 +142,17 @@ def _count_from(region: isl.Set, distance: Poly, lines: int, deadline: float) ->
     return int(numbers[distances >= lines].sum())
 
 
-def _cut_apart(region: isl.Set, far: isl.Set, distance: Poly, deadline: float) -> int:
-    """How many points `far` has, of those of a region that have a linear distance: value by value of the coordinate that it grows
-    most with, and only where some but not all points are far.
+def _count_by_slices(region: isl.Set, missing: isl.Set, distance: Poly, deadline: float) -> int:
+    """Returns how many of a region's points are in `missing`, those with at least a given linear distance.
+
+    The coordinate that the distance grows most with is taken value by value, but only where some points miss and others do not.
     """
     factors = [(abs(c), monomial[0][0]) for monomial, c in distance.terms if monomial and isinstance(monomial[0][0], str)]
     if not factors:
         raise CannotCount("a distance has quotients alone")
     _, name = max(factors)
     others = [n for n in polyhedra.parameter_names(region) if n != name]
-    some, all_but = (polyhedra.forget(s, others) for s in (far, region.subtract(far)))
+    some, all_but = (polyhedra.forget(s, others) for s in (missing, region.subtract(missing)))
     mixed = polyhedra.points(polyhedra.parameters_as_set(some.intersect(all_but)))
     if len(mixed) > MOST_SLICES:
         raise CannotCount("a distance changes too often")
@@ -141,12 +160,12 @@ def _cut_apart(region: isl.Set, far: isl.Set, distance: Poly, deadline: float) -
     if not whole.is_empty():
         low, high = polyhedra.parameter_range(whole, name)
         between = polyhedra.with_condition(region, f"{low} <= {name} <= {high}")  # without the bound that the distance is
-        total = _points(between if between.is_subset(far) else far.intersect_params(whole), deadline)
-    return total + sum(_points(polyhedra.with_condition(far, f"{name} = {value}"), deadline) for _, (value,) in mixed)
+        total = _points(between if between.is_subset(missing) else missing.intersect_params(whole), deadline)
+    return total + sum(_points(polyhedra.with_condition(missing, f"{name} = {value}"), deadline) for _, (value,) in mixed)
 
 
 def _extremes(region: isl.Set, terms: Mapping[Atom, int], constant: int, factor: int) -> tuple[int, int]:
-    """The least and the greatest value, divided by the factor."""
+    """Returns the least and the greatest value of a linear function, divided by the factor."""
     if not terms:
         return constant // factor, constant // factor
     region = polyhedra.with_condition(polyhedra.with_parameter(region, SPARE), f"{_text(terms, constant)} = {SPARE}")
@@ -155,29 +174,30 @@ def _extremes(region: isl.Set, terms: Mapping[Atom, int], constant: int, factor:
 
 
 def _linear(value: Poly) -> tuple[dict[Atom, int], int, int] | None:
-    """(coefficients, constant) of the value times the third number; None where it is not linear in its atoms."""
+    """Returns (coefficients, constant, factor) of the value times the factor; None where it is not linear in its atoms."""
     factor = lcm(*(c.denominator for _, c in value.terms))
     found = value.scaled(factor).as_linear()
     return None if found is None else (*found, factor)
 
 
 def _condition(value: Poly) -> str | None:
-    """That the value is at least 0, where it is linear."""
+    """Returns as text that the value is at least 0; None where it is not linear."""
     linear = _linear(value)
     return None if linear is None else f"{_text(*linear[:2])} >= 0"
 
 
 def _text(terms: Mapping[Atom, int], constant: int) -> str:
+    """Returns a linear function as isl reads it."""
     return " + ".join([*(f"{c}*{atom}" for atom, c in terms.items()), str(constant)])
 
 
 def _numbers(region: isl.Set) -> dict[str, Poly]:
-    """The parameters that have one value there."""
+    """Returns the parameters that have only one value in a region."""
     return {name: Poly.number(value) for name, value in polyhedra.fixed_parameters(region).items()}
 
 
 def _sliced(region: isl.Set, distance: Poly, lines: int, deadline: float) -> int:
-    """Value by value of the coordinate that makes it not linear."""
+    """Returns how many points have at least this distance, value by value of a coordinate that makes it nonlinear."""
     powers = [atom for monomial, _ in distance.terms if sum(p for _, p in monomial) > 1 for atom, _ in monomial]
     names = sorted({n for atom in powers for n in ((atom,) if isinstance(atom, str) else atom.names)})
     ranges = {name: polyhedra.parameter_range(region, name) for name in names}
@@ -189,9 +209,10 @@ def _sliced(region: isl.Set, distance: Poly, lines: int, deadline: float) -> int
     for value in range(low, high + 1):
         here = polyhedra.with_condition(region, f"{name} = {value}")
         if not here.is_empty():
-            total += _count_from(here, distance, lines, deadline)
+            total += _count_misses(here, distance, lines, deadline)
     return total
 
 
 def _points(region: isl.Set, deadline: float) -> int:
+    """Returns how many points a region of parameters has."""
     return count(polyhedra.parameters_as_set(region), deadline).evaluate({})

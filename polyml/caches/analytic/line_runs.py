@@ -1,4 +1,4 @@
-"""How many lines of memory elements of arrays lie in: their bytes as runs, one for each row. Exact, for any placement."""
+"""Exact numbers of the lines that sets of elements lie in, for arrays at any address: each row of elements is a run of bytes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ Columns = list[np.ndarray]  # one array of integers for each coordinate
 
 
 def lines(elements: Iterable[tuple[isl.Set, Placed]], line_bytes: int) -> int:
-    """elements: { A[...] } without parameters of arrays, each with where it lies. A line in which elements of two of them lie
-    counts once. Raises CannotCount for too many rows.
+    """Returns the number of lines that elements lie in; a line with elements of two arrays counts once.
+
+    elements: sets { A[i] } without parameters, each with the address of its array.
+
+    Raises CannotCount for too many rows.
     """
     firsts, lasts = [], []
     for domain, place in elements:
@@ -37,11 +40,12 @@ def lines(elements: Iterable[tuple[isl.Set, Placed]], line_bytes: int) -> int:
 
 
 def _is_whole(domain: isl.Set, place: Placed) -> bool:
+    """Whether the elements are all of an array."""
     return place.size_bytes > 0 and domain.is_equal(polyhedra.box_of(domain, place.shape))
 
 
 def _covered(first: np.ndarray, last: np.ndarray) -> int:
-    """How many numbers lie in intervals."""
+    """Returns how many numbers lie in the intervals first ... last."""
     order = np.argsort(first, kind="stable")
     first, last = first[order], last[order]
     before = np.concatenate([[-1], np.maximum.accumulate(last)[:-1]])
@@ -49,7 +53,10 @@ def _covered(first: np.ndarray, last: np.ndarray) -> int:
 
 
 def _rows(domain: isl.Set) -> Iterator[tuple[Columns, np.ndarray, np.ndarray]]:
-    """The elements, once or more often: all coordinates but the last, and the last one's first and last value."""
+    """Yields runs of elements: all coordinates but the last one, and the first and last value of that one.
+
+    An element may be in several runs.
+    """
     if not polyhedra.dimensions(domain):
         if not domain.is_empty():
             yield [], np.zeros(1, np.int64), np.zeros(1, np.int64)
@@ -61,7 +68,10 @@ def _rows(domain: isl.Set) -> Iterator[tuple[Columns, np.ndarray, np.ndarray]]:
         yield from _rows_of(part, *found)
 
 
-def _rows_of(part: isl.Set, equalities, inequalities) -> Iterator[tuple[Columns, np.ndarray, np.ndarray]]:
+def _rows_of(
+    part: isl.Set, equalities: Sequence[polyhedra.LinearRow], inequalities: Sequence[polyhedra.LinearRow]
+) -> Iterator[tuple[Columns, np.ndarray, np.ndarray]]:
+    """Yields the runs of a conjunction. equalities, inequalities: its constraints."""
     last = polyhedra.dimensions(part) - 1
     columns: Columns = []
     for dim in range(last):
@@ -79,32 +89,38 @@ def _rows_of(part: isl.Set, equalities, inequalities) -> Iterator[tuple[Columns,
     yield [c[holds] for c in columns], first[holds], end[holds]
 
 
-def _at_least(equalities, inequalities) -> list:
+def _at_least(equalities: Sequence[polyhedra.LinearRow], inequalities: Sequence[polyhedra.LinearRow]) -> list[polyhedra.LinearRow]:
+    """Returns the constraints as inequalities, row >= 0."""
     return [*inequalities, *equalities, *(({k: -c for k, c in terms.items()}, -number) for terms, number in equalities)]
 
 
-def _hull(part: isl.Set, dim: int) -> list:
+def _hull(part: isl.Set, dim: int) -> list[polyhedra.LinearRow]:
+    """Returns the inequalities of the projection on dimensions 0 ... dim."""
     found = polyhedra.integer_rows(polyhedra.first_dimensions(part, dim + 1))
     assert found is not None
     return _at_least(*found)
 
 
-def _chosen(columns: Columns, rows) -> Columns:
+def _chosen(columns: Columns, rows: Sequence[polyhedra.LinearRow]) -> Columns:
+    """Returns the points that meet all inequalities."""
     holds = np.ones(len(columns[0]), bool)
     for row in rows:
         holds &= _value(row, columns) >= 0
     return [c[holds] for c in columns]
 
 
-def _bounds(rows, dim: int, columns: Columns) -> tuple[np.ndarray, np.ndarray]:
-    """The least and the greatest value of a dimension that rows allow, for each point of those before it."""
-    low, high = [], []
+def _bounds(rows: Sequence[polyhedra.LinearRow], dim: int, columns: Columns) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the least and the greatest value that inequalities allow of a dimension, for each point of those before it."""
+    low: list[np.ndarray] = []
+    high: list[np.ndarray] = []
     for terms, number in rows:
         c = terms.get(dim, 0)
-        rest = _value(({k: v for k, v in terms.items() if k != dim}, number), columns) if c else None
+        if not c:
+            continue
+        rest = _value(({k: v for k, v in terms.items() if k != dim}, number), columns)
         if c > 0:
             low.append(-(rest // c))
-        elif c < 0:
+        else:
             high.append(rest // -c)
     if not low or not high:
         raise CannotCount("the set is not bounded")
@@ -112,7 +128,7 @@ def _bounds(rows, dim: int, columns: Columns) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _extended(columns: Columns, first: np.ndarray, last: np.ndarray) -> Columns:
-    """The points with one more coordinate, from first to last each."""
+    """Returns the points with one more coordinate, which takes all values from first to last."""
     count = np.maximum(last - first + 1, 0)
     if count.sum() > MOST_RUNS:
         raise CannotCount(f"more than {MOST_RUNS} rows")
@@ -121,7 +137,8 @@ def _extended(columns: Columns, first: np.ndarray, last: np.ndarray) -> Columns:
     return [*(c[which] for c in columns), new]
 
 
-def _value(row, columns: Columns) -> np.ndarray:
+def _value(row: polyhedra.LinearRow, columns: Columns) -> np.ndarray:
+    """Returns the value of a row at each point."""
     terms, number = row
     total = np.full(len(columns[0]) if columns else 1, number)
     for name, c in terms.items():
@@ -129,12 +146,14 @@ def _value(row, columns: Columns) -> np.ndarray:
     return total
 
 
-def _column(name, columns: Sequence[np.ndarray]) -> np.ndarray:
+def _column(name: str | int | polyhedra.Quotient, columns: Columns) -> np.ndarray:
+    """Returns the value of a dimension, or of a quotient, at each point."""
     if isinstance(name, int):
         return columns[name]
+    assert isinstance(name, polyhedra.Quotient)  # there are no parameters
     return _value((dict(name.terms), name.constant), columns) // name.divisor
 
 
-def _involves(name, dim: int) -> bool:
-    """Whether a name of rows is the dimension, or a quotient of it."""
+def _involves(name: str | int | polyhedra.Quotient, dim: int) -> bool:
+    """Whether a name in a row is the dimension, or a quotient of it."""
     return name == dim or isinstance(name, polyhedra.Quotient) and any(_involves(inner, dim) for inner, _ in name.terms)

@@ -1,4 +1,4 @@
-"""The uses of lines by references, in the order of a schedule, as isl relations."""
+"""The lines that references use, in the order of a schedule, as isl relations."""
 
 from __future__ import annotations
 
@@ -9,17 +9,22 @@ from itertools import islice, zip_longest
 import islpy as isl
 
 from polyml import polyhedra
+from polyml.caches.analytic.scheduled_accesses import ScheduledAccesses, SizeFacts
 from polyml.caches.simulator.trace import Reference
 from polyml.codegen.ir.accesses import reads_and_write
 from polyml.codegen.ir.array_layout import Placed
-from polyml.model.core.scop import Array, Scop, Statement
+from polyml.model.core.scop import Array, Statement
 from polyml.schedule.tree.bands import NODE
 from polyml.schedule.tree.loop_tree import loops, read
 
 
 @dataclass(frozen=True)
-class Uses:
-    """Of one reference. elements: { [time, position] -> array[subscripts] }, lines: { [time, position] -> array[line] }."""
+class LineUses:
+    """The uses of one reference.
+
+    elements: { [time, position] -> array[subscripts] }.
+    lines: { [time, position] -> array[line] }.
+    """
 
     reference: Reference
     elements: isl.Map
@@ -27,54 +32,48 @@ class Uses:
 
     @property
     def times(self) -> isl.Set:
+        """The set { [time, position] } of its uses."""
         return self.lines.domain()
 
-    def within(self, times: isl.Set) -> Uses:
-        """Those at some of the times."""
-        return Uses(self.reference, self.elements.intersect_domain(times), self.lines.intersect_domain(times))
+    def within(self, times: isl.Set) -> LineUses:
+        """Returns the uses at some of the times."""
+        return LineUses(self.reference, self.elements.intersect_domain(times), self.lines.intersect_domain(times))
 
 
-def uses(
-    scop: Scop,
-    schedule: isl.Schedule,
-    reference: Reference,
-    sizes: Mapping[str, int],
-    place: Placed | None,
-    line_bytes: int,
-    context: isl.Set | None = None,
-    units: Mapping[str, int] | None = None,
-) -> Uses:
-    """sizes: of the parameters that have values. place: None where lines are counted by rows. context: { : facts about sizes }.
-    units: in which sizes are counted, which are multiples of them.
-    """
+def line_uses(accesses: ScheduledAccesses, reference: Reference, line_bytes: int, facts: SizeFacts) -> LineUses:
+    """Returns the uses of a reference, with sizes counted in their units."""
+    scop, sizes = accesses.scop, accesses.sizes
     statement = scop.statements[reference.statement]
     access = reads_and_write(statement)[reference.position]
-    order = schedule.get_map().intersect_domain(isl.UnionSet.from_set(statement.domain))
+    order = accesses.schedule.get_map().intersect_domain(isl.UnionSet.from_set(statement.domain))
     times = polyhedra.fix(polyhedra.with_last(isl.Map.from_union_map(order), reference.position), sizes)
     elements = polyhedra.fix(access.relation.intersect_domain(statement.domain), sizes)
-    if context is not None:
-        elements = elements.intersect_params(polyhedra.fix(context, sizes))
+    if facts.context is not None:
+        elements = elements.intersect_params(polyhedra.fix(facts.context, sizes))
     array = scop.arrays[reference.array]
-    to_lines = _rows(array, sizes, line_bytes) if place is None else _placed(reference.array, place, line_bytes)
+    if accesses.places is None:
+        to_lines = _rows(array, sizes, line_bytes)
+    else:
+        to_lines = _placed(reference.array, accesses.places[reference.array], line_bytes)
     elements = times.reverse().apply_range(elements).coalesce()
     for name in sizes:
         elements = polyhedra.without_parameter(elements, name)
-    elements = polyhedra.in_units(elements.drop_unused_params(), units or {})
-    return Uses(reference, elements, elements.apply_range(to_lines))
+    elements = polyhedra.in_units(elements.drop_unused_params(), facts.units)
+    return LineUses(reference, elements, elements.apply_range(to_lines))
 
 
 def _placed(array: str, place: Placed, line_bytes: int) -> isl.Map:
-    """{ array[subscripts] -> array[line] }: by rows where these begin on lines, else by addresses."""
+    """Returns { array[subscripts] -> array[line] } at an address: by rows where these begin on lines."""
     return _lines(array, place.strides, place.address, line_bytes)
 
 
 def _rows(array: Array, sizes: Mapping[str, int], line_bytes: int) -> isl.Map:
-    """{ array[subscripts] -> array[line] } where whatever a size that has no value is between begins on a line."""
+    """Returns { array[subscripts] -> array[line] }, where whatever a symbolic size separates begins on a line."""
     return _lines(array.name, _known_strides(array, sizes), 0, line_bytes)
 
 
 def _known_strides(array: Array, sizes: Mapping[str, int]) -> list[int | None]:
-    """In bytes; None behind a size that has no value."""
+    """Returns the strides of an array in bytes, None for one that a symbolic size is a factor of."""
     strides: list[int | None] = []
     step: int | None = array.element.size_bytes
     shape = [*array.shape[1:], array.shape[0]] if array.pairs else [*array.shape]
@@ -86,13 +85,13 @@ def _known_strides(array: Array, sizes: Mapping[str, int]) -> list[int | None]:
 
 
 def begin_on_lines(array: Array, place: Placed, line_bytes: int) -> bool:
-    """Whether what is counted by rows, with no size known, is so at this place."""
+    """Whether an array at this address has the lines that are counted where no size is known."""
     steps = zip(_known_strides(array, {}), place.strides)
     return place.address % line_bytes == 0 and all(known is not None or step % line_bytes == 0 for known, step in steps)
 
 
 def _lines(array: str, strides: Sequence[int | None], address: int, line_bytes: int) -> isl.Map:
-    """strides: in bytes; None: of whole lines."""
+    """Returns { array[subscripts] -> array[line] }. strides: in bytes, None for a number of whole lines."""
     names = [f"s{d}" for d in range(len(strides))]
     if not names:
         return isl.Map(f"{{ {array}[] -> {array}[{address // line_bytes}] }}")
@@ -105,14 +104,16 @@ def _lines(array: str, strides: Sequence[int | None], address: int, line_bytes: 
 
 
 def coordinates(schedule: isl.Schedule, known: Mapping[str, Statement]) -> dict[str, tuple[str, ...]]:
-    """By statement, what the coordinates of its time in `Schedule.get_map` count: the name of a loop, "" for the place in a
-    sequence. ScheduleError for a tree with other nodes than loops and sequences.
+    """Returns, by statement, which loop each coordinate of its time in `Schedule.get_map` counts; "" for a place in a sequence.
+
+    Raises ScheduleError for a tree with other nodes than loops and sequences.
     """
     names = (loop.name for _, loop in loops(read(schedule, known)))
     return _coordinates(schedule.get_root(), names)
 
 
 def _coordinates(node: isl.ScheduleNode, names: Iterator[str]) -> dict[str, tuple[str, ...]]:
+    """Returns the same below a node. names: the names of the loops below it, in their order in the tree."""
     kind = node.get_type()
     if kind == NODE.leaf:
         return dict.fromkeys(polyhedra.set_names(node.get_universe_domain()), ())
@@ -130,6 +131,6 @@ def _coordinates(node: isl.ScheduleNode, names: Iterator[str]) -> dict[str, tupl
 
 
 def _both(some: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
-    """Of a statement in two parts of a sequence."""
+    """Returns the names for a statement that is in two parts of a sequence."""
     pairs = zip_longest(some, others, fillvalue="")
     return tuple(" or ".join(dict.fromkeys(filter(None, pair))) for pair in pairs)

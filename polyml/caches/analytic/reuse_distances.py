@@ -1,9 +1,9 @@
-"""Misses of fully associative caches with LRU replacement, from the distances at which lines are used again. Exact, without
-running the program (after Gysi, Grosser, Brandner and Hoefler, "A Fast Analytical Model of Fully Associative Caches", PLDI 2019).
+"""Exact misses of fully associative LRU caches from reuse distances, without running the program.
 
-The instances of references, in the order of a schedule, are points of time. Where a point's line was used before, the last
-such point is an affine function of it in each of several regions; how many lines are used between the two is counted as a
-quasi-polynomial of the point; the point misses where that is at least the cache's number of lines, which is counted again.
+The accesses of references, in the order of a schedule, are points of time. Where a point's line was used before, the last such
+point is an affine function of it in each of several regions; the lines used between the two are counted as a quasi-polynomial
+of the point; the point misses where this is at least the cache's number of lines, and these points are counted again. Source:
+Gysi, Grosser, Brandner and Hoefler, "A Fast Analytical Model of Fully Associative Caches", PLDI 2019.
 """
 
 from __future__ import annotations
@@ -18,14 +18,13 @@ from math import inf
 import islpy as isl
 
 from polyml import polyhedra
-from polyml.caches.analytic.distance_counts import Misses, count_from, formula_from
-from polyml.caches.analytic.line_uses import Uses, uses
+from polyml.caches.analytic.distance_counts import MissFormula, count_misses, miss_terms
+from polyml.caches.analytic.line_uses import LineUses, line_uses
+from polyml.caches.analytic.scheduled_accesses import NO_FACTS, ScheduledAccesses, SizeFacts
 from polyml.caches.analytic.unit_scaling import counted
 from polyml.caches.simulator.trace import Reference
-from polyml.codegen.ir.array_layout import Placed
-from polyml.model.core.scop import Scop
 from polyml.model.counting.cardinality import MOST_TERMS, CannotCount, Count, count, cut
-from polyml.model.counting.quasi_polynomial import Floor, Poly
+from polyml.model.counting.quasi_polynomial import Atom, Floor, Poly
 
 MOST_REGIONS = 400  # of one piece of a reference
 TOO_LONG = "it takes too long"  # as counting says it too
@@ -33,12 +32,13 @@ OPERATIONS_PER_SECOND = 4_000_000  # isl's
 
 
 @dataclass(frozen=True)
-class Reuse:
-    """Uses of lines that were used before. source: which reference used them last. carried: the first coordinate of time
-    in which the last use is another one. same_element: whether the element itself was used in the same way, that is, with the same
-    first `carried` coordinates, not only its line. region: of the time of these uses,
-    { : constraints on sizes and coordinates of time }. distance: how many other lines are used between. steps: (s, r) of
-    coordinates t of time, which stand for s * t + r in both.
+class LineReuse:
+    """Uses of lines that one reference used last.
+
+    source: that reference. same_element: whether the element itself was used before with the same first `carried` coordinates
+    of time, not only its line. carried: the first coordinate of time in which the last use differs. region: { : constraints on
+    sizes and coordinates of time } of these uses. distance: how many other lines were used since. steps: (s, r) for each
+    coordinate t of time, which stands for s * t + r in region and distance.
     """
 
     source: Reference
@@ -51,59 +51,54 @@ class Reuse:
 
 @dataclass(frozen=True)
 class Distances:
-    """Of one reference. cold: uses of lines that nothing used before. clock: the names of the coordinates of time in regions and
-    distances; other names there are sizes. units: in which these are counted, in all but the results of methods.
+    """The reuse distances of one reference.
+
+    cold: uses of lines that nothing used before.
+    clock: the names of the coordinates of time in regions and distances; other names there are sizes.
+    units: in which sizes are counted there; methods take and give plain sizes.
     """
 
     accesses: Count
     cold: Count
-    reuses: tuple[Reuse, ...]
+    reuses: tuple[LineReuse, ...]
     clock: tuple[str, ...]
     units: Mapping[str, int]
 
     def misses(self, lines: int, sizes: Mapping[str, int] | None = None) -> int:
-        """In a cache of so many lines. sizes: of those that are symbolic."""
+        """Returns the misses in a cache of so many lines. sizes: of the parameters that are symbolic."""
         values = self.counted(sizes or {})
-        return self.cold.evaluate(values) + sum(count_from(r.region, r.distance, lines, values) for r in self.reuses)
+        return self.cold.evaluate(values) + sum(count_misses(r.region, r.distance, lines, values) for r in self.reuses)
 
-    def formula(self, lines: int, deadline: float = inf) -> Misses:
-        """The same for all sizes that are symbolic. Raises CannotCount where a distance is no linear function of time."""
-        found = [term for r in self.reuses for term in formula_from(r.region, r.distance, lines, self.clock, deadline)]
-        return Misses(self.cold, tuple(found), self.units)
+    def formula(self, lines: int, deadline: float = inf) -> MissFormula:
+        """Returns the misses in a cache of so many lines as a formula of the symbolic sizes.
+
+        Raises CannotCount where a distance is no linear function of time.
+        """
+        found = [term for r in self.reuses for term in miss_terms(r.region, r.distance, lines, self.clock, deadline)]
+        return MissFormula(self.cold, tuple(found), self.units)
 
     def counted(self, sizes: Mapping[str, int]) -> dict[str, int]:
-        """Sizes in their units. Raises ValueError for one that is no multiple."""
+        """Returns sizes in their units. Raises ValueError for one that is no multiple."""
         return counted(sizes, self.units)
 
 
 def distances(
-    scop: Scop,
-    schedule: isl.Schedule,
-    references: Iterable[Reference],
-    sizes: Mapping[str, int],
-    places: Mapping[str, Placed] | None,
-    line_bytes: int,
-    seconds: float = 5.0,
-    context: isl.Set | None = None,
-    units: Mapping[str, int] | None = None,
+    accesses: ScheduledAccesses, line_bytes: int, seconds: float = 5.0, facts: SizeFacts = NO_FACTS
 ) -> dict[Reference, Distances]:
-    """sizes: of the parameters that have values; the others stay symbolic. places: None where these are some of the arrays': then
-    lines are counted as if whatever a symbolic size is between, such as rows, began on a line. context: { : facts about sizes }.
-    units: of sizes that are multiples of a number, this number. seconds: after how many to give up.
+    """Returns the reuse distances of each reference. facts: what is known of symbolic sizes.
 
-    Raises CannotCount then, or where there are too many regions.
+    Raises CannotCount after so many seconds, or where there are too many regions.
     """
     deadline = time.monotonic() + seconds
     with within(deadline):
-        placed = {r: None if places is None else places[r.array] for r in references}
-        all_uses = [uses(scop, schedule, r, sizes, place, line_bytes, context, units) for r, place in placed.items()]
-        finder = Finder(all_uses, deadline, units or {})
+        all_uses = [line_uses(accesses, reference, line_bytes, facts) for reference in dict.fromkeys(accesses.references)]
+        finder = Finder(all_uses, deadline, facts.units)
         return {used.reference: finder.of(used) for used in all_uses}
 
 
 @contextmanager
 def within(deadline: float) -> Iterator[None]:
-    """Ends isl's work about when `time.monotonic` is there, by CannotCount."""
+    """Returns a context in which isl's work ends at about this time of `time.monotonic`, by CannotCount."""
     try:
         with polyhedra.budget(int(max(deadline - time.monotonic(), 0) * OPERATIONS_PER_SECOND) + 1):
             yield
@@ -112,11 +107,14 @@ def within(deadline: float) -> Iterator[None]:
 
 
 class Finder:
-    """Finds the distances of references one after the other. units: in which sizes are counted in the uses. deadline: when to
-    give up, by CannotCount; it can be moved.
+    """Finds the distances of one reference after the other.
+
+    all_uses: of all references.
+    deadline: when to give up, by CannotCount; it can be moved.
+    units: in which sizes are counted in the uses.
     """
 
-    def __init__(self, all_uses: Sequence[Uses], deadline: float, units: Mapping[str, int]):
+    def __init__(self, all_uses: Sequence[LineUses], deadline: float, units: Mapping[str, int]):
         self._uses, self.deadline, self._units = tuple(all_uses), deadline, dict(units)
         self._lines: dict[str, isl.Map] = {}
         for used in all_uses:
@@ -124,15 +122,16 @@ class Finder:
             self._lines[array] = self._lines[array].union(used.lines) if array in self._lines else used.lines
         self.clock = _clock([name for used in all_uses for name in polyhedra.parameter_names(used.lines)], all_uses)
 
-    def of(self, used: Uses) -> Distances:
-        """Of uses that are all of a reference's, or some of them."""
+    def of(self, used: LineUses) -> Distances:
+        """Returns the distances of a reference, for all of its uses or some of them."""
         times, array = used.times, used.reference.array
         before = polyhedra.last_before(used.lines, self._lines[array])
         accesses, cold = count(times, self.deadline), count(times.subtract(before.domain()), self.deadline)
         sources = (s for s in self._uses if s.reference.array == array)
         return Distances(accesses, cold, tuple(r for s in sources for r in self._from(used, s, before)), self.clock, self._units)
 
-    def _from(self, used: Uses, source: Uses, before: isl.Map) -> Iterator[Reuse]:
+    def _from(self, used: LineUses, source: LineUses, before: isl.Map) -> Iterator[LineReuse]:
+        """Yields the reuses of lines that `source` used last. before: { time -> the last time its line was used }."""
         uses = before.intersect_range(source.times)
         for carried, pairs in polyhedra.by_first_difference(uses) if not uses.is_empty() else ():
             again = self._used_again(used, carried)
@@ -140,16 +139,19 @@ class Finder:
                 for piece in polyhedra.conjunctions(chosen):
                     steps = tuple(polyhedra.strides(piece.domain()))
                     for region, distance in self._distances(piece, steps):
-                        yield Reuse(source.reference, same_element, carried, region, distance, steps)
+                        yield LineReuse(source.reference, same_element, carried, region, distance, steps)
 
-    def _used_again(self, used: Uses, carried: int) -> isl.Set:
-        """{ time } of uses of elements that were used before, with the same first coordinates of time."""
+    def _used_again(self, used: LineUses, carried: int) -> isl.Set:
+        """Returns the set { time } of uses of elements that were used before, at the same first `carried` coordinates of time."""
         others = [other for other in self._uses if other.reference.array == used.reference.array]
         found = [polyhedra.preceded(used.elements, other.elements, carried) for other in others]
         return reduce(isl.Set.union, found).coalesce()
 
     def _distances(self, piece: isl.Map, steps: Sequence[tuple[int, int]]) -> Iterator[tuple[isl.Set, Poly]]:
-        """piece: { time -> the last time its line was used }, one conjunction."""
+        """Yields regions with their distances.
+
+        piece: { time -> the last time its line was used }, one conjunction.
+        """
         scale = polyhedra.unstrided(steps)
         between = scale.apply_range(polyhedra.strictly_between(piece))
         domain = scale.intersect_range(piece.domain()).domain()
@@ -175,8 +177,8 @@ class Finder:
         yield from ((region.coalesce(), distance) for distance, region in together.items())
 
 
-def _clock(sizes: Iterable[str], all_uses: Sequence[Uses]) -> tuple[str, ...]:
-    """Names of the coordinates of time that are no sizes'."""
+def _clock(sizes: Iterable[str], all_uses: Sequence[LineUses]) -> tuple[str, ...]:
+    """Returns names for the coordinates of time that no size has."""
     prefix = "_t"
     while any(name.startswith(prefix) for name in sizes):
         prefix = f"_{prefix}"
@@ -184,7 +186,7 @@ def _clock(sizes: Iterable[str], all_uses: Sequence[Uses]) -> tuple[str, ...]:
 
 
 def _solved(region: isl.Set, value: Poly, clock: Sequence[str]) -> Poly:
-    """Without coordinates of time that others and sizes give."""
+    """Returns the value without those coordinates of time that equalities of the region give."""
     for terms, constant in polyhedra.equalities(region):
         for name in clock:
             if abs(terms.get(name, 0)) == 1:
@@ -195,28 +197,29 @@ def _solved(region: isl.Set, value: Poly, clock: Sequence[str]) -> Poly:
 
 
 def _near_floors(region: isl.Set, value: Poly, clock: Sequence[str]) -> Iterator[tuple[isl.Set, Poly]]:
-    """Of what is no linear function: regions in which floors of coordinates of time that are always near others, or near 0, are
-    told by these.
-    """
+    """Yields regions of a nonlinear value, in which floors that always lie near each other, or near 0, are told by one another."""
     floors: list[Floor] = []
     if any(sum(power for _, power in monomial) > 1 for monomial, _ in value.terms):
         floors = sorted((a for a in value.atoms if isinstance(a, Floor) and not a.names.isdisjoint(clock)), key=str)
     for k, one in enumerate(floors):
         for other in (None, *floors[:k]):
-            difference = f"{one}" if other is None else f"{one} - {other}"
-            ends = polyhedra.range_of(region, difference)
+            expression = f"{one}" if other is None else f"{one} - {other}"
+            ends = polyhedra.range_of(region, expression)
             if ends is None or ends[1] - ends[0] > 1:
                 continue
-            for apart in range(ends[0], ends[1] + 1):
-                here = polyhedra.with_condition(region, f"{difference} = {apart}") if ends[0] < ends[1] else region
-                near = Poly.number(apart) if other is None else Poly.atom(other) + Poly.number(apart)
+            for difference in range(ends[0], ends[1] + 1):
+                here = polyhedra.with_condition(region, f"{expression} = {difference}") if ends[0] < ends[1] else region
+                near = Poly.number(difference) if other is None else Poly.atom(other) + Poly.number(difference)
                 yield from _near_floors(here, value.with_atoms({one: near}), clock)
             return
     yield region, value
 
 
 def _simplified(region: isl.Set, value: Poly) -> Iterator[tuple[isl.Set, Poly]]:
-    """Floors of one quotient with different constants differ by 0 or 1: regions in which that is known, with one floor left."""
+    """Yields regions in which one floor is left of those that differ in their constants only.
+
+    Floors of one quotient with different constants differ by 0 or 1; each region is where that is known.
+    """
     by_quotient: dict[tuple, set[int]] = {}
     for atom in value.atoms:
         if isinstance(atom, Floor):
@@ -230,7 +233,10 @@ def _simplified(region: isl.Set, value: Poly) -> Iterator[tuple[isl.Set, Poly]]:
 
 
 def _by_remainder(region: isl.Set, value: Poly, base: Floor, constants: Sequence[int]) -> Iterator[tuple[isl.Set, Poly]]:
-    """base: the floor without a constant. floor((e + c)/d) is greater by one where e mod d >= d - c."""
+    """Yields the regions for one quotient, by its remainder. base: the floor without a constant.
+
+    floor((e + c)/d) is greater by one where e mod d >= d - c.
+    """
     inside = " + ".join(f"{c}*{atom}" for atom, c in base.terms)
     ends = sorted({base.divisor - c for c in constants if c})
     for low, high in zip([0, *ends], [*ends, base.divisor]):
@@ -238,5 +244,5 @@ def _by_remainder(region: isl.Set, value: Poly, base: Floor, constants: Sequence
         if here.is_empty():
             continue
         more = {c: Poly.number(int(low >= base.divisor - c)) for c in constants}
-        known = {Floor(base.terms, c, base.divisor): Poly.atom(base) + more[c] for c in constants}
+        known: dict[Atom, Poly] = {Floor(base.terms, c, base.divisor): Poly.atom(base) + more[c] for c in constants}
         yield here, value.with_atoms(known)

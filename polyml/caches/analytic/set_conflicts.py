@@ -1,10 +1,12 @@
-"""Into how many sets of a cache the lines of a reference fall as one loop runs: where few, a cache that would hold them misses,
-and rows of another length (padding) or a copy side by side (packing) help.
+"""Into how many sets of a cache the lines of a reference fall along one loop.
+
+Where these sets are few, a cache that has room for the lines misses all the same; rows of another length (padding), or a
+contiguous copy (packing), help.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd
@@ -12,18 +14,23 @@ from math import gcd
 import islpy as isl
 
 from polyml import polyhedra
+from polyml.caches.analytic.scheduled_accesses import ScheduledAccesses
 from polyml.caches.simulator.trace import Reference
 from polyml.codegen.ir.accesses import reads_and_write
 from polyml.codegen.ir.array_layout import Placed
 from polyml.machines.cpu import CacheLevel
-from polyml.model.core.scop import Access, Scop, Statement
-from polyml.schedule.tree.loop_tree import Loop, children, pieces, read, statements
+from polyml.model.core.scop import Access, Statement
+from polyml.schedule.tree.loop_tree import Loop, Node, children, pieces, read, statements
 
 
 @dataclass(frozen=True)
-class Walk:
-    """A reference along one loop, all others standing still. iterations: the most that the loop has. stride_bytes: from one to
-    the next. lines: how many different ones. sets: by level, how many of these the lines fall into.
+class StridedWalk:
+    """A reference along one loop, while all other loops stand still.
+
+    iterations: the most that the loop has.
+    stride_bytes: from one iteration to the next.
+    lines: how many different ones it uses.
+    sets: by level, how many sets these lines fall into.
     """
 
     reference: Reference
@@ -35,13 +42,14 @@ class Walk:
     levels: tuple[CacheLevel, ...]
 
     def crowded(self, number: int) -> bool:
-        """Whether the level has room for all of the lines, but not in their sets."""
+        """Whether the level has room for all of the lines, but not in the sets that they fall into."""
         level = self.levels[number]
         return self.sets[number] * level.ways < self.lines <= level.size_bytes // level.line_bytes
 
     def padding_bytes(self, number: int) -> int:
-        """The least to add to the stride, in whole lines, for the lines to fall into as many sets of the level as they can; 0 for
-        one inside lines.
+        """Returns what to add to the stride, in whole lines, so that the lines fall into as many sets of the level as they can.
+
+        It is 0 for a walk inside lines.
         """
         line_bytes, count = self.levels[number].line_bytes, set_count(self.levels[number])
         if abs(self.stride_bytes) <= line_bytes:
@@ -51,38 +59,33 @@ class Walk:
 
 
 def set_count(level: CacheLevel) -> int:
-    """Of a fully associative cache: 1."""
+    """Returns the number of sets of a level; a fully associative one has 1."""
     return level.size_bytes // (level.line_bytes * level.ways) if level.ways else 1
 
 
-def walks(
-    scop: Scop,
-    schedule: isl.Schedule,
-    references: Iterable[Reference],
-    sizes: Mapping[str, int],
-    places: Mapping[str, Placed],
-    levels: Sequence[CacheLevel],
-) -> tuple[Walk, ...]:
-    """Of all loops that count one iterator, and references whose subscripts are linear in it and that it moves. ScheduleError for
-    a schedule that is not made of loops and sequences.
+def strided_walks(accesses: ScheduledAccesses, levels: Sequence[CacheLevel]) -> tuple[StridedWalk, ...]:
+    """Returns the walks along all loops that count one iterator, of references whose subscripts are linear in it and that it moves.
+
+    Raises ScheduleError for a schedule that is not made of loops and sequences.
     """
-    levels, line_bytes = tuple(levels), levels[0].line_bytes
-    counts = [set_count(level) for level in levels]
+    scop, sizes, places = accesses.scop, accesses.sizes, accesses.places
+    assert places is not None
+    line_bytes, counts = levels[0].line_bytes, [set_count(level) for level in levels]
     found = []
-    loops = {name: [] for name in scop.statements}
-    _gather(read(schedule, scop.statements), (), loops)
-    for reference in references:
+    loops: dict[str, list[tuple[Loop, ...]]] = {name: [] for name in scop.statements}
+    _gather(read(accesses.schedule, scop.statements), (), loops)
+    for reference in accesses.references:
         statement, place = scop.statements[reference.statement], places[reference.array]
         access = reads_and_write(statement)[reference.position]
         domain = polyhedra.fix(statement.domain, sizes)
         if domain.is_empty():
             continue
-        rows = [polyhedra.linear_row(s) for s in access.subscripts]
+        rows = [row for s in access.subscripts if (row := polyhedra.linear_row(s)) is not None]
         first = _first_address(access, domain, sizes, place)
         for around in loops[reference.statement]:
             for depth, loop in enumerate(around):
                 moved = _moved(statement, loop)
-                if moved is None or any(row is None or _bends(row[0], moved[0]) for row in rows):
+                if moved is None or len(rows) < len(access.subscripts) or any(_in_quotient(row[0], moved[0]) for row in rows):
                     continue
                 iterator, per_value = moved
                 members = [_own(each, statement) for each in around[: depth + 1]]
@@ -90,12 +93,14 @@ def walks(
                 stride = sum(row[0].get(iterator, 0) * s for row, s in zip(rows, place.strides)) * step * per_value
                 if stride and count > 1 and stride.denominator == 1:
                     both = [lines_and_sets(first, int(stride), count, line_bytes, sets) for sets in counts]
-                    found.append(Walk(reference, loop.name, count, int(stride), both[0][0], tuple(n for _, n in both), levels))
+                    found.append(
+                        StridedWalk(reference, loop.name, count, int(stride), both[0][0], tuple(n for _, n in both), tuple(levels))
+                    )
     return tuple(dict.fromkeys(found))
 
 
 def lines_and_sets(start: int, stride: int, count: int, line_bytes: int, sets: int) -> tuple[int, int]:
-    """How many lines `count` addresses from `start` on are in, and how many of so many sets these lines fall into.
+    """Returns how many lines `count` addresses from `start` on lie in, and how many of so many sets these lines fall into.
 
     >>> lines_and_sets(0, 4096, 100, 64, 64), lines_and_sets(0, 4160, 100, 64, 64), lines_and_sets(8, 8, 8, 64, 64)
     ((100, 1), (100, 64), (2, 2))
@@ -115,8 +120,8 @@ def lines_and_sets(start: int, stride: int, count: int, line_bytes: int, sets: i
     return count, len({(start + stride * k) // line_bytes % sets for k in range(count)})
 
 
-def _gather(node, around: tuple[Loop, ...], found: dict[str, list[tuple[Loop, ...]]]) -> None:
-    """The loops around each statement, outer before inner, once for each place where it runs."""
+def _gather(node: Node, around: tuple[Loop, ...], found: dict[str, list[tuple[Loop, ...]]]) -> None:
+    """Adds the loops around each statement, outer before inner, once for each place in the tree where it runs."""
     if isinstance(node, Loop):
         around = (*around, node)
     if not children(node):
@@ -127,19 +132,19 @@ def _gather(node, around: tuple[Loop, ...], found: dict[str, list[tuple[Loop, ..
 
 
 def _moved(statement: Statement, loop: Loop) -> tuple[int, Fraction] | None:
-    """(the one iterator that a loop counts, how far it moves as the loop's value grows by one); None where there are others."""
+    """Returns the one iterator that a loop counts, and how far it moves as the loop's value grows by one; None for another loop."""
     row = polyhedra.linear_row(_own(loop, statement))
     along = [(k, slope) for k, slope in _slopes(row[0]).items() if isinstance(k, int) and slope] if row else []
     return (along[0][0], 1 / along[0][1]) if len(along) == 1 else None
 
 
 def _own(loop: Loop, statement: Statement) -> isl.PwAff:
-    """{ S[i] -> [(e)] } of one statement."""
+    """Returns the part { S[i] -> [(e)] } of a loop's iterator that belongs to one statement."""
     return next(piece for piece in pieces(loop.member) if piece.domain().get_tuple_name() == statement.name)
 
 
 def _slopes(terms: Mapping) -> dict[object, Fraction]:
-    """By name, how fast a sum of names and quotients grows with it in the long run."""
+    """Returns, by name, how fast a sum of names and quotients grows with it in the long run."""
     found: dict[object, Fraction] = {}
     for name, c in terms.items():
         inner = _slopes(dict(name.terms)) if isinstance(name, polyhedra.Quotient) else {name: Fraction(1)}
@@ -149,12 +154,12 @@ def _slopes(terms: Mapping) -> dict[object, Fraction]:
     return found
 
 
-def _bends(terms: Mapping, iterator: int) -> bool:
-    """Whether a quotient has the iterator."""
+def _in_quotient(terms: Mapping, iterator: int) -> bool:
+    """Whether a quotient has the iterator in it."""
     return any(isinstance(name, polyhedra.Quotient) and _slopes(dict(name.terms)).get(iterator) for name in terms)
 
 
 def _first_address(access: Access, domain: isl.Set, sizes: Mapping[str, int], place: Placed) -> int:
-    """Of the instance that is first in its iterators' order."""
+    """Returns the address that the first instance accesses, in the order of the iterators."""
     element = polyhedra.first_image(polyhedra.fix(access.relation, sizes), domain)
     return place.address + sum(e * s for e, s in zip(element, place.strides))

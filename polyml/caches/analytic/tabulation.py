@@ -1,6 +1,4 @@
-"""Distances that are no linear functions of time, point by point: of the few coordinates that are in them, with how many points of
-the region share these.
-"""
+"""Reuse distances that are no linear functions of time, tabulated over the few coordinates that they depend on."""
 
 from __future__ import annotations
 
@@ -18,9 +16,11 @@ MOST_CELLS = 4_000_000
 
 
 def tabulated(region: isl.Set, distance: Poly, deadline: float) -> tuple[np.ndarray, np.ndarray]:
-    """(distances, how many points have each), a distance perhaps several times. region: of parameters, bounded, not empty.
+    """Returns (distances, numbers): distances, some of them several times, and how many points of the region have each.
 
-    Raises CannotCount where the distance has coordinates with too many values.
+    region: a bounded, nonempty set of parameters.
+
+    Raises CannotCount where the coordinates that the distance depends on have too many values.
     """
     names = sorted(distance.names)
     ranges = [polyhedra.parameter_range(region, name) for name in names]

@@ -1,4 +1,4 @@
-"""Sizes that are multiples of numbers, counted in these: fewer floors and cases, and formulas back in the sizes themselves."""
+"""Sizes that are multiples of numbers, counted in units of these, which spares floors and cases, and formulas back in the sizes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from polyml.model.counting.quasi_polynomial import Atom, Poly, floor
 
 
 def counted(sizes: Mapping[str, int], units: Mapping[str, int]) -> dict[str, int]:
-    """
+    """Returns sizes in their units.
+
     >>> counted({"N": 32, "M": 5}, {"N": 8})
     {'N': 4, 'M': 5}
 
@@ -25,7 +26,8 @@ def counted(sizes: Mapping[str, int], units: Mapping[str, int]) -> dict[str, int
 
 
 def in_sizes(value: Poly, units: Mapping[str, int]) -> Poly:
-    """
+    """Returns a formula over counted sizes as one over the sizes.
+
     >>> str(in_sizes(Poly.linear([("N", 2)], 1), {"N": 8}))
     '(1/4)*N + 1'
     """
@@ -33,7 +35,7 @@ def in_sizes(value: Poly, units: Mapping[str, int]) -> Poly:
 
 
 def replaced(value: Poly, values: Mapping[str, Poly]) -> Poly:
-    """Names replaced, also by what has fractions; inside floors by what is linear."""
+    """Returns a formula with values in the place of names. Values may have fractions; those inside floors are linear."""
     total = Poly()
     for monomial, c in value.terms:
         product = Poly.number(c)
@@ -44,6 +46,7 @@ def replaced(value: Poly, values: Mapping[str, Poly]) -> Poly:
 
 
 def _atom(atom: Atom, values: Mapping[str, Poly]) -> Poly:
+    """Returns a name or a floor with values in the place of names."""
     if isinstance(atom, str):
         return values.get(atom) or Poly.atom(atom)
     inside = Poly.number(atom.constant)
@@ -54,4 +57,5 @@ def _atom(atom: Atom, values: Mapping[str, Poly]) -> Poly:
 
 
 def count_in_sizes(count: Count, units: Mapping[str, int]) -> Count:
+    """Returns a count over counted sizes as one over the sizes."""
     return Count(tuple((polyhedra.from_units(region, units), in_sizes(value, units)) for region, value in count.pieces))

@@ -17,7 +17,7 @@ MOST_THREADS = 64
 
 
 def units(layout: StateLayout) -> Iterator[Unit]:
-    """Yields `cohere(line, write)`, called before a thread's access, and `deliver(line, thread)`, which writes a dirty line back."""
+    """Yields `cohere(line, write)`, called before a thread's access, and `deliver(line, thread)`, which writes back a dirty line."""
     yield _unit("cohere", "i32 %write", _cohere, layout)
     yield _unit("deliver", "i64 %other", _deliver, layout)
 
@@ -42,7 +42,7 @@ def _unit(name: str, argument: str, define: Callable[[Function, StateLayout], No
 
 def _cohere(fn: Function, layout: StateLayout) -> None:
     """Emits the body of `cohere`: other threads' copies are removed by a write, or made clean by a read."""
-    apart = _apart(layout)
+    several = _several(layout)
     thread = state_header.get(fn, state_header.THREAD)
     bit = fn.emit(f"shl i64 1, {thread}")
     table = fn.emit(f"getelementptr i8, ptr %state, i64 {layout.holders}")
@@ -61,7 +61,7 @@ def _cohere(fn: Function, layout: StateLayout) -> None:
     taking = fn.block("taking")
     fn.branch(fn.emit(f"icmp eq i64 {fn.emit(f'or i64 {holders}, {bit}')}, {bit}"), done, taking)
     fn.current = taking
-    taken = [fn.emit(f"call fastcc i32 @take_{number}(ptr %state, i64 %line)") for number in apart]
+    taken = [fn.emit(f"call fastcc i32 @take_{number}(ptr %state, i64 %line)") for number in several]
     _deliver_if(fn, taken, other, done)
 
     fn.current = reads
@@ -71,7 +71,7 @@ def _cohere(fn: Function, layout: StateLayout) -> None:
     fn.branch(fn.emit(f"or i1 {none}, {mine}"), done, cleaning)
     fn.current = cleaning
     found, near = [], "false"  # where both threads use one of several caches, that may have it dirty from then on
-    for number in apart:
+    for number in several:
         clean, on = fn.block("clean"), fn.block("on")
         theirs, ours = _instance(fn, layout, number, other), _instance(fn, layout, number, thread)
         before, same = fn.current, fn.emit(f"icmp eq i64 {theirs}, {ours}")
@@ -117,7 +117,7 @@ def _deliver(fn: Function, layout: StateLayout) -> None:
     fn.current.terminator = "ret void"
 
 
-def _apart(layout: StateLayout) -> list[int]:
+def _several(layout: StateLayout) -> list[int]:
     """Returns the levels that have more than one cache."""
     return [number for number in layout.numbers if layout.instances(number) > 1]
 

@@ -95,6 +95,9 @@ class ThreadModel:
     coherent: bool = False
 
 
+ONE_THREAD = ThreadModel()
+
+
 def simulate(
     program: Program,
     sizes: Mapping[str, int],
@@ -102,7 +105,7 @@ def simulate(
     *,
     classify: bool = True,
     places: Mapping[str, Placed] | None = None,
-    threads: ThreadModel = ThreadModel(),
+    threads: ThreadModel = ONE_THREAD,
 ) -> Simulation:
     """Returns the exact misses of each reference of a program, by making all of its accesses to simulated caches.
 

@@ -21,7 +21,10 @@ _Tell = ctypes.CFUNCTYPE(None)
 
 
 def run_independently(run: Run, threads: int) -> None:
-    """Calls run(thread) for each thread, at the same time where the system has threads for them: they do not depend on each other."""
+    """Calls run(thread) for each thread, at the same time where the system has threads for them.
+
+    They do not depend on each other.
+    """
     others, left = [], [0]
     for thread in range(1, threads):
         other = threading.Thread(target=run, args=(thread,), daemon=True)

@@ -176,7 +176,7 @@ class _Tracer(Numbered):
         return True
 
     def _deal(self, count: str, threads: str, run: Callable[[str], None]) -> None:
-        """Emits run(number) for each of 0 ... count - 1 that the thread gets where they are dealt out in turn to so many threads."""
+        """Emits run(number) for each of 0 ... count - 1 that the thread gets where these are dealt out in turn to so many threads."""
         fn = self.fn
         before, own, done = fn.current, fn.block("own"), fn.block("done")
         fn.branch(fn.emit(f"icmp slt i64 {self.thread}, {count}"), own, done)

@@ -12,7 +12,9 @@ import pytest
 
 from polyml import polyhedra
 from polyml.caches.analytic import line_runs
-from polyml.caches.analytic.footprints import BOX, MIDDLE, compulsory, footprints, tile, tile_at
+from polyml.caches.analytic.footprint_measure import BOX, MIDDLE
+from polyml.caches.analytic.footprints import compulsory, footprints
+from polyml.caches.analytic.tile_footprints import tile, tile_at
 from polyml.caches.simulator.simulate import simulate
 from polyml.codegen.ir.array_layout import Placed, placed
 from polyml.errors import ScheduleError

@@ -5,6 +5,7 @@ from fractions import Fraction
 import pytest
 
 from polyml.caches.analytic.reuse_classes import reuse
+from polyml.caches.analytic.scheduled_accesses import ScheduledAccesses
 from polyml.caches.simulator.simulate import simulate
 from polyml.caches.simulator.trace import references
 from polyml.codegen.ir.array_layout import placed
@@ -19,7 +20,9 @@ def test_product():
     """Per reference: (kind, whose line, carrying loop, uses, distance, least, greatest, uses that hit L1, L2, nothing)."""
     program, sizes = program_of(gemm_ijk, dict.fromkeys("ABC", (256, 256)))
     levels = (CacheLevel(1, 32 * 1024, 8, 64, 1), CacheLevel(2, 1024 * 1024, 16, 64, 1))
-    found = reuse(program.scop, program.scop.schedule, references(program), sizes, placed(program, sizes), levels, 60.0)
+    found = reuse(
+        ScheduledAccesses(program.scop, program.scop.schedule, references(program), sizes, placed(program, sizes)), levels, 60.0
+    )
     assert found.capacities == (512, 16384)
     assert found.unaligned == ()
     assert "A_1 is a multiple of 8" in found.facts
@@ -53,7 +56,7 @@ def test_misses_equal_the_simulation(case):
     program, sizes = program_of(*CASES[case])
     levels = (CacheLevel(1, 1024, 16, 64, 1), CacheLevel(2, 4096, 64, 64, 1))
     places = placed(program, sizes)
-    found = reuse(program.scop, program.scop.schedule, references(program), sizes, places, levels, 60.0)
+    found = reuse(ScheduledAccesses(program.scop, program.scop.schedule, references(program), sizes, places), levels, 60.0)
     simulated = simulate(program, sizes, levels)
     for reference, each in found.references.items():
         assert not each.in_the_middle
@@ -63,14 +66,14 @@ def test_misses_equal_the_simulation(case):
 def test_what_is_not_found_in_time_says_so():
     program, sizes = program_of(gemm_ijk, dict.fromkeys("ABC", (256, 256)))
     places = placed(program, sizes)
-    found = reuse(program.scop, program.scop.schedule, references(program), sizes, places, LEVELS, 0.0)
+    found = reuse(ScheduledAccesses(program.scop, program.scop.schedule, references(program), sizes, places), LEVELS, 0.0)
     assert {each.problem for each in found.references.values()} == {"it takes too long"}
 
 
 def test_rows_that_begin_within_lines_are_told():
     program, sizes = program_of(gemm_ijk, {"A": (8, 9), "B": (9, 12), "C": (8, 12)})
     places = placed(program, sizes)
-    found = reuse(program.scop, program.scop.schedule, references(program), sizes, places, LEVELS, 60.0)
+    found = reuse(ScheduledAccesses(program.scop, program.scop.schedule, references(program), sizes, places), LEVELS, 60.0)
     assert found.unaligned == ("A",)
 
 
@@ -80,7 +83,9 @@ def drawn_nest(seed, n, m, tmp_path, **settings):
     arguments = {"A": (40, 40), "B": (40, 48), "x": (40,), "n": n, "m": m}
     program, sizes = program_of(kernel_of(drawn.source, tmp_path), arguments)
     places = placed(program, sizes)
-    found = reuse(program.scop, program.scop.schedule, references(program), sizes, places, LEVELS, 2.0, **settings)
+    found = reuse(
+        ScheduledAccesses(program.scop, program.scop.schedule, references(program), sizes, places), LEVELS, 2.0, **settings
+    )
     return found, events(drawn.traced, n, m, 4)
 
 

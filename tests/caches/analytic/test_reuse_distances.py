@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from polyml.caches.analytic.reuse_distances import distances
+from polyml.caches.analytic.scheduled_accesses import ScheduledAccesses, SizeFacts
 from polyml.caches.simulator.simulate import simulate
 from polyml.caches.simulator.trace import references
 from polyml.codegen.ir.array_layout import placed
@@ -24,10 +25,19 @@ from tests.caches.simulator.test_simulate import (
 )
 
 
+def symbolic(program):
+    """The references of a program for all sizes."""
+    return ScheduledAccesses(program.scop, program.scop.schedule, references(program), {}, None)
+
+
 def distances_of(function, arguments, dtype=np.float64, seconds=120.0):
     program, sizes = program_of(function, arguments, dtype)
     places = placed(program, sizes)
-    return program, sizes, distances(program.scop, program.scop.schedule, references(program), sizes, places, 64, seconds)
+    return (
+        program,
+        sizes,
+        distances(ScheduledAccesses(program.scop, program.scop.schedule, references(program), sizes, places), 64, seconds),
+    )
 
 
 TOO_MANY = {"jacobi", "conv2d", "trmm", "transpose"}  # rows begin anywhere in a line
@@ -67,7 +77,7 @@ def test_symbolic_sizes_equal_the_simulation(function, unit):
     """Found once, for every size that makes rows whole lines; also as a formula where there is one."""
     program, sizes = program_of(function, SYMBOLIC[function](8, 8))
     units = {name: unit for name in sizes if name != "T"}
-    found = distances(program.scop, program.scop.schedule, references(program), {}, None, 64, 120.0, program.scop.checked, units)
+    found = distances(symbolic(program), 64, 120.0, SizeFacts(program.scop.checked, units))
     lines = (3, 16, 40, 100)
     for n, m in [(8, 8), (8, 16), (16, 8), (24, 8), (16, 32), (32, 24)]:
         program, sizes = program_of(function, SYMBOLIC[function](n, m))
@@ -91,7 +101,7 @@ def test_random_nests_of_all_sizes(seed, tmp_path):
     drawn = nest(seed)
     arguments = {"A": (40, 40), "B": (40, 48), "x": (40,), "n": 9, "m": 8}
     program, sizes = program_of(kernel_of(drawn.source, tmp_path), arguments)
-    found = distances(program.scop, program.scop.schedule, references(program), {}, None, 32, 120.0, program.scop.checked)
+    found = distances(symbolic(program), 32, 120.0, SizeFacts(program.scop.checked))
     for n, m in ((1, 5), (3, 3), (9, 4), (7, 14)):
         here = sizes | {"n": n, "m": m}
         first, wanted = reuses(events(drawn.traced, n, m, 4))
@@ -110,7 +120,7 @@ def test_random_nests_of_all_sizes(seed, tmp_path):
 def test_misses_of_a_product_as_a_formula():
     program, sizes = program_of(gemm_ijk, dict.fromkeys("ABC", (256, 256)))
     units = dict.fromkeys(sizes, 8)
-    found = distances(program.scop, program.scop.schedule, references(program), {}, None, 64, 60.0, program.scop.checked, units)
+    found = distances(symbolic(program), 64, 60.0, SizeFacts(program.scop.checked, units))
     formulas = [each.formula(512) for each in found.values()]
     assert sum(f.evaluate(sizes) for f in formulas) == 2113536
     with pytest.raises(ValueError, match="A_1 = 250 is no multiple of 8"):

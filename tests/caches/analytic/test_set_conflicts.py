@@ -5,7 +5,8 @@ import random
 import islpy as isl
 import pytest
 
-from polyml.caches.analytic.set_conflicts import lines_and_sets, set_count, walks
+from polyml.caches.analytic.scheduled_accesses import ScheduledAccesses
+from polyml.caches.analytic.set_conflicts import lines_and_sets, set_count, strided_walks
 from polyml.caches.simulator.trace import references
 from polyml.codegen.ir.array_layout import placed
 from polyml.machines.cpu import CacheLevel
@@ -37,7 +38,7 @@ def test_product(shape):
     places = placed(program, sizes)
     found = {
         (w.reference.position, w.loop): (w.lines, w.sets)
-        for w in walks(program.scop, program.scop.schedule, references(program), sizes, places, LEVELS)
+        for w in strided_walks(ScheduledAccesses(program.scop, program.scop.schedule, references(program), sizes, places), LEVELS)
     }
     a, b, c = (places[name].address for name in "ABC")
     wanted = {
@@ -53,7 +54,9 @@ def test_product(shape):
 
 def test_triangle_counts_the_most_iterations():
     program, sizes = program_of(trmm, {"A": (28, 28), "B": (28, 20)})
-    found = walks(program.scop, program.scop.schedule, references(program), sizes, placed(program, sizes), LEVELS)
+    found = strided_walks(
+        ScheduledAccesses(program.scop, program.scop.schedule, references(program), sizes, placed(program, sizes)), LEVELS
+    )
     (along,) = (w for w in found if w.reference.array == "A" and w.loop == "k")
     assert (along.iterations, along.stride_bytes) == (27, 28 * 8)
 
@@ -63,7 +66,7 @@ def test_tiles():
     band = program.scop.schedule.get_root().child(0)
     members = isl.MultiUnionPwAff("[A_1, C_0, C_1] -> [{ S0[i, j, k] -> [(16*floor(i/16))] }, { S0[i, j, k] -> [(floor(k/8))] }]")
     schedule = band.insert_partial_schedule(members).get_schedule()
-    found = walks(program.scop, schedule, references(program), sizes, placed(program, sizes), LEVELS)
+    found = strided_walks(ScheduledAccesses(program.scop, schedule, references(program), sizes, placed(program, sizes)), LEVELS)
     strides = {(w.reference.array, w.loop): (w.iterations, w.stride_bytes) for w in found}
     assert strides["A", "i"] == (4, 16 * 64 * 8)
     assert strides["A", "i_2"] == (16, 64 * 8)
@@ -74,7 +77,9 @@ def test_tiles():
 
 def test_rows_as_long_as_the_sets_are_crowded_until_they_are_padded():
     program, sizes = program_of(gemm_ijk, {"A": (20, 128), "B": (128, 128), "C": (20, 128)})
-    found = walks(program.scop, program.scop.schedule, references(program), sizes, placed(program, sizes), LEVELS)
+    found = strided_walks(
+        ScheduledAccesses(program.scop, program.scop.schedule, references(program), sizes, placed(program, sizes)), LEVELS
+    )
     (down,) = (w for w in found if w.reference.array == "B" and w.loop == "k")
     assert (down.stride_bytes, down.lines, down.sets) == (1024, 128, (1, 3))
     assert not down.crowded(0)  # more lines than the cache has

@@ -1,0 +1,249 @@
+"""How many elements and lines of an array a set of elements is: as formulas of sizes, as numbers, or as upper bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.caches.analytic import line_runs
+from polyml.caches.analytic.count_maximum import argmax
+from polyml.codegen.ir.array_layout import Placed, in_memory
+from polyml.machines.cpu import CacheLevel
+from polyml.model.core.scop import Array, Scop
+from polyml.model.counting.cardinality import CannotCount, Count, count
+from polyml.polyhedra import BudgetExceeded
+
+EXACT = "exact"
+MOST = "exact, of the iteration with most elements"
+MIDDLE = "exact, of a middle iteration"
+BOX = "upper bound: a box"
+UNKNOWN = "not counted"
+OPERATIONS_PER_SECOND, STEPS_PER_SECOND = 2_000_000, 5_000  # of isl and of `count`: a count of work gives the same on any machine
+BOX_OPERATIONS, BOX_STEPS = 2_000_000, 5_000
+
+
+@dataclass(frozen=True)
+class Amount:
+    """A number of elements or lines.
+
+    count: the formula, of sizes, tile sizes and the iterators of loops around; None where only the value is known.
+    context: { : constraints on parameters } under which the formula is shown.
+    assumes: what the formula takes for granted, such as "rows begin on lines".
+    value: the number for the given sizes, of an iteration that has most; None without sizes.
+    accuracy: of formula and value.
+    at: that iteration, its iterators by name; None where there is none.
+    """
+
+    count: Count | None
+    context: isl.Set = field(repr=False, compare=False)
+    assumes: str
+    value: int | None
+    accuracy: str
+    at: Mapping[str, int] | None = field(default=None, compare=False)
+
+    @cached_property
+    def shown(self) -> Count | None:
+        """The formula in disjoint cases, within the context; None where there is no formula."""
+        if self.count is None:
+            return None
+        try:
+            return self.count.within(self.context)
+        except CannotCount:
+            return self.count
+
+    def text(self, sizes: Mapping[str, int] | None = None) -> str:
+        """Returns the formula as text.
+
+        sizes: where they are given, only the case that holds for them, and for the iteration that has most if there is one.
+        """
+        if self.shown is None:
+            return "?" if self.value is None else str(self.value)
+        here = "0" if sizes is None else self.shown.text({**sizes, **(self.at or {})})
+        return self.shown.text() if here == "0" else here
+
+    def scaled(self, factor: int) -> Amount:
+        """Returns the number times a factor."""
+        counted = self.count and Count(tuple((region, value.scaled(factor)) for region, value in self.count.pieces))
+        value = None if self.value is None else self.value * factor
+        return replace(self, count=counted, value=value)
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """What part of a kernel uses of one array."""
+
+    array: str
+    element_bytes: int
+    elements: Amount
+    lines: Amount
+
+    @property
+    def bytes(self) -> Amount:
+        """The bytes of its elements."""
+        return self.elements.scaled(self.element_bytes)
+
+    def share(self, cache: CacheLevel) -> float | None:
+        """Returns the fraction of a cache that its lines fill; None where their number is not known."""
+        return None if self.lines.value is None else self.lines.value * cache.line_bytes / cache.size_bytes
+
+
+def accessed_elements(scop: Scop, instances: Mapping[str, isl.Set]) -> dict[str, isl.Set]:
+    """Returns, by array, the set { A[j] } of the elements in memory that instances { S[i] } read or write.
+
+    instances: by statement.
+    """
+    found: dict[str, isl.Set] = {}
+    for name, domain in instances.items():
+        known: list[isl.Map] = []
+        for access in (*scop.statements[name].reads, scop.statements[name].write):
+            if not in_memory(scop.arrays[access.array]) or any(access.relation.plain_is_equal(other) for other in known):
+                continue
+            known.append(access.relation)
+            elements = access.relation.intersect_domain(domain).range()
+            found[access.array] = found[access.array].union(elements) if access.array in found else elements
+    return {array: polyhedra.joined(elements) for array, elements in found.items()}
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How the elements and lines of part of a kernel are counted.
+
+    sizes, places: of the parameters and arrays; None where formulas alone are wanted.
+    around: the parameters that stand for iterators of loops around the part.
+    seconds: about how long one formula may take, counted in operations, so that the clock does not decide.
+    """
+
+    line_bytes: int
+    sizes: Mapping[str, int] | None
+    places: Mapping[str, Placed] | None
+    around: tuple[str, ...]
+    seconds: float
+
+    def footprint(self, array: Array, elements: isl.Set, context: isl.Set) -> Footprint:
+        """Returns the footprint of the elements of an array. context: { : constraints on parameters }, for formulas as text."""
+        amount = self._amount(elements, None, "", context, self._number_of)
+        return Footprint(array.name, array.element.size_bytes, amount, self.lines(array, elements, context, amount))
+
+    def lines(self, array: Array, elements: isl.Set, context: isl.Set, amount: Amount | None = None) -> Amount:
+        """Returns the number of lines in which elements of an array lie. amount: the number of the elements, where it is known."""
+        assumes = "rows begin on lines" if len(array.shape) - array.pairs > 1 else "arrays begin on lines"
+        rows = row_lines(array, self.line_bytes)
+        if self.places is None:
+            return self._amount(elements, rows, assumes, context, self._number_of)
+        place = self.places[array.name]
+
+        def number(here: isl.Set) -> int:
+            return line_runs.lines([(here, place)], self.line_bytes)
+
+        if rows_begin_on_lines(array, place, self.line_bytes):
+            return self._amount(elements, rows, assumes, context, number)
+        formula = self._formula(elements, rows)
+        if amount is None or amount.at is None:
+            return Amount(formula, context, assumes, 0, EXACT)
+        how = amount.accuracy if amount.count is None or not amount.at else MOST
+        return Amount(formula, context, assumes, *self._numbered(number, elements, amount.at, how))
+
+    def _formula(self, elements: isl.Set, mapped: isl.Map | None) -> Count | None:
+        """Returns the formula of the size of a set, or of its image; None where it takes too long."""
+        try:
+            with self._limited():
+                return _counted(elements, mapped, self._steps)
+        except (CannotCount, BudgetExceeded):
+            return None
+
+    def _amount(
+        self, elements: isl.Set, mapped: isl.Map | None, assumes: str, context: isl.Set, number: Callable[[isl.Set], int]
+    ) -> Amount:
+        """Returns the size of a set of elements, or of its image.
+
+        mapped: { A[i] -> [...] }, or None for the elements themselves.
+        number: counts for given sizes and one iteration, where no formula is found in time.
+        """
+        try:
+            with self._limited():
+                counted = _counted(elements, mapped, self._steps)
+                return Amount(counted, context, assumes, *self._largest(counted, elements))
+        except (CannotCount, BudgetExceeded):
+            if self.sizes is None:
+                return self._box(elements, mapped, assumes, context)
+        at = polyhedra.central_point(self._iterations(elements))
+        return Amount(None, context, assumes, *self._numbered(number, elements, at, MIDDLE if self.around else EXACT))
+
+    def _numbered(
+        self, number: Callable[[isl.Set], int], elements: isl.Set, at: Mapping[str, int], accuracy: str
+    ) -> tuple[int | None, str, Mapping[str, int]]:
+        """Returns (value, accuracy, iteration) of the amount in one iteration."""
+        here = polyhedra.at_sizes(elements, {**(self.sizes or {}), **at})
+        try:
+            return number(here), accuracy, at
+        except CannotCount:
+            return None, UNKNOWN, at
+
+    def _box(self, elements: isl.Set, mapped: isl.Map | None, assumes: str, context: isl.Set) -> Amount:
+        """Returns the size of the box around the elements."""
+        try:
+            with polyhedra.budget(BOX_OPERATIONS):
+                counted = _counted(polyhedra.box_around(elements), mapped, BOX_STEPS)
+                return Amount(counted, context, assumes, None, BOX)
+        except (CannotCount, BudgetExceeded):
+            return Amount(None, context, assumes, None, UNKNOWN)
+
+    @property
+    def _steps(self) -> int:
+        """The number of steps that a count may take."""
+        return int(self.seconds * STEPS_PER_SECOND)
+
+    def _limited(self) -> AbstractContextManager[None]:
+        """Returns a context in which isl's work is limited."""
+        return polyhedra.budget(max(1, int(self.seconds * OPERATIONS_PER_SECOND)))
+
+    def _iterations(self, elements: isl.Set) -> isl.Set:
+        """Returns the set { : ... } of the iterations of the loops around in which elements are used."""
+        return polyhedra.on_parameters(polyhedra.fix(elements.params(), self.sizes or {}), self.around)
+
+    @staticmethod
+    def _number_of(here: isl.Set) -> int:
+        """Returns the number of points of a set without parameters."""
+        return here.count_val().to_python()
+
+    def _largest(self, counted: Count, elements: isl.Set) -> tuple[int | None, str, Mapping[str, int] | None]:
+        """Returns (value, accuracy, iteration) of an iteration that has most."""
+        if self.sizes is None:
+            return None, EXACT, None
+        iterations = self._iterations(elements)
+        if iterations.is_empty():
+            return 0, EXACT, None
+        value, at = argmax(counted.substitute(self.sizes), iterations)
+        return value, EXACT, at
+
+
+def _counted(elements: isl.Set, mapped: isl.Map | None, steps: int) -> Count:
+    """Returns the formula of the size of a set, or of its image under a map. Raises CannotCount after so many steps."""
+    return count(elements if mapped is None else elements.apply(mapped), steps=steps)
+
+
+def row_lines(array: Array, line_bytes: int) -> isl.Map:
+    """Returns { A[i, j] -> [i, line in the row] }, for arrays whose rows begin on lines."""
+    names = [f"s{d}" for d in range(len(array.shape))]
+    size = array.element.size_bytes
+    *rows, inside = names[1:] if array.pairs else names or [""]
+    offset = f"{2 * size} {inside} + {size} {names[0]}" if array.pairs else f"{size} {inside}" if inside else "0"
+    return isl.Map(f"{{ {array.name}[{', '.join(names)}] -> [{', '.join([*rows, f'floor(({offset})/{line_bytes})'])}] }}")
+
+
+def rows_begin_on_lines(array: Array, place: Placed, line_bytes: int) -> bool:
+    """Whether the rows of an array begin on lines at this address."""
+    rows = place.strides[1:-1] if array.pairs else place.strides[:-1]
+    return place.address % line_bytes == 0 and all(stride % line_bytes == 0 for stride in rows)
+
+
+def unused_name(name: str, taken: set[str]) -> str:
+    """Returns the name, with underscores appended as long as it is taken."""
+    while name in taken:
+        name += "_"
+    return name

@@ -1,0 +1,44 @@
+"""References in the order of a schedule, and facts about sizes: the arguments of the analytic models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import islpy as isl
+
+from polyml.caches.simulator.trace import Reference
+from polyml.codegen.ir.array_layout import Placed
+from polyml.model.core.scop import Scop
+
+
+@dataclass(frozen=True)
+class ScheduledAccesses:
+    """References of a SCoP in the order of a schedule.
+
+    schedule: { S[i] -> [time] }, as a tree of loops and sequences.
+    sizes: the values of parameters; those that are left out stay symbolic.
+    places: the addresses of the arrays; None where some of the arrays' sizes stay symbolic. Then lines are counted as if whatever
+        a symbolic size separates, such as rows, began on a line.
+    """
+
+    scop: Scop
+    schedule: isl.Schedule
+    references: tuple[Reference, ...]
+    sizes: Mapping[str, int]
+    places: Mapping[str, Placed] | None
+
+
+@dataclass(frozen=True)
+class SizeFacts:
+    """What is known of sizes that stay symbolic.
+
+    context: { : constraints }; None for none.
+    units: the sizes that are multiples of a number, each with this number, in which it is counted.
+    """
+
+    context: isl.Set | None = None
+    units: Mapping[str, int] = field(default_factory=dict)
+
+
+NO_FACTS = SizeFacts()

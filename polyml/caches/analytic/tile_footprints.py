@@ -1,0 +1,150 @@
+"""The elements and lines of each array that one tile of some loops uses, for tile sizes that may be names."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.caches.analytic import line_runs
+from polyml.caches.analytic.footprint_measure import Footprint, Measure, accessed_elements, unused_name
+from polyml.codegen.ir.array_layout import placed_whole
+from polyml.errors import ScheduleError
+from polyml.model.core.scop import Scop
+from polyml.schedule.tree import loop_tree as loops
+from polyml.schedule.tree.loop_tree import Node
+
+
+@dataclass(frozen=True)
+class Tile:
+    """What one tile of some loops uses, in the order of the schedule.
+
+    sizes: by loop, a number or a name. statements: those that run in the tile. interior: footprints of a tile that iterations
+    fill. Formulas are over sizes, names of tile sizes, and the first iterations of the
+        tile where these matter; for lines they count in lines, such as `i_8` for i/8.
+    seconds: how long it took to find them.
+    """
+
+    sizes: Mapping[str, int | str]
+    statements: tuple[str, ...]
+    interior: tuple[Footprint, ...]
+    line_bytes: int
+    seconds: float = field(compare=False)
+
+    def lines(self, values: Mapping[str, int]) -> int | None:
+        """Returns the lines of all arrays, for values of all names; None where some are not counted."""
+        counts = [f.lines.count for f in self.interior if f.lines.count is not None]
+        return None if len(counts) < len(self.interior) else sum(each.evaluate(values) for each in counts)
+
+
+def tile(
+    scop: Scop,
+    sizes: Mapping[str, int | str],
+    schedule: isl.Schedule | None = None,
+    *,
+    statements: Sequence[str] = (),
+    line_bytes: int = 64,
+    seconds: float = 0.5,
+) -> Tile:
+    """Returns what one tile uses whose first iterations are multiples of a line's elements.
+
+    sizes: by the loop's name, how many of its iterations the tile has; a loop that is left out is whole.
+    schedule: by default the source's order.
+    statements: those in the tile; by default all that have one of the loops around them.
+    seconds: about how long one formula may take.
+
+    Raises ScheduleError for a loop that is not there.
+    """
+    start = time.perf_counter()
+    around = _around(loops.read(scop.schedule if schedule is None else schedule, scop.statements))
+    unknown = sizes.keys() - {name for each in around.values() for name in each}
+    if unknown:
+        raise ScheduleError(f"there is no loop `{min(unknown)}` to tile")
+    chosen = {s: each for s, each in around.items() if (s in statements if statements else each.keys() & sizes.keys())}
+    measure = Measure(line_bytes, None, None, (), seconds)
+    elements, context = _interior(scop, chosen, sizes, 1)
+    found = []
+    for name, used in elements.items():
+        array = scop.arrays[name]
+        per_line = max(1, line_bytes // array.element.size_bytes)
+        in_lines, there = _interior(scop, chosen, sizes, per_line)
+        lines = measure.lines(array, in_lines[name], there)
+        found.append(
+            replace(measure.footprint(array, used, context), lines=replace(lines, assumes=f"{lines.assumes}, and so do tiles"))
+        )
+    return Tile(dict(sizes), tuple(chosen), tuple(found), line_bytes, time.perf_counter() - start)
+
+
+def tile_at(
+    scop: Scop, sizes: Mapping[str, int], first: Mapping[str, int], parameters: Mapping[str, int], *, line_bytes: int = 64
+) -> dict[str, tuple[int, int]]:
+    """Returns, by array, the exact numbers (elements, lines) that a tile in the source's order uses.
+
+    sizes: by loop, how many of its iterations the tile has.
+    first: by loop, where the tile begins; the ends of loops may cut it off.
+    parameters: the sizes of the kernel.
+
+    Raises CannotCount for too many rows of arrays.
+    """
+    around = _around(loops.read(scop.schedule, scop.statements))
+    chosen = [s for s, each in around.items() if each.keys() & sizes.keys()]
+    bounds = {name: f"{{ [v] : {first[name]} <= v < {first[name] + size} }}" for name, size in sizes.items()}
+    instances = {
+        s: polyhedra.within_bounds(
+            polyhedra.fix(scop.statements[s].domain, parameters),
+            [member for name, member in around[s].items() if name in bounds],
+            [bounds[name] for name in around[s] if name in bounds],
+        )
+        for s in chosen
+    }
+    where = placed_whole(scop, parameters)
+    found = {}
+    for array, elements in accessed_elements(scop, instances).items():
+        here = polyhedra.at_sizes(elements, parameters)
+        found[array] = here.count_val().to_python(), line_runs.lines([(here, where[array])], line_bytes)
+    return found
+
+
+def _around(tree: Node) -> dict[str, dict[str, isl.PwAff]]:
+    """Returns, by statement and by the name of each loop around it, the loop's iterator as { S[i] -> [(e)] }."""
+    found: dict[str, dict[str, isl.PwAff]] = {name: {} for name in loops.statements(tree)}
+    for _, loop in loops.loops(tree):
+        for piece in loops.pieces(loop.member):
+            found[piece.domain().get_tuple_name()][loop.name] = piece
+    return found
+
+
+def _interior(
+    scop: Scop, around: Mapping[str, Mapping[str, isl.PwAff]], sizes: Mapping[str, int | str], step: int
+) -> tuple[dict[str, isl.Set], isl.Set]:
+    """Returns what a tile uses of each array, as if it were full, and the context { : ... } in which it is.
+
+    around: by statement, the iterators of the loops around it.
+    step: the tile begins at so many times the parameters that are named after the loops.
+    """
+    taken = {*polyhedra.parameter_names(scop.checked), *(size for size in sizes.values() if isinstance(size, str))}
+    firsts = {name: unused_name(name if step == 1 else f"{name}_{step}", taken) for name in sizes}
+    names = [*firsts.values(), *dict.fromkeys(size for size in sizes.values() if isinstance(size, str))]
+    header = f"[{', '.join(names)}] -> "
+
+    def bounds(loop: str, value: str) -> str:
+        return f"{step} {firsts[loop]} <= {value} < {step} {firsts[loop]} + {sizes[loop]}"
+
+    positive = " and ".join(f"{size} >= 1" for size in sizes.values() if isinstance(size, str))
+    context = scop.checked.intersect(isl.Set(f"{header}{{ : {positive or 'true'} }}"))
+    instances = {}
+    for statement, members in around.items():
+        mine = [name for name in members if name in sizes]
+        values = [members[name] for name in mine]
+        everywhere, inside = polyhedra.separate_bounds(scop.statements[statement].domain, values)
+        instances[statement] = polyhedra.within_bounds(
+            everywhere, values, [f"{header}{{ [v] : {bounds(name, 'v')} }}" for name in mine]
+        )
+        dims = [f"v{k}" for k in range(len(mine))]
+        box = " and ".join(bounds(name, dim) for name, dim in zip(mine, dims))
+        whole = isl.Set(f"{header}{{ [{', '.join(dims)}] : {box or 'true'} }}")
+        context = context.subtract(whole.subtract(inside).params())
+    return accessed_elements(scop, instances), context
