@@ -10,7 +10,7 @@ from polyml.api.calls.report_settings import ReportSettings
 from polyml.errors import ConfigError
 from polyml.machines.descriptions import Cpu, Described, Gpu, Systolic, check_kind
 from polyml.measure import lookup
-from polyml.performance.variants import Call
+from polyml.performance.variants import KernelCall
 
 if TYPE_CHECKING:
     from polyml.report.gpu.report import GpuReport
@@ -38,7 +38,7 @@ class ReportTarget:
     make: Callable[..., AnyReport]
 
 
-def _of_cpu(call: Call, arguments: Mapping[str, object], where: str, machine: Cpu, asked: ReportSettings) -> Report:
+def _of_cpu(call: KernelCall, arguments: Mapping[str, object], where: str, machine: Cpu, asked: ReportSettings) -> Report:
     from polyml.report.report import CacheSetup, report
 
     setup = CacheSetup(
@@ -51,14 +51,14 @@ def _of_cpu(call: Call, arguments: Mapping[str, object], where: str, machine: Cp
     return report(call, arguments, where, machine, setup, asked.tile)
 
 
-def _of_gpu(call: Call, arguments: Mapping[str, object], where: str, machine: Gpu, asked: ReportSettings) -> GpuReport:
+def _of_gpu(call: KernelCall, arguments: Mapping[str, object], where: str, machine: Gpu, asked: ReportSettings) -> GpuReport:
     from polyml.report.gpu.report import report
 
     return report(call, arguments, where, machine, asked.block)
 
 
 def _of_array(
-    call: Call, arguments: Mapping[str, object], where: str, machine: Systolic | None, asked: ReportSettings
+    call: KernelCall, arguments: Mapping[str, object], where: str, machine: Systolic | None, asked: ReportSettings
 ) -> SystolicReport:
     from polyml.systolic.report.report import report
 
@@ -74,7 +74,7 @@ OPTIONS = {"caches": "--cache", "simulate": "--no-simulation", "addresses": "--a
 
 
 def report(
-    call: Call, arguments: Mapping[str, object], where: str, target: str, machine: Described | None, asked: ReportSettings
+    call: KernelCall, arguments: Mapping[str, object], where: str, target: str, machine: Described | None, asked: ReportSettings
 ) -> AnyReport:
     """Returns the report of a call on a target.
 

@@ -20,7 +20,7 @@ from polyml.runtime.calling.arguments import CallArgument, shapes
 from polyml.runtime.storage.size_classes import sizes_of
 
 if TYPE_CHECKING:
-    from polyml.performance.variants import Call
+    from polyml.performance.variants import KernelCall
     from polyml.report.gpu.report import GpuReport
     from polyml.report.report import Report
     from polyml.systolic.mapping.dataflows import Plan
@@ -129,10 +129,12 @@ class Reported(KernelFunction):
         found = _described(machine)
         return self.target.machine if found is None and self.target is not None and kind == "systolic" else found
 
-    def _call(self, given: tuple[CallArgument, ...]) -> Call:
-        from polyml.performance.variants import Call
+    def _call(self, given: tuple[CallArgument, ...]) -> KernelCall:
+        from polyml.performance.variants import KernelCall
 
-        return Call(self._parsed(), *types_of(given), sizes_of(shapes(given)), config.resolve(self.settings), alone, self._given)
+        return KernelCall(
+            self._parsed(), *types_of(given), sizes_of(shapes(given)), config.resolve(self.settings), alone, self._given
+        )
 
     def _simulated(
         self, given: tuple[CallArgument, ...], asked: Mapping[str, object], engine: str = "compiled", plans: tuple[Plan, ...] = ()

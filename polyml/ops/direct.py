@@ -36,7 +36,10 @@ def rows(Y, X, W, bias):
 
 @kernel
 def taps(Y, X, W, bias):
-    """Computes Y (g, n, i, j, o) from X (g, n, i, j, a, b, c) and W (g, a, b, c, o), for groups and rows that are not contiguous."""
+    """Computes Y (g, n, i, j, o) from X (g, n, i, j, a, b, c) and W (g, a, b, c, o).
+
+    It serves groups, and filter rows that are not contiguous in X.
+    """
     for g in range(Y.shape[0]):
         for n in range(Y.shape[1]):
             for i in range(Y.shape[2]):

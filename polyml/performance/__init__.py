@@ -1,1 +1,1 @@
-"""What one order of a kernel's instances costs on a machine: misses, trip counts, throughput, time, roofline, vector lanes, advice."""
+"""What one order of a kernel's instances costs on a machine: misses, trip counts, throughput, time, roofline, lanes, advice."""

@@ -1,9 +1,9 @@
-"""Misses and bytes of a form at each cache level, by array and by reference."""
+"""The misses and bytes of a form at each cache level, by array and by reference."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
@@ -22,9 +22,11 @@ INCOHERENT = "without misses for the sake of coherence"
 
 
 @dataclass(frozen=True)
-class Total:
-    """Sums over references. coherence: misses of lines that writes of other threads took, where these were asked for. written:
-    lines that the level sends on, or the writes of one that writes through.
+class MissTotal:
+    """Sums over references at one level.
+
+    coherence: misses of lines that writes of other threads invalidated, where these are simulated.
+    written: lines that the level sends on; the writes, where it writes through.
     """
 
     accesses: int
@@ -38,8 +40,11 @@ class Total:
 
 @dataclass(frozen=True)
 class Misses:
-    """threads: that the program's loops were shared by. coherent: whether writes took lines from the caches of other threads.
-    seconds: what finding them took.
+    """The misses of a form.
+
+    threads: how many share the program's loops.
+    coherent: whether writes invalidate lines in the caches of other threads.
+    seconds: how long it took to find them.
     """
 
     simulation: Simulation = field(repr=False)
@@ -49,31 +54,38 @@ class Misses:
 
     @property
     def accuracy(self) -> str:
+        """What the numbers take for granted."""
         if self.threads == 1:
             return f"{EXACT}, one thread"
         return f"{EXACT}; {TURNS.format(self.threads)}" + ("" if self.coherent else f"; {INCOHERENT}")
 
     @property
     def levels(self) -> tuple[CacheLevel, ...]:
+        """The caches, from the nearest outwards."""
         return self.simulation.levels
 
     @property
     def counts(self) -> Mapping[Reference, Counts]:
+        """The counts of each reference, over all threads."""
         return self.simulation.counts
 
     @cached_property
     def arrays(self) -> tuple[str, ...]:
+        """The arrays in memory, in the order of their first reference."""
         return tuple(dict.fromkeys(reference.array for reference in self.counts))
 
     @property
     def accesses(self) -> int:
+        """How many accesses all references make."""
         return sum(counts.accesses for counts in self.counts.values())
 
-    def of_array(self, array: str, level: int) -> Total:
+    def of_array(self, array: str, level: int) -> MissTotal:
+        """Returns the sums over the references to one array."""
         counts = [c for reference, c in self.counts.items() if reference.array == array]
         return _total(counts, self.simulation.written[array][level], level)
 
-    def total(self, level: int) -> Total:
+    def total(self, level: int) -> MissTotal:
+        """Returns the sums over all references."""
         return _total(self.counts.values(), sum(row[level] for row in self.simulation.written.values()), level)
 
 
@@ -81,8 +93,13 @@ def misses(
     form: Form, sizes: Mapping[str, int], levels: Sequence[CacheLevel], threads: int = 1, coherent: bool = False,
     addresses: Mapping[str, int] = MappingProxyType({}),
 ) -> Misses:  # fmt: skip
-    """addresses: where arrays begin, of those that are told. threads: that run the form; one does where no loop is for several. coherent: whether their writes take lines from one
-    another's caches. Raises PolymlValueError for what cannot be simulated.
+    """Returns the misses of a form, by simulation.
+
+    threads: how many run the form; one does where no loop is parallel.
+    coherent: whether their writes invalidate lines in one another's caches.
+    addresses: where arrays begin, for those whose address is given.
+
+    Raises PolymlValueError for what cannot be simulated.
     """
     start = time.perf_counter()
     used = threads if any(loop.parallel for loop in loops(form.program.body)) else 1
@@ -92,9 +109,9 @@ def misses(
     return Misses(found, used, together, time.perf_counter() - start)
 
 
-def _total(counts, written: int, level: int) -> Total:
-    counts = list(counts)
-    return Total(
+def _total(counts: Collection[Counts], written: int, level: int) -> MissTotal:
+    """Returns the sums over some references. written: lines that the level sends on."""
+    return MissTotal(
         sum(c.accesses for c in counts),
         sum(c.misses[level] for c in counts),
         sum(c.first[level] for c in counts),

@@ -1,4 +1,4 @@
-"""What to do about misses: padding or packing where lines meet in few sets of a cache."""
+"""Advice about conflict misses: padding or packing, where lines fall into few sets of a cache."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from polyml.machines.cpu import CacheLevel
 
 @dataclass(frozen=True)
 class Advice:
-    """A reference whose lines along a loop would fit a level, but not in the sets that they fall into. padding_bytes: by how much
-    longer its stride should be, 0: no length helps.
+    """A reference whose lines along a loop would fit a level, but not the sets that they fall into.
+
+    lines: how many different ones it uses.
+    sets: how many sets these fall into.
+    padding_bytes: what to add to its stride; 0 where no length helps.
     """
 
     reference: Reference
@@ -33,7 +36,7 @@ class Advice:
 
 
 def advice(walks: Sequence[StridedWalk]) -> Iterator[Advice]:
-    """The nearest level alone that is too crowded, once for each reference and loop."""
+    """Yields advice for each walk, about the nearest level whose sets are too crowded."""
     for walk in walks:
         crowded = next((k for k in range(len(walk.levels)) if walk.crowded(k)), None)
         if crowded is not None:

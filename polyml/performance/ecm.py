@@ -1,6 +1,7 @@
-"""How long a form should take: its instructions, then the lines that move between levels, one after the other (the
-execution-cache-memory model without overlap: Stengel, Treibig, Hager and Wellein, "Quantifying performance bottlenecks of stencil
-computations using the execution-cache-memory model", ICS 2015).
+"""The predicted time of a form: its instructions, then the transfers of lines between levels, one after the other.
+
+This is the execution-cache-memory model without overlap. Source: Stengel, Treibig, Hager and Wellein, "Quantifying Performance
+Bottlenecks of Stencil Computations Using the Execution-Cache-Memory Model", ICS 2015.
 """
 
 from __future__ import annotations
@@ -17,20 +18,25 @@ from polyml.performance.variants import Form
 
 @dataclass(frozen=True)
 class Prediction:
-    """Seconds. instructions: where all data are in the first cache. moves: by the place that lines come from, nearest first."""
+    """A predicted time in seconds.
+
+    instructions: where all data are in the first cache.
+    moves: transfers, by the level that lines come from, the nearest first.
+    """
 
     instructions: float
     moves: Mapping[str, float]
 
     @property
     def seconds(self) -> float:
+        """The sum of instructions and transfers."""
         return self.instructions + sum(self.moves.values())
 
 
 def prediction(
     form: Form, found: Roofline, sizes: Mapping[str, int], places: Mapping[str, Placed], machine: Cpu, threads: int
 ) -> Prediction | None:
-    """An estimate; None where the machine's rates are not known."""
+    """Returns the estimated time of a form; None where the machine's rates are not known. found: the roofline of the form."""
     clock = machine.frequency_hz.of(threads, machine.parts)
     moves = {roof.place: roof.seconds for roof in found.traffic if roof.seconds is not None}
     if clock is None or len(moves) < len(found.traffic):

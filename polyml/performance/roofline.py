@@ -1,10 +1,12 @@
-"""Which roof bounds a form: operations over the peak, bytes over each bandwidth (Williams, Waterman and Patterson, "Roofline: an
-insightful visual performance model for multicore architectures", CACM 2009), for every level of caches.
+"""The roofline of a form, for all cache levels: operations over their peak, and bytes over each bandwidth.
+
+Source: Williams, Waterman and Patterson, "Roofline: An Insightful Visual Performance Model for Multicore Architectures", CACM
+2009.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from polyml.machines.descriptions import Cpu, Described
 from polyml.machines.roofline import Roof, Roofline
@@ -16,13 +18,14 @@ IN_LANES = {"f64": 8, "i64": 8, "f32": 4, "i32": 4}  # bytes of the numbers that
 
 
 def roofline(form: Form, misses: Misses, sizes: Mapping[str, int], machine: Cpu, threads: int) -> Roofline:
-    """Of so many of the machine's threads."""
+    """Returns the roofline of a form on so many of the machine's threads."""
     work = tuple(_work(form, sizes, machine, threads))
     traffic = tuple(_traffic(misses, machine, threads))
     return Roofline(sum(roof.amount for roof in work), work, traffic)
 
 
-def _work(form: Form, sizes: Mapping[str, int], machine: Cpu, threads: int):
+def _work(form: Form, sizes: Mapping[str, int], machine: Cpu, threads: int) -> Iterator[Roof]:
+    """Yields a roof for each type of number, from the operations of all statements."""
     total: dict[str, int] = {}
     slots: dict[str, float] = {}  # of operations in lanes that could run in the same instructions
     for name, statement in form.scop.statements.items():
@@ -41,7 +44,8 @@ def _work(form: Form, sizes: Mapping[str, int], machine: Cpu, threads: int):
         yield Roof(kind, count, rate, seconds, count / slots[kind] if count else 1.0)
 
 
-def _traffic(misses: Misses, machine: Described, threads: int):
+def _traffic(misses: Misses, machine: Described, threads: int) -> Iterator[Roof]:
+    """Yields a roof for each level behind the first and for memory, from the lines that move."""
     line = misses.levels[0].line_bytes
     places = [f"L{level.level}" for level in misses.levels[1:]] + ["memory"]
     for number, place in enumerate(places):

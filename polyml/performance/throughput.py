@@ -1,7 +1,8 @@
-"""What a program's instructions take, by counting them: how often each stretch of straight code runs, and what units it keeps busy.
+"""Cycles of a program's instructions, counted: how often each stretch of straight code runs, and which units it keeps busy.
 
-The throughputs are those that vectors are chosen by (`codegen/analysis/cost_model.py`). A stretch takes what its busiest unit takes, or what its
-results wait for each other; a loop that starts takes START_CYCLES besides, and the elements that it keeps in registers.
+The throughputs are those that vectors are chosen by (`codegen/analysis/cost_model.py`). A stretch takes as long as its busiest
+unit, or as its results wait for one another; each start of a loop costs START_CYCLES more, and the loads and stores of what it
+keeps in registers.
 """
 
 from __future__ import annotations
@@ -30,23 +31,27 @@ Around = tuple[Jam | Unroll, ...]
 
 @dataclass(frozen=True)
 class Cycles:
-    """shared: of what threads share; alone: of the rest."""
+    """The cycles of a program.
+
+    alone: of what one thread runs.
+    shared: of what threads share.
+    """
 
     alone: float
     shared: float
 
     def on(self, threads: int) -> float:
-        """Of so many threads, of which none waits."""
+        """Returns the cycles on so many threads, none of which waits."""
         return self.alone + self.shared / threads
 
 
 def cycles(program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed], vector_bytes: int) -> Cycles:
-    """Of the program where every element is in the first cache: an estimate."""
+    """Returns the estimated cycles of a program all of whose elements are in the first cache."""
     return cycles_of(executions(program, sizes, places), program, places, vector_bytes)
 
 
 def cycles_of(sites: Sequence[Site], program: Program, places: Mapping[str, Placed], vector_bytes: int) -> Cycles:
-    """The same of a program whose executions are known."""
+    """Returns the same for a program whose executions are known."""
     table, found = AccessTable(program.scop.context), {False: 0.0, True: 0.0}
     for site in sites:
         found[site.is_shared] += _Stretch(program, table, places, vector_bytes, site).cycles
@@ -54,8 +59,14 @@ def cycles_of(sites: Sequence[Site], program: Program, places: Mapping[str, Plac
 
 
 @dataclass(frozen=True)
-class _Touch:
-    """An access of an instance. lane: by how many elements the next lane is further; None: not by the same number."""
+class _InstanceAccess:
+    """An access of an instance.
+
+    subscripts: the element, in the variables of the loops around.
+    around: the jams and unrolled loops around it, the outermost first.
+    lane: by how many elements the next lane is further; None where that differs.
+    lanes: how many run together.
+    """
 
     access: Access
     subscripts: tuple[Lin, ...]
@@ -66,6 +77,8 @@ class _Touch:
 
 
 class _Stretch:
+    """A stretch of straight code, and what its instructions take."""
+
     def __init__(self, program: Program, table: AccessTable, places: Mapping[str, Placed], vector_bytes: int, site: Site):
         self._program, self._table, self._places, self._site = program, table, places, site
         self._wide = vector_bytes > WIDE_BYTES
@@ -74,17 +87,20 @@ class _Stretch:
 
     @property
     def cycles(self) -> float:
-        """Of all of its iterations and starts."""
+        """The cycles of all its iterations and starts."""
         site = self._site
         inside, outside = self._terms(moving=True), self._terms(moving=False)
         once = outside.per_iteration + (START_CYCLES if self._var is not None else 0.0)
         return site.iterations * inside.per_iteration + site.starts * once
 
     def _terms(self, moving: bool) -> CycleTerms:
-        """Of what changes with the loop's iterations, or of what does not and is done before it or behind it."""
+        """Returns the work of one iteration, if `moving`, or of one start.
+
+        What does not change with the iterations is done once, before the loop or behind it.
+        """
         loads = stores = arithmetic = slow = 0.0
-        for touches in self._by_array().values():
-            read, written = self._places_of(touches, moving)
+        for accesses in self._by_array().values():
+            read, written = self._places_of(accesses, moving)
             loads, stores = loads + read, stores + written
         lanes = 1
         for instance, around in self._site.instances:
@@ -111,7 +127,7 @@ class _Stretch:
         )
 
     def _moved(self, operation: Operation, instance: Instance) -> frozenset[str]:
-        """The variables of loops and jams that the operation's value changes with."""
+        """Returns the variables of loops and jams that the operation's value changes with."""
         reads = self._program.scop.statements[instance.statement].reads
         names = {name for index in operation.indices for name in index_names(index, instance)}
         for number in operation.loads:
@@ -122,61 +138,65 @@ class _Stretch:
         return frozenset(names)
 
     def _updated(self, read: Access, instance: Instance) -> frozenset[str]:
-        """All variables, where the element that is read is the one that the loop updates in place."""
+        """Returns all variables where the loop updates the element that is read in place, else none."""
         write = self._program.scop.statements[instance.statement].write
         is_it = write.array == read.array and self._subscripts(write, instance) == self._subscripts(read, instance)
         around = self._around(instance)
         return frozenset([*(node.var for node in around), *([self._var] if self._var else [])]) if is_it else frozenset()
 
     def _around(self, instance: Instance) -> Around:
+        """Returns the jams and unrolled loops around an instance."""
         return next(around for each, around in self._site.instances if each is instance)
 
     def _subscripts(self, access: Access, instance: Instance) -> tuple[Lin, ...]:
+        """Returns the subscripts of an access in the variables of the loops around."""
         statement = self._program.scop.statements[instance.statement]
         iterators = dict(zip(statement.iterators, instance.point))
         return tuple(e.substitute(iterators) for e in self._table.subscripts(access))
 
     # what is loaded and stored
 
-    def _by_array(self) -> dict[str, list[_Touch]]:
-        found: dict[str, list[_Touch]] = {}
+    def _by_array(self) -> dict[str, list[_InstanceAccess]]:
+        """Returns the accesses of all instances by array."""
+        found: dict[str, list[_InstanceAccess]] = {}
         for instance, around in self._site.instances:
             statement = self._program.scop.statements[instance.statement]
             accesses = reads_and_write(statement)
             for position, access in enumerate(accesses):
                 if in_memory(self._program.scop.arrays[access.array]):
-                    touch = self._touch(access, self._subscripts(access, instance), position == len(statement.reads), around)
-                    found.setdefault(access.array, []).append(touch)
+                    subscripts, writes = self._subscripts(access, instance), position == len(statement.reads)
+                    found.setdefault(access.array, []).append(self._access(access, subscripts, writes, around))
         return found
 
-    def _touch(self, access: Access, subscripts: tuple[Lin, ...], writes: bool, around: Around) -> _Touch:
+    def _access(self, access: Access, subscripts: tuple[Lin, ...], writes: bool, around: Around) -> _InstanceAccess:
+        """Returns an access with its distance between lanes."""
         jam = next((node for node in around if isinstance(node, Jam) and node.lanes > 1), None)
         if jam is None:
-            return _Touch(access, subscripts, writes, around, 0, 1)
+            return _InstanceAccess(access, subscripts, writes, around, 0, 1)
         place = self._places[access.array]
         steps = [e.coefficient(jam.var) for e in subscripts]
         moved = [step * stride for step, stride in zip(steps, place.strides) if step is not None]
         lane = None if len(moved) < len(steps) else sum(moved) // place.element_bytes
-        return _Touch(access, subscripts, writes, around, lane, jam.lanes)
+        return _InstanceAccess(access, subscripts, writes, around, lane, jam.lanes)
 
-    def _places_of(self, touches: Sequence[_Touch], moving: bool) -> tuple[float, float]:
-        """Loads and stores of vectors or numbers, of one array; each place once."""
+    def _places_of(self, accesses: Sequence[_InstanceAccess], moving: bool) -> tuple[float, float]:
+        """Returns the loads and stores of one array, in vectors or numbers; each element counts once."""
         read: dict[tuple, float] = {}
         written: dict[tuple, float] = {}
-        for touch in touches:
-            moves = self._var is None or any(self._var in e.names for e in _first(touch.subscripts, touch.around))
+        for access in accesses:
+            moves = self._var is None or any(self._var in e.names for e in _first(access.subscripts, access.around))
             if moves is not moving:
                 continue
-            side = written if touch.writes else read
-            for key in _copies(touch):
-                if touch.writes or key not in written:
-                    side[key] = _each(touch)
+            side = written if access.writes else read
+            for key in _copies(access):
+                if access.writes or key not in written:
+                    side[key] = _each(access)
         return sum(read.values()), sum(written.values())
 
     # what waits
 
     def _waits(self) -> float:
-        """Cycles that an iteration takes at least, since it needs what the one before computed."""
+        """Returns the cycles that an iteration takes at least because it needs what the one before computed."""
         if self._loop is None:
             return 0.0
         longest = 0.0
@@ -198,27 +218,28 @@ class _Stretch:
 
 
 def _first(subscripts: tuple[Lin, ...], around: Around, offsets: Mapping[str, int] = MappingProxyType({})) -> tuple[Lin, ...]:
-    """Of the first of the iterations that run together, or of the one so much further."""
+    """Returns subscripts for the first of the iterations that run together, or for the one that is `offsets` further."""
     for node in reversed(around):
         value = {node.var: node.base + offsets.get(node.var, 0)}
         subscripts = tuple(e.substitute(value) for e in subscripts)
     return subscripts
 
 
-def _copies(touch: _Touch) -> Iterator[tuple]:
-    """What tells the places of all copies of an access apart."""
-    moved = [node for node in touch.around if any(node.var in e.names for e in touch.subscripts)]
+def _copies(access: _InstanceAccess) -> Iterator[tuple]:
+    """Yields a key for the element of each copy of an access; copies with the same key access the same one."""
+    moved = [node for node in access.around if any(node.var in e.names for e in access.subscripts)]
     ranges = [range(0, node.count * _lanes(node), _lanes(node)) for node in moved]
     for offsets in product(*ranges):
-        yield _first(touch.subscripts, touch.around, dict(zip((node.var for node in moved), offsets)))
+        yield _first(access.subscripts, access.around, dict(zip((node.var for node in moved), offsets)))
 
 
 def _lanes(node: Jam | Unroll) -> int:
+    """Returns the lanes of a jam; an unrolled loop has 1."""
     return node.lanes if isinstance(node, Jam) else 1
 
 
-def _each(touch: _Touch) -> float:
-    """Loads or stores of one vector."""
-    if touch.lane in (0, 1, -1):
+def _each(access: _InstanceAccess) -> float:
+    """Returns the loads or stores that one vector takes."""
+    if access.lane in (0, 1, -1):
         return 1.0
-    return touch.lanes * (SCATTERED if touch.writes else GATHERED)
+    return access.lanes * (SCATTERED if access.writes else GATHERED)

@@ -1,4 +1,4 @@
-"""How often each loop of a program starts and iterates, and how often each condition holds: by running the loops alone."""
+"""How often each loop of a program starts and iterates, and how often each condition holds, found by running the loops alone."""
 
 from __future__ import annotations
 
@@ -24,11 +24,14 @@ ENTRY = "polyml_executions"
 
 @dataclass(frozen=True)
 class Site:
-    """Straight code: the instances that a loop, a condition or the program holds in no loop or condition further in.
+    """Straight code: the instances in a loop, a condition or the program that are in no other loop or condition inside it.
 
-    node: that loop or condition, None for the program. instances: each with the jams and unrolled loops around it, outermost
-    first: also those around the node, since it runs once for all of their iterations. is_shared: whether threads may share a
-    loop around. starts: how often the node is come to. iterations: how often the code runs.
+    node: that loop or condition; None for the program. instances: each with the jams and unrolled loops around it, the
+    outermost first; those around the node are among them, since it runs
+        once for all of their iterations.
+    is_shared: whether threads may share a loop around.
+    starts: how often the node is reached.
+    iterations: how often the code runs.
     """
 
     node: Loop | Guard | None
@@ -39,7 +42,7 @@ class Site:
 
 
 def executions(program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed]) -> tuple[Site, ...]:
-    """Of the program for these sizes, on one thread; places: of its arrays."""
+    """Returns the sites of a program for these sizes, on one thread. places: the addresses of its arrays."""
     sites, nodes = [], [*_holders(program.body)]
     counts = _counted(program, [node for node, _ in nodes], sizes, places)
     held = [(None, (), program.body, (1, 1)), *((node, path, node.body, row) for (node, path), row in zip(nodes, counts))]
@@ -51,7 +54,7 @@ def executions(program: Program, sizes: Mapping[str, int], places: Mapping[str, 
 
 
 def _holders(nodes: tuple[Node, ...], path: tuple[Node, ...] = ()) -> Iterator[tuple[Loop | Guard, tuple[Node, ...]]]:
-    """Loops and conditions, each with what is around it, outer before inner."""
+    """Yields the loops and conditions, each with the nodes around it, outer before inner."""
     for node in nodes:
         if isinstance(node, (Loop, Guard)):
             yield node, path
@@ -60,6 +63,7 @@ def _holders(nodes: tuple[Node, ...], path: tuple[Node, ...] = ()) -> Iterator[t
 
 
 def _straight(nodes: tuple[Node, ...], around: tuple[Jam | Unroll, ...]) -> Iterator[tuple[Instance, tuple[Jam | Unroll, ...]]]:
+    """Yields the instances that are in no loop or condition among the nodes. around: the jams and unrolled loops around these."""
     for node in nodes:
         if isinstance(node, Instance):
             yield node, around
@@ -68,7 +72,7 @@ def _straight(nodes: tuple[Node, ...], around: tuple[Jam | Unroll, ...]) -> Iter
 
 
 def _counted(program: Program, nodes: Sequence[Loop | Guard], sizes: Mapping[str, int], places: Mapping[str, Placed]) -> np.ndarray:
-    """By loop and condition, how often it is come to and how often its body runs."""
+    """Returns (n, 2): for each loop and condition, how often it is reached and how often its body runs."""
     counts = np.zeros((len(nodes), 2), np.int64)
     body = _Counting(program, sizes, places, {id(node): number for number, node in enumerate(nodes)})
     text = builder.text(body.define(program.body))
@@ -79,7 +83,10 @@ def _counted(program: Program, nodes: Sequence[Loop | Guard], sizes: Mapping[str
 
 
 class _Counting(Numbered):
-    """The loops, which compute nothing but their bounds. numbers: of loops and conditions, by identity."""
+    """Emits the loops of a program, which compute their bounds and count.
+
+    numbers: of loops and conditions, by identity.
+    """
 
     def __init__(self, program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed], numbers: Mapping[int, int]):
         super().__init__(program, sizes, places, ENTRY, "i64 @{}(ptr %counters)")
@@ -88,7 +95,7 @@ class _Counting(Numbered):
         self.statements = _Nothing()
 
     def nodes(self, nodes: tuple[Node, ...]) -> None:
-        """Copies of unrolled loops have their numbers."""
+        """Emits nodes. The copies of an unrolled loop's body count as the body."""
         for node in nodes:
             if not isinstance(node, Unroll):
                 super().nodes((node,))
@@ -101,7 +108,7 @@ class _Counting(Numbered):
                 self.nodes(copy)
 
     def loop(self, node: Loop, following: Loop | None = None, handed: HandOver = NOTHING) -> HandOver:
-        """Loops of straight code are counted without running."""
+        """Emits a loop that counts; one whose body is straight code is counted without running."""
         number = self._numbers[id(node)]
         counter(self.fn, "%counters", 2 * number)
         if any(True for _ in _holders(node.body)):
@@ -111,7 +118,7 @@ class _Counting(Numbered):
         return NOTHING
 
     def guard(self, node: Guard) -> None:
-        """Of iterations that run together the first decides."""
+        """Emits a condition that counts. Of iterations that run together the first one decides."""
         number, condition = self._numbers[id(node)], node.condition
         for jam in reversed(self.jams.jams):
             condition = condition.rebuild(lambda e: e.substitute({jam.var: jam.base}))
@@ -123,10 +130,10 @@ class _Counting(Numbered):
 
 
 class _Nothing:
-    """In place of what evaluates statements."""
+    """What evaluates statements, and here does nothing."""
 
     def instance(self, node: Instance) -> None:
-        pass
+        """Emits nothing."""
 
     def enter(self, jam: Jam) -> None:
-        pass
+        """Emits nothing."""

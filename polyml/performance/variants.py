@@ -1,4 +1,4 @@
-"""The orders in which a kernel's instances run that a report compares: the source's, tiled as asked, and polyml's."""
+"""The orders in which a report compares a kernel's instances: the source's, a tiled one, and the compiler's or a given one."""
 
 from __future__ import annotations
 
@@ -23,8 +23,13 @@ from polyml.schedule.tree.loop_tree import Block, Leaf, Loop, Node
 
 @dataclass(frozen=True)
 class Form:
-    """name: "source", "tiled 32, 32", "polyml" or "given". program: the loops that run; lanes: by statement, the most of its iterations
-    that share a vector.
+    """A kernel in one order of its instances.
+
+    name: "source", "tiled 32, 32", "polyml" or "given".
+    tree: the schedule, { S[i] -> [time] }.
+    program: the loops that run.
+    lanes: by statement, the most of its instances that share a vector.
+    notes: what the compiler says of it.
     """
 
     name: str
@@ -36,9 +41,11 @@ class Form:
 
 
 @dataclass(frozen=True)
-class Call:
-    """What the compiler is asked for: types and layouts of the arguments, sizes to choose by. given: the schedule, where it is not
-    to be looked for.
+class KernelCall:
+    """What the compiler is asked for: a kernel with the types and layouts of its arguments, and the sizes that choices are made by.
+
+    alone: gives a context in which no other thread compiles.
+    given: a schedule, where none is to be looked for.
     """
 
     kernel: Kernel
@@ -50,9 +57,12 @@ class Call:
     given: Saved | None = None
 
 
-def forms(call: Call, tile: Sequence[int] = ()) -> Iterator[Form]:
-    """tile: sizes of tiles of the source's loops that are around each other, outermost first. Raises ConfigError where there are
-    fewer of these, IllegalSchedule where tiles break a dependence.
+def forms(call: KernelCall, tile: Sequence[int] = ()) -> Iterator[Form]:
+    """Yields the forms of a call: the source's order, that order tiled where sizes are given, and what the compiler makes.
+
+    tile: sizes of tiles of the source's loops, the outermost first.
+
+    Raises ConfigError where there are fewer loops around each other than sizes, IllegalSchedule where tiles break a dependence.
     """
     source = pipeline.source_order(call.kernel, call.types, call.options)
     yield Form("source", source.scop, source.scop.schedule, source, _lanes(source))
@@ -63,21 +73,23 @@ def forms(call: Call, tile: Sequence[int] = ()) -> Iterator[Form]:
 
 
 def form_of(name: str, compiled: pipeline.Compiled) -> Form:
-    """What runs."""
+    """Returns what the compiler made as a form."""
     program = compiled.program
     return Form(name, compiled.scop, compiled.schedule, program, _lanes(program), compiled.artifact.notes)
 
 
-def source_schedule(call: Call) -> Schedule:
-    """The source's order, for steps to go on from."""
+def source_schedule(call: KernelCall) -> Schedule:
+    """Returns the source's order as a script, to which steps can be added."""
     return pipeline.schedule_of(call.kernel, _request(call), "source", call.alone)
 
 
-def _request(call: Call) -> pipeline.CompileRequest:
+def _request(call: KernelCall) -> pipeline.CompileRequest:
+    """Returns what the pipeline is asked for."""
     return pipeline.CompileRequest(call.types, call.layouts, call.options, sizes=call.sizes)
 
 
-def _tiled(call: Call, tile: tuple[int, ...]) -> Form:
+def _tiled(call: KernelCall, tile: tuple[int, ...]) -> Form:
+    """Returns the source's order with its loops tiled."""
     schedule = source_schedule(call)
     chain = _chain(schedule.loops)
     if len(chain) < len(tile):
@@ -90,7 +102,7 @@ def _tiled(call: Call, tile: tuple[int, ...]) -> Form:
 
 
 def _chain(node: Node) -> list[str]:
-    """The names of loops around each other and nothing else, of the nest with most of them, the first of those."""
+    """Returns the names of loops that are directly around each other: those of the nest with most of them."""
     if isinstance(node, Leaf):
         return []
     if isinstance(node, Block):
@@ -99,6 +111,7 @@ def _chain(node: Node) -> list[str]:
 
 
 def _lanes(program: Program) -> dict[str, int]:
+    """Returns, by statement, the most of its instances that share a vector."""
     found: dict[str, int] = {}
     for instance, path in with_paths(program.body):
         lanes = max((jam.lanes for jam in path if isinstance(jam, Jam)), default=1)

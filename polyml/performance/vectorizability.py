@@ -1,4 +1,4 @@
-"""Which of the source's loops may run in lanes, how references move as each runs, and what lanes would gain."""
+"""Which of the source's loops may run in lanes, how references move along each, and what lanes would gain."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ from polyml.schedule.script.schedule import Schedule
 from polyml.schedule.tree import loop_tree
 from polyml.schedule.tree.loop_tree import Loop
 
-SAME, NEXT, BACK, APART, UNEVEN = "same", "contiguous", "reversed", "strided", "uneven"
+SAME, CONTIGUOUS, REVERSED, STRIDED, UNEVEN = "same", "contiguous", "reversed", "strided", "uneven"
 
 
 @dataclass(frozen=True)
-class Move:
-    """From one iteration of a loop to the next. kind: "same" element, "contiguous", "reversed", "strided", or "uneven", where
-    that is not always as far; bytes is then None.
+class LoopStride:
+    """How a reference moves from one iteration of a loop to the next.
+
+    kind: "same" element, "contiguous", "reversed", "strided", or "uneven" where the distance differs.
+    bytes: the distance; None where it differs.
     """
 
     reference: Reference
@@ -35,22 +37,26 @@ class Move:
 
 @dataclass(frozen=True)
 class Lanes:
-    """loop: how it is called. reason: why it may not run in lanes, "" where it may. efficiency: of as many lanes as a vector has,
-    an estimate: a strided or uneven access takes an instruction for each lane, others one for all, those of the same element none.
+    """A loop as lanes of vectors.
+
+    loop: its name. reason: why it may not run in lanes, "" where it may. efficiency: the estimated gain, as a fraction of the
+    lanes: a strided or uneven access takes an instruction for each lane, another one
+        a single instruction for all, and one to the same element none.
     """
 
     loop: str
     reason: str
-    moves: tuple[Move, ...]
+    moves: tuple[LoopStride, ...]
     efficiency: float
 
     @property
     def is_legal(self) -> bool:
+        """Whether the loop may run in lanes."""
         return not self.reason
 
 
 def lanes(source: Schedule, places: Mapping[str, Placed], vector_bytes: int) -> tuple[Lanes, ...]:
-    """Of each loop of the source's order, outer loops first. places: of the arrays in memory."""
+    """Returns each loop of the source's order as lanes, outer loops first. places: the addresses of the arrays in memory."""
     tree, scop = source.loops, source.problem.scop
     found = []
     for address in transforms.addresses(tree):
@@ -61,7 +67,7 @@ def lanes(source: Schedule, places: Mapping[str, Placed], vector_bytes: int) -> 
 
 
 def _refusal(source: Schedule, address: str) -> str:
-    """Why the loop's iterations may not run together: the source's order is legal as it is."""
+    """Returns why the loop's iterations may not run together, though the source's order is legal; "" where they may."""
     problem = source.problem
     try:
         lanes = transforms.direct(source.loops, address, lambda directives: replace(directives, vectorize=True))
@@ -71,7 +77,8 @@ def _refusal(source: Schedule, address: str) -> str:
     return ""
 
 
-def _moves(scop: Scop, loop: Loop, places: Mapping[str, Placed]) -> Iterator[Move]:
+def _moves(scop: Scop, loop: Loop, places: Mapping[str, Placed]) -> Iterator[LoopStride]:
+    """Yields how each reference in the loop moves along it."""
     for piece in loop_tree.pieces(loop.member):
         statement = scop.statements[piece.domain().get_tuple_name()]
         counted = counted_by(piece)
@@ -82,7 +89,7 @@ def _moves(scop: Scop, loop: Loop, places: Mapping[str, Placed]) -> Iterator[Mov
 
 
 def counted_by(member: isl.PwAff) -> tuple[int, int] | None:
-    """(the iterator that a loop counts, 1 or -1); None for another loop."""
+    """Returns (the iterator that a loop counts, 1 or -1); None for a loop that counts none."""
     rows = set(iterator_coefficients(member))
     if len(rows) != 1:
         return None
@@ -90,19 +97,20 @@ def counted_by(member: isl.PwAff) -> tuple[int, int] | None:
     return (moving[0][0], int(moving[0][1])) if len(moving) == 1 and abs(moving[0][1]) == 1 else None
 
 
-def _move(reference: Reference, access: Access, place: Placed, counted: tuple[int, int] | None, element_bytes: int) -> Move:
+def _move(reference: Reference, access: Access, place: Placed, counted: tuple[int, int] | None, element_bytes: int) -> LoopStride:
+    """Returns how one reference moves. counted: the iterator and direction of the loop."""
     steps = set() if counted is None else {
         counted[1] * sum(row[counted[0]] * stride for row, stride in zip(rows, place.strides)) for rows in _rows(access)
     }  # fmt: skip
     if len(steps) != 1:
-        return Move(reference, UNEVEN, None)
+        return LoopStride(reference, UNEVEN, None)
     (step,) = steps
-    kinds = {0: SAME, element_bytes: NEXT, -element_bytes: BACK}
-    return Move(reference, kinds.get(step, APART), step)
+    kinds = {0: SAME, element_bytes: CONTIGUOUS, -element_bytes: REVERSED}
+    return LoopStride(reference, kinds.get(step, STRIDED), step)
 
 
 def _rows(access: Access) -> Iterator[tuple[tuple[int, ...], ...]]:
-    """The iterators' coefficients in all subscripts, in each combination of their pieces."""
+    """Yields the iterators' coefficients in all subscripts, for each combination of the subscripts' pieces."""
 
     def extend(done: tuple[tuple[int, ...], ...], left) -> Iterator[tuple[tuple[int, ...], ...]]:
         if not left:
@@ -114,12 +122,12 @@ def _rows(access: Access) -> Iterator[tuple[tuple[int, ...], ...]]:
     yield from extend((), access.coefficients)
 
 
-def _efficiency(scop: Scop, loop: Loop, moves: tuple[Move, ...], vector_bytes: int) -> float:
-    """Instructions of single iterations over those of vectors, as a part of the lanes."""
+def _efficiency(scop: Scop, loop: Loop, moves: tuple[LoopStride, ...], vector_bytes: int) -> float:
+    """Returns the instructions of single iterations over those of vectors, as a fraction of the lanes."""
     names = {piece.domain().get_tuple_name() for piece in loop_tree.pieces(loop.member)}
     widest = max((scop.arrays[scop.statements[name].write.array].element.size_bytes for name in names), default=8)
     count = max(1, vector_bytes // widest)
     work = sum(sum(of_value(scop.statements[name].value).values()) for name in names)
     single = work + len(moves)
-    together = work + sum(count if move.kind in (APART, UNEVEN) else move.kind != SAME for move in moves)
+    together = work + sum(count if move.kind in (STRIDED, UNEVEN) else move.kind != SAME for move in moves)
     return min(1.0, single / together) if together else 1.0

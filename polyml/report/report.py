@@ -25,7 +25,7 @@ from polyml.performance.cache_misses import Misses, misses
 from polyml.performance.conflict_advice import Advice, advice
 from polyml.performance.ecm import prediction
 from polyml.performance.roofline import roofline
-from polyml.performance.variants import Call, Form, forms, source_schedule
+from polyml.performance.variants import Form, KernelCall, forms, source_schedule
 from polyml.performance.vectorizability import lanes
 from polyml.report.values import FormReport, ReportValues
 from polyml.tune.tiles.choose import tiles
@@ -88,7 +88,7 @@ class CacheSetup:
 
 
 def report(
-    call: Call, arguments: Mapping[str, object], where: str, machine: Cpu, setup: CacheSetup, tile: Sequence[int] = ()
+    call: KernelCall, arguments: Mapping[str, object], where: str, machine: Cpu, setup: CacheSetup, tile: Sequence[int] = ()
 ) -> Report:
     """Returns the report on a call.
 

@@ -17,7 +17,7 @@ from polyml.machines.roofline import Roof, Roofline
 from polyml.machines.units import shown
 from polyml.model.core.printer import access_text
 from polyml.model.counting import formula_text
-from polyml.performance.cache_misses import ENGINE, Misses, Total
+from polyml.performance.cache_misses import ENGINE, Misses, MissTotal
 from polyml.performance.ecm import Prediction
 from polyml.performance.variants import Form
 from polyml.performance.vectorizability import Lanes
@@ -28,7 +28,7 @@ from polyml.tune.tiles.estimates import Candidate
 
 WIDTH = 80  # of headings
 NEGATIVE = "conflict below 0: sets kept lines that one set of all ways, least recently used out first, would have replaced"
-_COUNT_HEADS = {"written": "written back"}  # of the fields of Total, where they have another name
+_COUNT_HEADS = {"written": "written back"}  # of the fields of MissTotal, where they have another name
 
 
 def text(report: ReportValues) -> str:
@@ -257,14 +257,14 @@ def _title(form: Form) -> str:
     return {"source": "the source's order", "polyml": "polyml's schedule", "given": "the schedule given"}.get(form.name, form.name)
 
 
-def _counts(found: Misses) -> Iterator[Column[tuple[str, Total]]]:
-    """Yields a column for each field of Total; coherence where it was asked for."""
-    for each in fields(Total):
+def _counts(found: Misses) -> Iterator[Column[tuple[str, MissTotal]]]:
+    """Yields a column for each field of MissTotal; coherence where it was asked for."""
+    for each in fields(MissTotal):
         if each.name != "coherence" or found.coherent:
             yield Column(_COUNT_HEADS.get(each.name, each.name), _count(each.name))
 
 
-def _count(name: str) -> Callable[[tuple[str, Total]], str]:
+def _count(name: str) -> Callable[[tuple[str, MissTotal]], str]:
     return lambda row: f"{getattr(row[1], name):,}"
 
 

@@ -12,7 +12,7 @@ from polyml.gpu.thread_accesses import uses
 from polyml.gpu.thread_blocks import Threads
 from polyml.measure import lookup
 from polyml.model.core.call_interface import value
-from polyml.performance.variants import Call, source_schedule
+from polyml.performance.variants import KernelCall, source_schedule
 from polyml.runtime.calling.arguments import shapes
 from polyml.runtime.storage.size_classes import sizes_of
 from polyml.schedule.gpu.mapping import mapped, nests
@@ -26,7 +26,7 @@ def problem(function, *arguments):
     kernel = polyml.kernel(function, cache=False)
     given = kernel._arguments(kernel._bound(arguments, {}))
     types, layouts = types_of(given)
-    call = Call(kernel._parsed(), types, layouts, sizes_of(shapes(given)), config.resolve(kernel.settings), alone)
+    call = KernelCall(kernel._parsed(), types, layouts, sizes_of(shapes(given)), config.resolve(kernel.settings), alone)
     found = source_schedule(call).problem
     values = {each.name: each.value for each in given}
     return found, {p.name: value(p, values) for p in found.scop.parameters}

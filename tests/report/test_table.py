@@ -2,7 +2,7 @@
 
 from dataclasses import fields
 
-from polyml.performance.cache_misses import Total
+from polyml.performance.cache_misses import MissTotal
 from polyml.report.html import page
 from polyml.report.table import Column, lines, table
 from polyml.report.text import _counts
@@ -29,8 +29,8 @@ def test_every_count_of_misses_has_a_column():
     class Found:
         coherent = True
 
-    total = Total(*range(1, len(fields(Total)) + 1))
+    total = MissTotal(*range(1, len(fields(MissTotal)) + 1))
     columns = list(_counts(Found))
-    assert [column.cell(("all", total)) for column in columns] == [str(getattr(total, each.name)) for each in fields(Total)]
+    assert [column.cell(("all", total)) for column in columns] == [str(getattr(total, each.name)) for each in fields(MissTotal)]
     Found.coherent = False
     assert {column.head for column in columns} - {column.head for column in _counts(Found)} == {"coherence"}

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf, lcm
+from math import inf, lcm, prod
 
 import islpy as isl
+import numpy as np
 
 from polyml import polyhedra
-from polyml.caches.analytic.tabulation import tabulated
 from polyml.caches.analytic.unit_scaling import counted
+from polyml.model.counting.batch_evaluation import holds, values
 from polyml.model.counting.cardinality import CannotCount, Count, count
 from polyml.model.counting.quasi_polynomial import Atom, Poly
 
 SPARE = "_spare"  # a parameter: the part of a distance that sizes alone give, less the lines of the cache
+MOST_CELLS = 4_000_000  # combinations of coordinates for which distances are tabulated
 MOST_SLICES = 4096  # values of one coordinate of time that are looked at one after the other
 
 
@@ -106,7 +108,7 @@ def spread(
         return None
     linear = _linear(distance)
     if linear is None:
-        distances, numbers = tabulated(region, distance, deadline)
+        distances, numbers = _tabulated(region, distance, deadline)
         misses = tuple(int(numbers[distances >= lines].sum()) for lines in capacities)
         return Spread(int(numbers.sum()), int(distances.min()), int(distances.max()), misses)
     least, greatest = _extremes(region, *linear)
@@ -136,10 +138,32 @@ def _count_misses(region: isl.Set, distance: Poly, lines: int, deadline: float) 
         except CannotCount:
             return _count_by_slices(region, missing, distance, deadline)
     try:
-        distances, numbers = tabulated(region, distance, deadline)
+        distances, numbers = _tabulated(region, distance, deadline)
     except CannotCount:
         return _sliced(region, distance, lines, deadline)
     return int(numbers[distances >= lines].sum())
+
+
+def _tabulated(region: isl.Set, distance: Poly, deadline: float) -> tuple[np.ndarray, np.ndarray]:
+    """Returns (distances, numbers): distances, some of them several times, and how many points of the region have each.
+
+    region: a bounded, nonempty set of parameters.
+
+    Raises CannotCount where the coordinates that the distance depends on have too many values.
+    """
+    names = sorted(distance.names)
+    ranges = [polyhedra.parameter_range(region, name) for name in names]
+    if prod(high - low + 1 for low, high in ranges) > MOST_CELLS:
+        raise CannotCount("a distance is no linear function of time")
+    axes = np.meshgrid(*(np.arange(low, high + 1) for low, high in ranges), indexing="ij", sparse=True)
+    cells = dict(zip(names, axes))
+    shape = [high - low + 1 for low, high in ranges]
+    others = [name for name in polyhedra.parameter_names(region) if name not in names]
+    numbers = np.zeros(shape, np.int64)
+    for where, number in count(polyhedra.parameters_as_set(region, others), deadline).pieces:
+        numbers += np.where(holds(polyhedra.on_parameters(where, names), cells), values(number, cells), 0)
+    here = numbers > 0
+    return np.broadcast_to(values(distance, cells), shape)[here], numbers[here]
 
 
 def _count_by_slices(region: isl.Set, missing: isl.Set, distance: Poly, deadline: float) -> int:

@@ -17,7 +17,7 @@ from polyml.gpu.mapping_choice import choose
 from polyml.machines.descriptions import Gpu
 from polyml.model.core.call_interface import value
 from polyml.model.counting.operation_counts import operations
-from polyml.performance.variants import Call, source_schedule
+from polyml.performance.variants import KernelCall, source_schedule
 from polyml.polyhedra import BudgetExceeded
 from polyml.report.gpu.values import Form, GpuReportValues
 from polyml.schedule.affine.fusion import fuse
@@ -64,7 +64,7 @@ class GpuReport(GpuReportValues):
         return data(self)
 
 
-def report(call: Call, arguments: Mapping[str, object], where: str, machine: Gpu, block: Sequence[int] = ()) -> GpuReport:
+def report(call: KernelCall, arguments: Mapping[str, object], where: str, machine: Gpu, block: Sequence[int] = ()) -> GpuReport:
     """arguments: of the call, by name. block: sizes of a block along x, y and z, in place of those that are chosen.
 
     Raises IllegalSchedule, with two iterations that depend on each other, where no loop may go to threads; ConfigError for

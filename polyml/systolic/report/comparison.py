@@ -14,7 +14,7 @@ from polyml.errors import ConfigError
 from polyml.machines.descriptions import Systolic, check_kind
 from polyml.model.core.call_interface import value
 from polyml.model.core.scop import Scop
-from polyml.performance.variants import Call
+from polyml.performance.variants import KernelCall
 from polyml.runtime.calling.arguments import CallArgument
 from polyml.schedule.script.problem import Problem
 from polyml.systolic.mapping.dataflows import Plan
@@ -54,7 +54,12 @@ class SimulationReport(SimulationReportValues):
 
 
 def simulated(
-    call: Call, given: Sequence[CallArgument], where: str, asked: Mapping[str, object], engine: str, plans: Sequence[Plan] = ()
+    call: KernelCall,
+    given: Sequence[CallArgument],
+    where: str,
+    asked: Mapping[str, object],
+    engine: str,
+    plans: Sequence[Plan] = (),
 ) -> Simulation:
     """The call on an array, which changes its arguments. asked: of `systolic.report`. plans: of the nests, (): those that the
     report has first. Raises what the compiled kernel would raise, and what `report` does.
@@ -96,7 +101,7 @@ def _check(asked: Mapping[str, object], engine: str) -> None:
 
 
 def compared(
-    call: Call, given: Sequence[CallArgument], where: str, asked: Mapping[str, object], engine: str, run: Callable[..., object],
+    call: KernelCall, given: Sequence[CallArgument], where: str, asked: Mapping[str, object], engine: str, run: Callable[..., object],
     trace: bool = False, listing: bool | Sequence[tuple[int, ...]] = False,
     errors: Callable[[], Mapping[str, object]] | None = None,
 ) -> SimulationReport:  # fmt: skip
@@ -225,7 +230,7 @@ def _known(errors: Callable[[], Mapping[str, object]]) -> tuple[float, Values]:
     return 1.0, Values(errors())
 
 
-def rounding_bound(call: Call, scop: Scop, arguments: Mapping[str, object], plans: Sequence[Plan]) -> tuple[float, Values]:
+def rounding_bound(call: KernelCall, scop: Scop, arguments: Mapping[str, object], plans: Sequence[Plan]) -> tuple[float, Values]:
     """Of the call's results, which no order of sums exceeds. Raises NoBound."""
     after, returned = rounding.magnitudes(call, arguments)
     return rounding.eps(scop) * rounding.roundings(scop, plans), values(after, returned)

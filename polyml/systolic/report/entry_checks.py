@@ -16,7 +16,7 @@ from polyml.frontend.syntax import ArgType
 from polyml.model.core.call_interface import value
 from polyml.model.core.nest import always_fits, subvalues
 from polyml.model.core.scop import Index, Role, Scop, Value
-from polyml.performance.variants import Call, source_schedule
+from polyml.performance.variants import KernelCall, source_schedule
 from polyml.runtime.calling import arguments, bounds_errors
 from polyml.runtime.calling.arguments import CallArgument
 from polyml.runtime.storage.artifact import record
@@ -25,7 +25,7 @@ from polyml.schedule.script.problem import Problem
 _LEAVING = ("-", "+", "*", "//", "<<", "**")  # operators whose results may have more bits than their operands
 
 
-def checked(call: Call, given: Sequence[CallArgument]) -> tuple[Call, Problem]:
+def checked(call: KernelCall, given: Sequence[CallArgument]) -> tuple[KernelCall, Problem]:
     """The call, with types that know as many of the sizes as it takes, and its model. Raises what the compiled kernel would raise,
     PolymlTypeError for integers of which units do not test whether they fit, and PolymlValueError for arguments that overlap: units
     do not see what others write to memory.

@@ -12,7 +12,7 @@ from polyml.errors import ConfigError
 from polyml.machines.descriptions import DATAFLOWS, LINKS, LONGEST, Systolic
 from polyml.model.core.call_interface import value
 from polyml.model.counting.io_lower_bound import lower_bound
-from polyml.performance.variants import Call, source_schedule
+from polyml.performance.variants import KernelCall, source_schedule
 from polyml.reading.input_limits import shown
 from polyml.systolic.mapping import parse
 from polyml.systolic.mapping.dataflows import Plan, plans
@@ -60,7 +60,7 @@ class SystolicReport(SystolicReportValues):
 
 
 def report(
-    call: Call,
+    call: KernelCall,
     arguments: Mapping[str, object],
     where: str,
     machine: Systolic | None = None,

@@ -23,7 +23,7 @@ from polyml.frontend.syntax import ArrayType
 from polyml.frontend.types.infer import infer
 from polyml.model.core.nest import subvalues
 from polyml.model.core.scop import Scop, Statement
-from polyml.performance.variants import Call
+from polyml.performance.variants import KernelCall
 from polyml.pipeline import compile as pipeline
 from polyml.runtime.calling.arguments import layouts
 from polyml.runtime.calling.entry import bind
@@ -80,7 +80,7 @@ def _fixed(dtype: DType) -> DType:
     return F64 if dtype.is_float and dtype.weak else dtype
 
 
-def magnitudes(call: Call, arguments: Mapping[str, object]) -> tuple[dict[str, object], object]:
+def magnitudes(call: KernelCall, arguments: Mapping[str, object]) -> tuple[dict[str, object], object]:
     """(arguments after a call, what it returns) of the kernel that makes sums of absolute values. Raises NoBound."""
     typed = infer(call.kernel, call.types)
     body = tuple(map(_Absolute(typed).statement, typed.body))

@@ -8,7 +8,7 @@ import pytest
 from polyml.config import Options
 from polyml.frontend.argument_types import arg_type
 from polyml.frontend.parsing.parse import parse
-from polyml.performance.variants import Call, source_schedule
+from polyml.performance.variants import KernelCall, source_schedule
 from polyml.runtime.storage.size_classes import Sizes
 from polyml.systolic.report.report import report
 from polyml.systolic.report.rounding_bound import NoBound, eps, magnitudes, roundings
@@ -26,7 +26,7 @@ def call_of(function, args, fp="reassociate"):
     class Alone:
         __enter__ = __exit__ = lambda self, *_: None
 
-    return Call(parse(function), types, layouts, Sizes(extents, limits), options, Alone), dict(zip(names, args))
+    return KernelCall(parse(function), types, layouts, Sizes(extents, limits), options, Alone), dict(zip(names, args))
 
 
 def magnitudes_of(function, *args):
