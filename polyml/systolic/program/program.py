@@ -25,7 +25,7 @@ import islpy as isl
 import numpy as np
 
 from polyml import polyhedra
-from polyml.model.core.dependence import Order
+from polyml.model.core.dependence import SourceOrder
 from polyml.model.core.scop import Access, Index
 from polyml.model.counting.lattice_points import affine, lattice, row_value
 from polyml.systolic.folding.folds import Folds, fold_points
@@ -265,7 +265,7 @@ class NestProgram:
 
     def _last_of_nest(self, name: str) -> isl.Set:
         """Instances whose element no instance of the nest writes after them."""
-        order, later = Order(self._scop), []
+        order, later = SourceOrder(self._scop), []
         statement = self.cells[name].statement
         own = statement.write.relation.intersect_domain(statement.domain)
         for other in (each.statement for each in self.cells.values()):
