@@ -1,0 +1,217 @@
+"""Typed expressions -> values of a nest, whose affine parts are leaves.
+
+Local integers with an affine value are followed forward: after `m = n - i - 1`, A[m] reads A[n - i - 1].
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Union
+
+from polyml.dtypes import BOOL, I64, PYINT
+from polyml.errors import NotAffineError, SizesNeeded
+from polyml.frontend import syntax, traversal
+from polyml.model.core import affine as af
+from polyml.model.core.affine import Affine, Formula
+from polyml.model.core.nest import Integer, Read, Requirement, Truth, Value, children, with_children
+from polyml.model.core.scop import Gather
+from polyml.model.lowering.affine_folding import CHOICES, QUOTIENTS, folded, is_exact, is_small, known
+from polyml.model.lowering.declarations import Declarations
+from polyml.model.lowering.half_arithmetic import widened
+
+BOUND_NOTE = "polyml needs bounds of the form c0 + c1*i + c2*N with integer c, and min, max, // and % of such"
+_SUBSCRIPT_NOTE = "polyml needs subscripts of the form c0 + c1*i + c2*j with integer c"
+_SIMPLE_NOTE = f"one expression may have {QUOTIENTS} different // and %, and {CHOICES} different min, max, abs and conditions"
+_GATHER_NOTE = "or subscripts that are elements of integer arguments, of an argument; the kernel changes neither"
+
+
+class Stale(Enum):
+    """What is known of a loop variable after its loop: its value depends on whether the loop ran."""
+
+    STALE = "stale"
+
+
+Known = Union[Affine, Formula, Read, Stale]  # what a local number equals; a Read: an element of an index array that does not change
+
+
+class ValueResolver:
+    """A ValueResolver makes typed expressions into values, at the point of the kernel that the statements before have reached.
+
+    unchanged: the arguments that the kernel does not write, by the user's names
+    env: what local numbers equal here; None where nothing is known
+    contents: conditions on the elements of index arrays, by (index array, size of what it indexes)
+    """
+
+    def __init__(self, declared: Declarations, unchanged: frozenset[str]) -> None:
+        self._declared, self._unchanged = declared, unchanged
+        self.env: dict[str, Known | None] = {}
+        self.contents: dict[tuple[str, Affine], Requirement] = {}
+        self._products: set[str] = set()  # local numbers that would be affine if the numbers of the call were known
+
+    def value(self, expr: syntax.Expr) -> Value:
+        """Returns the value of an expression, with its affine parts made into Integer and Truth leaves."""
+        if isinstance(expr, syntax.Const):
+            return _constant(expr)
+        if isinstance(expr, syntax.Name):
+            return self._name(expr)
+        if isinstance(expr, syntax.Shape):
+            return Integer(self._declared.size(expr.array, expr.dim), dtype=expr.dtype)
+        if isinstance(expr, syntax.Subscript):
+            return self._read(expr)
+        operands = tuple(self.value(child) for child in children(expr))
+        return folded(expr, operands) or widened(with_children(expr, operands))
+
+    def truth(self, expr: syntax.Expr) -> Value:
+        """Returns the value of a condition: Truth, or a value of a truth type."""
+        value = self.value(expr)
+        if isinstance(value, Integer):
+            return Truth(af.compare("!=", value.affine, Affine(0)), dtype=BOOL)
+        if value.dtype.kind == "b":
+            return value
+        return syntax.Cast(value, BOOL, True, dtype=BOOL, loc=expr.loc)
+
+    def assigned(self, target: syntax.Name, expr: syntax.Expr, value: Value) -> None:
+        """Records what a local number equals from now on. value: of the expression assigned to it"""
+        found: Known | None = known(value)
+        if found is None:
+            found = self._unchanged_index(value)
+        dtype = self._declared.scalar_types.get(target.name, value.dtype)
+        self.env[target.name] = found if value.dtype == dtype else None
+        if not isinstance(value, Integer) and value.dtype == PYINT and self._call_knows_a_factor(expr):
+            self._products.add(target.name)
+
+    def is_stale(self, name: str) -> bool:
+        """Says whether a name is a loop variable after its loop."""
+        return self.env.get(name) is Stale.STALE
+
+    def _name(self, expr: syntax.Name) -> Value:
+        here = self.env.get(expr.name)
+        if here is Stale.STALE:
+            raise NotAffineError(
+                f"`{expr.name}` is read after its loop, where its value depends on whether the loop ran",
+                loc=expr.loc,
+                notes=["assign it to another variable inside the loop"],
+                code="PML-F030",
+            )
+        if isinstance(here, Affine):
+            return Integer(here, dtype=expr.dtype)
+        if isinstance(here, Read):
+            return here
+        if here is not None:
+            return Truth(here, dtype=expr.dtype)
+        declared = self._declared
+        if expr.name in declared.argument_names and expr.name not in declared.scalar_names:
+            return declared.argument(expr.name, expr.dtype)
+        array = declared.scalar(expr.name, declared.scalar_types.get(expr.name, expr.dtype))
+        return Read(array, (), dtype=expr.dtype, loc=expr.loc)
+
+    def _read(self, expr: syntax.Subscript) -> Read | Gather:
+        """Returns an element at affine subscripts, or at subscripts some of which are elements of index arrays."""
+        indices = [self.value(index) for index in expr.indices]
+        data = [None if isinstance(index, Integer) else self._unchanged_index(index) for index in indices]
+        if not any(data) or expr.array not in self._unchanged:
+            array, subscripts = self.element(expr)
+            return Read(array, subscripts, dtype=expr.dtype, loc=expr.loc, inside=expr.inside)
+        array = self._declared.array_names[expr.array]
+        made: list[Value] = []
+        for dim, (index, read) in enumerate(zip(indices, data)):
+            size = self._declared.arrays[array].shape[dim]
+            made.append(index if read is None else self._index_in(read, size, expr))
+            if read is None:
+                self._subscript(expr.indices[dim])
+        return Gather(array, tuple(made), dtype=expr.dtype, loc=expr.loc, inside=expr.inside)
+
+    def _unchanged_index(self, value: Value) -> Read | None:
+        """Returns the element of an integer array that the kernel does not write, where the value is one."""
+        read = _index_read(value)
+        return read if read is not None and self._declared.arrays[read.array].source_name in self._unchanged else None
+
+    def _index_in(self, read: Read, size: Affine, expr: syntax.Subscript) -> Value:
+        """Returns the element of an index array, counted from the end where it is negative, and requires that it is inside."""
+        name = self._declared.arrays[read.array].source_name
+        if (name, size) not in self.contents:
+            least, greatest = (self._declared.extreme(name, extreme) for extreme in ("min", "max"))
+            inside = af.conjunction(af.compare("<", greatest, size), af.compare(">=", least, -size))
+            what = f"an element of `{name}` that is no index of `{expr.array}`"
+            self.contents[name, size] = Requirement((), inside, what, expr.loc)
+        index: Value = read if read.dtype == I64 else syntax.Cast(read, I64, True, dtype=I64)
+        from_end = syntax.Binary("+", index, Integer(size, dtype=I64), dtype=I64)
+        return syntax.IfExp(syntax.Compare("<", index, Integer(Affine(0), dtype=I64), dtype=BOOL), from_end, index, dtype=I64)
+
+    def element(self, expr: syntax.Subscript) -> tuple[str, tuple[Affine, ...]]:
+        """Returns the array and the affine subscripts of an element. Raises NotAffineError for other subscripts."""
+        return self._declared.array_names[expr.array], tuple(self._subscript(index) for index in expr.indices)
+
+    def bound(self, expr: syntax.Expr) -> Affine:
+        """Returns a loop bound. Raises NotAffineError where it is not affine."""
+        return self._affine(expr, "loop bound", "the loop variables and sizes", BOUND_NOTE)
+
+    def size(self, expr: syntax.Expr, iterators: tuple[str, ...]) -> Affine:
+        """Returns an extent of an array. Raises NotAffineError where it is not affine in the parameters alone."""
+        value = self._affine(expr, "array size", "the sizes", BOUND_NOTE)
+        if af.names(value).isdisjoint(iterators):
+            return value
+        raise NotAffineError(
+            f"array size `{expr.loc.text if expr.loc else value}` changes with the loop",
+            loc=expr.loc,
+            notes=["polyml allocates arrays whose sizes stay the same; allocate the largest one before the loop"],
+            code="PML-F030",
+        )
+
+    def _subscript(self, expr: syntax.Expr) -> Affine:
+        return self._affine(expr, "subscript", "the loop variables", _SUBSCRIPT_NOTE)
+
+    def _affine(self, expr: syntax.Expr, what: str, of: str, note: str) -> Affine:
+        """Returns an affine integer. what, of, note: for the message of the NotAffineError that is raised where it is not one"""
+        value = self.value(expr)
+        if isinstance(value, Integer) and is_small(value.affine):
+            return value.affine
+        text = f" `{expr.loc.text}`" if expr.loc else ""
+        reads = any(isinstance(node, syntax.Subscript) for node in traversal.nodes(expr))
+        kind = SizesNeeded if self._call_knows_a_factor(expr) else NotAffineError
+        notes = [
+            note,
+            *([_GATHER_NOTE] if reads and what == "subscript" else []),
+            *([_SIMPLE_NOTE] if _has_many_cases(expr) else []),
+        ]
+        raise kind(f"{what}{text} is not affine in {of}", loc=expr.loc, notes=notes)
+
+    def _call_knows_a_factor(self, expr: syntax.Expr) -> bool:
+        """Says whether a product in it has a size or number of the call as a factor, as i*n + j has: given n, it is affine."""
+        parameters = self._declared.parameters.keys()
+        for node in traversal.nodes(expr):
+            if isinstance(node, syntax.Name) and node.name in self._products:
+                return True
+            if not isinstance(node, syntax.Binary) or node.op not in ("*", "//", "%"):
+                continue
+            for value in map(self.value, (node.left, node.right) if node.op == "*" else (node.right,)):
+                if isinstance(value, Integer) and not value.affine.is_constant and af.names(value.affine) <= parameters:
+                    return True
+        return False
+
+
+def _constant(expr: syntax.Const) -> Value:
+    """Returns a constant as an affine leaf where it is an integer or a truth value."""
+    value = expr.value
+    if is_exact(expr.dtype) and not isinstance(value, bool):
+        return Integer(Affine(int(value)), dtype=expr.dtype)
+    if expr.dtype.kind == "b":
+        return Truth(af.TRUE if value else af.FALSE, dtype=expr.dtype)
+    return expr
+
+
+def _has_many_cases(expr: syntax.Expr) -> bool:
+    """Says whether an expression has more operations that distinguish cases than an affine one may have."""
+    operations = ("//", "%", ">>", "min", "max")
+    found = [
+        node for node in traversal.nodes(expr)
+        if isinstance(node, (syntax.IfExp, syntax.Call)) or isinstance(node, syntax.Binary) and node.op in operations
+    ]  # fmt: skip
+    return len(found) > min(QUOTIENTS, CHOICES)
+
+
+def _index_read(index: Value) -> Read | None:
+    """Returns the element of an integer array that an index is, perhaps after conversions."""
+    while isinstance(index, syntax.Cast) and index.implicit and index.to.is_integer:
+        index = index.operand
+    return index if isinstance(index, Read) and index.subscripts and index.dtype.is_integer else None

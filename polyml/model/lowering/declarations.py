@@ -1,0 +1,143 @@
+"""The arrays, parameters and names of a nest, declared as the kernel mentions them."""
+
+from __future__ import annotations
+
+from polyml.dtypes import DType
+from polyml.frontend import syntax
+from polyml.model.core import affine as af
+from polyml.model.core.affine import Affine
+from polyml.model.core.call_interface import Parameter
+from polyml.model.core.identifiers import Names
+from polyml.model.core.nest import ArrayInfo, Integer, Truth, Value
+from polyml.model.core.scop import Role, ScalarArg
+from polyml.model.lowering.complex_parts import parts_of
+from polyml.model.lowering.if_conversion import flag
+from polyml.source import Loc
+
+
+class Declarations:
+    """Declarations are the arrays and parameters of a nest, under names that isl and LLVM read back.
+
+    types: of the kernel's arguments, by the user's name
+    scalar_types: of local scalars, by the user's name
+    arrays, parameters: by their own names
+    array_names, scalar_names, argument_names: the user's name -> the own one
+    shape_names: (argument, dimension) -> the parameter that is its size
+    """
+
+    def __init__(self, kernel: syntax.Kernel) -> None:
+        self.names = Names()
+        self.types = {p.name: t for p, t in zip(kernel.params, kernel.types)}
+        self.scalar_types = dict(kernel.scalars)
+        self.arrays: dict[str, ArrayInfo] = {}
+        self.parameters: dict[str, Parameter] = {}
+        self.array_names: dict[str, str] = {}
+        self.scalar_names: dict[str, str] = {}
+        self.argument_names: dict[str, str] = {}
+        self.shape_names: dict[tuple[str, int], str] = {}
+        self._declare_arguments(kernel)
+
+    def _declare_arguments(self, kernel: syntax.Kernel) -> None:
+        """Declares numbers first, then arrays, then their sizes, so that each gets the user's name where it is free."""
+        bound, places = _bound_shapes(kernel), {p.name: p.loc for p in kernel.params}
+        for name, type_ in self.types.items():
+            if isinstance(type_, syntax.ArrayType):
+                continue
+            for number in parts_of(name) if type_.dtype.is_complex else (name,):
+                self.argument_names[number] = self.names.fresh(number)
+        for name, type_ in self.types.items():
+            if isinstance(type_, syntax.ArrayType):
+                self.array_names[name] = self.names.fresh(name)
+        for name, type_ in self.types.items():
+            if not isinstance(type_, syntax.ArrayType):
+                continue
+            for dim in range(type_.ndim):
+                wanted = bound.get((name, dim), f"{self.array_names[name]}_{dim}")
+                own = self.names.fresh(wanted)
+                self.shape_names[name, dim] = own
+                self.parameters[own] = Parameter(own, name, dim, argument=name)
+            shape = tuple(af.variable(self.shape_names[name, dim]) for dim in range(type_.ndim))
+            self.arrays[self.array_names[name]] = _array(type_.element, shape, Role.ARGUMENT, name, loc=places[name])
+
+    def allocate(self, stmt: syntax.Alloc, shape: tuple[Affine, ...], role: Role, *, conditional: bool) -> str:
+        """Declares the array that a statement allocates, and returns its name."""
+        name = self.names.fresh(stmt.name)
+        self.array_names[stmt.name] = name
+        self.arrays[name] = _array(stmt.dtype, shape, role, stmt.name, conditional=conditional, loc=stmt.loc)
+        return name
+
+    def scalar(self, name: str, dtype: DType) -> str:
+        """Returns the array of rank 0 that holds a local scalar."""
+        if name not in self.scalar_names:
+            self.scalar_names[name] = self.temporary(name, dtype)
+        return self.scalar_names[name]
+
+    def temporary(self, wanted: str, dtype: DType) -> str:
+        """Declares a new array of rank 0, and returns its name."""
+        own = self.names.fresh(wanted)
+        self.arrays[own] = ArrayInfo(dtype, (), Role.LOCAL, wanted)
+        return own
+
+    def renamed(self, name: str) -> str | None:
+        """Declares a new scalar like the local scalar `name`; returns None for an array or what the caller sees."""
+        info = self.arrays[name]
+        return None if info.shape or info.role is not Role.LOCAL else self.temporary(info.source_name, info.element)
+
+    def argument(self, name: str, dtype: DType) -> Value:
+        """Returns a number argument as a value: an affine one where it is an integer or a truth value."""
+        own = self.argument_names[name]
+        if not (dtype.is_integer or dtype.kind == "b"):
+            return ScalarArg(name, dtype=dtype)
+        self.parameters.setdefault(own, Parameter(own, argument=name))
+        if dtype.kind == "b":
+            return Truth(flag(own), dtype=dtype)
+        return Integer(af.variable(own), dtype=dtype)
+
+    def size(self, array: str, dim: int) -> Affine:
+        """Returns `array.shape[dim]` of an argument or a local array, both by the user's name."""
+        if array in self.types:
+            return af.variable(self.shape_names[array, dim])
+        info = self.arrays[self.array_names[array]]
+        return info.shape[dim + info.pairs]
+
+    def extreme(self, array: str, which: str) -> Affine:
+        """Returns the least ("min") or greatest ("max") element of an index array as a parameter."""
+        name = next((p.name for p in self.parameters.values() if (p.array, p.extreme) == (array, which)), None)
+        if name is None:
+            name = self.names.fresh(f"{array}_{which}")
+            self.parameters[name] = Parameter(name, array, argument=array, extreme=which)
+        return af.variable(name)
+
+
+def _array(
+    element: DType, shape: tuple[Affine, ...], role: Role, source_name: str, *, conditional: bool = False, loc: Loc | None
+) -> ArrayInfo:
+    """Returns an array; one of complex numbers becomes an array of their parts."""
+    shape = (Affine(2), *shape) if element.is_complex else shape
+    return ArrayInfo(element.part, shape, role, source_name, conditional=conditional, loc=loc, pairs=element.is_complex)
+
+
+def _bound_shapes(kernel: syntax.Kernel) -> dict[tuple[str, int], str]:
+    """Returns (array, dim) -> N for every `N = array.shape[dim]` at the top of the kernel that is N's only assignment."""
+    counts: dict[str, int] = {}
+    _count_assignments(kernel.body, counts)
+    found: dict[tuple[str, int], str] = {}
+    for stmt in kernel.body:
+        if not (isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Name)):
+            continue
+        if isinstance(stmt.value, syntax.Shape) and counts[stmt.target.name] == 1:
+            found.setdefault((stmt.value.array, stmt.value.dim), stmt.target.name)
+    return found
+
+
+def _count_assignments(body: tuple[syntax.Stmt, ...], counts: dict[str, int]) -> None:
+    """Adds the assignments to each local scalar in a body to `counts`."""
+    for stmt in body:
+        if isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Name):
+            counts[stmt.target.name] = counts.get(stmt.target.name, 0) + 1
+        elif isinstance(stmt, syntax.For):
+            counts[stmt.var] = counts.get(stmt.var, 0) + 1
+            _count_assignments(stmt.body, counts)
+        elif isinstance(stmt, syntax.If):
+            _count_assignments(stmt.then, counts)
+            _count_assignments(stmt.orelse, counts)
