@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from polyml.codegen.llvm.builder import Function
+from polyml.codegen.llvm.builder import FunctionBuilder
 from polyml.machines.cpu import CpuMachine
 
 ROOM_BYTES = 256  # of a share
@@ -57,15 +57,15 @@ def _accumulators(machine: CpuMachine) -> int:
     return min(24, machine.vector_registers - 4)
 
 
-def _function(name: str) -> Function:
-    return Function(f"void @{name}(ptr %work, i64 %share, i64 %shares)")
+def _function(name: str) -> FunctionBuilder:
+    return FunctionBuilder(f"void @{name}(ptr %work, i64 %share, i64 %shares)")
 
 
-def _field(fn: Function, number: int, kind: str = "i64") -> str:
+def _field(fn: FunctionBuilder, number: int, kind: str = "i64") -> str:
     return fn.emit(f"load {kind}, ptr {fn.emit(f'getelementptr i64, ptr %work, i64 {number}')}")
 
 
-def _room(fn: Function) -> str:
+def _room(fn: FunctionBuilder) -> str:
     """This share's, with the address of the stack in it."""
     room = fn.emit(f"getelementptr i8, ptr {_field(fn, 3, 'ptr')}, i64 {fn.emit(f'mul i64 %share, {ROOM_BYTES}')}")
     stack = fn.emit(f"ptrtoint ptr {fn.emit('alloca i64')} to i64")
@@ -73,7 +73,7 @@ def _room(fn: Function) -> str:
     return room
 
 
-def _loop(fn: Function, end: str, step: int, kind: str, first: Sequence[str], body: _Body) -> list[str]:
+def _loop(fn: FunctionBuilder, end: str, step: int, kind: str, first: Sequence[str], body: _Body) -> list[str]:
     """0, step, ... below `end`, once at least; values of a type go from turn to turn. Gives those of the last turn."""
     before, head = fn.current, fn.block("turn")
     fn.jump(head)
@@ -115,12 +115,12 @@ def _stream(machine: CpuMachine, name: str, step: Callable) -> str:
     return fn.text()
 
 
-def _reads(fn: Function, kind: str, at: Sequence[str], sums: list[str]) -> list[str]:
+def _reads(fn: FunctionBuilder, kind: str, at: Sequence[str], sums: list[str]) -> list[str]:
     """A sum for each place, so that vectors are read in their order."""
     return [fn.emit(f"add {kind} {old}, {fn.emit(f'load {kind}, ptr {place}')}") for old, place in zip(sums, at)]
 
 
-def _updates(fn: Function, kind: str, at: Sequence[str], sums: list[str]) -> list[str]:
+def _updates(fn: FunctionBuilder, kind: str, at: Sequence[str], sums: list[str]) -> list[str]:
     ones = f"<{', '.join(['i64 1'] * int(kind[1:].split()[0]))}>"
     for place in at:
         value = fn.emit(f"add {kind} {fn.emit(f'load {kind}, ptr {place}')}, {ones}")

@@ -12,7 +12,7 @@ from polyml.caches.simulator.state_layout import counter
 from polyml.codegen.ir.array_layout import Placed
 from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Node, Program, Unroll, substitute
 from polyml.codegen.llvm import builder
-from polyml.codegen.llvm.constant_sizes import Numbered
+from polyml.codegen.llvm.constant_sizes import CallConstants, ConstantBody
 from polyml.codegen.llvm.loops.loop_bounds import bounds
 from polyml.codegen.llvm.loops.partial_results import NOTHING, HandOver
 from polyml.machines import cpu
@@ -82,14 +82,14 @@ def _counted(program: Program, nodes: Sequence[Loop | Guard], sizes: Mapping[str
     return counts
 
 
-class _Counting(Numbered):
+class _Counting(ConstantBody):
     """Emits the loops of a program, which compute their bounds and count.
 
     numbers: of loops and conditions, by identity.
     """
 
     def __init__(self, program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed], numbers: Mapping[int, int]):
-        super().__init__(program, sizes, places, ENTRY, "i64 @{}(ptr %counters)")
+        super().__init__(program, CallConstants(sizes, places), ENTRY, "i64 @{}(ptr %counters)")
         self._numbers = dict(numbers)
         self._copies: list[tuple[Node, ...]] = []
         self.statements = _Nothing()

@@ -10,6 +10,8 @@ import islpy as isl
 
 from polyml.codegen.ir.program import Program
 from polyml.codegen.llvm import builder
+from polyml.codegen.llvm.addresses import ArrayArguments, FloatArithmetic
+from polyml.config import Options
 from polyml.machines import cpu
 from polyml.pipeline import passes
 from polyml.pipeline.compile_budget import CompileBudget
@@ -108,7 +110,7 @@ def _emitted(program: Program, groups: builder.Groups | None, call: CallFacts, r
     wanted, options = call.wanted, call.wanted.options
     finished: dict[str, Any] = {} if groups is None else {"finished": groups.add}
     units = runner.run(
-        passes.EMIT, program, fp=options.fp, aliased=wanted.aliased, layouts=wanted.layouts, fused=cpu.host().fma,
+        passes.EMIT, program, ArrayArguments(wanted.layouts, wanted.aliased), FloatArithmetic(options.fp, cpu.host().fma),
         threads=not options.runs_alone, **finished,
     )  # fmt: skip
     if groups is not None:

@@ -10,6 +10,7 @@ import numpy as np
 from polyml.codegen.astgen.build import build
 from polyml.codegen.ir.program import Instance
 from polyml.codegen.llvm import builder
+from polyml.codegen.llvm.addresses import ArrayArguments, FloatArithmetic
 from polyml.codegen.llvm.emit import ENTRY, emit
 from polyml.codegen.passes.full_tiles import separate_full_tiles
 from polyml.codegen.passes.vectorize import vectorize
@@ -119,7 +120,7 @@ class Native:
 
 def native(program, preset, *, fp="strict", layouts, aliased=False):
     target = catalogue.processor(preset)
-    units = emit(program, fp=fp, aliased=aliased, layouts=layouts, fused=target.fma)
+    units = emit(program, ArrayArguments(layouts, aliased), FloatArithmetic(fp, target.fma))
     objects = assemble.assemble_together([builder.text([unit]) for unit in units], cpu=target.cpu_name, features=target.features)
     return Native(program.scop, builder.text(units), load.load(objects, ENTRY))
 

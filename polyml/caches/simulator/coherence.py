@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from polyml.caches.simulator import state_header
 from polyml.caches.simulator.state_layout import HOLDERS_BYTES, OWNER_BYTES, StateLayout, count_written
-from polyml.codegen.llvm.builder import Block, Function, Unit
+from polyml.codegen.llvm.builder import BasicBlock, FunctionBuilder, Unit
 
 MOST_THREADS = 64
 
@@ -22,7 +22,7 @@ def units(layout: StateLayout) -> Iterator[Unit]:
     yield _unit("deliver", "i64 %other", _deliver, layout)
 
 
-def hand_up(fn: Function, layout: StateLayout, dirty: str) -> None:
+def hand_up(fn: FunctionBuilder, layout: StateLayout, dirty: str) -> None:
     """Emits that the thread has a line dirty, where it was handed up so."""
     place = _owner(fn, layout)
     own = fn.emit(f"trunc i64 {fn.emit(f'add i64 {state_header.get(fn, state_header.THREAD)}, 1')} to i8")
@@ -31,16 +31,16 @@ def hand_up(fn: Function, layout: StateLayout, dirty: str) -> None:
     fn.do(f"store i8 {fn.emit(f'select i1 {test}, i8 {own}, i8 {before}')}, ptr {place}")
 
 
-def _unit(name: str, argument: str, define: Callable[[Function, StateLayout], None], layout: StateLayout) -> Unit:
+def _unit(name: str, argument: str, define: Callable[[FunctionBuilder, StateLayout], None], layout: StateLayout) -> Unit:
     """Returns a function whose body `define` emits."""
-    fn = Function(f"internal fastcc void @{name}(ptr %state, ptr %count, i64 %line, {argument})")
+    fn = FunctionBuilder(f"internal fastcc void @{name}(ptr %state, ptr %count, i64 %line, {argument})")
     fn.attributes = "nounwind noinline"
     define(fn, layout)
     text = fn.text()
     return Unit(name, text, {}, len(text))
 
 
-def _cohere(fn: Function, layout: StateLayout) -> None:
+def _cohere(fn: FunctionBuilder, layout: StateLayout) -> None:
     """Emits the body of `cohere`: other threads' copies are removed by a write, or made clean by a read."""
     several = _several(layout)
     thread = state_header.get(fn, state_header.THREAD)
@@ -88,7 +88,7 @@ def _cohere(fn: Function, layout: StateLayout) -> None:
     _deliver_if(fn, found, other, done)
 
 
-def _deliver_if(fn: Function, dirty: list[str], other: str, done: Block) -> None:
+def _deliver_if(fn: FunctionBuilder, dirty: list[str], other: str, done: BasicBlock) -> None:
     """Emits a call of `deliver` where one of the values is not 0, then a jump."""
     some, deliver = dirty[0], fn.block("deliver")
     for each in dirty[1:]:
@@ -99,7 +99,7 @@ def _deliver_if(fn: Function, dirty: list[str], other: str, done: Block) -> None
     fn.jump(done)
 
 
-def _deliver(fn: Function, layout: StateLayout) -> None:
+def _deliver(fn: FunctionBuilder, layout: StateLayout) -> None:
     """Emits the body of `deliver`: a dirty line goes to the nearest cache that both threads use."""
     thread = state_header.get(fn, state_header.THREAD)
     for number in layout.numbers:
@@ -122,12 +122,12 @@ def _several(layout: StateLayout) -> list[int]:
     return [number for number in layout.numbers if layout.instances(number) > 1]
 
 
-def _instance(fn: Function, layout: StateLayout, number: int, thread: str) -> str:
+def _instance(fn: FunctionBuilder, layout: StateLayout, number: int, thread: str) -> str:
     """Emits the number of the cache of a level that a thread uses."""
     return "0" if layout.instances(number) == 1 else fn.emit(f"udiv i64 {thread}, {layout.sharing(number)}")
 
 
-def _owner(fn: Function, layout: StateLayout) -> str:
+def _owner(fn: FunctionBuilder, layout: StateLayout) -> str:
     """Emits the address of the number of the thread that may have the line dirty."""
     table = fn.emit(f"getelementptr i8, ptr %state, i64 {layout.owners}")
     return fn.emit(f"getelementptr [{OWNER_BYTES} x i8], ptr {table}, i64 %line")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from polyml.caches.simulator import state_header
 from polyml.caches.simulator.set_associative import Lookup, SimulatedLevel
-from polyml.codegen.llvm.builder import Function
+from polyml.codegen.llvm.builder import FunctionBuilder
 
 NODE_BYTES = 12
 _NEXT, _PREVIOUS, _WORD = 0, 4, 8  # byte offsets in a node
@@ -29,26 +29,26 @@ class FullyAssociative(SimulatedLevel):
     def size_bytes(self) -> int:
         return state_header.rounded(NODE_BYTES * (self.lines + 1))
 
-    def address(self, fn: Function, line: str, instance: str = "") -> str:
+    def address(self, fn: FunctionBuilder, line: str, instance: str = "") -> str:
         """Emits the address of the line's node."""
         return fn.emit(f"getelementptr [{NODE_BYTES} x i8], ptr {self.begin(fn, instance)}, i64 {fn.emit(f'add i64 {line}, 1')}")
 
-    def look(self, fn: Function, line: str, instance: str = "") -> Lookup:
+    def look(self, fn: FunctionBuilder, line: str, instance: str = "") -> Lookup:
         address = self.address(fn, line, instance)
         word = _get(fn, address, _WORD)
         return Lookup(address, word, "", fn.emit(f"icmp ne i32 {word}, 0"), instance)
 
-    def word(self, fn: Function, found: Lookup) -> str:
+    def word(self, fn: FunctionBuilder, found: Lookup) -> str:
         """The word of the line that was found."""
         return found.words
 
-    def make_dirty(self, fn: Function, found: Lookup) -> None:
+    def make_dirty(self, fn: FunctionBuilder, found: Lookup) -> None:
         _set(fn, found.address, _WORD, fn.emit(f"or i32 {found.words}, 1"))
 
-    def make_clean(self, fn: Function, found: Lookup) -> None:
+    def make_clean(self, fn: FunctionBuilder, found: Lookup) -> None:
         _set(fn, found.address, _WORD, fn.emit(f"and i32 {found.words}, -2"))
 
-    def is_newest(self, fn: Function, line: str, dirty: bool) -> str:
+    def is_newest(self, fn: FunctionBuilder, line: str, dirty: bool) -> str:
         """Emits whether the line is the first of the list, and dirty where `dirty`."""
         begin = self.begin(fn)
         number = fn.emit(f"trunc i64 {fn.emit(f'add i64 {line}, 1')} to i32")
@@ -58,14 +58,14 @@ class FullyAssociative(SimulatedLevel):
         bit = fn.emit(f"and i32 {_get(fn, self.address(fn, line), _WORD)}, 1")
         return fn.emit(f"and i1 {same}, {fn.emit(f'icmp ne i32 {bit}, 0')}")
 
-    def use(self, fn: Function, found: Lookup, dirty: str) -> None:
+    def use(self, fn: FunctionBuilder, found: Lookup, dirty: str) -> None:
         """Moves the line to the front of the list."""
         begin = self.begin(fn, found.instance)
         self._unlink(fn, begin, found.address)
         self._link(fn, begin, found.address)
         _set(fn, found.address, _WORD, fn.emit(f"or i32 {found.words}, {dirty}"))
 
-    def put(self, fn: Function, address: str, word: str) -> str:
+    def put(self, fn: FunctionBuilder, address: str, word: str) -> str:
         """Puts a line in front; the last line of a full list leaves it."""
         begin = self.begin(fn)
         length = _get(fn, begin, _WORD)
@@ -87,7 +87,7 @@ class FullyAssociative(SimulatedLevel):
         _set(fn, address, _WORD, word)
         return went
 
-    def remove(self, fn: Function, found: Lookup) -> None:
+    def remove(self, fn: FunctionBuilder, found: Lookup) -> None:
         begin = self.begin(fn, found.instance)
         self._unlink(fn, begin, found.address)
         _set(fn, found.address, _WORD, "0")
@@ -96,13 +96,13 @@ class FullyAssociative(SimulatedLevel):
     def declarations(self) -> dict[str, str]:
         return {}
 
-    def _unlink(self, fn: Function, begin: str, node: str) -> None:
+    def _unlink(self, fn: FunctionBuilder, begin: str, node: str) -> None:
         """Emits that a node leaves the list."""
         above, below = _get(fn, node, _PREVIOUS), _get(fn, node, _NEXT)
         _set(fn, _node(fn, begin, above), _NEXT, below)
         _set(fn, _node(fn, begin, below), _PREVIOUS, above)
 
-    def _link(self, fn: Function, begin: str, node: str) -> None:
+    def _link(self, fn: FunctionBuilder, begin: str, node: str) -> None:
         """Emits that a node enters the list, in front."""
         top = _get(fn, begin, _NEXT)
         distance = fn.emit(f"sub i64 {fn.emit(f'ptrtoint ptr {node} to i64')}, {fn.emit(f'ptrtoint ptr {begin} to i64')}")
@@ -113,16 +113,16 @@ class FullyAssociative(SimulatedLevel):
         _set(fn, begin, _NEXT, number)
 
 
-def _node(fn: Function, begin: str, number: str) -> str:
+def _node(fn: FunctionBuilder, begin: str, number: str) -> str:
     """Emits the address of a node, by its number."""
     return fn.emit(f"getelementptr [{NODE_BYTES} x i8], ptr {begin}, i64 {fn.emit(f'zext i32 {number} to i64')}")
 
 
-def _get(fn: Function, node: str, field: int) -> str:
+def _get(fn: FunctionBuilder, node: str, field: int) -> str:
     """Emits a load of a field of a node."""
     return fn.emit(f"load i32, ptr {fn.emit(f'getelementptr i8, ptr {node}, i64 {field}')}")
 
 
-def _set(fn: Function, node: str, field: int, value: str) -> None:
+def _set(fn: FunctionBuilder, node: str, field: int, value: str) -> None:
     """Emits a store to a field of a node."""
     fn.do(f"store i32 {value}, ptr {fn.emit(f'getelementptr i8, ptr {node}, i64 {field}')}")

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from polyml.caches.simulator import coherence, shared_requests
 from polyml.caches.simulator.set_associative import Lookup, SimulatedLevel, line_of, word_of
 from polyml.caches.simulator.state_layout import StateLayout, count_written, counter
-from polyml.codegen.llvm.builder import Function, Unit
+from polyml.codegen.llvm.builder import FunctionBuilder, Unit
 
 _ATTRIBUTES = "nounwind noinline"
 
@@ -36,7 +36,7 @@ def units(layout: StateLayout) -> Iterator[Unit]:
         yield from shared_requests.units(layout.numbers.stop, layout.levels[layout.numbers.stop].contents == "exclusive")
 
 
-def touch(fn: Function, line: str, count: str, write: bool, layout: StateLayout, prepare: Callable[[], None]) -> None:
+def touch(fn: FunctionBuilder, line: str, count: str, write: bool, layout: StateLayout, prepare: Callable[[], None]) -> None:
     """Emits one access; no function is called where it changes nothing.
 
     prepare: emits what has to come before a call.
@@ -99,13 +99,13 @@ class _LevelFunctions:
     def _unit(self, name: str, result: str, arguments: str, define) -> Unit:
         """Returns a function whose body `define` emits."""
         full = f"{name}_{self.number}"
-        fn = Function(f"internal fastcc {result} @{full}(ptr %state, {arguments})")
+        fn = FunctionBuilder(f"internal fastcc {result} @{full}(ptr %state, {arguments})")
         fn.attributes = _ATTRIBUTES
         define(fn)
         text = fn.text()
         return Unit(full, text, self.sets.declarations(), len(text))
 
-    def _touch(self, fn: Function) -> None:
+    def _touch(self, fn: FunctionBuilder) -> None:
         """Emits an access to the level."""
         if self.number in self.layout.shadowed:
             fn.do(f"call fastcc void @fill_{self.number}(ptr %state, ptr %count, i64 %line)")
@@ -117,7 +117,7 @@ class _LevelFunctions:
         fn.current = miss
         self._miss(fn, found)
 
-    def _hit(self, fn: Function, found: Lookup) -> None:
+    def _hit(self, fn: FunctionBuilder, found: Lookup) -> None:
         """Emits what follows where the level has the line. An exclusive level hands it up."""
         if self.is_(contents="exclusive"):
             dirty = fn.emit(f"and i32 {self.sets.word(fn, found)}, 1")
@@ -133,7 +133,7 @@ class _LevelFunctions:
             self.sets.use(fn, found, "%write")
         fn.current.terminator = "ret i32 0"
 
-    def _miss(self, fn: Function, found: Lookup) -> None:
+    def _miss(self, fn: FunctionBuilder, found: Lookup) -> None:
         """Emits what follows where the level lacks the line: it is counted, taken from the next level, and inserted."""
         counter(fn, "%count", self.layout.misses(self.number))
         self._count_cold(fn)
@@ -156,7 +156,7 @@ class _LevelFunctions:
         self._let_go(fn, self.sets.put(fn, found.address, word))
         fn.current.terminator = "ret i32 0"
 
-    def _count_cold(self, fn: Function) -> None:
+    def _count_cold(self, fn: FunctionBuilder) -> None:
         """Counts a compulsory miss where no thread that uses the cache used the line before."""
         table = fn.emit(f"getelementptr i8, ptr %state, i64 {self.layout.seen(self.number)}")
         own = fn.emit(f"getelementptr [{self.layout.seen_bytes} x i8], ptr {table}, i64 {self.sets.instance(fn)}")
@@ -165,13 +165,13 @@ class _LevelFunctions:
         fn.do(f"store i8 1, ptr {place}")
         counter(fn, "%count", self.layout.cold(self.number), fn.emit(f"zext i8 {cold} to i64"))
 
-    def _touch_below(self, fn: Function, write: str) -> str:
+    def _touch_below(self, fn: FunctionBuilder, write: str) -> str:
         """Emits an access to the next level; returns what it hands up, "0" where memory is next."""
         if self.is_last:
             return "0"
         return fn.emit(f"call fastcc i32 @touch_{self.number + 1}(ptr %state, ptr %count, i64 %line, i32 {write})")
 
-    def _write_on(self, fn: Function) -> None:
+    def _write_on(self, fn: FunctionBuilder) -> None:
         """Emits that a write goes on to the next level at once."""
         writes, done = fn.block("writes"), fn.block("on")
         fn.branch(fn.emit("icmp ne i32 %write, 0"), writes, done)
@@ -182,7 +182,7 @@ class _LevelFunctions:
         fn.jump(done)
         fn.current = done
 
-    def _let_go(self, fn: Function, word: str) -> None:
+    def _let_go(self, fn: FunctionBuilder, word: str) -> None:
         """Emits what becomes of an evicted line. word: the line's word, 0 where none was evicted.
 
         An inclusive level removes it from the levels above; an exclusive next level takes it, else it is sent on where it is dirty.
@@ -208,7 +208,7 @@ class _LevelFunctions:
             fn.jump(done)
         fn.current = done
 
-    def _above(self, fn: Function, above: int) -> tuple[str, str]:
+    def _above(self, fn: FunctionBuilder, above: int) -> tuple[str, str]:
         """Emits the range of those caches of a level above whose threads use this cache: the first, and the one behind the last."""
         own, theirs = self.sets, self.layout.sets(above)
         if own.instances == 1:
@@ -219,17 +219,17 @@ class _LevelFunctions:
         fewer = fn.emit(f"icmp ult i64 {last}, {theirs.instances}")
         return fn.emit(f"udiv i64 {thread}, {theirs.sharing}"), fn.emit(f"select i1 {fewer}, i64 {last}, i64 {theirs.instances}")
 
-    def _pass_on(self, fn: Function, line: str) -> None:
+    def _pass_on(self, fn: FunctionBuilder, line: str) -> None:
         """Emits that a dirty line goes on to the next level."""
         self._count_written(fn, line)
         if not self.is_last:
             fn.emit(f"call fastcc i32 @written_{self.number + 1}(ptr %state, ptr %count, i64 {line})")
 
-    def _count_written(self, fn: Function, line: str) -> None:
+    def _count_written(self, fn: FunctionBuilder, line: str) -> None:
         """Counts a line that is sent on, for the line's array, whichever access evicts it."""
         count_written(fn, self.layout, self.number, line)
 
-    def _written(self, fn: Function) -> None:
+    def _written(self, fn: FunctionBuilder) -> None:
         """Emits that a dirty line, or a write, comes from the level above."""
         found = self.sets.look(fn, "%line")
         hit, miss = fn.block("hit"), fn.block("miss")
@@ -244,11 +244,11 @@ class _LevelFunctions:
         self._pass_on(fn, "%line")
         fn.current.terminator = "ret i32 0"
 
-    def _drop(self, fn: Function) -> None:
+    def _drop(self, fn: FunctionBuilder) -> None:
         """Emits that a line is removed from some caches of the level."""
         self._remove(fn, "%from", "%to", "-1", lambda instance: None)
 
-    def _take(self, fn: Function) -> None:
+    def _take(self, fn: FunctionBuilder) -> None:
         """Emits that a line is invalidated in the caches of other threads, and that these lost it."""
 
         def note(instance: str) -> None:
@@ -256,7 +256,7 @@ class _LevelFunctions:
 
         self._remove(fn, "0", str(self.sets.instances), self.sets.instance(fn), note)
 
-    def _remove(self, fn: Function, first: str, past: str, but: str, note: Callable[[str], None]) -> None:
+    def _remove(self, fn: FunctionBuilder, first: str, past: str, but: str, note: Callable[[str], None]) -> None:
         """Emits that a line is removed from caches first ... past - 1, but not from cache `but`.
 
         The function returns 1 where the line was dirty in one of them. note: emits what is recorded of each cache that had the
@@ -287,7 +287,7 @@ class _LevelFunctions:
         each.phis.append(f"{before} = phi i32 [ 0, %{start.label} ], [ {dirty}, %{following.label} ]")
         done.terminator = f"ret i32 {before}"
 
-    def _clean(self, fn: Function) -> None:
+    def _clean(self, fn: FunctionBuilder) -> None:
         """Emits that a line becomes clean in a cache."""
         found = self.sets.look(fn, "%line", "%cache")
         hit, miss = fn.block("hit"), fn.block("miss")
@@ -298,13 +298,13 @@ class _LevelFunctions:
         self.sets.make_clean(fn, found)
         fn.current.terminator = f"ret i32 {dirty}"
 
-    def _lost(self, fn: Function, instance: str) -> str:
+    def _lost(self, fn: FunctionBuilder, instance: str) -> str:
         """Emits the address of the byte that says whether a cache lost the line to a write of another thread."""
         table = fn.emit(f"getelementptr i8, ptr %state, i64 {self.layout.lost(self.number)}")
         own = fn.emit(f"getelementptr [{self.layout.seen_bytes} x i8], ptr {table}, i64 {instance}")
         return fn.emit(f"getelementptr i8, ptr {own}, i64 %line")
 
-    def _insert(self, fn: Function) -> None:
+    def _insert(self, fn: FunctionBuilder) -> None:
         """Emits that an exclusive level takes a line. Where threads share it, it may have the line from another one already."""
         if self.sets.sharing > 1:
             found = self.sets.look(fn, "%line")
@@ -318,7 +318,7 @@ class _LevelFunctions:
         self._let_go(fn, self.sets.put(fn, self.sets.address(fn, "%line"), word))
         fn.current.terminator = "ret i32 0"
 
-    def _fill(self, fn: Function) -> None:
+    def _fill(self, fn: FunctionBuilder) -> None:
         """Emits an access in the fully associative cache beside the level."""
         shadow = self.layout.shadow(self.number)
         found = shadow.look(fn, "%line")

@@ -9,12 +9,12 @@ Slutz and Traiger, "Evaluation techniques for storage hierarchies", IBM Systems 
 from __future__ import annotations
 
 from polyml.caches.simulator.state_layout import NODE_BYTES, StateLayout, counter
-from polyml.codegen.llvm.builder import Function, Unit
+from polyml.codegen.llvm.builder import FunctionBuilder, Unit
 
 _NEXT, _PREVIOUS, _REGION = 0, 4, 8  # byte offsets in a node
 
 
-def touch(fn: Function, line: str, count: str, layout: StateLayout, when: str) -> None:
+def touch(fn: FunctionBuilder, line: str, count: str, layout: StateLayout, when: str) -> None:
     """Emits one access; no function is called where the line is on top.
 
     when: the condition under which the stack has to see the access, "" for always.
@@ -34,7 +34,7 @@ def touch(fn: Function, line: str, count: str, layout: StateLayout, when: str) -
 
 def unit(layout: StateLayout) -> Unit:
     """Returns the function that moves a line to the top and counts the capacities in which it misses."""
-    fn = Function("internal fastcc void @use(ptr %state, ptr %count, i32 %node)")
+    fn = FunctionBuilder("internal fastcc void @use(ptr %state, ptr %count, i32 %node)")
     fn.attributes = "nounwind noinline"
     nodes, count = _Nodes(fn, layout), len(layout.capacities)
     stored = nodes.get("%node", _REGION)
@@ -90,7 +90,7 @@ def unit(layout: StateLayout) -> Unit:
     return Unit("use", text, {}, len(text))
 
 
-def _node_of(fn: Function, line: str) -> str:
+def _node_of(fn: FunctionBuilder, line: str) -> str:
     """Emits the number of a line's node."""
     return fn.emit(f"trunc i64 {fn.emit(f'add i64 {line}, 1')} to i32")
 
@@ -98,7 +98,7 @@ def _node_of(fn: Function, line: str) -> str:
 class _Nodes:
     """Loads and stores of the fields of nodes."""
 
-    def __init__(self, fn: Function, layout: StateLayout):
+    def __init__(self, fn: FunctionBuilder, layout: StateLayout):
         self._fn, self._offset = fn, layout.stack
 
     def _field(self, node: str, field: int) -> str:
@@ -116,11 +116,11 @@ class _Nodes:
         self._fn.do(f"store i32 {value}, ptr {self._field(node, field)}")
 
 
-def _length(fn: Function, layout: StateLayout) -> str:
+def _length(fn: FunctionBuilder, layout: StateLayout) -> str:
     """Emits the address of the number of nodes in the stack."""
     return fn.emit(f"getelementptr i8, ptr %state, i64 {layout.tails}")
 
 
-def _tail(fn: Function, layout: StateLayout, number: int) -> str:
+def _tail(fn: FunctionBuilder, layout: StateLayout, number: int) -> str:
     """Emits the address of the tail of a capacity."""
     return fn.emit(f"getelementptr i8, ptr %state, i64 {layout.tails + 8 + 4 * number}")

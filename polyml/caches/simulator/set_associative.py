@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from polyml.caches.simulator import state_header
-from polyml.codegen.llvm.builder import Function
+from polyml.codegen.llvm.builder import FunctionBuilder
 from polyml.machines.cpu import CacheLevel
 
 LARGEST_LINE = 2**30  # no line has this number, or a greater one
@@ -56,7 +56,7 @@ class SimulatedLevel(ABC):
     def size_bytes(self) -> int:
         """The bytes of one cache in the state."""
 
-    def begin(self, fn: Function, instance: str = "") -> str:
+    def begin(self, fn: FunctionBuilder, instance: str = "") -> str:
         """Emits the address of a cache; without a number, that of the thread whose access is made."""
         start = fn.emit(f"getelementptr i8, ptr %state, i64 {self.offset}")
         if self.instances == 1:
@@ -64,44 +64,44 @@ class SimulatedLevel(ABC):
         number = instance or self.instance(fn)
         return fn.emit(f"getelementptr [{self.size_bytes} x i8], ptr {start}, i64 {number}")
 
-    def instance(self, fn: Function) -> str:
+    def instance(self, fn: FunctionBuilder) -> str:
         """Emits the number of the cache that this thread uses."""
         return "0" if self.instances == 1 else fn.emit(f"udiv i64 {state_header.get(fn, state_header.THREAD)}, {self.sharing}")
 
     @abstractmethod
-    def address(self, fn: Function, line: str, instance: str = "") -> str:
+    def address(self, fn: FunctionBuilder, line: str, instance: str = "") -> str:
         """Emits the address of what the cache keeps for a line: its set, or its node."""
 
     @abstractmethod
-    def look(self, fn: Function, line: str, instance: str = "") -> Lookup:
+    def look(self, fn: FunctionBuilder, line: str, instance: str = "") -> Lookup:
         """Looks for a line in a cache."""
 
     @abstractmethod
-    def word(self, fn: Function, found: Lookup) -> str:
+    def word(self, fn: FunctionBuilder, found: Lookup) -> str:
         """Emits the word of the line that was found."""
 
     @abstractmethod
-    def is_newest(self, fn: Function, line: str, dirty: bool) -> str:
+    def is_newest(self, fn: FunctionBuilder, line: str, dirty: bool) -> str:
         """Emits whether a use of the line changes nothing: a read, or where `dirty` a write."""
 
     @abstractmethod
-    def use(self, fn: Function, found: Lookup, dirty: str) -> None:
+    def use(self, fn: FunctionBuilder, found: Lookup, dirty: str) -> None:
         """Makes the line that was found the newest one, and dirty where `dirty` is 1."""
 
     @abstractmethod
-    def put(self, fn: Function, address: str, word: str) -> str:
+    def put(self, fn: FunctionBuilder, address: str, word: str) -> str:
         """Inserts a line that is not there; emits the word of the line that is evicted, 0 for none."""
 
     @abstractmethod
-    def remove(self, fn: Function, found: Lookup) -> None:
+    def remove(self, fn: FunctionBuilder, found: Lookup) -> None:
         """Removes the line that was found."""
 
     @abstractmethod
-    def make_dirty(self, fn: Function, found: Lookup) -> None:
+    def make_dirty(self, fn: FunctionBuilder, found: Lookup) -> None:
         """Marks the line that was found as dirty, without a use of it."""
 
     @abstractmethod
-    def make_clean(self, fn: Function, found: Lookup) -> None:
+    def make_clean(self, fn: FunctionBuilder, found: Lookup) -> None:
         """Marks the line that was found as clean, without a use of it."""
 
     @abstractmethod
@@ -142,7 +142,7 @@ class SetAssociative(SimulatedLevel):
         """The LLVM type of one bit for each way."""
         return f"<{self.ways} x i1>"
 
-    def address(self, fn: Function, line: str, instance: str = "") -> str:
+    def address(self, fn: FunctionBuilder, line: str, instance: str = "") -> str:
         """Emits the address of the set that a line belongs to."""
         if self.count & (self.count - 1) == 0:
             number = fn.emit(f"and i64 {line}, {self.count - 1}")
@@ -150,28 +150,28 @@ class SetAssociative(SimulatedLevel):
             number = fn.emit(f"urem i64 {line}, {self.count}")
         return fn.emit(f"getelementptr [{self.stride} x i8], ptr {self.begin(fn, instance)}, i64 {number}")
 
-    def look(self, fn: Function, line: str, instance: str = "") -> Lookup:
+    def look(self, fn: FunctionBuilder, line: str, instance: str = "") -> Lookup:
         address = self.address(fn, line, instance)
         words = self.words(fn, address)
         clean = fn.emit(f"and {self.type} {words}, splat (i32 -2)")
         same = fn.emit(f"icmp eq {self.type} {clean}, {self._splat(fn, word_of(fn, line))}")
         return Lookup(address, words, same, fn.emit(f"icmp ne i{self.ways} {self._bits(fn, same)}, 0"), instance)
 
-    def words(self, fn: Function, address: str) -> str:
+    def words(self, fn: FunctionBuilder, address: str) -> str:
         """Emits a load of a set's words."""
         return fn.emit(f"load {self.type}, ptr {address}, align 4")
 
-    def word(self, fn: Function, found: Lookup) -> str:
+    def word(self, fn: FunctionBuilder, found: Lookup) -> str:
         """The word of the line that was found."""
         alone = fn.emit(f"select {self.mask} {found.same}, {self.type} {found.words}, {self.type} zeroinitializer")
         return fn.emit(f"call i32 @llvm.vector.reduce.or.v{self.ways}i32({self.type} {alone})")
 
-    def make_dirty(self, fn: Function, found: Lookup) -> None:
+    def make_dirty(self, fn: FunctionBuilder, found: Lookup) -> None:
         """The line that was found, where it is."""
         one = fn.emit(f"zext {self.mask} {found.same} to {self.type}")
         self._store(fn, found.address, fn.emit(f"or {self.type} {found.words}, {one}"))
 
-    def make_clean(self, fn: Function, found: Lookup) -> None:
+    def make_clean(self, fn: FunctionBuilder, found: Lookup) -> None:
         """The same."""
         one = fn.emit(f"zext {self.mask} {found.same} to {self.type}")
         kept = fn.emit(f"xor {self.type} {one}, splat (i32 -1)")
@@ -181,16 +181,16 @@ class SetAssociative(SimulatedLevel):
         name = f"llvm.vector.reduce.or.v{self.ways}i32"
         return {name: f"declare i32 @{name}({self.type})"}
 
-    def _store(self, fn: Function, address: str, words: str) -> None:
+    def _store(self, fn: FunctionBuilder, address: str, words: str) -> None:
         """Emits a store of a set's words."""
         fn.do(f"store {self.type} {words}, ptr {address}, align 4")
 
-    def _splat(self, fn: Function, word: str) -> str:
+    def _splat(self, fn: FunctionBuilder, word: str) -> str:
         """Emits a vector that holds the word in each way."""
         first = fn.emit(f"insertelement {self.type} poison, i32 {word}, i32 0")
         return fn.emit(f"shufflevector {self.type} {first}, {self.type} poison, {self.type} zeroinitializer")
 
-    def _bits(self, fn: Function, mask: str) -> str:
+    def _bits(self, fn: FunctionBuilder, mask: str) -> str:
         """Emits a mask of ways as an integer."""
         return fn.emit(f"bitcast {self.mask} {mask} to i{self.ways}")
 
@@ -198,11 +198,11 @@ class SetAssociative(SimulatedLevel):
 class Lru(SetAssociative):
     """Caches that replace the least recently used line. Words are in the order of their last use, the newest first, zeros last."""
 
-    def is_newest(self, fn: Function, line: str, dirty: bool) -> str:
+    def is_newest(self, fn: FunctionBuilder, line: str, dirty: bool) -> str:
         """Emits whether the line is the first of its set, and dirty where `dirty`."""
         return _is_word(fn, fn.emit(f"load i32, ptr {self.address(fn, line)}, align 4"), line, dirty)
 
-    def use(self, fn: Function, found: Lookup, dirty: str) -> None:
+    def use(self, fn: FunctionBuilder, found: Lookup, dirty: str) -> None:
         """Moves the line to the front of its set."""
         newest = fn.emit(f"or i32 {self.word(fn, found)}, {dirty}")
         one = self._first(fn, found)
@@ -211,24 +211,24 @@ class Lru(SetAssociative):
         moved = self._behind(fn, newest, found.words)
         self._store(fn, found.address, fn.emit(f"select {self.mask} {lanes}, {self.type} {moved}, {self.type} {found.words}"))
 
-    def put(self, fn: Function, address: str, word: str) -> str:
+    def put(self, fn: FunctionBuilder, address: str, word: str) -> str:
         """Puts a line in front; the last one of the set is replaced."""
         words = self.words(fn, address)
         self._store(fn, address, self._behind(fn, word, words))
         return fn.emit(f"extractelement {self.type} {words}, i32 {self.ways - 1}")
 
-    def remove(self, fn: Function, found: Lookup) -> None:
+    def remove(self, fn: FunctionBuilder, found: Lookup) -> None:
         order = ", ".join(f"i32 {way}" for way in range(1, self.ways + 1))
         moved = fn.emit(f"shufflevector {self.type} {found.words}, {self.type} zeroinitializer, <{self.ways} x i32> <{order}>")
         from_it = fn.emit(f"sub i{self.ways} 0, {self._first(fn, found)}")
         lanes = fn.emit(f"bitcast i{self.ways} {from_it} to {self.mask}")
         self._store(fn, found.address, fn.emit(f"select {self.mask} {lanes}, {self.type} {moved}, {self.type} {found.words}"))
 
-    def _first(self, fn: Function, found: Lookup) -> str:
+    def _first(self, fn: FunctionBuilder, found: Lookup) -> str:
         """Emits the bit of the way that has the line."""
         return self._bits(fn, found.same)
 
-    def _behind(self, fn: Function, newest: str, words: str) -> str:
+    def _behind(self, fn: FunctionBuilder, newest: str, words: str) -> str:
         """Emits the words moved back by one way, behind the newest."""
         first = fn.emit(f"insertelement {self.type} poison, i32 {newest}, i32 0")
         order = ", ".join(f"i32 {way}" for way in (self.ways, *range(self.ways - 1)))
@@ -245,18 +245,18 @@ class Plru(SetAssociative):
     def stride(self) -> int:
         return 4 * self.ways + 8
 
-    def is_newest(self, fn: Function, line: str, dirty: bool) -> str:
+    def is_newest(self, fn: FunctionBuilder, line: str, dirty: bool) -> str:
         """Emits whether the line was used last, and is dirty where `dirty`."""
         return _is_word(fn, fn.emit(f"load i32, ptr {self._last(fn, self.address(fn, line))}, align 4"), line, dirty)
 
-    def use(self, fn: Function, found: Lookup, dirty: str) -> None:
+    def use(self, fn: FunctionBuilder, found: Lookup, dirty: str) -> None:
         written = self._splat(fn, dirty)
         one = fn.emit(f"select {self.mask} {found.same}, {self.type} {written}, {self.type} zeroinitializer")
         self._store(fn, found.address, fn.emit(f"or {self.type} {found.words}, {one}"))
         self._turn(fn, found.address, self._way(fn, found.same))
         fn.do(f"store i32 {fn.emit(f'or i32 {self.word(fn, found)}, {dirty}')}, ptr {self._last(fn, found.address)}, align 4")
 
-    def put(self, fn: Function, address: str, word: str) -> str:
+    def put(self, fn: FunctionBuilder, address: str, word: str) -> str:
         words = self.words(fn, address)
         free = fn.emit(f"icmp eq {self.type} {words}, zeroinitializer")
         some = fn.emit(f"icmp ne i{self.ways} {self._bits(fn, free)}, 0")
@@ -266,7 +266,7 @@ class Plru(SetAssociative):
         fn.do(f"store i32 {word}, ptr {self._last(fn, address)}, align 4")
         return fn.emit(f"extractelement {self.type} {words}, i32 {way}")
 
-    def remove(self, fn: Function, found: Lookup) -> None:
+    def remove(self, fn: FunctionBuilder, found: Lookup) -> None:
         self._store(
             fn,
             found.address,
@@ -274,7 +274,7 @@ class Plru(SetAssociative):
         )
         fn.do(f"store i32 0, ptr {self._last(fn, found.address)}, align 4")
 
-    def make_clean(self, fn: Function, found: Lookup) -> None:
+    def make_clean(self, fn: FunctionBuilder, found: Lookup) -> None:
         super().make_clean(fn, found)
         fn.do(f"store i32 0, ptr {self._last(fn, found.address)}, align 4")
 
@@ -298,7 +298,7 @@ class Plru(SetAssociative):
             node //= 2
         return mask, bits
 
-    def _way(self, fn: Function, mask: str) -> str:
+    def _way(self, fn: FunctionBuilder, mask: str) -> str:
         """Emits the number of the first way of a mask."""
         bits = self._bits(fn, mask)
         number = fn.emit(f"call i{self.ways} @llvm.cttz.i{self.ways}(i{self.ways} {bits}, i1 false)")
@@ -306,7 +306,7 @@ class Plru(SetAssociative):
             return number
         return fn.emit(f"{'zext' if self.ways < 32 else 'trunc'} i{self.ways} {number} to i32")
 
-    def _led_to(self, fn: Function, address: str) -> str:
+    def _led_to(self, fn: FunctionBuilder, address: str) -> str:
         """Emits the number of the way that the tree leads to."""
         tree, node = self._tree(fn, address), "1"
         for _ in range(self.ways.bit_length() - 1):
@@ -314,7 +314,7 @@ class Plru(SetAssociative):
             node = fn.emit(f"or i32 {fn.emit(f'shl i32 {node}, 1')}, {side}")
         return fn.emit(f"sub i32 {node}, {self.ways}")
 
-    def _turn(self, fn: Function, address: str, way: str) -> None:
+    def _turn(self, fn: FunctionBuilder, address: str, way: str) -> None:
         """Emits that the tree of a set turns away from a way."""
         tree, found = self._tree(fn, address), []
         for table in ("path", "away"):
@@ -324,11 +324,11 @@ class Plru(SetAssociative):
         place = fn.emit(f"getelementptr i8, ptr {address}, i64 {4 * self.ways}")
         fn.do(f"store i32 {fn.emit(f'or i32 {kept}, {found[1]}')}, ptr {place}, align 4")
 
-    def _last(self, fn: Function, address: str) -> str:
+    def _last(self, fn: FunctionBuilder, address: str) -> str:
         """Emits the address of the word of the line that was used last."""
         return fn.emit(f"getelementptr i8, ptr {address}, i64 {4 * self.ways + 4}")
 
-    def _tree(self, fn: Function, address: str) -> str:
+    def _tree(self, fn: FunctionBuilder, address: str) -> str:
         """Emits a load of a set's tree."""
         place = fn.emit(f"getelementptr i8, ptr {address}, i64 {4 * self.ways}")
         return fn.emit(f"load i32, ptr {place}, align 4")
@@ -337,20 +337,20 @@ class Plru(SetAssociative):
 REPLACEMENTS = {"lru": Lru, "plru": Plru}
 
 
-def word_of(fn: Function, line: str) -> str:
+def word_of(fn: FunctionBuilder, line: str) -> str:
     """Emits the word of a line that is clean."""
     doubled = fn.emit(f"shl i32 {fn.emit(f'trunc i64 {line} to i32')}, 1")
     return fn.emit(f"add i32 {doubled}, 2")
 
 
-def _is_word(fn: Function, word: str, line: str, dirty: bool) -> str:
+def _is_word(fn: FunctionBuilder, word: str, line: str, dirty: bool) -> str:
     """Emits whether a word is the line's; where `dirty`, whether it is that of the dirty line."""
     if dirty:
         return fn.emit(f"icmp eq i32 {word}, {fn.emit(f'or i32 {word_of(fn, line)}, 1')}")
     return fn.emit(f"icmp eq i32 {fn.emit(f'and i32 {word}, -2')}, {word_of(fn, line)}")
 
 
-def line_of(fn: Function, word: str) -> str:
+def line_of(fn: FunctionBuilder, word: str) -> str:
     """Emits the line of a word."""
     number = fn.emit(f"sub i32 {fn.emit(f'lshr i32 {word}, 1')}, 1")
     return fn.emit(f"zext i32 {number} to i64")

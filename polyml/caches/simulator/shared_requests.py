@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from polyml.caches.simulator import state_header
 from polyml.caches.simulator.state_layout import StateLayout
-from polyml.codegen.llvm.builder import Function, Unit
+from polyml.codegen.llvm.builder import FunctionBuilder, Unit
 
 BYTES = 16
 USE, WRITTEN, INSERT = 0, 2, 4
@@ -35,7 +35,7 @@ def units(number: int, is_exclusive: bool) -> Iterator[Unit]:
         yield _request(f"insert_{number}", "i32 %dirty", f"or i32 %dirty, {INSERT}")
 
 
-def mark(fn: Function, time: int) -> None:
+def mark(fn: FunctionBuilder, time: int) -> None:
     """Emits a request that says that the thread is at a barrier, or has finished."""
     state_header.put(fn, state_header.TIME, str(time))
     fn.do("call fastcc void @note(ptr %state, ptr %counters, i64 0, i32 0)")
@@ -45,7 +45,7 @@ def mark(fn: Function, time: int) -> None:
 def _request(name: str, argument: str, kind: str) -> Unit:
     """Returns a function that writes down one kind of request."""
     arguments = ", ".join(filter(None, ("ptr %state, ptr %count, i64 %line", argument)))
-    fn = Function(f"internal fastcc i32 @{name}({arguments})")
+    fn = FunctionBuilder(f"internal fastcc i32 @{name}({arguments})")
     fn.do(f"call fastcc void @note(ptr %state, ptr %count, i64 %line, i32 {fn.emit(kind)})")
     fn.current.terminator = "ret i32 0"
     text = fn.text()
@@ -54,7 +54,7 @@ def _request(name: str, argument: str, kind: str) -> Unit:
 
 def _note() -> Unit:
     """Returns the function that appends a request; where the buffer is full, it calls the one that hands it on."""
-    fn = Function("internal fastcc void @note(ptr %state, ptr %count, i64 %line, i32 %kind)")
+    fn = FunctionBuilder("internal fastcc void @note(ptr %state, ptr %count, i64 %line, i32 %kind)")
     fn.attributes = "nounwind noinline"
     place = state_header.get(fn, state_header.NEXT, "ptr")
     fn.do(f"store i64 {state_header.get(fn, state_header.TIME)}, ptr {place}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from polyml.codegen.llvm.builder import Function
+from polyml.codegen.llvm.builder import FunctionBuilder
 
 # The array of each line (ptr to i16); the thread whose request is served; how many uses the thread made before this one, and
 # until now; where its next request goes, where requests begin and end; whom to tell that they are full; its counters
@@ -11,17 +11,17 @@ HEADER_BYTES = 128
 _ALIGNMENT = 64
 
 
-def word(fn: Function, number: int) -> str:
+def word(fn: FunctionBuilder, number: int) -> str:
     """Emits the address of a word of the header."""
     return fn.emit(f"getelementptr i64, ptr %state, i64 {number}")
 
 
-def get(fn: Function, number: int, kind: str = "i64") -> str:
+def get(fn: FunctionBuilder, number: int, kind: str = "i64") -> str:
     """Emits a load of a word of the header."""
     return fn.emit(f"load {kind}, ptr {word(fn, number)}")
 
 
-def put(fn: Function, number: int, value: str, kind: str = "i64") -> None:
+def put(fn: FunctionBuilder, number: int, value: str, kind: str = "i64") -> None:
     """Emits a store to a word of the header."""
     fn.do(f"store {kind} {value}, ptr {word(fn, number)}")
 

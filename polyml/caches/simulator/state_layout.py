@@ -17,7 +17,7 @@ from functools import cached_property
 from polyml.caches.simulator import state_header
 from polyml.caches.simulator.fully_associative import FullyAssociative
 from polyml.caches.simulator.set_associative import REPLACEMENTS, SimulatedLevel
-from polyml.codegen.llvm.builder import Function
+from polyml.codegen.llvm.builder import FunctionBuilder
 from polyml.machines.cpu import CacheLevel
 
 NODE_BYTES = 12  # of the stack: next and previous (i32), where in the stack (i32)
@@ -189,14 +189,14 @@ class StateLayout:
         return FullyAssociative(self.levels[number], offset, self.instances(number), self.sharing(number), lines=self.lines)
 
 
-def counter(fn: Function, base: str, number: int, by: str = "1") -> None:
+def counter(fn: FunctionBuilder, base: str, number: int, by: str = "1") -> None:
     """Emits an increment of a counter. base: the address of counter 0."""
     place = fn.emit(f"getelementptr i64, ptr {base}, i64 {number}")
     before = fn.emit(f"load i64, ptr {place}")
     fn.do(f"store i64 {fn.emit(f'add i64 {before}, {by}')}, ptr {place}")
 
 
-def count_written(fn: Function, layout: StateLayout, number: int, line: str) -> None:
+def count_written(fn: FunctionBuilder, layout: StateLayout, number: int, line: str) -> None:
     """Emits that a level sends a line on; it is counted for the line's array."""
     arrays = state_header.get(fn, state_header.ARRAYS, "ptr")
     array = fn.emit(f"load i16, ptr {fn.emit(f'getelementptr [{ARRAY_BYTES} x i8], ptr {arrays}, i64 {line}')}")

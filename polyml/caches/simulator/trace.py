@@ -23,13 +23,13 @@ from polyml.codegen.ir.array_layout import Placed, in_memory
 from polyml.codegen.ir.linexpr import Lin
 from polyml.codegen.ir.program import Instance, Jam, Loop, Node, Program, instances, loops
 from polyml.codegen.llvm import emit
-from polyml.codegen.llvm.addresses import Scope
+from polyml.codegen.llvm.addresses import LoopScope
 from polyml.codegen.llvm.builder import Unit
-from polyml.codegen.llvm.constant_sizes import Numbered
+from polyml.codegen.llvm.constant_sizes import CallConstants, ConstantBody
 from polyml.codegen.llvm.loops.counted_loop import CountedLoop
 from polyml.codegen.llvm.loops.loop_bounds import bounds
 from polyml.codegen.llvm.loops.partial_results import HandOver
-from polyml.codegen.llvm.outline import equal_part, even_part, is_uneven, trips
+from polyml.codegen.llvm.outline import balanced_chunk, equal_chunk, is_uneven, trips
 from polyml.errors import PolymlValueError
 from polyml.model.core.nest import subvalues
 from polyml.model.core.scop import Gather
@@ -102,13 +102,14 @@ class _InnermostLoop:
     uses: int
 
 
-class _Tracer(Numbered):
+class _Tracer(ConstantBody):
     """Emits the loops of a program; all that they compute is addresses."""
 
     thread = "%thread"
 
     def __init__(self, program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed], layout: StateLayout, threads: int):
-        super().__init__(program, sizes, places, ENTRY, "i64 @{}(ptr %state, ptr %counters, i64 %thread)", threads)
+        constants = CallConstants(sizes, places, threads)
+        super().__init__(program, constants, ENTRY, "i64 @{}(ptr %state, ptr %counters, i64 %thread)")
         self.layout = layout
         self.innermost: _InnermostLoop | None = None  # the loop around, which has counted what is used
         self._are_all_here = threads > 1  # whether every thread runs what comes next
@@ -166,7 +167,7 @@ class _Tracer(Numbered):
             count = trips(self, node, lower, upper)
             self._deal(count, threads, lambda number: self._one(turned, lower, number))
         else:
-            each = emit.SHARES if emit.is_short(self.module.program, node) else 1
+            each = emit.CHUNKS_PER_THREAD if emit.is_short(self.module.program, node) else 1
             shares = fn.emit(f"select i1 {enough}, i64 {self.threads * each}, i64 1")
             self._deal(shares, threads, lambda number: self._share(turned, self._part(node, lower, upper, (number, shares))))
         self._are_all_here = True
@@ -182,7 +183,7 @@ class _Tracer(Numbered):
         fn.branch(fn.emit(f"icmp slt i64 {self.thread}, {count}"), own, done)
         fn.current = own
         number = fn.name()
-        self.scopes.append(Scope(own))
+        self.scopes.append(LoopScope(own))
         self.math.forget()
         run(number)
         self.flush()
@@ -201,8 +202,8 @@ class _Tracer(Numbered):
     def _part(self, node: Loop, lower: str, upper: str, share: tuple[str, str]) -> tuple[str, str]:
         """Emits the bounds of a chunk. share: the chunk's number, and how many there are."""
         if node.last:
-            return even_part(self, node, lower, upper, share)
-        return equal_part(self, node, lower, trips(self, node, lower, upper), share)
+            return balanced_chunk(self, node, lower, upper, share)
+        return equal_chunk(self, node, lower, trips(self, node, lower, upper), share)
 
     def _share(self, node: Loop, part: tuple[str, str]) -> None:
         """Emits a loop within the bounds of a chunk."""

@@ -13,20 +13,34 @@ from polyml.codegen.ir.jams import JamStack
 from polyml.codegen.ir.linexpr import Atom, Choice, Compare, Condition, Extremum, FloorDiv, Lin, linear, modulo
 from polyml.codegen.ir.program import Guard, Loop, Program, loops
 from polyml.codegen.llvm.arithmetic import Arithmetic
-from polyml.codegen.llvm.builder import Block, Function, Unit
+from polyml.codegen.llvm.builder import BasicBlock, FunctionBuilder, Unit
 from polyml.model.core.scop import Array, Role
 
 FLAGS = {"strict": "", "reassociate": "contract ", "fast": "fast "}
 LINE_BYTES = 64  # of a cache line, for where vectors best begin
 
 
+@dataclass(frozen=True)
+class ArrayArguments:
+    """x"""
+
+    layouts: tuple[str, ...]
+    aliased: bool
+
+
+@dataclass(frozen=True)
+class FloatArithmetic:
+    """x"""
+
+    mode: str
+    fused: bool
+
+
 @dataclass
 class Module:
     program: Program
-    fp: str
-    aliased: bool
-    layouts: tuple[str, ...]
-    fused: bool
+    arguments: ArrayArguments
+    floats: FloatArithmetic
     threads: bool
     finished: Callable[[Unit], None]  # gets each function as soon as it is whole
     units: list[Unit] = field(default_factory=list)
@@ -34,7 +48,7 @@ class Module:
     def __post_init__(self):
         self.scop = self.program.scop
         self.table = AccessTable(self.scop.context)
-        self.slots = SlotMap.of(self.program, self.layouts)
+        self.slots = SlotMap.of(self.program, self.arguments.layouts)
         self.ranges = Ranges(self.program)
         self.conflicts = ConflictTest(self.scop, self.table)
         # arrays of one element that the kernel owns live on its stack, the others share a block of memory
@@ -44,12 +58,12 @@ class Module:
 
 
 @dataclass
-class Scope:
+class LoopScope:
     """The code run once per iteration of one loop: where values that depend on its variable are computed. innermost: that
     no loop is in it.
     """
 
-    entry: Block
+    entry: BasicBlock
     innermost: bool = False
     known: dict[object, str] = field(default_factory=dict)
     # by operator and operands without their least constant: the name, and that constant
@@ -82,9 +96,9 @@ class Addresses:
         self.module, self.scop = module, module.scop
         self.name = name
         self.declared: dict[str, str] = {}
-        self.fn = Function(signature.format(name))
-        self.math = Arithmetic(self.fn, FLAGS[module.fp], self.declared, module.fused)
-        self.scopes = [Scope(self.fn.current)]
+        self.fn = FunctionBuilder(signature.format(name))
+        self.math = Arithmetic(self.fn, FLAGS[module.floats.mode], self.declared, module.floats.fused)
+        self.scopes = [LoopScope(self.fn.current)]
         self.names: dict[str, tuple[str, int]] = {}  # integer name -> (ssa, depth of its scope)
         self.jams = JamStack()
         self.path: list[Loop | Guard] = []  # the loops and guards around, outermost first
@@ -146,7 +160,7 @@ class Addresses:
         scope.known[e] = total
         return total
 
-    def _times(self, value: str, factor: int | str, scope: Scope) -> str:
+    def _times(self, value: str, factor: int | str, scope: LoopScope) -> str:
         """A product of what the scope knows, computed once in it."""
         if factor == 1:
             return value
@@ -162,7 +176,7 @@ class Addresses:
         """The depth of the innermost of the names; those not met before are read in the same order in every process."""
         return max(map(self.depth, sorted(names)), default=0)
 
-    def _atom(self, atom: Atom, scope: Scope) -> str:
+    def _atom(self, atom: Atom, scope: LoopScope) -> str:
         if isinstance(atom, str):
             return self.names[atom][0]
         if isinstance(atom, FloorDiv):
@@ -175,7 +189,7 @@ class Addresses:
             return self.fn.emit(f"select i1 {test}, i64 {then}, i64 {orelse}", scope.entry)
         raise TypeError(f"not an integer atom: {atom}")
 
-    def _extremum(self, atom: Extremum, scope: Scope) -> str:
+    def _extremum(self, atom: Extremum, scope: LoopScope) -> str:
         """Those of the same operands, all so much greater, differ by that constant."""
         least = min(operand.const for operand in atom.operands)
         key = (atom.op, frozenset((operand.terms, operand.const - least) for operand in atom.operands))
@@ -190,7 +204,7 @@ class Addresses:
         scope.extrema[key] = (total, least)
         return total
 
-    def _floor_div(self, value: str, divisor: int, at: Block) -> str:
+    def _floor_div(self, value: str, divisor: int, at: BasicBlock) -> str:
         if divisor & (divisor - 1) == 0:
             return self.fn.emit(f"ashr i64 {value}, {divisor.bit_length() - 1}", at)
         quotient = self.fn.emit(f"sdiv i64 {value}, {divisor}", at)
@@ -199,7 +213,7 @@ class Addresses:
         adjust = self.fn.emit(f"sext i1 {below} to i64", at)
         return self.fn.emit(f"add i64 {quotient}, {adjust}", at)
 
-    def condition(self, c: Condition, at: Block | None = None) -> str:
+    def condition(self, c: Condition, at: BasicBlock | None = None) -> str:
         """The truth of c, computed in block `at` (default: here)."""
         if isinstance(c, Compare):
             return self._compared(c, at)
@@ -210,7 +224,7 @@ class Addresses:
             total = self.fn.emit(f"{c.op} i1 {total}, {self.condition(part, at)}", at)
         return total
 
-    def _compared(self, c: Compare, at: Block | None) -> str:
+    def _compared(self, c: Compare, at: BasicBlock | None) -> str:
         """A value alone is compared with a constant, without a sum."""
         value, bound, test = c.expr, 0, "sge" if c.op == ">=" else "eq"
         if len(c.expr.terms) == 1 and abs(c.expr.terms[0][1]) == 1:
@@ -267,7 +281,7 @@ class Addresses:
         here = modulo(subscripts[window.ring], length)
         return (*subscripts[: window.ring], here, *subscripts[window.ring + 1 :])
 
-    def _advance(self, pointer: str, array: str, key: tuple[_Term, ...], terms: list[_Term], scope: Scope) -> str:
+    def _advance(self, pointer: str, array: str, key: tuple[_Term, ...], terms: list[_Term], scope: LoopScope) -> str:
         """The pointer moved on by the terms; key: all that it is moved by from the array's first element on."""
         known = scope.known.get((array, key))
         if known is not None:
@@ -302,7 +316,7 @@ class Addresses:
     def base(self, array: str) -> str:
         return self.word(self.module.slots.data(array), "ptr")
 
-    def share_bytes(self, array: str) -> str:
+    def thread_bytes(self, array: str) -> str:
         """What one thread needs of a private array, in whole cache lines; at least 2**63 where that is no size."""
         return self.whole_lines(self.size_bytes(self.scop.arrays[array]), 64)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from polyml.codegen.llvm.builder import Function
-from polyml.codegen.llvm.ssa_value import Val, literal, name_suffix, register_type, vector_type
+from polyml.codegen.llvm.builder import FunctionBuilder
+from polyml.codegen.llvm.ssa_value import SsaValue, literal, name_suffix, register_type, vector_type
 from polyml.dtypes import BF16, BOOL, F32, I64, U32, DType
 
 _FLOAT_COMPARE = {"<": "olt", "<=": "ole", ">": "ogt", ">=": "oge", "==": "oeq", "!=": "une"}
@@ -21,10 +21,10 @@ class Arithmetic:
     fused: whether llvm.fmuladd rounds once, as on processors that have such an instruction.
     """
 
-    def __init__(self, function: Function, flags: str, declared: dict[str, str], fused: bool):
+    def __init__(self, function: FunctionBuilder, flags: str, declared: dict[str, str], fused: bool):
         self._function, self._flags, self._declared, self.fused = function, flags, declared, fused
         self._seen: dict[str, str] = {}
-        self._compared: dict[str, tuple[str, Val, Val]] = {}  # by name, comparisons of integers
+        self._compared: dict[str, tuple[str, SsaValue, SsaValue]] = {}  # by name, comparisons of integers
 
     def forget(self) -> None:
         """Start a region: values of the last one need not dominate it."""
@@ -37,7 +37,7 @@ class Arithmetic:
             known = self._seen[operation] = self._function.emit(operation)
         return known
 
-    def where_any(self, condition: Val, value: Val, otherwise: Callable[[], Val]) -> Val:
+    def where_any(self, condition: SsaValue, value: SsaValue, otherwise: Callable[[], SsaValue]) -> SsaValue:
         """The value, but where the condition holds in any lane what `otherwise` emits, behind a branch."""
         fn, kind = self._function, vector_type("i1", condition.lanes)
         found = condition.ssa
@@ -52,22 +52,22 @@ class Arithmetic:
         seldom, fn.current = fn.current, after
         result = fn.name()
         after.phis.append(f"{result} = phi {value.type} [ {value.ssa}, %{usual.label} ], [ {other.ssa}, %{seldom.label} ]")
-        return Val(result, value.dtype, value.lanes)
+        return SsaValue(result, value.dtype, value.lanes)
 
-    def splat(self, value: Val, lanes: int) -> Val:
+    def splat(self, value: SsaValue, lanes: int) -> SsaValue:
         """The number in every lane."""
         if value.lanes == lanes:
             return value
         element = register_type(value.dtype)
         if not value.ssa.startswith("%"):
             lane = f"{element} {value.ssa}"
-            return Val(f"<{', '.join([lane] * lanes)}>", value.dtype, lanes)
+            return SsaValue(f"<{', '.join([lane] * lanes)}>", value.dtype, lanes)
         kind = vector_type(element, lanes)
         first = self.once(f"insertelement {kind} poison, {element} {value.ssa}, i32 0")
         every = self.once(f"shufflevector {kind} {first}, {kind} poison, <{lanes} x i32> zeroinitializer")
-        return Val(every, value.dtype, lanes)
+        return SsaValue(every, value.dtype, lanes)
 
-    def together(self, *values: Val) -> tuple[Val, ...]:
+    def broadcast(self, *values: SsaValue) -> tuple[SsaValue, ...]:
         lanes = max(v.lanes for v in values)
         return tuple(self.splat(v, lanes) for v in values)
 
@@ -75,27 +75,27 @@ class Arithmetic:
         self._declared.setdefault(name, f"declare {result} @{name}({', '.join(t for t, _ in args)})")
         return self.once(f"call {result} @{name}({', '.join(f'{t} {v}' for t, v in args)})")
 
-    def intrinsic(self, stem: str, *values: Val) -> Val:
-        values = self.together(*values)
+    def intrinsic(self, stem: str, *values: SsaValue) -> SsaValue:
+        values = self.broadcast(*values)
         head = values[0]
         suffix = name_suffix(register_type(head.dtype))
         suffix = suffix if head.lanes == 1 else f"v{head.lanes}{suffix}"
         ssa = self.call(f"llvm.{stem}.{suffix}", head.type, [(v.type, v.ssa) for v in values])
-        return Val(ssa, head.dtype, head.lanes)
+        return SsaValue(ssa, head.dtype, head.lanes)
 
-    def select(self, condition: Val, then: Val, orelse: Val) -> Val:
+    def select(self, condition: SsaValue, then: SsaValue, orelse: SsaValue) -> SsaValue:
         if then == orelse:
             return then
         op, *sides = self._compared.get(condition.ssa, ("",))
-        condition, then, orelse = self.together(condition, then, orelse)
+        condition, then, orelse = self.broadcast(condition, then, orelse)
         if sides in ([then, orelse], [orelse, then]):  # LLVM does not see an extreme in a select of lanes
             least = (op in ("<", "<=")) == (sides[0] == then)
             return self.intrinsic(f"{'s' if then.dtype.kind == 'i' else 'u'}{'min' if least else 'max'}", then, orelse)
         ssa = self.once(f"select {condition.type} {condition.ssa}, {then.type} {then.ssa}, {orelse.type} {orelse.ssa}")
-        return Val(ssa, then.dtype, then.lanes)
+        return SsaValue(ssa, then.dtype, then.lanes)
 
-    def compare(self, op: str, left: Val, right: Val) -> Val:
-        left, right = self.together(left, right)
+    def compare(self, op: str, left: SsaValue, right: SsaValue) -> SsaValue:
+        left, right = self.broadcast(left, right)
         if left.dtype.is_float:
             ssa = self.once(f"fcmp {_FLOAT_COMPARE[op]} {left.type} {left.ssa}, {right.ssa}")
         else:
@@ -103,73 +103,73 @@ class Arithmetic:
             ssa = self.once(f"icmp {table[op]} {left.type} {left.ssa}, {right.ssa}")
             if left.dtype.is_integer and op not in ("==", "!="):
                 self._compared[ssa] = op, left, right
-        return Val(ssa, BOOL, left.lanes)
+        return SsaValue(ssa, BOOL, left.lanes)
 
-    def truth(self, value: Val) -> Val:
+    def truth(self, value: SsaValue) -> SsaValue:
         """value != 0."""
         if value.dtype.kind == "b":
             return value
-        return self.compare("!=", value, Val(literal(0, value.dtype), value.dtype))
+        return self.compare("!=", value, SsaValue(literal(0, value.dtype), value.dtype))
 
-    def logical(self, op: str, left: Val, right: Val) -> Val:
+    def logical(self, op: str, left: SsaValue, right: SsaValue) -> SsaValue:
         """op: "and" "or" "xor" on integers or truth values."""
-        left, right = self.together(left, right)
-        return Val(self.once(f"{op} {left.type} {left.ssa}, {right.ssa}"), left.dtype, left.lanes)
+        left, right = self.broadcast(left, right)
+        return SsaValue(self.once(f"{op} {left.type} {left.ssa}, {right.ssa}"), left.dtype, left.lanes)
 
-    def invert(self, value: Val) -> Val:
-        ones = Val("true" if value.dtype.kind == "b" else "-1", value.dtype)
+    def invert(self, value: SsaValue) -> SsaValue:
+        ones = SsaValue("true" if value.dtype.kind == "b" else "-1", value.dtype)
         return self.logical("xor", value, ones)
 
-    def plain(self, op: str, left: Val, right: Val) -> Val:
+    def plain(self, op: str, left: SsaValue, right: SsaValue) -> SsaValue:
         """+ - * on wrapping integers or floats, / on floats, & | ^ on integers."""
-        left, right = self.together(left, right)
+        left, right = self.broadcast(left, right)
         if left.dtype.is_float:
             name = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}[op]
-            return Val(self.once(f"{name} {self._flags}{left.type} {left.ssa}, {right.ssa}"), left.dtype, left.lanes)
+            return SsaValue(self.once(f"{name} {self._flags}{left.type} {left.ssa}, {right.ssa}"), left.dtype, left.lanes)
         if left.dtype.kind == "b":  # NumPy: + is or, * is and on booleans
             name = {"+": "or", "*": "and", "&": "and", "|": "or", "^": "xor"}[op]
         else:
             name = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor"}[op]
-        return Val(self.once(f"{name} {left.type} {left.ssa}, {right.ssa}"), left.dtype, left.lanes)
+        return SsaValue(self.once(f"{name} {left.type} {left.ssa}, {right.ssa}"), left.dtype, left.lanes)
 
-    def negate(self, value: Val) -> Val:
+    def negate(self, value: SsaValue) -> SsaValue:
         if value.dtype.is_float:
-            return Val(self.once(f"fneg {self._flags}{value.type} {value.ssa}"), value.dtype, value.lanes)
-        return self.plain("-", Val("0", value.dtype), value)
+            return SsaValue(self.once(f"fneg {self._flags}{value.type} {value.ssa}"), value.dtype, value.lanes)
+        return self.plain("-", SsaValue("0", value.dtype), value)
 
-    def shift(self, op: str, left: Val, right: Val) -> Val:
+    def shift(self, op: str, left: SsaValue, right: SsaValue) -> SsaValue:
         """<< and >> as NumPy defines them: a shift by the width or more gives 0, or the sign for a signed >>."""
-        left, right = self.together(left, right)
-        width = Val(str(left.dtype.bits), left.dtype)
+        left, right = self.broadcast(left, right)
+        width = SsaValue(str(left.dtype.bits), left.dtype)
         inside = self._unsigned_below(right, width)
-        safe = self.select(inside, right, Val("0", left.dtype))
+        safe = self.select(inside, right, SsaValue("0", left.dtype))
         name = "shl" if op == "<<" else "ashr" if left.dtype.kind == "i" else "lshr"
-        shifted = Val(self.once(f"{name} {left.type} {left.ssa}, {safe.ssa}"), left.dtype, left.lanes)
-        outside: Val = Val("0", left.dtype)
+        shifted = SsaValue(self.once(f"{name} {left.type} {left.ssa}, {safe.ssa}"), left.dtype, left.lanes)
+        outside: SsaValue = SsaValue("0", left.dtype)
         if name == "ashr":
-            outside = self.select(self.compare("<", left, outside), Val("-1", left.dtype), outside)
+            outside = self.select(self.compare("<", left, outside), SsaValue("-1", left.dtype), outside)
         return self.select(inside, shifted, outside)
 
-    def _unsigned_below(self, left: Val, right: Val) -> Val:
-        left, right = self.together(left, right)
-        return Val(self.once(f"icmp ult {left.type} {left.ssa}, {right.ssa}"), BOOL, left.lanes)
+    def _unsigned_below(self, left: SsaValue, right: SsaValue) -> SsaValue:
+        left, right = self.broadcast(left, right)
+        return SsaValue(self.once(f"icmp ult {left.type} {left.ssa}, {right.ssa}"), BOOL, left.lanes)
 
-    def floor_divide(self, left: Val, right: Val, remainder: bool) -> Val:
+    def floor_divide(self, left: SsaValue, right: SsaValue, remainder: bool) -> SsaValue:
         """// and % as NumPy's: they floor; integers divided by zero give 0."""
         if left.dtype.is_float:
             return self._float_floor_divide(left, right, remainder)
-        left, right = self.together(left, right)
-        zero, one = Val("0", left.dtype), Val("1", left.dtype)
+        left, right = self.broadcast(left, right)
+        zero, one = SsaValue("0", left.dtype), SsaValue("1", left.dtype)
         by_zero = self.compare("==", right, zero)
         if left.dtype.kind == "u":
             safe = self.select(by_zero, one, right)
             name = "urem" if remainder else "udiv"
-            quotient = Val(self.once(f"{name} {left.type} {left.ssa}, {safe.ssa}"), left.dtype, left.lanes)
+            quotient = SsaValue(self.once(f"{name} {left.type} {left.ssa}, {safe.ssa}"), left.dtype, left.lanes)
             return self.select(by_zero, zero, quotient)
-        least = Val(literal(1 << (left.dtype.bits - 1), left.dtype), left.dtype)
-        leaves = self.logical("and", self.compare("==", left, least), self.compare("==", right, Val("-1", left.dtype)))
+        least = SsaValue(literal(1 << (left.dtype.bits - 1), left.dtype), left.dtype)
+        leaves = self.logical("and", self.compare("==", left, least), self.compare("==", right, SsaValue("-1", left.dtype)))
         safe = self.select(self.logical("or", by_zero, leaves), one, right)
-        quotient = Val(self.once(f"sdiv {left.type} {left.ssa}, {safe.ssa}"), left.dtype, left.lanes)
+        quotient = SsaValue(self.once(f"sdiv {left.type} {left.ssa}, {safe.ssa}"), left.dtype, left.lanes)
         rest = self.plain("-", left, self.plain("*", quotient, safe))
         opposite = self.compare("<", self.logical("xor", rest, safe), zero)
         adjust = self.logical("and", self.compare("!=", rest, zero), opposite)
@@ -179,10 +179,10 @@ class Arithmetic:
         result = self.select(adjust, self.plain("-", quotient, one), quotient)
         return self.select(by_zero, zero, result)
 
-    def _float_floor_divide(self, left: Val, right: Val, remainder: bool) -> Val:
+    def _float_floor_divide(self, left: SsaValue, right: SsaValue, remainder: bool) -> SsaValue:
         """NumPy's npy_divmod: the remainder is exact (fmod) and takes the divisor's sign."""
-        left, right = self.together(left, right)
-        zero = Val(literal(0, left.dtype), left.dtype)
+        left, right = self.broadcast(left, right)
+        zero = SsaValue(literal(0, left.dtype), left.dtype)
         rest = self.library("fmod", left, right)
         negative_zero_safe = self.compare("!=", rest, zero)
         differs = self.logical("xor", self.compare("<", right, zero), self.compare("<", rest, zero))
@@ -193,27 +193,27 @@ class Arithmetic:
             result = self.select(negative_zero_safe, moved, signed_zero)
             return self.select(self.compare("==", right, zero), rest, result)
         quotient = self.plain("/", self.plain("-", left, rest), right)
-        quotient = self.select(adjust, self.plain("-", quotient, Val(literal(1, left.dtype), left.dtype)), quotient)
+        quotient = self.select(adjust, self.plain("-", quotient, SsaValue(literal(1, left.dtype), left.dtype)), quotient)
         floor = self.intrinsic("floor", quotient)
-        half = Val(literal(0.5, left.dtype), left.dtype)
+        half = SsaValue(literal(0.5, left.dtype), left.dtype)
         up = self.compare(">", self.plain("-", quotient, floor), half)
-        rounded = self.select(up, self.plain("+", floor, Val(literal(1, left.dtype), left.dtype)), floor)
+        rounded = self.select(up, self.plain("+", floor, SsaValue(literal(1, left.dtype), left.dtype)), floor)
         whole = self.plain("/", left, right)
         signed_zero = self.intrinsic("copysign", self.splat(zero, left.lanes), whole)
         result = self.select(self.compare("!=", quotient, zero), rounded, signed_zero)
         return self.select(self.compare("==", right, zero), whole, result)
 
-    def minimum(self, op: str, left: Val, right: Val) -> Val:
+    def minimum(self, op: str, left: SsaValue, right: SsaValue) -> SsaValue:
         """Python's min and max: the first operand unless the second is strictly smaller (greater)."""
         return self.select(self.compare("<" if op == "min" else ">", right, left), right, left)
 
-    def convert(self, value: Val, to: DType) -> Val:
+    def convert(self, value: SsaValue, to: DType) -> SsaValue:
         """NumPy's astype."""
         source = value.dtype
         if BF16 in (source, to) and source != to:
             return self._upper_half(self.convert(value, F32)) if to == BF16 else self.convert(self._extended(value), to)
         if register_type(source) == register_type(to) and (source.kind == to.kind or source.bits != 8):
-            return Val(value.ssa, to, value.lanes)
+            return SsaValue(value.ssa, to, value.lanes)
         if to.kind == "b":
             return self.truth(value)
         if source.kind == "b":
@@ -229,83 +229,85 @@ class Arithmetic:
             if to.bits < source.bits:
                 return self._conversion("trunc", value, to)
             if to.bits == source.bits:
-                return Val(value.ssa, to, value.lanes)
+                return SsaValue(value.ssa, to, value.lanes)
             return self._conversion("sext" if source.kind == "i" else "zext", value, to)
         return self._float_to_integer(value, to)
 
-    def _extended(self, value: Val) -> Val:
+    def _extended(self, value: SsaValue) -> SsaValue:
         """A bfloat16, which is the upper half of a float, as that float."""
         bits = self._conversion("zext", value, U32)
         return self._conversion("bitcast", self._moved("shl", bits), F32)
 
-    def _upper_half(self, value: Val) -> Val:
+    def _upper_half(self, value: SsaValue) -> SsaValue:
         """A float as the nearest bfloat16, the even one of two; of a NaN only the sign is kept."""
         bits = self._conversion("bitcast", value, U32)
         high = self._moved("lshr", bits)
-        below_half, last, sign, nan = (Val(str(n), U32) for n in (0x7FFF, 1, 0x8000, 0x7FC0))
+        below_half, last, sign, nan = (SsaValue(str(n), U32) for n in (0x7FFF, 1, 0x8000, 0x7FC0))
         more = self.plain("+", self.logical("and", high, last), below_half)
         nearest = self._moved("lshr", self.plain("+", bits, more))
         odd = self.logical("or", self.logical("and", high, sign), nan)
         return self._conversion("trunc", self.select(self.compare("!=", value, value), odd, nearest), BF16)
 
-    def _moved(self, shift: str, bits: Val) -> Val:
+    def _moved(self, shift: str, bits: SsaValue) -> SsaValue:
         """By half a word."""
-        by = self.splat(Val("16", U32), bits.lanes)
-        return Val(self.once(f"{shift} {bits.type} {bits.ssa}, {by.ssa}"), U32, bits.lanes)
+        by = self.splat(SsaValue("16", U32), bits.lanes)
+        return SsaValue(self.once(f"{shift} {bits.type} {bits.ssa}, {by.ssa}"), U32, bits.lanes)
 
-    def _rounded_to_odd(self, value: Val) -> Val:
+    def _rounded_to_odd(self, value: SsaValue) -> SsaValue:
         """A double as a float whose last bit tells whether bits were cut off: rounding it again is as rounding once."""
         lanes = value.lanes
         integers = vector_type("i64", lanes)
         bits = self.once(f"bitcast {value.type} {value.ssa} to {integers}")
-        mask, low, one = (self.splat(Val(str(n), I64), lanes).ssa for n in (~((1 << 29) - 1), (1 << 29) - 1, 1 << 29))
+        mask, low, one = (self.splat(SsaValue(str(n), I64), lanes).ssa for n in (~((1 << 29) - 1), (1 << 29) - 1, 1 << 29))
         cut = self.once(f"and {integers} {bits}, {low}")
         kept = self.once(f"and {integers} {bits}, {mask}")
         zero = "0" if lanes == 1 else "zeroinitializer"
         some = self.once(f"icmp ne {integers} {cut}, {zero}")
         odd = self.once(f"or {integers} {kept}, {one}")
         chosen = self.once(f"select {vector_type('i1', lanes)} {some}, {integers} {odd}, {integers} {kept}")
-        return self._conversion("fptrunc", Val(self.once(f"bitcast {integers} {chosen} to {value.type}"), value.dtype, lanes), F32)
+        return self._conversion(
+            "fptrunc", SsaValue(self.once(f"bitcast {integers} {chosen} to {value.type}"), value.dtype, lanes), F32
+        )
 
-    def _float_to_integer(self, value: Val, to: DType) -> Val:
+    def _float_to_integer(self, value: SsaValue, to: DType) -> SsaValue:
         """As C compilers do it for NumPy: through a signed type that is wide enough, then cut."""
         if to.bits == 64 and to.kind == "i":
             return self._conversion("fptosi", value, to)
         if to.bits == 64:
-            half = Val(literal(2.0**63, value.dtype), value.dtype)
+            half = SsaValue(literal(2.0**63, value.dtype), value.dtype)
             low = self._conversion("fptosi", value, to)
             high = self._conversion("fptosi", self.plain("-", value, half), to)
-            high = self.logical("xor", high, Val(literal(1 << 63, to), to))
+            high = self.logical("xor", high, SsaValue(literal(1 << 63, to), to))
             return self.select(self.compare("<", value, half), low, high)
         wide = DType("wide", "i", 64 if to.kind == "u" and to.bits == 32 else 32)
         return self.convert(self._conversion("fptosi", value, wide), to)
 
-    def _conversion(self, name: str, value: Val, to: DType) -> Val:
+    def _conversion(self, name: str, value: SsaValue, to: DType) -> SsaValue:
         target = vector_type(register_type(to), value.lanes)
-        return Val(self.once(f"{name} {value.type} {value.ssa} to {target}"), to, value.lanes)
+        return SsaValue(self.once(f"{name} {value.type} {value.ssa} to {target}"), to, value.lanes)
 
-    def element(self, value: Val, lane: int) -> Val:
+    def element(self, value: SsaValue, lane: int) -> SsaValue:
         if value.lanes == 1:
             return value
-        return Val(self.once(f"extractelement {value.type} {value.ssa}, i32 {lane}"), value.dtype)
+        return SsaValue(self.once(f"extractelement {value.type} {value.ssa}, i32 {lane}"), value.dtype)
 
-    def vector(self, numbers: list[Val]) -> Val:
+    def vector(self, numbers: list[SsaValue]) -> SsaValue:
         """One vector of the numbers, lane by lane."""
         lanes, element = len(numbers), register_type(numbers[0].dtype)
         kind = vector_type(element, lanes)
         built = "poison"
         for lane, number in enumerate(numbers):
             built = self.once(f"insertelement {kind} {built}, {element} {number.ssa}, i32 {lane}")
-        return Val(built, numbers[0].dtype, lanes)
+        return SsaValue(built, numbers[0].dtype, lanes)
 
-    def library(self, name: str, *values: Val) -> Val:
+    def library(self, name: str, *values: SsaValue) -> SsaValue:
         """A function of the C library on every lane."""
-        values = self.together(*values)
+        values = self.broadcast(*values)
         lanes, dtype = values[0].lanes, values[0].dtype
         symbol = name if dtype.bits == 64 else name + "f"
         kind = register_type(dtype)
         numbers = []
         for lane in range(lanes):
             args = [(kind, self.element(v, lane).ssa) for v in values]
-            numbers.append(Val(self.call(symbol, kind, args), dtype))
+            numbers.append(SsaValue(self.call(symbol, kind, args), dtype))
         return numbers[0] if lanes == 1 else self.vector(numbers)

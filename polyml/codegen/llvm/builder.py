@@ -12,24 +12,24 @@ GROUP_EFFORT = 10_000  # of functions, for which a module takes little more
 
 
 @dataclass
-class Block:
+class BasicBlock:
     label: str
     lines: list[str] = field(default_factory=list)
     phis: list[str] = field(default_factory=list)
     terminator: str = ""
 
 
-class Function:
+class FunctionBuilder:
     """One LLVM function under construction; `current` is where `emit` writes. attributes: LLVM's, in words."""
 
     def __init__(self, signature: str):
         self._signature, self.attributes = signature, "nounwind"
         self._counter = 0
-        self.blocks: list[Block] = []
+        self.blocks: list[BasicBlock] = []
         self.current = self.block("entry")
 
-    def block(self, hint: str) -> Block:
-        block = Block(f"{hint}{len(self.blocks)}")
+    def block(self, hint: str) -> BasicBlock:
+        block = BasicBlock(f"{hint}{len(self.blocks)}")
         self.blocks.append(block)
         return block
 
@@ -37,19 +37,19 @@ class Function:
         self._counter += 1
         return f"%v{self._counter}"
 
-    def emit(self, operation: str, at: Block | None = None) -> str:
+    def emit(self, operation: str, at: BasicBlock | None = None) -> str:
         """Append `%new = operation` and give the new name."""
         result = self.name()
         (at or self.current).lines.append(f"{result} = {operation}")
         return result
 
-    def do(self, operation: str, at: Block | None = None) -> None:
+    def do(self, operation: str, at: BasicBlock | None = None) -> None:
         (at or self.current).lines.append(operation)
 
-    def jump(self, target: Block) -> None:
+    def jump(self, target: BasicBlock) -> None:
         self.current.terminator = f"br label %{target.label}"
 
-    def branch(self, condition: str, then: Block, orelse: Block) -> None:
+    def branch(self, condition: str, then: BasicBlock, orelse: BasicBlock) -> None:
         self.current.terminator = f"br i1 {condition}, label %{then.label}, label %{orelse.label}"
 
     def text(self) -> str:

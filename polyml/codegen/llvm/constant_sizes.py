@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from polyml.codegen.ir.array_layout import Placed
 from polyml.codegen.ir.linexpr import Lin
 from polyml.codegen.ir.program import Loop, Program
-from polyml.codegen.llvm.addresses import LINE_BYTES, Module
+from polyml.codegen.llvm.addresses import LINE_BYTES, ArrayArguments, FloatArithmetic, Module
 from polyml.codegen.llvm.builder import Unit
 from polyml.codegen.llvm.function import Body
 from polyml.codegen.llvm.outline import trips
@@ -28,20 +28,32 @@ class _Strides:
         return False
 
 
-class Numbered(Body):
+@dataclass(frozen=True)
+class CallConstants:
+    """x"""
+
+    sizes: Mapping[str, int]
+    places: Mapping[str, Placed]
+    threads: int = 1
+
+
+class ConstantBody(Body):
     """One function with the program's loops. threads: that run it, each `thread`'s own copy of an array where each has one.
     aliased: every access as it stands, nothing in registers around a loop.
     """
 
-    def __init__(
-        self, program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed], name: str, signature: str,
-        threads: int = 1, aliased: bool = True,
-    ):  # fmt: skip
+    def __init__(self, program: Program, constants: CallConstants, name: str, signature: str, aliased: bool = True):
         count = sum(isinstance(kind, ArrayType) for kind in program.scop.types)
-        module = Module(program, "strict", aliased, ("C",) * count, fused=False, threads=False, finished=lambda unit: None)
-        module.slots = _Strides(places)
+        module = Module(
+            program,
+            ArrayArguments(("C",) * count, aliased),
+            FloatArithmetic("strict", False),
+            threads=False,
+            finished=lambda unit: None,
+        )
+        module.slots = _Strides(constants.places)
         super().__init__(module, name, signature)
-        self._sizes, self._places, self.threads = sizes, places, threads
+        self._sizes, self._places, self.threads = constants.sizes, constants.places, constants.threads
         self._own: dict[str, str] = {}  # where arrays begin of which each thread has one
 
     def define(self, nodes) -> list[Unit]:

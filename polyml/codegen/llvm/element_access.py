@@ -6,7 +6,7 @@ from polyml.codegen.ir.program import CannotRunTogether
 from polyml.codegen.llvm.addresses import Addresses, Module
 from polyml.codegen.llvm.memory import Memory
 from polyml.codegen.llvm.registers import Location, Registers
-from polyml.codegen.llvm.ssa_value import Val
+from polyml.codegen.llvm.ssa_value import SsaValue
 
 
 class ElementAccess(Addresses):
@@ -17,18 +17,18 @@ class ElementAccess(Addresses):
         self.memory = Memory(self)
         self.registers = Registers()
 
-    def load(self, location: Location) -> Val:
+    def load(self, location: Location) -> SsaValue:
         """The elements of a location, from registers where they are there."""
         self._not_partial(location)
-        if not self.module.aliased:
+        if not self.module.arguments.aliased:
             held = self.registers.value(location)
             if held is not None:
                 return held
             self._write_back(self.registers.overlapping(location), drop=False)
-        if not self.module.aliased and self.memory.is_pair(location):
+        if not self.module.arguments.aliased and self.memory.is_pair(location):
             return self._load_pair(location)
         value = self.memory.load(location)
-        if not self.module.aliased:
+        if not self.module.arguments.aliased:
             self.registers.put(location, value, dirty=False)
         return value
 
@@ -37,7 +37,7 @@ class ElementAccess(Addresses):
         self.declared.setdefault("llvm.prefetch.p0", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
         self.fn.do(f"call void @llvm.prefetch.p0(ptr {self.pointer(location.array, location.subscripts)}, i32 0, i32 2, i32 1)")
 
-    def _load_pair(self, location: Location) -> Val:
+    def _load_pair(self, location: Location) -> SsaValue:
         """The same of complex numbers, of which both parts are loaded together."""
         other = self.memory.other_part(location)
         self._write_back(self.registers.overlapping(other), drop=False)
@@ -47,17 +47,17 @@ class ElementAccess(Addresses):
                 self.registers.put(one, parts[one], dirty=False)
         return parts[location]
 
-    def store(self, location: Location, value: Val) -> None:
+    def store(self, location: Location, value: SsaValue) -> None:
         """Give the location a new value, in a register until the region ends or something may share its elements."""
         self._not_partial(location)
         value = self.math.splat(value, location.lanes)
-        if self.module.aliased:
+        if self.module.arguments.aliased:
             self.memory.store(location, value)
             return
         self._write_back(self.registers.overlapping(location), drop=True)
         self.registers.put(location, value, dirty=True)
 
-    def remember(self, location: Location, value: Val) -> None:
+    def remember(self, location: Location, value: SsaValue) -> None:
         """Memory, or a register that is to be stored, has this value at the location."""
         self.registers.put(location, value, dirty=False)
 
@@ -75,7 +75,7 @@ class ElementAccess(Addresses):
             if drop:
                 self.registers.drop(location)
 
-    def _store_held(self, location: Location, value: Val) -> None:
+    def _store_held(self, location: Location, value: SsaValue) -> None:
         """Store what a register holds, with the other part of complex numbers if that is to be stored as well."""
         other = self.memory.other_part(location) if self.memory.is_pair(location) else None
         held = None if other is None else self.registers.value(other)

@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from polyml import polyhedra
 from polyml.codegen.ir.linexpr import Lin, extremum, floor_div, var
 from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Node, Program, Unroll, instances
-from polyml.codegen.llvm.addresses import Module
+from polyml.codegen.llvm.addresses import ArrayArguments, FloatArithmetic, Module
 from polyml.codegen.llvm.builder import Unit
-from polyml.codegen.llvm.function import UNHURRIED, Body
+from polyml.codegen.llvm.function import UNOPTIMIZED, Body
 from polyml.codegen.llvm.loops.loop_bounds import bounds
-from polyml.codegen.llvm.outline import Share, trips
+from polyml.codegen.llvm.outline import Environment, OutlinedLoop, trips
 from polyml.codegen.llvm.registers import Location
 from polyml.codegen.llvm.ssa_value import memory_type
 from polyml.model.core.call_interface import Status
@@ -23,18 +23,16 @@ from polyml.model.core.scop import Array, ScalarResult
 ENTRY = "polyml_kernel"  # the symbol of the compiled function
 ARRAY_GAP = 128  # bytes that vectors may read past the end of a local array, and a line apart from the next one
 SPARED_LIMIT = 2**39  # bytes of an array that Python would make and the kernel does without
-SHARES = 4  # of a short loop, for each thread
+CHUNKS_PER_THREAD = 4  # of a short loop, for each thread
 SHORT_DEPTH = 2  # of the loops inside one
 PARALLEL_WORK = 100_000  # instances below which starting the threads costs more than it gains
 
 
 def emit(
     program: Program,
+    arguments: ArrayArguments,
+    floats: FloatArithmetic,
     *,
-    fp: str,
-    aliased: bool,
-    layouts: tuple[str, ...],
-    fused: bool,
     threads: bool = True,
     finished: Callable[[Unit], None] = lambda unit: None,
 ) -> tuple[Unit, ...]:
@@ -45,15 +43,15 @@ def emit(
     fused: whether the processor multiplies and adds in one rounding. threads: whether parallel loops run on several.
     finished: gets each function as soon as it is whole, the kernel last.
     """
-    module = Module(program, fp, aliased, layouts, fused, threads, finished)
-    kernel = Kernel(module)
+    module = Module(program, arguments, floats, threads, finished)
+    kernel = KernelFunction(module)
     kernel.define()
     kernel.finish()
     *shares, last = module.units
     return last, *shares
 
 
-class Kernel(Body):
+class KernelFunction(Body):
     """The kernel's own function: checks, memory of local arrays, the loops, results."""
 
     def __init__(self, module: Module):
@@ -94,7 +92,7 @@ class Kernel(Body):
         flag = fn.emit(f"load i8, ptr {self.overflow}")
         fn.current.terminator = f"ret i64 {fn.emit(f'sext i8 {flag} to i64')}"
         if not self.repeats:
-            fn.attributes = UNHURRIED
+            fn.attributes = UNOPTIMIZED
 
     def _check_sizes(self) -> None:
         """Sizes small enough for all that is computed with them, before anything is: memory has none that are not, but arrays
@@ -165,7 +163,7 @@ class Kernel(Body):
             self._stop_if(self.fn.emit(f"icmp slt i64 {whole}, 0"), Status.TOO_LARGE_AN_ARRAY)
             return whole
         if array.name in self.module.private:
-            return self.product(self.share_bytes(array.name), self.word(0))
+            return self.product(self.thread_bytes(array.name), self.word(0))
         return self.size_bytes(array)
 
     def _results(self) -> None:
@@ -193,12 +191,12 @@ class Kernel(Body):
         fn = self.fn
         enough = fn.emit(f"icmp sge i64 {work(self, node)}, {PARALLEL_WORK}")
         if not is_short(self.module.program, node) or not any(isinstance(n, Loop) for n in self.path):
-            self._share_out(node, enough)
+            self._outline(node, enough)
             self.math.forget()
             return True
         many, few, after = fn.block("many"), fn.block("few"), fn.block("after")
         fn.branch(enough, many, few)
-        for block, run in ((many, lambda: self._share_out(node, None)), (few, lambda: self.loop(node))):
+        for block, run in ((many, lambda: self._outline(node, None)), (few, lambda: self.loop(node))):
             fn.current = block
             run()
             self.flush()
@@ -207,7 +205,7 @@ class Kernel(Body):
         fn.current = after
         return True
 
-    def _share_out(self, node: Loop, enough: str | None) -> None:
+    def _outline(self, node: Loop, enough: str | None) -> None:
         """The body becomes a function of its own, which the pool calls; enough: whether on more threads than one."""
         fn, module = self.fn, self.module
         ends = {loop.last for loop in self.path if isinstance(loop, Loop)}  # which may be known outside all loops
@@ -222,13 +220,13 @@ class Kernel(Body):
             address = fn.emit(f"getelementptr i64, ptr {environment}, i64 {index}")
             fn.do(f"store {kind} {ssa}, ptr {address}")
         name = f"{ENTRY}.parallel{len(module.units) + 1}"
-        share = Share(module, name, node, self.path, arrays, outer)
-        share.define()
-        share.finish()
+        outlined = OutlinedLoop(module, name, node, Environment(self.path, arrays, outer))
+        outlined.define()
+        outlined.finish()
         threads = self.word(0)
         if enough is not None:
             threads = fn.emit(f"select i1 {enough}, i64 {threads}, i64 1")
-        shares = fn.emit(f"mul i64 {threads}, {SHARES}") if is_short(self.module.program, node) else threads
+        shares = fn.emit(f"mul i64 {threads}, {CHUNKS_PER_THREAD}") if is_short(self.module.program, node) else threads
         self.declared[name] = f"declare hidden void @{name}(ptr, i64, i64)"
         self.declared["polyml_parallel"] = "declare void @polyml_parallel(ptr, ptr, i64, i64)"
         fn.do(f"call void @polyml_parallel(ptr @{name}, ptr {environment}, i64 {shares}, i64 {threads})")

@@ -17,8 +17,8 @@ from polyml.codegen.llvm.loops.counted_loop import CountedLoop
 from polyml.codegen.llvm.loops.partial_results import NOTHING, HandOver
 from polyml.codegen.llvm.statements.instances import StatementEmitter
 
-UNHURRIED = "nounwind noinline optnone"
-UNHURRIED_EFFORT = 0.4  # of what such code takes to be made, in that of optimised code
+UNOPTIMIZED = "nounwind noinline optnone"
+UNOPTIMIZED_EFFORT = 0.4  # of what such code takes to be made, in that of optimised code
 
 
 class InstanceEmitter(Protocol):
@@ -43,7 +43,7 @@ class Body(ElementAccess):
     def finish(self) -> None:
         """The function is whole."""
         text = self.fn.text()
-        effort = len(text) * (UNHURRIED_EFFORT if self.fn.attributes == UNHURRIED else 1.0)
+        effort = len(text) * (UNOPTIMIZED_EFFORT if self.fn.attributes == UNOPTIMIZED else 1.0)
         self.module.units.append(Unit(self.name, text, self.declared, effort))
         self.module.finished(self.module.units[-1])
 

@@ -1,17 +1,28 @@
-"""What locations mean in memory: loads and stores of one element, of lanes side by side or apart, under a mask, of pairs."""
+"""What locations mean in memory: loads and stores of one element, of lanes side by side or stride, under a mask, of pairs."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from polyml.codegen.analysis.instruction_costs import LONGEST_SHORT_STRIDE
 from polyml.codegen.ir.jams import Copy
 from polyml.codegen.ir.linexpr import Lin, const
 from polyml.codegen.llvm.addresses import Addresses
 from polyml.codegen.llvm.registers import Location
-from polyml.codegen.llvm.ssa_value import Val, literal, memory_type, name_suffix, vector_type
+from polyml.codegen.llvm.ssa_value import SsaValue, literal, memory_type, name_suffix, vector_type
 from polyml.dtypes import I64, DType
 from polyml.model.core.scop import Gather
+
+
+@dataclass(frozen=True)
+class _MaskedRow:
+    """x"""
+
+    address: str
+    kind: str
+    lanes: int
+    align: int
+    bits: str
 
 
 class Memory:
@@ -32,20 +43,20 @@ class Memory:
         lane_step, stride = moving[0]
         return lane_step if stride == self._body.scop.arrays[location.array].element.size_bytes and abs(lane_step) == 1 else 0
 
-    def _apart(self, location: Location) -> int:
-        """How many elements neighbouring lanes are apart in a row of memory, where it is a few; else 0."""
+    def _short_stride(self, location: Location) -> int:
+        """How many elements neighbouring lanes are stride in a row of memory, where it is a few; else 0."""
         size_bytes = self._body.scop.arrays[location.array].element.size_bytes
         moving = [(s, t) for s, t in zip(location.strides, self._body.module.slots.strides(location.array)) if s]
         (step, stride), *others = moving
         return step if not others and stride == size_bytes and 2 <= step <= LONGEST_SHORT_STRIDE else 0
 
-    def _loaded_apart(self, location: Location, apart: int) -> str:
-        """Lanes a few elements apart: what lies from the first to the last is loaded, and a shuffle takes every so many-th."""
-        kind, total = memory_type(self._body.scop.arrays[location.array].element), apart * location.lanes
-        last = const(apart * (location.lanes - 1)) if location.last is None else location.last * apart
+    def _load_short_stride(self, location: Location, stride: int) -> str:
+        """Lanes a few elements stride: what lies from the first to the last is loaded, and a shuffle takes every so many-th."""
+        kind, total = memory_type(self._body.scop.arrays[location.array].element), stride * location.lanes
+        last = const(stride * (location.lanes - 1)) if location.last is None else location.last * stride
         bits, address = Mask(self._body, total, last).bits, self._body.pointer(location.array, location.subscripts)
-        row = self._masked_load(address, kind, total, self._alignment(location.array), bits)
-        order = ", ".join(f"i32 {apart * lane}" for lane in range(location.lanes))
+        row = self._masked_load(_MaskedRow(address, kind, total, self._alignment(location.array), bits))
+        order = ", ".join(f"i32 {stride * lane}" for lane in range(location.lanes))
         wide = vector_type(kind, total)
         return self._fn.emit(f"shufflevector {wide} {row}, {wide} poison, <{location.lanes} x i32> <{order}>")
 
@@ -61,7 +72,7 @@ class Memory:
         first, *rest = location.subscripts
         return replace(location, subscripts=(const(1 - first.const), *rest))
 
-    def loaded_pairs(self, location: Location) -> dict[Location, Val]:
+    def loaded_pairs(self, location: Location) -> dict[Location, SsaValue]:
         """Both parts of complex numbers side by side, by one load and two shuffles."""
         first, second = self._in_order(location)
         element, lanes = self._body.scop.arrays[location.array].element, location.lanes
@@ -70,19 +81,19 @@ class Memory:
         if mask is None:
             both = self._fn.emit(f"load {wide}, ptr {address}, align {align}")
         else:
-            both = self._masked_load(address, kind, 2 * lanes, align, mask.doubled())
+            both = self._masked_load(_MaskedRow(address, kind, 2 * lanes, align, mask.doubled()))
         parts = {}
         for one, start in ((first, 0), (second, 1)):
             order = ", ".join(f"i32 {start + 2 * lane}" for lane in range(lanes))
             ssa = self._fn.emit(f"shufflevector {wide} {both}, {wide} poison, <{lanes} x i32> <{order}>")
-            parts[one] = Val(ssa, element, lanes)
+            parts[one] = SsaValue(ssa, element, lanes)
         return parts
 
     def _in_order(self, location: Location) -> tuple[Location, Location]:
         other = self.other_part(location)
         return (location, other) if location.subscripts[0].const == 0 else (other, location)
 
-    def store_pairs(self, parts: dict[Location, Val]) -> None:
+    def store_pairs(self, parts: dict[Location, SsaValue]) -> None:
         """Both parts of complex numbers side by side, by one shuffle and one store."""
         first, second = self._in_order(next(iter(parts)))
         element, lanes = self._body.scop.arrays[first.array].element, first.lanes
@@ -95,12 +106,12 @@ class Memory:
         if mask is None:
             self._fn.do(f"store {wide} {both}, ptr {address}, align {align}")
         else:
-            self._masked_store(both, address, kind, 2 * lanes, align, mask.doubled())
+            self._masked_store(both, _MaskedRow(address, kind, 2 * lanes, align, mask.doubled()))
 
     def _mask(self, location: Location) -> Mask | None:
         return None if location.last is None else Mask(self._body, location.lanes, location.last)
 
-    def load(self, location: Location) -> Val:
+    def load(self, location: Location) -> SsaValue:
         mask = self._mask(location)
         element = self._body.scop.arrays[location.array].element
         kind, align = memory_type(element), self._alignment(location.array)
@@ -116,19 +127,19 @@ class Memory:
             if mask is None:
                 loaded = self._fn.emit(f"load {wide}, ptr {address}, align {align}")
             else:
-                loaded = self._masked_load(address, kind, location.lanes, align, mask.bits)
+                loaded = self._masked_load(_MaskedRow(address, kind, location.lanes, align, mask.bits))
             return self._from_memory(loaded, element, location.lanes)
-        if apart := self._apart(location):
-            return self._from_memory(self._loaded_apart(location, apart), element, location.lanes)
+        if stride := self._short_stride(location):
+            return self._from_memory(self._load_short_stride(location, stride), element, location.lanes)
         if direction == -1:
             address = self._body.pointer(location.array, self._lane(location, location.lanes - 1))
             if mask is None:
                 loaded = self._fn.emit(f"load {wide}, ptr {address}, align {align}")
             else:
-                loaded = self._masked_load(address, kind, location.lanes, align, mask.turned())
+                loaded = self._masked_load(_MaskedRow(address, kind, location.lanes, align, mask.reversed()))
             order = ", ".join(f"i32 {i}" for i in reversed(range(location.lanes)))
-            turned = self._fn.emit(f"shufflevector {wide} {loaded}, {wide} poison, <{location.lanes} x i32> <{order}>")
-            return self._from_memory(turned, element, location.lanes)
+            reordered = self._fn.emit(f"shufflevector {wide} {loaded}, {wide} poison, <{location.lanes} x i32> <{order}>")
+            return self._from_memory(reordered, element, location.lanes)
         numbers = []
         for lane in range(location.lanes):
             address = self._lane_pointer(location, lane, mask)
@@ -136,16 +147,16 @@ class Memory:
             numbers.append(self._from_memory(loaded, element, 1))
         return self._math.vector(numbers)
 
-    def gather(self, e: Gather, indices: list[Val], copy: Copy) -> Val:
+    def gather(self, e: Gather, indices: list[SsaValue], copy: Copy) -> SsaValue:
         """The elements at indices that were computed: one number, or one per lane."""
         array = self._body.scop.arrays[e.array]
         kind, align = memory_type(array.element), self._alignment(e.array)
-        offset = Val(literal(0, I64), I64)
+        offset = SsaValue(literal(0, I64), I64)
         for index, extent, stride in zip(indices, array.shape, self._body.module.slots.strides(e.array)):
             step = self._body.stride(stride)
-            inside = self._no_further(index, Val(self._body.integer(self._body.module.table.affine(extent) - 1), I64))
-            moved = self._math.plain("*", *self._math.together(inside, Val(step, I64)))
-            offset = self._math.plain("+", *self._math.together(offset, moved))
+            inside = self._no_further(index, SsaValue(self._body.integer(self._body.module.table.affine(extent) - 1), I64))
+            moved = self._math.plain("*", *self._math.broadcast(inside, SsaValue(step, I64)))
+            offset = self._math.plain("+", *self._math.broadcast(offset, moved))
         base, lanes = self._body.base(e.array), offset.lanes
         addresses = self._fn.emit(f"getelementptr i8, ptr {base}, {offset.type} {offset.ssa}")
         if lanes == 1:
@@ -159,13 +170,13 @@ class Memory:
         )
         return self._from_memory(loaded, array.element, lanes)
 
-    def _no_further(self, index: Val, last: Val) -> Val:
+    def _no_further(self, index: SsaValue, last: SsaValue) -> SsaValue:
         """The index, or the last one: index arrays that another thread changes meanwhile do harm to nobody's memory."""
-        index, last = self._math.together(index, last)
+        index, last = self._math.broadcast(index, last)
         name = "llvm.umin.i64" if index.lanes == 1 else f"llvm.umin.v{index.lanes}i64"
         self._body.declared.setdefault(name, f"declare {index.type} @{name}({index.type}, {index.type})")
         nearest = self._math.once(f"call {index.type} @{name}({index.type} {index.ssa}, {index.type} {last.ssa})")
-        return Val(nearest, I64, index.lanes)
+        return SsaValue(nearest, I64, index.lanes)
 
     def _lane_pointer(self, location: Location, lane: int, mask: Mask | None) -> str:
         """The address of one lane; lanes beyond the mask read its last valid one."""
@@ -187,24 +198,25 @@ class Memory:
     def _lane(self, location: Location, lane: int) -> tuple[Lin, ...]:
         return tuple(e + s * lane for e, s in zip(location.subscripts, location.strides))
 
-    def _masked_load(self, address: str, kind: str, lanes: int, align: int, bits: str) -> str:
-        wide = vector_type(kind, lanes)
-        name = f"llvm.masked.load.v{lanes}{name_suffix(kind)}.p0"
+    def _masked_load(self, row: _MaskedRow) -> str:
+        lanes, wide = row.lanes, vector_type(row.kind, row.lanes)
+        name = f"llvm.masked.load.v{lanes}{name_suffix(row.kind)}.p0"
         self._body.declared.setdefault(name, f"declare {wide} @{name}(ptr, <{lanes} x i1>, {wide})")
-        return self._fn.emit(f"call {wide} @{name}(ptr align {align} {address}, <{lanes} x i1> {bits}, {wide} zeroinitializer)")
+        pointer = f"ptr align {row.align} {row.address}"
+        return self._fn.emit(f"call {wide} @{name}({pointer}, <{lanes} x i1> {row.bits}, {wide} zeroinitializer)")
 
-    def _masked_store(self, ssa: str, address: str, kind: str, lanes: int, align: int, bits: str) -> None:
-        wide = vector_type(kind, lanes)
-        name = f"llvm.masked.store.v{lanes}{name_suffix(kind)}.p0"
+    def _masked_store(self, ssa: str, row: _MaskedRow) -> None:
+        lanes, wide = row.lanes, vector_type(row.kind, row.lanes)
+        name = f"llvm.masked.store.v{lanes}{name_suffix(row.kind)}.p0"
         self._body.declared.setdefault(name, f"declare void @{name}({wide}, ptr, <{lanes} x i1>)")
-        self._fn.do(f"call void @{name}({wide} {ssa}, ptr align {align} {address}, <{lanes} x i1> {bits})")
+        self._fn.do(f"call void @{name}({wide} {ssa}, ptr align {row.align} {row.address}, <{lanes} x i1> {row.bits})")
 
-    def _from_memory(self, ssa: str, element: DType, lanes: int) -> Val:
+    def _from_memory(self, ssa: str, element: DType, lanes: int) -> SsaValue:
         if element.kind == "b":
             ssa = self._fn.emit(f"icmp ne {vector_type('i8', lanes)} {ssa}, {'0' if lanes == 1 else 'zeroinitializer'}")
-        return Val(ssa, element, lanes)
+        return SsaValue(ssa, element, lanes)
 
-    def store(self, location: Location, value: Val) -> None:
+    def store(self, location: Location, value: SsaValue) -> None:
         mask = self._mask(location)
         element = self._body.scop.arrays[location.array].element
         kind, align = memory_type(element), self._alignment(location.array)
@@ -223,23 +235,24 @@ class Memory:
             if mask is None:
                 self._fn.do(f"store {wide} {ssa}, ptr {address}, align {align}")
             else:
-                self._masked_store(ssa, address, kind, location.lanes, align, mask.turned())
+                self._masked_store(ssa, _MaskedRow(address, kind, location.lanes, align, mask.reversed()))
         elif direction == 1:
             address = self._body.pointer(location.array, location.subscripts)
             if mask is None:
                 self._fn.do(f"store {wide} {ssa}, ptr {address}, align {align}")
             else:
-                self._masked_store(ssa, address, kind, location.lanes, align, mask.bits)
+                self._masked_store(ssa, _MaskedRow(address, kind, location.lanes, align, mask.bits))
         elif mask is None:
             for lane in range(location.lanes):
                 number = self._fn.emit(f"extractelement {wide} {ssa}, i32 {lane}")
                 address = self._body.pointer(location.array, self._lane(location, lane))
                 self._fn.do(f"store {kind} {number}, ptr {address}, align {align}")
         else:
-            self._scatter(location, wide, kind, ssa, align, mask)
+            self._scatter(location, ssa, mask)
 
-    def _scatter(self, location: Location, wide: str, kind: str, ssa: str, align: int, mask: Mask) -> None:
-        lanes = location.lanes
+    def _scatter(self, location: Location, ssa: str, mask: Mask) -> None:
+        lanes, kind = location.lanes, memory_type(self._body.scop.arrays[location.array].element)
+        wide, align = vector_type(kind, lanes), self._alignment(location.array)
         addresses = "poison"
         for lane in range(lanes):
             pointer = self._lane_pointer(location, lane, mask)
@@ -263,11 +276,11 @@ class Mask:
         kind = f"<{self.lanes} x i1>"
         return self._body.math.once(f"shufflevector {kind} {self.bits}, {kind} poison, <{2 * self.lanes} x i32> <{order}>")
 
-    def turned(self) -> str:
+    def reversed(self) -> str:
         """The same of lanes that lie the other way around: the last ones happen."""
         math = self._body.math
         first = math.once(f"sub i64 {self.lanes - 1}, {self.last}")
-        limit = math.splat(Val(first, I64), self.lanes)
+        limit = math.splat(SsaValue(first, I64), self.lanes)
         index = f"<{', '.join(f'i64 {i}' for i in range(self.lanes))}>"
         return math.once(f"icmp sge <{self.lanes} x i64> {index}, {limit.ssa}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from polyml.codegen.llvm.arithmetic import Arithmetic
-from polyml.codegen.llvm.ssa_value import Val, literal
+from polyml.codegen.llvm.ssa_value import SsaValue, literal
 from polyml.dtypes import BOOL, F64
 from polyml.frontend.elementwise_functions import MATH_NAMES
 
@@ -23,7 +23,7 @@ _INTRINSICS = {
 _LIBM = ("erf", "fmod")
 
 
-def call(math: Arithmetic, name: str, values: Sequence[Val]) -> Val:
+def call(math: Arithmetic, name: str, values: Sequence[SsaValue]) -> SsaValue:
     """A call of the language (syntax.Call) on values already converted to one type."""
     name, _, part = name.partition(".")
     if part:
@@ -35,59 +35,59 @@ def call(math: Arithmetic, name: str, values: Sequence[Val]) -> Val:
     return _DEFINED[name](math, *values)
 
 
-def _part_of_complex(math: Arithmetic, name: str, part: str, values: Sequence[Val]) -> Val:
+def _part_of_complex(math: Arithmetic, name: str, part: str, values: Sequence[SsaValue]) -> SsaValue:
     """A part of what a function of the C library makes of complex numbers, given by their parts in double."""
     both = "{double, double}"
     numbers = []
     for lane in range(values[0].lanes):
         made = math.call(f"c{name}", both, [("double", math.element(v, lane).ssa) for v in values])
-        numbers.append(Val(math.once(f"extractvalue {both} {made}, {0 if part == 'real' else 1}"), F64))
+        numbers.append(SsaValue(math.once(f"extractvalue {both} {made}, {0 if part == 'real' else 1}"), F64))
     return numbers[0] if values[0].lanes == 1 else math.vector(numbers)
 
 
-def _abs(math: Arithmetic, value: Val) -> Val:
+def _abs(math: Arithmetic, value: SsaValue) -> SsaValue:
     if value.dtype.is_float:
         return math.intrinsic("fabs", value)
     if value.dtype.kind != "i":
         return value
-    return math.select(math.compare("<", value, Val("0", value.dtype)), math.negate(value), value)
+    return math.select(math.compare("<", value, SsaValue("0", value.dtype)), math.negate(value), value)
 
 
-def _square(math: Arithmetic, value: Val) -> Val:
+def _square(math: Arithmetic, value: SsaValue) -> SsaValue:
     return math.plain("*", value, value)
 
 
-def _reciprocal(math: Arithmetic, value: Val) -> Val:
-    one = Val(literal(1, value.dtype), value.dtype)
+def _reciprocal(math: Arithmetic, value: SsaValue) -> SsaValue:
+    one = SsaValue(literal(1, value.dtype), value.dtype)
     return math.plain("/", one, value) if value.dtype.is_float else math.floor_divide(one, value, False)
 
 
-def _sign(math: Arithmetic, value: Val) -> Val:
-    zero = Val(literal(0, value.dtype), value.dtype)
-    one, minus = Val(literal(1, value.dtype), value.dtype), Val(literal(-1, value.dtype), value.dtype)
+def _sign(math: Arithmetic, value: SsaValue) -> SsaValue:
+    zero = SsaValue(literal(0, value.dtype), value.dtype)
+    one, minus = SsaValue(literal(1, value.dtype), value.dtype), SsaValue(literal(-1, value.dtype), value.dtype)
     result = math.select(math.compare(">", value, zero), one, zero)
     if value.dtype.kind == "i" or value.dtype.is_float:
         result = math.select(math.compare("<", value, zero), minus, result)
     return math.select(math.compare("!=", value, value), value, result) if value.dtype.is_float else result
 
 
-def _isnan(math: Arithmetic, value: Val) -> Val:
-    return math.compare("!=", value, value) if value.dtype.is_float else Val("false", BOOL)
+def _isnan(math: Arithmetic, value: SsaValue) -> SsaValue:
+    return math.compare("!=", value, value) if value.dtype.is_float else SsaValue("false", BOOL)
 
 
-def _isinf(math: Arithmetic, value: Val) -> Val:
+def _isinf(math: Arithmetic, value: SsaValue) -> SsaValue:
     if not value.dtype.is_float:
-        return Val("false", BOOL)
-    return math.compare("==", math.intrinsic("fabs", value), Val(literal(float("inf"), value.dtype), value.dtype))
+        return SsaValue("false", BOOL)
+    return math.compare("==", math.intrinsic("fabs", value), SsaValue(literal(float("inf"), value.dtype), value.dtype))
 
 
-def _isfinite(math: Arithmetic, value: Val) -> Val:
+def _isfinite(math: Arithmetic, value: SsaValue) -> SsaValue:
     if not value.dtype.is_float:
-        return Val("true", BOOL)
-    return math.compare("<", math.intrinsic("fabs", value), Val(literal(float("inf"), value.dtype), value.dtype))
+        return SsaValue("true", BOOL)
+    return math.compare("<", math.intrinsic("fabs", value), SsaValue(literal(float("inf"), value.dtype), value.dtype))
 
 
-def _extreme(math: Arithmetic, op: str, left: Val, right: Val, nan_wins: bool) -> Val:
+def _extreme(math: Arithmetic, op: str, left: SsaValue, right: SsaValue, nan_wins: bool) -> SsaValue:
     """np.minimum and maximum (NaN wins), fmin and fmax (NaN loses).
 
     Of two equal zeros minimum and maximum give the second, as NumPy on x86-64 does; the others the first.
@@ -99,23 +99,23 @@ def _extreme(math: Arithmetic, op: str, left: Val, right: Val, nan_wins: bool) -
     return math.select(math.logical("or", better, math.compare("!=", odd, odd)), left, right)
 
 
-def _minimum(math: Arithmetic, left: Val, right: Val) -> Val:
+def _minimum(math: Arithmetic, left: SsaValue, right: SsaValue) -> SsaValue:
     return _extreme(math, "<", left, right, True)
 
 
-def _maximum(math: Arithmetic, left: Val, right: Val) -> Val:
+def _maximum(math: Arithmetic, left: SsaValue, right: SsaValue) -> SsaValue:
     return _extreme(math, ">", left, right, True)
 
 
-def _fmin(math: Arithmetic, left: Val, right: Val) -> Val:
+def _fmin(math: Arithmetic, left: SsaValue, right: SsaValue) -> SsaValue:
     return _extreme(math, "<", left, right, False)
 
 
-def _fmax(math: Arithmetic, left: Val, right: Val) -> Val:
+def _fmax(math: Arithmetic, left: SsaValue, right: SsaValue) -> SsaValue:
     return _extreme(math, ">", left, right, False)
 
 
-_DEFINED: dict[str, Callable[..., Val]] = {
+_DEFINED: dict[str, Callable[..., SsaValue]] = {
     "abs": _abs,
     "fabs": _abs,
     "square": _square,

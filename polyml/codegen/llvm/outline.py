@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from polyml.codegen.ir.linexpr import var
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, loops
-from polyml.codegen.llvm.addresses import Module, Scope
+from polyml.codegen.llvm.addresses import LoopScope, Module
 from polyml.codegen.llvm.function import Body
 from polyml.codegen.llvm.loops import loop_bounds
 from polyml.codegen.llvm.loops.counted_loop import CountedLoop
 
 
-class Share(Body):
+@dataclass(frozen=True)
+class Environment:
+    """x"""
+
+    path: Sequence[Loop | Guard]
+    arrays: Sequence[str]
+    names: Sequence[str]
+
+
+class OutlinedLoop(Body):
     """One share of a parallel loop: `void f(ptr environment, i64 share, i64 shares)`, of which a thread runs one or several.
 
     environment: slots, the next iteration to take, the overflow flag, local arrays, outer loop variables.
@@ -18,17 +30,17 @@ class Share(Body):
 
     thread = "%share"
 
-    def __init__(self, module: Module, name: str, node: Loop, path: list[Loop | Guard], arrays: list[str], outer: list[str]):
+    def __init__(self, module: Module, name: str, node: Loop, environment: Environment):
         super().__init__(module, name, "hidden void @{}(ptr noalias %environment, i64 %share, i64 %shares)")
         self._node = node
-        self.path = list(path)
+        self.path = list(environment.path)
         self.slots_pointer = self._word(0, "ptr")
         self.overflow = self._word(2, "ptr")
-        self._local = {a: self._word(3 + i, "ptr") for i, a in enumerate(arrays)}
-        for i, name in enumerate(outer):
-            self.names[name] = (self._word(3 + len(arrays) + i, "i64"), 0)
+        self._local = {a: self._word(3 + i, "ptr") for i, a in enumerate(environment.arrays)}
+        for i, name in enumerate(environment.names):
+            self.names[name] = (self._word(3 + len(environment.arrays) + i, "i64"), 0)
         for array in node.private:
-            offset = self.fn.emit(f"mul i64 %share, {self.share_bytes(array)}")
+            offset = self.fn.emit(f"mul i64 %share, {self.thread_bytes(array)}")
             self._local[array] = self.fn.emit(f"getelementptr i8, ptr {self._local[array]}, i64 {offset}")
 
     def _word(self, index: int, kind: str) -> str:
@@ -50,17 +62,17 @@ class Share(Body):
         elif is_uneven(node):
             self._dynamic(lower, trips(self, node, lower, upper))
         else:
-            part = equal_part(self, node, lower, trips(self, node, lower, upper), ("%share", "%shares"))
+            part = equal_chunk(self, node, lower, trips(self, node, lower, upper), ("%share", "%shares"))
             self.counted(CountedLoop(node, *part))
         fn.current.terminator = "ret void"
 
     def _even(self, lower: str, upper: str) -> None:
         fn, node = self.fn, self._node
-        first, last = even_part(self, node, lower, upper, ("%share", "%shares"))
+        first, last = balanced_chunk(self, node, lower, upper, ("%share", "%shares"))
         share = fn.block("share")
         fn.jump(share)
         fn.current = share
-        self.scopes.append(Scope(share))
+        self.scopes.append(LoopScope(share))
         self.names[node.last] = (last, len(self.scopes) - 1)
         self.counted(CountedLoop(node, first, last))
 
@@ -87,7 +99,7 @@ def trips(body: Body, node: Loop, lower: str, upper: str) -> str:
     return reach if step == 1 else fn.emit(f"sdiv i64 {reach}, {step}")
 
 
-def even_part(body: Body, node: Loop, lower: str, upper: str, share: tuple[str, str]) -> tuple[str, str]:
+def balanced_chunk(body: Body, node: Loop, lower: str, upper: str, share: tuple[str, str]) -> tuple[str, str]:
     """The first and the last iteration of a share (its number, how many there are) of a loop with `last`: as many as the others',
     in multiples of those that run together.
     """
@@ -103,7 +115,7 @@ def even_part(body: Body, node: Loop, lower: str, upper: str, share: tuple[str, 
     return ends[0], fn.emit(f"call i64 @llvm.smin.i64(i64 {fn.emit(f'sub i64 {ends[1]}, 1')}, i64 {upper})")
 
 
-def equal_part(body: Body, node: Loop, lower: str, count: str, share: tuple[str, str]) -> tuple[str, str]:
+def equal_chunk(body: Body, node: Loop, lower: str, count: str, share: tuple[str, str]) -> tuple[str, str]:
     """The first and the last iteration of a share of `count` iterations, of which all take equally long."""
     fn, (number, shares) = body.fn, share
     first = fn.emit(f"sdiv i64 {fn.emit(f'mul i64 {number}, {count}')}, {shares}")

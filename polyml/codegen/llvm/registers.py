@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from polyml.codegen.ir.linexpr import Lin
-from polyml.codegen.llvm.ssa_value import Val
+from polyml.codegen.llvm.ssa_value import SsaValue
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def _reach(location: Location, dim: int) -> tuple[int, int]:
 
 @dataclass
 class Register:
-    value: Val
+    value: SsaValue
     dirty: bool
 
 
@@ -70,11 +70,11 @@ class Registers:
         self._registers: dict[Location, Register] = {}
         self.pinned: dict[Location, None] = {}
 
-    def value(self, location: Location) -> Val | None:
+    def value(self, location: Location) -> SsaValue | None:
         cell = self._registers.get(location)
         return cell.value if cell else None
 
-    def known(self, location: Location) -> Val:
+    def known(self, location: Location) -> SsaValue:
         """The value of a location that is in a register."""
         return self._registers[location].value
 
@@ -88,7 +88,7 @@ class Registers:
     def is_dirty(self, location: Location) -> bool:
         return self._registers[location].dirty
 
-    def put(self, location: Location, value: Val, dirty: bool) -> None:
+    def put(self, location: Location, value: SsaValue, dirty: bool) -> None:
         self._registers[location] = Register(value, dirty)
 
     def drop(self, location: Location) -> None:

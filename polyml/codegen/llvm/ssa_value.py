@@ -9,7 +9,7 @@ from polyml.dtypes import BF16, DType
 
 
 @dataclass(frozen=True)
-class Val:
+class SsaValue:
     """An SSA value of element type dtype; lanes 1 is a plain number."""
 
     ssa: str

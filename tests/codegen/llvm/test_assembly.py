@@ -7,6 +7,7 @@ import pytest
 
 from polyml import kernels
 from polyml.codegen.llvm import builder
+from polyml.codegen.llvm.addresses import ArrayArguments, FloatArithmetic
 from polyml.codegen.llvm.emit import emit
 from polyml.machines import catalogue, cpu
 from polyml.runtime.loading import assemble
@@ -20,7 +21,7 @@ VECTOR = {"sse2": r"%xmm", "avx2": r"%ymm", "avx512": r"%zmm", "neon": r"\bv\d+\
 def assembly(function, arguments, preset, *, fp="reassociate"):
     target = catalogue.processor(preset)
     program = program_of(function, arguments, preset, fp=fp)
-    text = builder.text(emit(program, fp=fp, aliased=False, layouts=layouts_of(arguments), fused=target.fma))
+    text = builder.text(emit(program, ArrayArguments(layouts_of(arguments), False), FloatArithmetic(fp, target.fma)))
     if target.isa == cpu.host().isa:
         return assemble.assembly(text, cpu=target.cpu_name, features=target.features)
     made = available(target.triple).create_target_machine(cpu=target.cpu_name, features=target.features, opt=1)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from polyml.codegen.llvm import builder
+from polyml.codegen.llvm.addresses import ArrayArguments, FloatArithmetic
 from polyml.codegen.llvm.builder import Unit
 from polyml.codegen.llvm.emit import ENTRY, emit
 from polyml.machines import cpu
@@ -20,7 +21,7 @@ TWO = Unit("two", "define void @two() { ... }", {"helper": HELPER, "sin": "decla
 def units_of(function, *, threads=True, preset="avx2", **options):
     arguments = arguments_for(function, (3, 3, 3), np.float64)
     program = program_of(function, arguments, preset)
-    return emit(program, fp="strict", aliased=False, layouts=layouts_of(arguments), fused=True, threads=threads, **options)
+    return emit(program, ArrayArguments(layouts_of(arguments), False), FloatArithmetic("strict", True), threads=threads, **options)
 
 
 def test_a_function_alone_declares_what_it_calls():

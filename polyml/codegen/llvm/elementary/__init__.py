@@ -9,12 +9,12 @@ from collections.abc import Callable
 
 from polyml.codegen.llvm.arithmetic import Arithmetic
 from polyml.codegen.llvm.elementary import exponential, inverse_trigonometric, logarithmic, powers, trigonometric
-from polyml.codegen.llvm.elementary.double_word import Steps
-from polyml.codegen.llvm.ssa_value import Val
+from polyml.codegen.llvm.elementary.double_word import FloatOperations
+from polyml.codegen.llvm.ssa_value import SsaValue
 
 __all__ = ["FUNCTIONS", "function"]
 
-FUNCTIONS: dict[str, Callable[..., Val]] = {
+FUNCTIONS: dict[str, Callable[..., SsaValue]] = {
     "exp": exponential.exp, "exp2": exponential.exp2, "expm1": exponential.expm1,
     "sinh": exponential.sinh, "cosh": exponential.cosh, "tanh": exponential.tanh,
     "log": logarithmic.log, "log2": logarithmic.log2, "log10": logarithmic.log10, "log1p": logarithmic.log1p,
@@ -25,6 +25,6 @@ FUNCTIONS: dict[str, Callable[..., Val]] = {
 }  # fmt: skip
 
 
-def function(arithmetic: Arithmetic, name: str, *values: Val) -> Val:
+def function(arithmetic: Arithmetic, name: str, *values: SsaValue) -> SsaValue:
     """One of FUNCTIONS of floats of one type or of as many lanes of them."""
-    return FUNCTIONS[name](Steps(arithmetic, values[0]), *values)
+    return FUNCTIONS[name](FloatOperations(arithmetic, values[0]), *values)

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from polyml.codegen.llvm.arithmetic import Arithmetic
-from polyml.codegen.llvm.ssa_value import Val, literal, register_type, vector_type
+from polyml.codegen.llvm.ssa_value import SsaValue, literal, register_type, vector_type
 from polyml.dtypes import F32, F64, I32, I64, DType
 
 
@@ -35,8 +35,8 @@ class Format:
     bias: int
     ln2: tuple[float, float]
     pi: tuple[tuple[float, float], ...]
-    least: float
-    most: float
+    exp_zero_below: float
+    exp_infinite_above: float
     inverse_root: int
     inverse_cube_root: int
     cube_root: tuple[tuple[float, ...], ...]
@@ -67,10 +67,10 @@ FORMATS = {
 }  # fmt: skip
 
 
-class Steps:
+class FloatOperations:
     """Operations without fast-math flags, on as many lanes as the argument has."""
 
-    def __init__(self, arithmetic: Arithmetic, value: Val):
+    def __init__(self, arithmetic: Arithmetic, value: SsaValue):
         self._math, self._dtype, self._lanes = arithmetic, value.dtype, value.lanes
         self.format = FORMATS[value.dtype]
 
@@ -78,83 +78,83 @@ class Steps:
     def dtype(self) -> DType:
         return self._dtype
 
-    def in_double(self, *values: Val) -> tuple[Steps, list[Val]]:
+    def in_double(self, *values: SsaValue) -> tuple[FloatOperations, list[SsaValue]]:
         """The same operations on float64, and the values as such."""
         wide = [self._math.convert(v, F64) for v in values]
-        return Steps(self._math, wide[0]), wide
+        return FloatOperations(self._math, wide[0]), wide
 
-    def rounded_to(self, value: Val) -> Val:
+    def rounded_to(self, value: SsaValue) -> SsaValue:
         """A float64 as one of these numbers."""
         return self._math.convert(value, self._dtype)
 
-    def narrowed(self, integer: Val) -> Val:
-        """A small integer of float64's steps as one of these."""
+    def narrowed(self, integer: SsaValue) -> SsaValue:
+        """A small integer of float64's fp as one of these."""
         return self._math.convert(integer, self.format.integer)
 
-    def number(self, value: float) -> Val:
-        return self._math.splat(Val(literal(value, self._dtype), self._dtype), self._lanes)
+    def number(self, value: float) -> SsaValue:
+        return self._math.splat(SsaValue(literal(value, self._dtype), self._dtype), self._lanes)
 
-    def integer(self, value: int) -> Val:
+    def integer(self, value: int) -> SsaValue:
         dtype = self.format.integer
-        return self._math.splat(Val(literal(value, dtype), dtype), self._lanes)
+        return self._math.splat(SsaValue(literal(value, dtype), dtype), self._lanes)
 
-    def op(self, name: str, left: Val, right: Val) -> Val:
-        return Val(self._math.once(f"{name} {left.type} {left.ssa}, {right.ssa}"), left.dtype, left.lanes)
+    def op(self, name: str, left: SsaValue, right: SsaValue) -> SsaValue:
+        return SsaValue(self._math.once(f"{name} {left.type} {left.ssa}, {right.ssa}"), left.dtype, left.lanes)
 
-    def muladd(self, a: Val, b: Val, c: Val) -> Val:
+    def muladd(self, a: SsaValue, b: SsaValue, c: SsaValue) -> SsaValue:
         """a * b + c, in one rounding where the processor can."""
         return self._math.intrinsic("fmuladd", a, b, c)
 
-    def intrinsic(self, name: str, value: Val) -> Val:
+    def intrinsic(self, name: str, value: SsaValue) -> SsaValue:
         return self._math.intrinsic(name, value)
 
-    def bits(self, value: Val) -> Val:
+    def bits(self, value: SsaValue) -> SsaValue:
         return self._cast(value, self.format.integer)
 
-    def of_bits(self, value: Val) -> Val:
+    def from_bits(self, value: SsaValue) -> SsaValue:
         return self._cast(value, self._dtype)
 
-    def _cast(self, value: Val, to: DType) -> Val:
+    def _cast(self, value: SsaValue, to: DType) -> SsaValue:
         target = vector_type(register_type(to), self._lanes)
-        return Val(self._math.once(f"bitcast {value.type} {value.ssa} to {target}"), to, self._lanes)
+        return SsaValue(self._math.once(f"bitcast {value.type} {value.ssa} to {target}"), to, self._lanes)
 
-    def least(self, limit: float, value: Val) -> Val:
+    def minimum(self, limit: float, value: SsaValue) -> SsaValue:
         """min(limit, value), NaN where value is."""
         bound = self.number(limit)
         return self.select(self.compare("<", bound, value), bound, value)
 
-    def most(self, limit: float, value: Val) -> Val:
+    def maximum(self, limit: float, value: SsaValue) -> SsaValue:
         bound = self.number(limit)
         return self.select(self.compare(">", bound, value), bound, value)
 
-    def compare(self, op: str, left: Val, right: Val) -> Val:
+    def compare(self, op: str, left: SsaValue, right: SsaValue) -> SsaValue:
         return self._math.compare(op, left, right)
 
-    def select(self, condition: Val, then: Val, orelse: Val) -> Val:
+    def select(self, condition: SsaValue, then: SsaValue, orelse: SsaValue) -> SsaValue:
         return self._math.select(condition, then, orelse)
 
-    def absolute(self, value: Val) -> Val:
+    def absolute(self, value: SsaValue) -> SsaValue:
         return self._math.intrinsic("fabs", value)
 
-    def negative(self, value: Val) -> Val:
-        return Val(self._math.once(f"fneg {value.type} {value.ssa}"), value.dtype, value.lanes)
+    def negative(self, value: SsaValue) -> SsaValue:
+        return SsaValue(self._math.once(f"fneg {value.type} {value.ssa}"), value.dtype, value.lanes)
 
-    def with_sign(self, value: Val, sign: Val) -> Val:
+    def with_sign(self, value: SsaValue, sign: SsaValue) -> SsaValue:
         return self._math.intrinsic("copysign", value, sign)
 
-    def fast_sum(self, large: Val, small: Val) -> tuple[Val, Val]:
+    def fast_sum(self, large: SsaValue, small: SsaValue) -> tuple[SsaValue, SsaValue]:
         """The sum of two numbers and its error, where the first one is 0 or not the smaller one."""
         total = self.op("fadd", large, small)
         return total, self.op("fsub", small, self.op("fsub", total, large))
 
-    def exact_sum(self, a: Val, b: Val) -> tuple[Val, Val]:
+    def exact_sum(self, a: SsaValue, b: SsaValue) -> tuple[SsaValue, SsaValue]:
         """The sum of any two numbers and its error."""
         total = self.op("fadd", a, b)
         part = self.op("fsub", total, a)
         rest = self.op("fsub", a, self.op("fsub", total, part))
         return total, self.op("fadd", rest, self.op("fsub", b, part))
 
-    def exact_product(self, a: Val, b: Val) -> tuple[Val, Val]:
+    def exact_product(self, a: SsaValue, b: SsaValue) -> tuple[SsaValue, SsaValue]:
         """The product and its error; where multiply-adds round twice, by products of halves."""
         product = self.op("fmul", a, b)
         if self._math.fused:
@@ -165,111 +165,111 @@ class Steps:
         error = self.op("fadd", error, self.op("fmul", a_low, b_high))
         return product, self.op("fadd", error, self.op("fmul", a_low, b_low))
 
-    def _halves(self, value: Val) -> tuple[Val, Val]:
-        high = self.shortened(value, self.format.mantissa // 2 + 1)
+    def _halves(self, value: SsaValue) -> tuple[SsaValue, SsaValue]:
+        high = self.truncated(value, self.format.mantissa // 2 + 1)
         return high, self.op("fsub", value, high)
 
-    def shortened(self, value: Val, zeros: int) -> Val:
+    def truncated(self, value: SsaValue, zeros: int) -> SsaValue:
         """The number with its last bits cleared."""
-        return self.of_bits(self.op("and", self.bits(value), self.integer(-(1 << zeros))))
+        return self.from_bits(self.op("and", self.bits(value), self.integer(-(1 << zeros))))
 
-    def left_of(self, whole: Val, a: Val, b: Val) -> Val:
+    def residual(self, whole: SsaValue, a: SsaValue, b: SsaValue) -> SsaValue:
         """whole - a * b for a product close to it, with the product's error."""
         if self._math.fused:
             return self.muladd(self.negative(a), b, whole)
         product, error = self.exact_product(a, b)
         return self.op("fsub", self.op("fsub", whole, product), error)
 
-    def product_and(self, a: Val, b: Val, c: Val) -> Val:
+    def accurate_muladd(self, a: SsaValue, b: SsaValue, c: SsaValue) -> SsaValue:
         """a * b + c where the product is the larger one, in about one rounding."""
         if self._math.fused:
             return self.muladd(a, b, c)
         product, error = self.exact_product(a, b)
         return self.op("fadd", product, self.op("fadd", error, c))
 
-    def half_inverse_root(self, value: Val) -> Val:
+    def half_inverse_root(self, value: SsaValue) -> SsaValue:
         """1 / sqrt(value) / 2 to four parts in a hundred: what turns the rest of a root into its correction."""
         bits = self.op("lshr", self.bits(value), self.integer(1))
         own = self.format
-        return self.of_bits(self.op("sub", self.integer(own.inverse_root - (1 << own.mantissa)), bits))
+        return self.from_bits(self.op("sub", self.integer(own.inverse_root - (1 << own.mantissa)), bits))
 
-    def inverse_cube_root(self, value: Val) -> Val:
+    def inverse_cube_root(self, value: SsaValue) -> SsaValue:
         """value**(-1/3) of a positive normal number to four parts in a hundred, from its first 32 bits."""
         bits, shift = self.bits(value), self.format.integer.bits - 32
         if shift:
             third = self.op("lshr", self.op("mul", self.op("lshr", bits, self.integer(32)), self.integer(0x55555556)),
                             self.integer(32))  # fmt: skip
-            return self.of_bits(self.op("shl", self.op("sub", self.integer(self.format.inverse_cube_root), third),
+            return self.from_bits(self.op("shl", self.op("sub", self.integer(self.format.inverse_cube_root), third),
                                         self.integer(32)))  # fmt: skip
         third = self._math.convert(self.op("fmul", self._math.convert(bits, F32), self.number(1 / 3)), bits.dtype)
-        return self.of_bits(self.op("sub", self.integer(self.format.inverse_cube_root), third))
+        return self.from_bits(self.op("sub", self.integer(self.format.inverse_cube_root), third))
 
-    def sign(self, of: int) -> Val:
+    def sign(self, of: int) -> SsaValue:
         """The sign bit of 1 or -1."""
         return self.integer(0 if of > 0 else 1 << (self._dtype.bits - 1))
 
-    def signs(self, value: Val) -> Val:
+    def signs(self, value: SsaValue) -> SsaValue:
         """The sign bits of numbers."""
         return self.op("and", self.bits(value), self.integer(1 << (self._dtype.bits - 1)))
 
-    def flipped(self, value: Val, signs: Val) -> Val:
+    def flipped(self, value: SsaValue, signs: SsaValue) -> SsaValue:
         """The number, negative where the sign bit is set."""
-        return self.of_bits(self.op("xor", self.bits(value), signs))
+        return self.from_bits(self.op("xor", self.bits(value), signs))
 
-    def plain(self, op: str, left: Val, right: Val) -> Val:
+    def plain(self, op: str, left: SsaValue, right: SsaValue) -> SsaValue:
         """The language's own operation, with its fast-math flags."""
         return self._math.plain(op, left, right)
 
-    def either(self, first: Val, second: Val) -> Val:
+    def either(self, first: SsaValue, second: SsaValue) -> SsaValue:
         return self._math.logical("or", first, second)
 
-    def both(self, first: Val, second: Val) -> Val:
+    def both(self, first: SsaValue, second: SsaValue) -> SsaValue:
         return self._math.logical("and", first, second)
 
-    def choice(self, condition: Val, then: float, orelse: float) -> Val:
+    def choice(self, condition: SsaValue, then: float, orelse: float) -> SsaValue:
         return self.select(condition, self.number(then), self.number(orelse))
 
-    def is_normal(self, value: Val) -> Val:
+    def is_normal(self, value: SsaValue) -> SsaValue:
         """Whether a number is positive, finite and not subnormal."""
         return self.is_between(2.0 ** (1 - self.format.bias), value, math.inf)
 
-    def is_between(self, least: float, value: Val, limit: float) -> Val:
+    def is_between(self, least: float, value: SsaValue, limit: float) -> SsaValue:
         above = self.compare(">=", value, self.number(least))
         return self.both(above, self.compare("<", value, self.number(limit)))
 
-    def unless(self, seldom: Val, result: Val, other: Callable[[], Val]) -> Val:
+    def unless(self, seldom: SsaValue, result: SsaValue, other: Callable[[], SsaValue]) -> SsaValue:
         """The result, but the other one in lanes where the condition holds: behind a branch."""
         return self._math.where_any(seldom, result, lambda: self.select(seldom, other(), result))
 
-    def from_library(self, seldom: Val, name: str, result: Val, x: Val) -> Val:
+    def from_library(self, seldom: SsaValue, name: str, result: SsaValue, x: SsaValue) -> SsaValue:
         """The result, but that of the C library where the condition holds."""
 
-        def call() -> Val:
+        def call() -> SsaValue:
             return self._math.library(name, self.select(seldom, x, self.number(0.0)))
 
         return self.unless(seldom, result, call)
 
-    def where(self, usual: Val, result: Val, other: Callable[[], Val]) -> Val:
+    def where(self, usual: SsaValue, result: SsaValue, other: Callable[[], SsaValue]) -> SsaValue:
         """The result where the condition holds, the other one elsewhere: behind a branch."""
         return self.unless(self._math.invert(usual), result, other)
 
-    def angle(self, quarters: Callable[[int], Val], high: Val, low: Val) -> Val:
+    def angle(self, quarters: Callable[[int], SsaValue], high: SsaValue, low: SsaValue) -> SsaValue:
         """base + high + low, where base is 0 or the larger one; `quarters` gives its part of that number."""
         total, error = self.fast_sum(quarters(0), high)
         return self.op("fadd", total, self.op("fadd", error, self.op("fadd", quarters(1), low)))
 
-    def rounded(self, value: Val, factor: float) -> tuple[Val, Val]:
+    def rounded(self, value: SsaValue, factor: float) -> tuple[SsaValue, SsaValue]:
         """The integer next to value * factor, as a number and as an integer. It must be small."""
         shift = self.number(1.5 * 2.0**self.format.mantissa)
         shifted = self.muladd(value, self.number(factor), shift)
         return self.op("fsub", shifted, shift), self.op("sub", self.bits(shifted), self.bits(shift))
 
-    def as_number(self, exponent: Val) -> Val:
+    def as_number(self, exponent: SsaValue) -> SsaValue:
         """A small integer as a number."""
         shift = self.number(1.5 * 2.0**self.format.mantissa)
-        return self.op("fsub", self.of_bits(self.op("add", exponent, self.bits(shift))), shift)
+        return self.op("fsub", self.from_bits(self.op("add", exponent, self.bits(shift))), shift)
 
-    def polynomial(self, coefficients: tuple[float, ...], x: Val) -> Val:
+    def polynomial(self, coefficients: tuple[float, ...], x: SsaValue) -> SsaValue:
         """Ascending coefficients, by halves: as many operations side by side as Estrin's scheme has."""
         terms, power = [self.number(c) for c in coefficients], x
         while len(terms) > 1:
@@ -278,25 +278,25 @@ class Steps:
             power = self.op("fmul", power, power) if len(terms) > 1 else power
         return terms[0]
 
-    def power_of_two(self, exponent: Val) -> Val:
+    def power_of_two(self, exponent: SsaValue) -> SsaValue:
         """2 ** exponent for a normal result."""
         biased = self.op("add", exponent, self.integer(self.format.bias))
-        return self.of_bits(self.op("shl", biased, self.integer(self.format.mantissa)))
+        return self.from_bits(self.op("shl", biased, self.integer(self.format.mantissa)))
 
-    def scaled(self, value: Val, exponent: Val) -> Val:
-        """value * 2 ** exponent, in two steps so that neither factor leaves the format."""
+    def scaled(self, value: SsaValue, exponent: SsaValue) -> SsaValue:
+        """value * 2 ** exponent, in two fp so that neither factor leaves the format."""
         half = self.op("ashr", exponent, self.integer(1))
         first = self.op("fmul", value, self.power_of_two(half))
         return self.op("fmul", first, self.power_of_two(self.op("sub", exponent, half)))
 
-    def reduced(self, x: Val) -> tuple[Val, Val]:
+    def reduced(self, x: SsaValue) -> tuple[SsaValue, SsaValue]:
         """(r, n) with x = n * ln 2 + r and r small."""
         times, exponent = self.rounded(x, 1 / math.log(2))
         high, low = self.format.ln2
         r = self.muladd(times, self.number(-high), x)
         return self.muladd(times, self.number(-low), r), exponent
 
-    def reduced_exactly(self, x: Val) -> tuple[Val, Val, Val]:
+    def reduced_exactly(self, x: SsaValue) -> tuple[SsaValue, SsaValue, SsaValue]:
         """(r, rest, n) with x = n * ln 2 + r + rest."""
         times, exponent = self.rounded(x, 1 / math.log(2))
         high, low = self.format.ln2
@@ -304,7 +304,7 @@ class Steps:
         r = self.muladd(times, self.number(-low), first)
         return r, self.muladd(times, self.number(-low), self.op("fsub", first, r)), exponent
 
-    def exponential(self, r: Val, rest: Val | None = None) -> tuple[Val, Val]:
+    def exponential(self, r: SsaValue, rest: SsaValue | None = None) -> tuple[SsaValue, SsaValue]:
         """e**(r + rest) of a small r and a rest of its rounding, as the sum of a number near it and a small one."""
         near, lost = self.fast_sum(self.number(1.0), r)
         lost = lost if rest is None else self.op("fadd", lost, rest)

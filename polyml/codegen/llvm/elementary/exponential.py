@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from polyml.codegen.llvm.elementary.double_word import Steps
-from polyml.codegen.llvm.ssa_value import Val
+from polyml.codegen.llvm.elementary.double_word import FloatOperations
+from polyml.codegen.llvm.ssa_value import SsaValue
 from polyml.dtypes import F32, F64
 
 # (sinh(r) / r - 1) / r**2 and (cosh(r) - 1) / r**2 in r**2, |r| < 0.347
@@ -22,85 +22,85 @@ _COSH = {
 _TANH_IS_ONE = {F64: 44.0, F32: 20.0}  # tanh(x / 2) from there on
 
 
-def exp(steps: Steps, x: Val) -> Val:
-    inside = steps.most(steps.format.least, steps.least(steps.format.most, x))
-    r, exponent = steps.reduced(inside)
-    return steps.scaled(steps.op("fadd", *steps.exponential(r)), exponent)
+def exp(fp: FloatOperations, x: SsaValue) -> SsaValue:
+    inside = fp.maximum(fp.format.exp_zero_below, fp.minimum(fp.format.exp_infinite_above, x))
+    r, exponent = fp.reduced(inside)
+    return fp.scaled(fp.op("fadd", *fp.exponential(r)), exponent)
 
 
-def exp2(steps: Steps, x: Val) -> Val:
-    limits = (limit / math.log(2) for limit in (steps.format.least, steps.format.most))
+def exp2(fp: FloatOperations, x: SsaValue) -> SsaValue:
+    limits = (limit / math.log(2) for limit in (fp.format.exp_zero_below, fp.format.exp_infinite_above))
     least, most = map(math.floor, limits)
-    inside = steps.most(float(least), steps.least(float(most + 1), x))
-    times, exponent = steps.rounded(inside, 1.0)
-    r = steps.op("fmul", steps.op("fsub", inside, times), steps.number(math.log(2)))
-    return steps.scaled(steps.op("fadd", *steps.exponential(r)), exponent)
+    inside = fp.maximum(float(least), fp.minimum(float(most + 1), x))
+    times, exponent = fp.rounded(inside, 1.0)
+    r = fp.op("fmul", fp.op("fsub", inside, times), fp.number(math.log(2)))
+    return fp.scaled(fp.op("fadd", *fp.exponential(r)), exponent)
 
 
-def expm1(steps: Steps, x: Val) -> Val:
+def expm1(fp: FloatOperations, x: SsaValue) -> SsaValue:
     """2**n * e**r - 1, by halves so that the largest power of two stays in the format; a tiny x is its own value."""
-    own = steps.format
-    inside = steps.most(-(own.mantissa + 3.0), steps.least(own.most, x))
-    r, rest, exponent = steps.reduced_exactly(inside)
-    near, small = steps.exponential(r, rest)
-    power = steps.power_of_two(steps.op("sub", exponent, steps.integer(1)))
-    total, error = steps.exact_sum(steps.number(-0.5), steps.op("fmul", power, near))
-    half = steps.op("fadd", total, steps.muladd(power, small, error))
-    tiny = steps.compare("<", steps.absolute(x), steps.number(2.0 ** -(own.mantissa + 2)))
-    return steps.select(tiny, x, steps.op("fadd", half, half))
+    own = fp.format
+    inside = fp.maximum(-(own.mantissa + 3.0), fp.minimum(own.exp_infinite_above, x))
+    r, rest, exponent = fp.reduced_exactly(inside)
+    near, small = fp.exponential(r, rest)
+    power = fp.power_of_two(fp.op("sub", exponent, fp.integer(1)))
+    total, error = fp.exact_sum(fp.number(-0.5), fp.op("fmul", power, near))
+    half = fp.op("fadd", total, fp.muladd(power, small, error))
+    tiny = fp.compare("<", fp.absolute(x), fp.number(2.0 ** -(own.mantissa + 2)))
+    return fp.select(tiny, x, fp.op("fadd", half, half))
 
 
-def sinh(steps: Steps, x: Val) -> Val:
+def sinh(fp: FloatOperations, x: SsaValue) -> SsaValue:
     """2**n * (cosh r + sinh r) / 2 - 2**-n * (cosh r - sinh r) / 2; a tiny x is its own value."""
-    r, rest, square, plus, minus = _hyperbolic(steps, x)
-    tiny = steps.compare("<", steps.absolute(x), steps.number(2.0 ** -(steps.format.mantissa // 2 + 1)))
-    result = _of_parts(steps, r, rest, square, minus, plus)
-    return steps.select(tiny, x, steps.with_sign(result, x))
+    r, rest, square, plus, minus = _hyperbolic(fp, x)
+    tiny = fp.compare("<", fp.absolute(x), fp.number(2.0 ** -(fp.format.mantissa // 2 + 1)))
+    result = _combined(fp, r, rest, square, minus, plus)
+    return fp.select(tiny, x, fp.with_sign(result, x))
 
 
-def cosh(steps: Steps, x: Val) -> Val:
-    r, rest, square, plus, minus = _hyperbolic(steps, x)
-    return _of_parts(steps, r, rest, square, plus, minus)
+def cosh(fp: FloatOperations, x: SsaValue) -> SsaValue:
+    r, rest, square, plus, minus = _hyperbolic(fp, x)
+    return _combined(fp, r, rest, square, plus, minus)
 
 
-_Sum = tuple[Val, Val]  # a number and its error
+_Sum = tuple[SsaValue, SsaValue]  # a number and its error
 
 
-def _hyperbolic(steps: Steps, x: Val) -> tuple[Val, Val, Val, _Sum, _Sum]:
+def _hyperbolic(fp: FloatOperations, x: SsaValue) -> tuple[SsaValue, SsaValue, SsaValue, _Sum, _Sum]:
     """r, its rest, r**2, and quarters of (2**n + 2**-n) / 2 and (2**n - 2**-n) / 2, of |x|."""
-    r, rest, exponent = steps.reduced_exactly(steps.least(steps.format.most + 1, steps.absolute(x)))
-    limit = steps.integer(2 * steps.format.mantissa)
-    inverse = steps.select(steps.compare("<", exponent, limit), exponent, limit)
-    large = steps.power_of_two(steps.op("sub", exponent, steps.integer(3)))
-    small = steps.power_of_two(steps.op("sub", steps.integer(-3), inverse))
-    plus, minus = steps.fast_sum(large, small), steps.fast_sum(large, steps.negative(small))
-    return r, rest, steps.op("fmul", r, r), plus, minus
+    r, rest, exponent = fp.reduced_exactly(fp.minimum(fp.format.exp_infinite_above + 1, fp.absolute(x)))
+    limit = fp.integer(2 * fp.format.mantissa)
+    inverse = fp.select(fp.compare("<", exponent, limit), exponent, limit)
+    large = fp.power_of_two(fp.op("sub", exponent, fp.integer(3)))
+    small = fp.power_of_two(fp.op("sub", fp.integer(-3), inverse))
+    plus, minus = fp.fast_sum(large, small), fp.fast_sum(large, fp.negative(small))
+    return r, rest, fp.op("fmul", r, r), plus, minus
 
 
-def _of_parts(steps: Steps, r: Val, rest: Val, square: Val, even: _Sum, odd: _Sum) -> Val:
+def _combined(fp: FloatOperations, r: SsaValue, rest: SsaValue, square: SsaValue, even: _Sum, odd: _Sum) -> SsaValue:
     """4 * (even * cosh(r + rest) + odd * sinh(r + rest))."""
-    product, lost = steps.exact_product(odd[0], r)
-    total, error = steps.fast_sum(even[0], product)
-    error = steps.op("fadd", error, steps.op("fadd", lost, even[1]))
-    cosine = steps.muladd(square, steps.polynomial(_COSH[steps.dtype], square), steps.op("fmul", r, rest))
-    sine = steps.muladd(steps.op("fmul", square, r), steps.polynomial(_SINH[steps.dtype], square), rest)
-    small = steps.muladd(even[0], cosine, steps.muladd(odd[0], sine, error))
-    quarter = steps.op("fadd", total, small)
-    half = steps.op("fadd", quarter, quarter)
-    return steps.op("fadd", half, half)
+    product, lost = fp.exact_product(odd[0], r)
+    total, error = fp.fast_sum(even[0], product)
+    error = fp.op("fadd", error, fp.op("fadd", lost, even[1]))
+    cosine = fp.muladd(square, fp.polynomial(_COSH[fp.dtype], square), fp.op("fmul", r, rest))
+    sine = fp.muladd(fp.op("fmul", square, r), fp.polynomial(_SINH[fp.dtype], square), rest)
+    small = fp.muladd(even[0], cosine, fp.muladd(odd[0], sine, error))
+    quarter = fp.op("fadd", total, small)
+    half = fp.op("fadd", quarter, quarter)
+    return fp.op("fadd", half, half)
 
 
-def tanh(steps: Steps, x: Val) -> Val:
+def tanh(fp: FloatOperations, x: SsaValue) -> SsaValue:
     """t / (t + 2) of t = e**(2 |x|) - 1, the quotient corrected once by what is left of it."""
-    doubled = steps.op("fadd", steps.absolute(x), steps.absolute(x))
-    r, exponent = steps.reduced(steps.least(_TANH_IS_ONE[steps.dtype], doubled))
-    power = steps.power_of_two(exponent)
-    near, rest = steps.exponential(r)
-    t = steps.muladd(power, rest, steps.muladd(power, near, steps.number(-1.0)))
-    two = steps.number(2.0)
-    divisor = steps.op("fadd", t, two)
-    lost = steps.op("fsub", t, steps.op("fsub", divisor, two))
-    inverse = steps.op("fdiv", steps.number(1.0), divisor)
-    quotient = steps.op("fmul", t, inverse)
-    left = steps.muladd(steps.negative(quotient), lost, steps.left_of(t, quotient, divisor))
-    return steps.with_sign(steps.muladd(left, inverse, quotient), x)
+    doubled = fp.op("fadd", fp.absolute(x), fp.absolute(x))
+    r, exponent = fp.reduced(fp.minimum(_TANH_IS_ONE[fp.dtype], doubled))
+    power = fp.power_of_two(exponent)
+    near, rest = fp.exponential(r)
+    t = fp.muladd(power, rest, fp.muladd(power, near, fp.number(-1.0)))
+    two = fp.number(2.0)
+    divisor = fp.op("fadd", t, two)
+    lost = fp.op("fsub", t, fp.op("fsub", divisor, two))
+    inverse = fp.op("fdiv", fp.number(1.0), divisor)
+    quotient = fp.op("fmul", t, inverse)
+    left = fp.muladd(fp.negative(quotient), lost, fp.residual(t, quotient, divisor))
+    return fp.with_sign(fp.muladd(left, inverse, quotient), x)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from polyml.codegen.llvm.elementary.double_word import Steps
-from polyml.codegen.llvm.ssa_value import Val
+from polyml.codegen.llvm.elementary.double_word import FloatOperations
+from polyml.codegen.llvm.ssa_value import SsaValue
 from polyml.dtypes import F32, F64
 
 # (arctan(t) / t - 1) / t**2 in t**2, |t| <= 0.5
@@ -27,106 +27,106 @@ _ARCSIN = {
 }  # fmt: skip
 
 
-def arctan(steps: Steps, x: Val) -> Val:
+def arctan(fp: FloatOperations, x: SsaValue) -> SsaValue:
     """The arctan of |x| / 1 or 1 / |x|, whichever is smaller."""
-    size, one = steps.least(2.0 ** (steps.format.mantissa + 8), steps.absolute(x)), steps.number(1.0)
-    steep = steps.compare(">", size, one)
-    over, under = steps.select(steep, one, size), steps.select(steep, size, one)
-    middle, t, rest = _quotient(steps, over, under)
-    turned = steps.select(steep, steps.sign(-1), steps.sign(1))
+    size, one = fp.minimum(2.0 ** (fp.format.mantissa + 8), fp.absolute(x)), fp.number(1.0)
+    steep = fp.compare(">", size, one)
+    over, under = fp.select(steep, one, size), fp.select(steep, size, one)
+    middle, t, rest = _quotient(fp, over, under)
+    reflection = fp.select(steep, fp.sign(-1), fp.sign(1))
 
-    def base(part: int) -> Val:
-        zero, one, two, _, _ = _parts(steps, part)
-        return steps.select(middle, one, steps.select(steep, two, zero))
+    def base(part: int) -> SsaValue:
+        zero, one, two, _, _ = _parts(fp, part)
+        return fp.select(middle, one, fp.select(steep, two, zero))
 
-    return steps.with_sign(_reflected(steps, base, t, rest, turned), x)
+    return fp.with_sign(_reflected(fp, base, t, rest, reflection), x)
 
 
-def arctan2(steps: Steps, y: Val, x: Val) -> Val:
+def arctan2(fp: FloatOperations, y: SsaValue, x: SsaValue) -> SsaValue:
     """The arctan of the smaller size divided by the larger one, both scaled where quotients leave the format."""
-    rise, run = steps.absolute(y), steps.absolute(x)
-    steep = steps.compare(">", rise, run)
-    over, under = steps.select(steep, run, rise), steps.select(steep, rise, run)
-    one, bits = steps.number(1.0), 2 * steps.format.mantissa
-    far, shift = steps.format.bias - 3 - bits, 2.0**bits
-    large = steps.compare(">", under, steps.number(2.0**far))
-    small = steps.compare("<", over, steps.number(2.0**-far))
-    scale = steps.select(large, steps.number(1 / shift), steps.choice(small, shift, 1.0))
-    over, under = steps.op("fmul", over, scale), steps.op("fmul", under, scale)
-    infinite = steps.both(*(steps.compare("==", size, steps.number(math.inf)) for size in (rise, run)))
-    over, under = steps.select(infinite, one, over), steps.select(infinite, one, under)
-    under = steps.select(steps.compare("==", under, steps.number(0.0)), one, under)
-    middle, t, rest = _quotient(steps, over, under)
-    rest = steps.select(steps.compare("==", rest, rest), rest, steps.number(0.0))  # where the divisor is infinite
-    back = steps.signs(x)
-    left = steps.compare("!=", back, steps.sign(1))
-    turned = steps.op("xor", back, steps.select(steep, steps.sign(-1), steps.sign(1)))
+    rise, run = fp.absolute(y), fp.absolute(x)
+    steep = fp.compare(">", rise, run)
+    over, under = fp.select(steep, run, rise), fp.select(steep, rise, run)
+    one, bits = fp.number(1.0), 2 * fp.format.mantissa
+    far, shift = fp.format.bias - 3 - bits, 2.0**bits
+    large = fp.compare(">", under, fp.number(2.0**far))
+    small = fp.compare("<", over, fp.number(2.0**-far))
+    scale = fp.select(large, fp.number(1 / shift), fp.choice(small, shift, 1.0))
+    over, under = fp.op("fmul", over, scale), fp.op("fmul", under, scale)
+    infinite = fp.both(*(fp.compare("==", size, fp.number(math.inf)) for size in (rise, run)))
+    over, under = fp.select(infinite, one, over), fp.select(infinite, one, under)
+    under = fp.select(fp.compare("==", under, fp.number(0.0)), one, under)
+    middle, t, rest = _quotient(fp, over, under)
+    rest = fp.select(fp.compare("==", rest, rest), rest, fp.number(0.0))  # where the divisor is infinite
+    back = fp.signs(x)
+    left = fp.compare("!=", back, fp.sign(1))
+    reflection = fp.op("xor", back, fp.select(steep, fp.sign(-1), fp.sign(1)))
 
-    def base(part: int) -> Val:
-        zero, one, two, three, four = _parts(steps, part)
-        even = steps.select(steep, two, steps.select(left, four, zero))
-        return steps.select(middle, steps.select(left, three, one), even)
+    def base(part: int) -> SsaValue:
+        zero, one, two, three, four = _parts(fp, part)
+        even = fp.select(steep, two, fp.select(left, four, zero))
+        return fp.select(middle, fp.select(left, three, one), even)
 
-    return steps.with_sign(_reflected(steps, base, t, rest, turned), y)
+    return fp.with_sign(_reflected(fp, base, t, rest, reflection), y)
 
 
-def _parts(steps: Steps, part: int) -> list[Val]:
+def _parts(fp: FloatOperations, part: int) -> list[SsaValue]:
     """That part of the multiples of pi / 4."""
-    return [steps.number(parts[part]) for parts in steps.format.pi]
+    return [fp.number(parts[part]) for parts in fp.format.pi]
 
 
-def _quotient(steps: Steps, over: Val, under: Val) -> tuple[Val, Val, Val]:
+def _quotient(fp: FloatOperations, over: SsaValue, under: SsaValue) -> tuple[SsaValue, SsaValue, SsaValue]:
     """(whether 2 * over > under, t, rest) with arctan(over / under) = arctan(t + rest), or pi / 4 more than that."""
-    middle = steps.compare(">", steps.op("fadd", over, over), under)
-    total, lost = steps.fast_sum(under, over)
-    over = steps.select(middle, steps.op("fsub", over, under), over)
-    under = steps.select(middle, total, under)
-    lost = steps.select(middle, lost, steps.number(0.0))
-    inverse = steps.op("fdiv", steps.number(1.0), under)
-    t = steps.op("fmul", over, inverse)
-    left = steps.muladd(steps.negative(t), lost, steps.left_of(over, t, under))
-    return middle, t, steps.op("fmul", left, inverse)
+    middle = fp.compare(">", fp.op("fadd", over, over), under)
+    total, lost = fp.fast_sum(under, over)
+    over = fp.select(middle, fp.op("fsub", over, under), over)
+    under = fp.select(middle, total, under)
+    lost = fp.select(middle, lost, fp.number(0.0))
+    inverse = fp.op("fdiv", fp.number(1.0), under)
+    t = fp.op("fmul", over, inverse)
+    left = fp.muladd(fp.negative(t), lost, fp.residual(over, t, under))
+    return middle, t, fp.op("fmul", left, inverse)
 
 
-def _reflected(steps: Steps, base: Callable[[int], Val], t: Val, rest: Val, turned: Val) -> Val:
+def _reflected(fp: FloatOperations, base: Callable[[int], SsaValue], t: SsaValue, rest: SsaValue, reflection: SsaValue) -> SsaValue:
     """base + arctan(t + rest), or - where the sign bit is set."""
-    z = steps.op("fmul", t, t)
-    tail = steps.muladd(steps.op("fmul", z, t), steps.polynomial(_ARCTAN[steps.dtype], z), rest)
-    return steps.angle(base, steps.flipped(t, turned), steps.flipped(tail, turned))
+    z = fp.op("fmul", t, t)
+    tail = fp.muladd(fp.op("fmul", z, t), fp.polynomial(_ARCTAN[fp.dtype], z), rest)
+    return fp.angle(base, fp.flipped(t, reflection), fp.flipped(tail, reflection))
 
 
-def arcsin(steps: Steps, x: Val) -> Val:
+def arcsin(fp: FloatOperations, x: SsaValue) -> SsaValue:
     """pi / 2 - 2 * arcsin(sqrt((1 - |x|) / 2)) where |x| > 1/2."""
-    large, s, tail = _half_angle(steps, steps.absolute(x))
-    factor = steps.choice(large, -2.0, 1.0)
+    large, s, tail = _half_angle(fp, fp.absolute(x))
+    factor = fp.choice(large, -2.0, 1.0)
 
-    def base(part: int) -> Val:
-        zero, _, two, _, _ = _parts(steps, part)
-        return steps.select(large, two, zero)
+    def base(part: int) -> SsaValue:
+        zero, _, two, _, _ = _parts(fp, part)
+        return fp.select(large, two, zero)
 
-    return steps.with_sign(steps.angle(base, steps.op("fmul", factor, s), steps.op("fmul", factor, tail)), x)
+    return fp.with_sign(fp.angle(base, fp.op("fmul", factor, s), fp.op("fmul", factor, tail)), x)
 
 
-def arccos(steps: Steps, x: Val) -> Val:
+def arccos(fp: FloatOperations, x: SsaValue) -> SsaValue:
     """2 * arcsin(sqrt((1 - |x|) / 2)), from pi for a negative x; pi / 2 - arcsin(x) where |x| <= 1/2."""
-    large, s, tail = _half_angle(steps, steps.absolute(x))
-    factor = steps.flipped(steps.choice(large, 2.0, -1.0), steps.signs(x))
-    negative = steps.compare("<", x, steps.number(0.0))
+    large, s, tail = _half_angle(fp, fp.absolute(x))
+    factor = fp.flipped(fp.choice(large, 2.0, -1.0), fp.signs(x))
+    negative = fp.compare("<", x, fp.number(0.0))
 
-    def base(part: int) -> Val:
-        zero, _, two, _, four = _parts(steps, part)
-        return steps.select(large, steps.select(negative, four, zero), two)
+    def base(part: int) -> SsaValue:
+        zero, _, two, _, four = _parts(fp, part)
+        return fp.select(large, fp.select(negative, four, zero), two)
 
-    return steps.angle(base, steps.op("fmul", factor, s), steps.op("fmul", factor, tail))
+    return fp.angle(base, fp.op("fmul", factor, s), fp.op("fmul", factor, tail))
 
 
-def _half_angle(steps: Steps, size: Val) -> tuple[Val, Val, Val]:
+def _half_angle(fp: FloatOperations, size: SsaValue) -> tuple[SsaValue, SsaValue, SsaValue]:
     """(whether size > 1/2, s, tail): arcsin(size), or half of arccos(size) if it is larger, as s + tail."""
-    large = steps.compare(">", size, steps.number(0.5))
-    half = steps.muladd(size, steps.number(-0.5), steps.number(0.5))
-    root = steps.intrinsic("sqrt", half)
-    rest = steps.op("fmul", steps.left_of(half, root, root), steps.half_inverse_root(half))
-    s = steps.select(large, root, size)
-    z = steps.select(large, half, steps.op("fmul", size, size))
-    rest = steps.select(large, rest, steps.number(0.0))
-    return large, s, steps.muladd(steps.op("fmul", z, s), steps.polynomial(_ARCSIN[steps.dtype], z), rest)
+    large = fp.compare(">", size, fp.number(0.5))
+    half = fp.muladd(size, fp.number(-0.5), fp.number(0.5))
+    root = fp.intrinsic("sqrt", half)
+    rest = fp.op("fmul", fp.residual(half, root, root), fp.half_inverse_root(half))
+    s = fp.select(large, root, size)
+    z = fp.select(large, half, fp.op("fmul", size, size))
+    rest = fp.select(large, rest, fp.number(0.0))
+    return large, s, fp.muladd(fp.op("fmul", z, s), fp.polynomial(_ARCSIN[fp.dtype], z), rest)

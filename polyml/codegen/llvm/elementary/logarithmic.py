@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from polyml.codegen.llvm.elementary.double_word import Steps
-from polyml.codegen.llvm.ssa_value import Val
+from polyml.codegen.llvm.elementary.double_word import FloatOperations
+from polyml.codegen.llvm.ssa_value import SsaValue
 from polyml.dtypes import F32, F64, DType
 
 # (2 * atanh(s) / s - 2) / s**2 in s**2, |s| < 0.172
@@ -19,7 +19,7 @@ _LOG = (
     0.15330617306743305, 0.1463003136412286,
 )  # fmt: skip
 # (log(1 + f) - f + f**2 / 2) / f**3 in f, -0.293 < f < 0.415: for float32, where a division takes as long
-_NARROW_LOG = (
+_LOG_FLOAT32 = (
     0.3333333134651184, -0.2499999701976776, 0.20000717043876648, -0.16667808592319489, 0.14249008893966675,
     -0.12425486743450165, 0.11685719341039658, -0.11481477320194244, 0.06973070651292801,
 )  # fmt: skip
@@ -46,157 +46,157 @@ _LOG10_OF_2 = {
 }
 
 
-def log(steps: Steps, x: Val) -> Val:
-    def of(times: Val, f: Val) -> Val:
-        return _sum(steps, times, f, *_parts(steps, f))
+def log(fp: FloatOperations, x: SsaValue) -> SsaValue:
+    def of(times: SsaValue, f: SsaValue) -> SsaValue:
+        return _sum(fp, times, f, *_parts(fp, f))
 
-    return _of_any(steps, x, of)
+    return _of_any(fp, x, of)
 
 
-def log2(steps: Steps, x: Val) -> Val:
+def log2(fp: FloatOperations, x: SsaValue) -> SsaValue:
     """n + f / log(2) with what the product loses, and the rest of log(1 + f)."""
-    return _of_any(steps, x, lambda times, f: steps.op("fadd", times, _divided(steps, f, _PER_LN2)))
+    return _of_any(fp, x, lambda times, f: fp.op("fadd", times, _divided(fp, f, _PER_LN2)))
 
 
-def log10(steps: Steps, x: Val) -> Val:
-    def of(times: Val, f: Val) -> Val:
-        high, low = (steps.number(part) for part in _LOG10_OF_2[steps.dtype])
-        return steps.muladd(times, high, steps.muladd(times, low, _divided(steps, f, _PER_LN10)))
+def log10(fp: FloatOperations, x: SsaValue) -> SsaValue:
+    def of(times: SsaValue, f: SsaValue) -> SsaValue:
+        high, low = (fp.number(part) for part in _LOG10_OF_2[fp.dtype])
+        return fp.muladd(times, high, fp.muladd(times, low, _divided(fp, f, _PER_LN10)))
 
-    return _of_any(steps, x, of)
-
-
-def log1p(steps: Steps, x: Val) -> Val:
-    result = _log_of_sum(steps, x)
-    result = steps.select(steps.compare("<", x, steps.number(math.inf)), result, x)
-    pole = steps.compare("==", x, steps.number(-1.0))
-    outside = steps.choice(pole, -math.inf, math.nan)
-    result = steps.select(steps.compare("<=", x, steps.number(-1.0)), outside, result)
-    return steps.with_sign(result, x)
+    return _of_any(fp, x, of)
 
 
-def arcsinh(steps: Steps, x: Val) -> Val:
+def log1p(fp: FloatOperations, x: SsaValue) -> SsaValue:
+    result = _log_of_sum(fp, x)
+    result = fp.select(fp.compare("<", x, fp.number(math.inf)), result, x)
+    pole = fp.compare("==", x, fp.number(-1.0))
+    outside = fp.choice(pole, -math.inf, math.nan)
+    result = fp.select(fp.compare("<=", x, fp.number(-1.0)), outside, result)
+    return fp.with_sign(result, x)
+
+
+def arcsinh(fp: FloatOperations, x: SsaValue) -> SsaValue:
     """log(1 + |x| + (sqrt(1 + x**2) - 1)); a large |x| is doubled instead, as 2**n."""
-    size, large, doublings = _large(steps, steps.absolute(x))
-    square = steps.op("fmul", size, size)
-    root = steps.intrinsic("sqrt", steps.op("fadd", square, steps.number(1.0)))
-    more = steps.op("fdiv", square, steps.op("fadd", root, steps.number(1.0)))
-    total, error = steps.fast_sum(size, steps.select(large, steps.number(0.0), more))
-    result = _log_of_sum(steps, total, error, doublings)
-    result = steps.select(steps.compare("<", size, steps.number(math.inf)), result, x)
-    return steps.with_sign(result, x)
+    size, large, doublings = _large(fp, fp.absolute(x))
+    square = fp.op("fmul", size, size)
+    root = fp.intrinsic("sqrt", fp.op("fadd", square, fp.number(1.0)))
+    more = fp.op("fdiv", square, fp.op("fadd", root, fp.number(1.0)))
+    total, error = fp.fast_sum(size, fp.select(large, fp.number(0.0), more))
+    result = _log_of_sum(fp, total, error, doublings)
+    result = fp.select(fp.compare("<", size, fp.number(math.inf)), result, x)
+    return fp.with_sign(result, x)
 
 
-def arccosh(steps: Steps, x: Val) -> Val:
+def arccosh(fp: FloatOperations, x: SsaValue) -> SsaValue:
     """log(1 + t + sqrt(t * (t + 2))) of t = x - 1, with what is left of the root."""
-    size, large, doublings = _large(steps, x)
-    t = steps.op("fsub", size, steps.number(1.0))
-    factor, lost = steps.exact_sum(t, steps.number(2.0))
-    product, error = steps.exact_product(t, factor)
-    root = steps.intrinsic("sqrt", product)
-    left = steps.op("fadd", steps.left_of(product, root, root), steps.muladd(t, lost, error))
-    rest = steps.op("fmul", left, steps.half_inverse_root(product))
-    zero = steps.number(0.0)
-    total, error = steps.fast_sum(steps.select(large, t, root), steps.select(large, zero, t))
-    error = steps.select(large, zero, steps.op("fadd", error, rest))
-    result = _log_of_sum(steps, total, error, doublings)
-    result = steps.select(steps.compare("<", x, steps.number(math.inf)), result, x)
-    return steps.select(steps.compare("<", x, steps.number(1.0)), steps.number(math.nan), result)
+    size, large, doublings = _large(fp, x)
+    t = fp.op("fsub", size, fp.number(1.0))
+    factor, lost = fp.exact_sum(t, fp.number(2.0))
+    product, error = fp.exact_product(t, factor)
+    root = fp.intrinsic("sqrt", product)
+    left = fp.op("fadd", fp.residual(product, root, root), fp.muladd(t, lost, error))
+    rest = fp.op("fmul", left, fp.half_inverse_root(product))
+    zero = fp.number(0.0)
+    total, error = fp.fast_sum(fp.select(large, t, root), fp.select(large, zero, t))
+    error = fp.select(large, zero, fp.op("fadd", error, rest))
+    result = _log_of_sum(fp, total, error, doublings)
+    result = fp.select(fp.compare("<", x, fp.number(math.inf)), result, x)
+    return fp.select(fp.compare("<", x, fp.number(1.0)), fp.number(math.nan), result)
 
 
-def _large(steps: Steps, size: Val) -> tuple[Val, Val, Val]:
-    large = steps.compare(">", size, steps.number(2.0**60))
-    return size, large, steps.choice(large, 1.0, 0.0)
+def _large(fp: FloatOperations, size: SsaValue) -> tuple[SsaValue, SsaValue, SsaValue]:
+    large = fp.compare(">", size, fp.number(2.0**60))
+    return size, large, fp.choice(large, 1.0, 0.0)
 
 
-def arctanh(steps: Steps, x: Val) -> Val:
+def arctanh(fp: FloatOperations, x: SsaValue) -> SsaValue:
     """n * ln 2 / 2 + atanh(s), where 2**n is near (1 + |x|) / (1 - |x|) and s what remains: |x| itself where n is 0."""
-    own, size, one = steps.format, steps.absolute(x), steps.number(1.0)
-    above, above_low = steps.fast_sum(one, size)
-    below, below_low = steps.fast_sum(one, steps.negative(size))
-    near = steps.op("sub", steps.bits(above), steps.bits(below))
-    near = steps.op("add", near, steps.integer(1 << (own.mantissa - 2)))  # n is 0 until |x| is 1/4
-    exponent = steps.op("ashr", near, steps.integer(own.mantissa))
-    power = steps.power_of_two(exponent)
-    minus = steps.negative(power)
-    over = steps.op("fadd", steps.muladd(minus, below, above), steps.muladd(minus, below_low, above_low))
-    under = steps.op("fadd", steps.muladd(power, below, above), steps.muladd(power, below_low, above_low))
-    s = steps.op("fdiv", over, under)
-    z = steps.op("fmul", s, s)
-    times = steps.as_number(exponent)
+    own, size, one = fp.format, fp.absolute(x), fp.number(1.0)
+    above, above_low = fp.fast_sum(one, size)
+    below, below_low = fp.fast_sum(one, fp.negative(size))
+    near = fp.op("sub", fp.bits(above), fp.bits(below))
+    near = fp.op("add", near, fp.integer(1 << (own.mantissa - 2)))  # n is 0 until |x| is 1/4
+    exponent = fp.op("ashr", near, fp.integer(own.mantissa))
+    power = fp.power_of_two(exponent)
+    minus = fp.negative(power)
+    over = fp.op("fadd", fp.muladd(minus, below, above), fp.muladd(minus, below_low, above_low))
+    under = fp.op("fadd", fp.muladd(power, below, above), fp.muladd(power, below_low, above_low))
+    s = fp.op("fdiv", over, under)
+    z = fp.op("fmul", s, s)
+    times = fp.as_number(exponent)
     high, low = (part / 2 for part in own.ln2)
-    rest = steps.op("fmul", steps.op("fmul", z, s), steps.polynomial(_ATANH[steps.dtype], z))
-    total, error = steps.fast_sum(steps.op("fmul", times, steps.number(high)), s)
-    error = steps.op("fadd", error, steps.muladd(times, steps.number(low), rest))
-    result = steps.op("fadd", total, error)
-    result = steps.select(steps.compare("==", size, one), steps.number(math.inf), result)
-    result = steps.select(steps.compare(">", size, one), steps.number(math.nan), result)
-    return steps.with_sign(result, x)
+    rest = fp.op("fmul", fp.op("fmul", z, s), fp.polynomial(_ATANH[fp.dtype], z))
+    total, error = fp.fast_sum(fp.op("fmul", times, fp.number(high)), s)
+    error = fp.op("fadd", error, fp.muladd(times, fp.number(low), rest))
+    result = fp.op("fadd", total, error)
+    result = fp.select(fp.compare("==", size, one), fp.number(math.inf), result)
+    result = fp.select(fp.compare(">", size, one), fp.number(math.nan), result)
+    return fp.with_sign(result, x)
 
 
-def split(steps: Steps, x: Val) -> tuple[Val, Val, Val]:
+def split(fp: FloatOperations, x: SsaValue) -> tuple[SsaValue, SsaValue, SsaValue]:
     """(n, n, f) of a normal x: n as a number and as an integer, sqrt(1/2) <= 1 + f < sqrt(2)."""
-    own = steps.format
-    half = steps.bits(steps.number(math.sqrt(0.5)))
-    above = steps.op("sub", steps.bits(x), half)
-    exponent = steps.op("ashr", above, steps.integer(own.mantissa))
-    mantissa = steps.op("and", above, steps.integer((1 << own.mantissa) - 1))
-    f = steps.op("fsub", steps.of_bits(steps.op("add", mantissa, half)), steps.number(1.0))
-    return steps.as_number(exponent), exponent, f
+    own = fp.format
+    half = fp.bits(fp.number(math.sqrt(0.5)))
+    above = fp.op("sub", fp.bits(x), half)
+    exponent = fp.op("ashr", above, fp.integer(own.mantissa))
+    mantissa = fp.op("and", above, fp.integer((1 << own.mantissa) - 1))
+    f = fp.op("fsub", fp.from_bits(fp.op("add", mantissa, half)), fp.number(1.0))
+    return fp.as_number(exponent), exponent, f
 
 
-def _of_any(steps: Steps, x: Val, of: Callable[[Val, Val], Val]) -> Val:
+def _of_any(fp: FloatOperations, x: SsaValue, of: Callable[[SsaValue, SsaValue], SsaValue]) -> SsaValue:
     """A logarithm from n and f of x, also of numbers that are not normal."""
-    times, _, f = split(steps, x)
+    times, _, f = split(fp, x)
 
-    def of_others() -> Val:
-        zeros = steps.format.mantissa + 2.0
-        times, _, f = split(steps, steps.op("fmul", x, steps.number(2.0**zeros)))
-        result = of(steps.op("fsub", times, steps.number(zeros)), f)
-        result = steps.select(steps.compare("<", x, steps.number(math.inf)), result, x)
-        outside = steps.choice(steps.compare("==", x, steps.number(0.0)), -math.inf, math.nan)
-        return steps.select(steps.compare(">", x, steps.number(0.0)), result, outside)
+    def of_others() -> SsaValue:
+        zeros = fp.format.mantissa + 2.0
+        times, _, f = split(fp, fp.op("fmul", x, fp.number(2.0**zeros)))
+        result = of(fp.op("fsub", times, fp.number(zeros)), f)
+        result = fp.select(fp.compare("<", x, fp.number(math.inf)), result, x)
+        outside = fp.choice(fp.compare("==", x, fp.number(0.0)), -math.inf, math.nan)
+        return fp.select(fp.compare(">", x, fp.number(0.0)), result, outside)
 
-    return steps.where(steps.is_normal(x), of(times, f), of_others)
+    return fp.where(fp.is_normal(x), of(times, f), of_others)
 
 
-def _parts(steps: Steps, f: Val) -> tuple[Val, Val]:
+def _parts(fp: FloatOperations, f: SsaValue) -> tuple[SsaValue, SsaValue]:
     """(a, b) with log(1 + f) = f - a + b."""
-    square = steps.op("fmul", f, f)
-    half = steps.op("fmul", square, steps.number(0.5))
-    if steps.dtype == F32:
-        return half, steps.op("fmul", steps.op("fmul", square, f), steps.polynomial(_NARROW_LOG, f))
-    s = steps.op("fdiv", f, steps.op("fadd", f, steps.number(2.0)))
-    z = steps.op("fmul", s, s)
-    rest = steps.op("fmul", z, steps.polynomial(_LOG, z))
-    return half, steps.op("fmul", s, steps.op("fadd", half, rest))
+    square = fp.op("fmul", f, f)
+    half = fp.op("fmul", square, fp.number(0.5))
+    if fp.dtype == F32:
+        return half, fp.op("fmul", fp.op("fmul", square, f), fp.polynomial(_LOG_FLOAT32, f))
+    s = fp.op("fdiv", f, fp.op("fadd", f, fp.number(2.0)))
+    z = fp.op("fmul", s, s)
+    rest = fp.op("fmul", z, fp.polynomial(_LOG, z))
+    return half, fp.op("fmul", s, fp.op("fadd", half, rest))
 
 
-def _sum(steps: Steps, times: Val, f: Val, square: Val, more: Val) -> Val:
+def _sum(fp: FloatOperations, times: SsaValue, f: SsaValue, square: SsaValue, more: SsaValue) -> SsaValue:
     """times * ln 2 + f - square + more."""
-    high, low = steps.format.ln2
-    small = steps.muladd(times, steps.number(low), more)
-    return steps.muladd(times, steps.number(high), steps.op("fsub", f, steps.op("fsub", square, small)))
+    high, low = fp.format.ln2
+    small = fp.muladd(times, fp.number(low), more)
+    return fp.muladd(times, fp.number(high), fp.op("fsub", f, fp.op("fsub", square, small)))
 
 
-def _divided(steps: Steps, f: Val, factors: dict[DType, tuple[float, float]]) -> Val:
+def _divided(fp: FloatOperations, f: SsaValue, factors: dict[DType, tuple[float, float]]) -> SsaValue:
     """log(1 + f) times a number in two parts."""
-    square, more = _parts(steps, f)
-    factor, factor_low = (steps.number(part) for part in factors[steps.dtype])
-    rest = steps.op("fmul", steps.op("fsub", more, square), factor)
-    return steps.product_and(f, factor, steps.muladd(f, factor_low, rest))
+    square, more = _parts(fp, f)
+    factor, factor_low = (fp.number(part) for part in factors[fp.dtype])
+    rest = fp.op("fmul", fp.op("fsub", more, square), factor)
+    return fp.accurate_muladd(f, factor, fp.muladd(f, factor_low, rest))
 
 
-def _log_of_sum(steps: Steps, x: Val, rest: Val | None = None, doublings: Val | None = None) -> Val:
+def _log_of_sum(fp: FloatOperations, x: SsaValue, rest: SsaValue | None = None, doublings: SsaValue | None = None) -> SsaValue:
     """log((1 + x + rest) * 2**doublings) of a finite x > -1 and a rest of its rounding."""
-    total, error = steps.exact_sum(steps.number(1.0), x)
-    times, exponent, near = split(steps, total)
-    limit = steps.integer(steps.format.bias - 2)
-    exponent = steps.select(steps.compare("<", exponent, limit), exponent, limit)
-    inverse = steps.power_of_two(steps.op("sub", steps.integer(0), exponent))
-    error = steps.op("fmul", error if rest is None else steps.op("fadd", error, rest), inverse)
-    f, lost = steps.fast_sum(near, error)
-    square, more = _parts(steps, f)
-    more = steps.muladd(lost, steps.muladd(f, steps.number(-0.8), steps.number(1.0)), more)
-    times = times if doublings is None else steps.op("fadd", times, doublings)
-    return _sum(steps, times, f, square, more)
+    total, error = fp.exact_sum(fp.number(1.0), x)
+    times, exponent, near = split(fp, total)
+    limit = fp.integer(fp.format.bias - 2)
+    exponent = fp.select(fp.compare("<", exponent, limit), exponent, limit)
+    inverse = fp.power_of_two(fp.op("sub", fp.integer(0), exponent))
+    error = fp.op("fmul", error if rest is None else fp.op("fadd", error, rest), inverse)
+    f, lost = fp.fast_sum(near, error)
+    square, more = _parts(fp, f)
+    more = fp.muladd(lost, fp.muladd(f, fp.number(-0.8), fp.number(1.0)), more)
+    times = times if doublings is None else fp.op("fadd", times, doublings)
+    return _sum(fp, times, f, square, more)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 
 from polyml.codegen.analysis.instruction_costs import EASY_POWERS
-from polyml.codegen.llvm.elementary.double_word import Steps
+from polyml.codegen.llvm.elementary.double_word import FloatOperations
 from polyml.codegen.llvm.elementary.logarithmic import split
-from polyml.codegen.llvm.ssa_value import Val, literal
+from polyml.codegen.llvm.ssa_value import SsaValue, literal
 from polyml.dtypes import F64
 
 _THIRD = (float.fromhex("0x1.5555555555555p-2"), float.fromhex("0x1.5555555555555p-56"))
@@ -34,65 +34,65 @@ _EXP2 = (
 )  # fmt: skip
 
 
-def power(steps: Steps, base: Val, exponent: Val) -> Val:
+def power(fp: FloatOperations, base: SsaValue, exponent: SsaValue) -> SsaValue:
     known = next((e for e in EASY_POWERS if exponent.ssa.split(",")[0].endswith(literal(e, base.dtype))), None)
-    return _general(steps, base, exponent) if known is None else _easy(steps, base, known)
+    return _general(fp, base, exponent) if known is None else _easy(fp, base, known)
 
 
-def _easy(steps: Steps, base: Val, exponent: float) -> Val:
+def _easy(fp: FloatOperations, base: SsaValue, exponent: float) -> SsaValue:
     """One of EASY_POWERS to one unit in the last place."""
     if exponent == 0.5:  # unlike the root, a power is never -0 and infinite at -inf
-        root = steps.intrinsic("sqrt", steps.op("fadd", base, steps.number(0.0)))
-        infinite = steps.compare("==", base, steps.number(-math.inf))
-        return steps.select(infinite, steps.number(math.inf), root)
+        root = fp.intrinsic("sqrt", fp.op("fadd", base, fp.number(0.0)))
+        infinite = fp.compare("==", base, fp.number(-math.inf))
+        return fp.select(infinite, fp.number(math.inf), root)
     if exponent == -1:
-        return steps.plain("/", steps.number(1.0), base)
+        return fp.plain("/", fp.number(1.0), base)
     if exponent == 2:
-        return steps.plain("*", base, base)
-    square, lost = steps.exact_product(base, base)
-    cube = steps.op("fmul", square, base)
-    exact = steps.product_and(square, base, steps.op("fmul", lost, base))
-    usual = steps.compare("<", steps.absolute(cube), steps.number(math.inf))
-    return steps.select(steps.both(usual, steps.compare("!=", cube, steps.number(0.0))), exact, cube)
+        return fp.plain("*", base, base)
+    square, lost = fp.exact_product(base, base)
+    cube = fp.op("fmul", square, base)
+    exact = fp.accurate_muladd(square, base, fp.op("fmul", lost, base))
+    usual = fp.compare("<", fp.absolute(cube), fp.number(math.inf))
+    return fp.select(fp.both(usual, fp.compare("!=", cube, fp.number(0.0))), exact, cube)
 
 
-def _general(steps: Steps, base: Val, exponent: Val) -> Val:
+def _general(fp: FloatOperations, base: SsaValue, exponent: SsaValue) -> SsaValue:
     """A negative base is seldom where the exponent is not a constant, whose sign and parity take no instructions."""
-    size, varies = steps.absolute(base), exponent.ssa.startswith("%")
-    result, usual = (_usual if steps.dtype == F64 else _usual_narrow)(steps, base if varies else size, exponent)
+    size, varies = fp.absolute(base), exponent.ssa.startswith("%")
+    result, usual = (_normal if fp.dtype == F64 else _normal_float32)(fp, base if varies else size, exponent)
     if varies:
-        return steps.where(usual, result, lambda: _signed(steps, base, exponent, _seldom(steps, size, exponent)))
-    return _signed(steps, base, exponent, steps.where(usual, result, lambda: _seldom(steps, size, exponent)))
+        return fp.where(usual, result, lambda: _signed(fp, base, exponent, _special(fp, size, exponent)))
+    return _signed(fp, base, exponent, fp.where(usual, result, lambda: _special(fp, size, exponent)))
 
 
-def _signed(steps: Steps, base: Val, exponent: Val, result: Val) -> Val:
+def _signed(fp: FloatOperations, base: SsaValue, exponent: SsaValue, result: SsaValue) -> SsaValue:
     """From |base|**exponent: negative for a negative base and an odd exponent, NaN for one that is not an integer."""
-    zero, infinity = steps.number(0.0), steps.number(math.inf)
-    whole = steps.compare("==", steps.intrinsic("trunc", exponent), exponent)
-    half = steps.op("fmul", exponent, steps.number(0.5))
-    odd = steps.both(whole, steps.compare("!=", steps.intrinsic("trunc", half), half))
-    result = steps.flipped(result, steps.select(odd, steps.signs(base), steps.integer(0)))
-    finite = steps.both(steps.compare("<", base, zero), steps.compare("<", steps.absolute(base), infinity))
-    broken = steps.both(finite, steps.compare("!=", steps.intrinsic("trunc", exponent), exponent))
-    return steps.select(broken, steps.number(math.nan), result)
+    zero, infinity = fp.number(0.0), fp.number(math.inf)
+    whole = fp.compare("==", fp.intrinsic("trunc", exponent), exponent)
+    half = fp.op("fmul", exponent, fp.number(0.5))
+    odd = fp.both(whole, fp.compare("!=", fp.intrinsic("trunc", half), half))
+    result = fp.flipped(result, fp.select(odd, fp.signs(base), fp.integer(0)))
+    finite = fp.both(fp.compare("<", base, zero), fp.compare("<", fp.absolute(base), infinity))
+    broken = fp.both(finite, fp.compare("!=", fp.intrinsic("trunc", exponent), exponent))
+    return fp.select(broken, fp.number(math.nan), result)
 
 
-def _usual(steps: Steps, size: Val, exponent: Val) -> tuple[Val, Val]:
+def _normal(fp: FloatOperations, size: SsaValue, exponent: SsaValue) -> tuple[SsaValue, SsaValue]:
     """size**exponent, and whether it is right: where both are normal numbers, and positive."""
-    high, low = _log2(steps, size)
-    product, error = steps.exact_product(exponent, high)
-    inside = steps.compare("<", steps.absolute(product), steps.number(1020.0))
-    power, whole = _exp2(steps, product, steps.muladd(exponent, low, error))
-    result = steps.op("fmul", power, steps.power_of_two(whole))
-    return result, steps.both(inside, steps.is_normal(size))
+    high, low = _log2(fp, size)
+    product, error = fp.exact_product(exponent, high)
+    inside = fp.compare("<", fp.absolute(product), fp.number(1020.0))
+    power, whole = _exp2(fp, product, fp.muladd(exponent, low, error))
+    result = fp.op("fmul", power, fp.power_of_two(whole))
+    return result, fp.both(inside, fp.is_normal(size))
 
 
-def _seldom(steps: Steps, size: Val, exponent: Val) -> Val:
+def _special(fp: FloatOperations, size: SsaValue, exponent: SsaValue) -> SsaValue:
     """The same for all numbers, where the exponent is 0 or the size 1 whatever the other one is."""
-    zero, one = steps.number(0.0), steps.number(1.0)
-    size = steps.select(steps.compare("==", exponent, zero), one, size)
-    exponent = steps.select(steps.compare("==", size, one), zero, exponent)
-    wide, (x, y) = steps.in_double(size, exponent)
+    zero, one = fp.number(0.0), fp.number(1.0)
+    size = fp.select(fp.compare("==", exponent, zero), one, size)
+    exponent = fp.select(fp.compare("==", size, one), zero, exponent)
+    wide, (x, y) = fp.in_double(size, exponent)
     own = wide.format
     tiny = wide.compare("<", x, wide.number(2.0 ** (1 - own.bias)))
     less = wide.choice(tiny, own.mantissa + 2.0, 0.0)
@@ -103,108 +103,108 @@ def _seldom(steps: Steps, size: Val, exponent: Val) -> Val:
     product, error = wide.exact_product(y, high)
     inside = wide.compare("<", wide.absolute(product), wide.number(1100.0))
     error = wide.select(inside, wide.muladd(y, low, error), wide.number(0.0))
-    power, whole = _exp2(wide, wide.most(-1100.0, wide.least(1100.0, product)), error)
-    return steps.rounded_to(wide.scaled(power, whole))
+    power, whole = _exp2(wide, wide.maximum(-1100.0, wide.minimum(1100.0, product)), error)
+    return fp.rounded_to(wide.scaled(power, whole))
 
 
-def _exp2(steps: Steps, product: Val, error: Val) -> tuple[Val, Val]:
+def _exp2(fp: FloatOperations, product: SsaValue, error: SsaValue) -> tuple[SsaValue, SsaValue]:
     """(p, n) with 2**(product + error) = p * 2**n."""
-    times, whole = steps.rounded(product, 1.0)
-    r, rest = steps.fast_sum(steps.op("fsub", product, times), error)
-    scaled, lost = steps.exact_product(r, steps.number(_LN2[0]))
-    lost = steps.muladd(r, steps.number(_LN2[1]), steps.muladd(rest, steps.number(_LN2[0]), lost))
-    return steps.op("fadd", *steps.exponential(scaled, lost)), whole
+    times, whole = fp.rounded(product, 1.0)
+    r, rest = fp.fast_sum(fp.op("fsub", product, times), error)
+    scaled, lost = fp.exact_product(r, fp.number(_LN2[0]))
+    lost = fp.muladd(r, fp.number(_LN2[1]), fp.muladd(rest, fp.number(_LN2[0]), lost))
+    return fp.op("fadd", *fp.exponential(scaled, lost)), whole
 
 
-def _log2(steps: Steps, x: Val, less: Val | None = None) -> tuple[Val, Val]:
+def _log2(fp: FloatOperations, x: SsaValue, less: SsaValue | None = None) -> tuple[SsaValue, SsaValue]:
     """log2 of a positive normal number, less an integer, as the sum of two numbers."""
-    times, _, f = split(steps, x)
-    times = times if less is None else steps.op("fsub", times, less)
-    divisor, lost = steps.fast_sum(steps.number(2.0), f)
-    inverse = steps.op("fdiv", steps.number(1.0), divisor)
-    s = steps.op("fmul", f, inverse)
-    left = steps.muladd(steps.negative(s), lost, steps.left_of(f, s, divisor))
-    s_low = steps.op("fmul", left, inverse)
-    z, error = steps.exact_product(s, s)
-    z_low = steps.muladd(steps.op("fadd", s, s), s_low, error)
-    tail = steps.op("fmul", steps.op("fmul", z, z), steps.polynomial(_ATANH, z))
-    third, error = steps.exact_product(z, steps.number(_THIRD[0]))
-    third_low = steps.muladd(z, steps.number(_THIRD[1]), steps.muladd(z_low, steps.number(_THIRD[0]), error))
-    more, error = steps.fast_sum(third, tail)
-    more_low = steps.op("fadd", error, third_low)
-    factor, factor_low = (steps.number(part) for part in _TWICE_PER_LN2)
-    first, error = steps.exact_product(s, factor)
-    first_low = steps.muladd(s, factor_low, steps.muladd(s_low, factor, error))
-    product, error = steps.exact_product(first, more)
-    product_low = steps.muladd(first, more_low, steps.muladd(first_low, more, error))
-    high, error = steps.fast_sum(first, product)
-    low = steps.op("fadd", error, steps.op("fadd", first_low, product_low))
-    total, error = steps.fast_sum(times, high)
-    return total, steps.op("fadd", error, low)
+    times, _, f = split(fp, x)
+    times = times if less is None else fp.op("fsub", times, less)
+    divisor, lost = fp.fast_sum(fp.number(2.0), f)
+    inverse = fp.op("fdiv", fp.number(1.0), divisor)
+    s = fp.op("fmul", f, inverse)
+    left = fp.muladd(fp.negative(s), lost, fp.residual(f, s, divisor))
+    s_low = fp.op("fmul", left, inverse)
+    z, error = fp.exact_product(s, s)
+    z_low = fp.muladd(fp.op("fadd", s, s), s_low, error)
+    tail = fp.op("fmul", fp.op("fmul", z, z), fp.polynomial(_ATANH, z))
+    third, error = fp.exact_product(z, fp.number(_THIRD[0]))
+    third_low = fp.muladd(z, fp.number(_THIRD[1]), fp.muladd(z_low, fp.number(_THIRD[0]), error))
+    more, error = fp.fast_sum(third, tail)
+    more_low = fp.op("fadd", error, third_low)
+    factor, factor_low = (fp.number(part) for part in _TWICE_PER_LN2)
+    first, error = fp.exact_product(s, factor)
+    first_low = fp.muladd(s, factor_low, fp.muladd(s_low, factor, error))
+    product, error = fp.exact_product(first, more)
+    product_low = fp.muladd(first, more_low, fp.muladd(first_low, more, error))
+    high, error = fp.fast_sum(first, product)
+    low = fp.op("fadd", error, fp.op("fadd", first_low, product_low))
+    total, error = fp.fast_sum(times, high)
+    return total, fp.op("fadd", error, low)
 
 
-def _usual_narrow(steps: Steps, size: Val, exponent: Val) -> tuple[Val, Val]:
+def _normal_float32(fp: FloatOperations, size: SsaValue, exponent: SsaValue) -> tuple[SsaValue, SsaValue]:
     """size**exponent of float32, and whether it is right: only the logarithm and the product need float64."""
-    times, _, f = split(steps, size)
-    wide, (n, f, y) = steps.in_double(times, f, exponent)
+    times, _, f = split(fp, size)
+    wide, (n, f, y) = fp.in_double(times, f, exponent)
     product = wide.op("fmul", y, wide.muladd(f, wide.polynomial(_LOG2, f), n))
     near, whole = wide.rounded(product, 1.0)
-    r, whole = steps.rounded_to(wide.op("fsub", product, near)), steps.narrowed(whole)
-    power = steps.muladd(r, steps.polynomial(_EXP2, r), steps.number(1.0))
-    small = steps.compare("<", steps.absolute(exponent), steps.number(2.0**20))  # then the integer fits its type
-    low = steps.compare(">", whole, steps.integer(-126))
-    inside = steps.both(small, steps.both(low, steps.compare("<", whole, steps.integer(127))))
-    return steps.op("fmul", power, steps.power_of_two(whole)), steps.both(inside, steps.is_normal(size))
+    r, whole = fp.rounded_to(wide.op("fsub", product, near)), fp.narrowed(whole)
+    power = fp.muladd(r, fp.polynomial(_EXP2, r), fp.number(1.0))
+    small = fp.compare("<", fp.absolute(exponent), fp.number(2.0**20))  # then the integer fits its type
+    low = fp.compare(">", whole, fp.integer(-126))
+    inside = fp.both(small, fp.both(low, fp.compare("<", whole, fp.integer(127))))
+    return fp.op("fmul", power, fp.power_of_two(whole)), fp.both(inside, fp.is_normal(size))
 
 
-def hypot(steps: Steps, x: Val, y: Val) -> Val:
+def hypot(fp: FloatOperations, x: SsaValue, y: SsaValue) -> SsaValue:
     """sqrt(a * a + b * b) of sizes a >= b with what is left of the root; both scaled where squares leave the format."""
-    x, y = steps.absolute(x), steps.absolute(y)
-    swapped = steps.compare("<", x, y)
-    a, b = steps.select(swapped, y, x), steps.select(swapped, x, y)
-    far = steps.format.bias // 2 - 1
-    shift = 2.0 ** (steps.format.bias // 2 + steps.format.mantissa + 2)
-    large = steps.compare(">", a, steps.number(2.0**far))
-    small = steps.compare("<", a, steps.number(2.0 ** (steps.format.mantissa + 2 - far)))
-    scale = steps.select(large, steps.number(1 / shift), steps.choice(small, shift, 1.0))
-    back = steps.select(large, steps.number(shift), steps.choice(small, 1 / shift, 1.0))
-    a, b = steps.op("fmul", a, scale), steps.op("fmul", b, scale)
-    square, error = steps.exact_product(a, a)
-    other, other_error = steps.exact_product(b, b)
-    total, lost = steps.fast_sum(square, other)
-    error = steps.op("fadd", lost, steps.op("fadd", error, other_error))
-    root = steps.intrinsic("sqrt", total)
-    left = steps.op("fadd", steps.left_of(total, root, root), error)
-    length = steps.op("fmul", steps.muladd(left, steps.half_inverse_root(total), root), back)
-    infinity = steps.number(math.inf)
-    infinite = steps.either(steps.compare("==", x, infinity), steps.compare("==", y, infinity))
-    return steps.select(infinite, infinity, length)
+    x, y = fp.absolute(x), fp.absolute(y)
+    swapped = fp.compare("<", x, y)
+    a, b = fp.select(swapped, y, x), fp.select(swapped, x, y)
+    far = fp.format.bias // 2 - 1
+    shift = 2.0 ** (fp.format.bias // 2 + fp.format.mantissa + 2)
+    large = fp.compare(">", a, fp.number(2.0**far))
+    small = fp.compare("<", a, fp.number(2.0 ** (fp.format.mantissa + 2 - far)))
+    scale = fp.select(large, fp.number(1 / shift), fp.choice(small, shift, 1.0))
+    back = fp.select(large, fp.number(shift), fp.choice(small, 1 / shift, 1.0))
+    a, b = fp.op("fmul", a, scale), fp.op("fmul", b, scale)
+    square, error = fp.exact_product(a, a)
+    other, other_error = fp.exact_product(b, b)
+    total, lost = fp.fast_sum(square, other)
+    error = fp.op("fadd", lost, fp.op("fadd", error, other_error))
+    root = fp.intrinsic("sqrt", total)
+    left = fp.op("fadd", fp.residual(total, root, root), error)
+    length = fp.op("fmul", fp.muladd(left, fp.half_inverse_root(total), root), back)
+    infinity = fp.number(math.inf)
+    infinite = fp.either(fp.compare("==", x, infinity), fp.compare("==", y, infinity))
+    return fp.select(infinite, infinity, length)
 
 
-def cbrt(steps: Steps, x: Val) -> Val:
+def cbrt(fp: FloatOperations, x: SsaValue) -> SsaValue:
     """Near the ends of the format, where products and their errors leave it, that of a scaled number."""
-    size, third = steps.absolute(x), steps.format.mantissa // 3 + 1
-    usual = steps.is_between(2.0 ** (steps.format.mantissa - steps.format.bias), size, 2.0**steps.format.bias)
+    size, third = fp.absolute(x), fp.format.mantissa // 3 + 1
+    usual = fp.is_between(2.0 ** (fp.format.mantissa - fp.format.bias), size, 2.0**fp.format.bias)
 
-    def of_others() -> Val:
-        small = steps.compare("<", size, steps.number(1.0))
-        root = _cbrt(steps, steps.op("fmul", size, steps.choice(small, 8.0**third, 8.0**-third)))
-        root = steps.op("fmul", root, steps.choice(small, 2.0**-third, 2.0**third))
-        root = steps.select(steps.compare("<", size, steps.number(math.inf)), root, size)
-        return steps.select(steps.compare("==", size, steps.number(0.0)), size, root)
+    def of_others() -> SsaValue:
+        small = fp.compare("<", size, fp.number(1.0))
+        root = _cbrt(fp, fp.op("fmul", size, fp.choice(small, 8.0**third, 8.0**-third)))
+        root = fp.op("fmul", root, fp.choice(small, 2.0**-third, 2.0**third))
+        root = fp.select(fp.compare("<", size, fp.number(math.inf)), root, size)
+        return fp.select(fp.compare("==", size, fp.number(0.0)), size, root)
 
-    return steps.with_sign(steps.where(usual, _cbrt(steps, size), of_others), x)
+    return fp.with_sign(fp.where(usual, _cbrt(fp, size), of_others), x)
 
 
-def _cbrt(steps: Steps, x: Val) -> Val:
+def _cbrt(fp: FloatOperations, x: SsaValue) -> SsaValue:
     """x * y**2 of y near x**(-1/3), which starts from a third of the bits; corrected once by what is left."""
-    inverse = steps.inverse_cube_root(x)
-    for terms in steps.format.cube_root:
-        product = steps.op("fmul", steps.op("fmul", x, inverse), steps.op("fmul", inverse, inverse))
-        e = steps.op("fsub", steps.number(1.0), product)
-        inverse = steps.muladd(steps.op("fmul", inverse, e), steps.polynomial(terms, e), inverse)
-    square = steps.op("fmul", inverse, inverse)
-    root = steps.op("fmul", x, square)
-    power, error = steps.exact_product(root, root)
-    left = steps.muladd(steps.negative(root), error, steps.left_of(x, root, power))
-    return steps.muladd(steps.op("fmul", left, square), steps.number(1 / 3), root)
+    inverse = fp.inverse_cube_root(x)
+    for terms in fp.format.cube_root:
+        product = fp.op("fmul", fp.op("fmul", x, inverse), fp.op("fmul", inverse, inverse))
+        e = fp.op("fsub", fp.number(1.0), product)
+        inverse = fp.muladd(fp.op("fmul", inverse, e), fp.polynomial(terms, e), inverse)
+    square = fp.op("fmul", inverse, inverse)
+    root = fp.op("fmul", x, square)
+    power, error = fp.exact_product(root, root)
+    left = fp.muladd(fp.negative(root), error, fp.residual(x, root, power))
+    return fp.muladd(fp.op("fmul", left, square), fp.number(1 / 3), root)

@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 from polyml.codegen.analysis.loop_nest import has_guard
 from polyml.codegen.ir.linexpr import Lin, extremum, var
 from polyml.codegen.ir.program import CannotRunTogether, Loop, loops
-from polyml.codegen.llvm.addresses import Scope
-from polyml.codegen.llvm.builder import Block
+from polyml.codegen.llvm.addresses import LoopScope
+from polyml.codegen.llvm.builder import BasicBlock
 from polyml.codegen.llvm.element_access import ElementAccess
 from polyml.codegen.llvm.loops.loop_bounds import bounds
 from polyml.codegen.llvm.loops.partial_results import NOTHING, HandOver, LoopExits, PartialResults, RegisterPlan, accumulators
 from polyml.codegen.llvm.registers import Location, Registers
-from polyml.codegen.llvm.ssa_value import Val
+from polyml.codegen.llvm.ssa_value import SsaValue
 from polyml.codegen.llvm.statements.instances import StatementEmitter
 from polyml.codegen.llvm.statements.loop_elements import OverlappingVectors
 
@@ -43,15 +43,15 @@ class CountedLoop:
 
 
 @dataclass
-class _Recurrence:
+class _CarriedValue:
     """A value that passes from one iteration to the next. start: before the first one. phi: in an iteration. end: its last."""
 
-    start: Val
-    phi: Val
-    end: Val | None = None
+    start: SsaValue
+    phi: SsaValue
+    end: SsaValue | None = None
 
     @property
-    def last(self) -> Val:
+    def last(self) -> SsaValue:
         if self.end is None:
             raise ValueError(f"nothing has been computed for the next iteration of {self.phi.ssa}")
         return self.end
@@ -72,7 +72,7 @@ class _LoopEmitter:
         body.module.ranges.enter(loop.node)
         self._before, self._inner, self._after = (self._fn.block(hint) for hint in ("before", "body", "after"))
         # in registers of the loop around, which goes on with what is in them behind this one
-        self._outer: dict[Location, Val] = {p: body.registers.known(p) for p in body.registers.pinned}
+        self._outer: dict[Location, SsaValue] = {p: body.registers.known(p) for p in body.registers.pinned}
 
     def emit(self, run: Callable[[], None]) -> HandOver:
         body, fn, node = self._body, self._fn, self._node
@@ -128,16 +128,16 @@ class _LoopEmitter:
             runs = fn.emit(f"and i1 {runs}, {fn.emit(f'icmp sle i64 {low}, {high}')}")
         return runs
 
-    def _starts(self) -> dict[Location, Val]:
+    def _starts(self) -> dict[Location, SsaValue]:
         """What is in the loop's own registers at first: what the loop before has handed on, or what a loop begins with."""
         partial = self._loop.handed.partial
         given = {parts[0]: partial[key].value for key, parts in accumulators(self._held).items() if key in partial}
         return {location: given.get(location) or self._partial.start(location, op) for location, op in self._held.items()}
 
-    def _first(self, location: Location, first: Mapping[str, Lin]) -> Val:
+    def _first(self, location: Location, first: Mapping[str, Lin]) -> SsaValue:
         return self._body.memory.load(_substituted(location, first))
 
-    def _before_first(self, row: OverlappingVectors, first: Mapping[str, Lin]) -> Val:
+    def _before_first(self, row: OverlappingVectors, first: Mapping[str, Lin]) -> SsaValue:
         """What stands for the vector before a row's first one: its last lanes are what the first vectors begin with."""
         value, reach = self._first(row.locations[0][0], first), row.offsets[-1] - row.offsets[0]
         return self._picked(value, value, [*range(value.lanes - reach), *range(reach)])
@@ -150,25 +150,27 @@ class _LoopEmitter:
         fn.current = self._inner
         counter, following = fn.name(), fn.name()
         body.names[self._node.var] = (counter, len(body.scopes))
-        body.scopes.append(Scope(self._inner, not is_nest))
+        body.scopes.append(LoopScope(self._inner, not is_nest))
         body.math.forget()
         return counter, following
 
-    def _begin_iteration(self, pinned: Mapping[Location, Val], read_before: Mapping[Location, Val]) -> dict[Location, _Recurrence]:
+    def _begin_iteration(
+        self, pinned: Mapping[Location, SsaValue], read_before: Mapping[Location, SsaValue]
+    ) -> dict[Location, _CarriedValue]:
         """Put what passes from one iteration to the next into registers. pinned: what they keep until the loop is left."""
         registers, values = self._body.registers, {}
         for location, start in (*pinned.items(), *read_before.items()):
-            values[location] = _Recurrence(start, replace(start, ssa=self._fn.name()))
+            values[location] = _CarriedValue(start, replace(start, ssa=self._fn.name()))
             registers.put(location, values[location].phi, dirty=False)
         registers.pinned = dict.fromkeys(pinned)
         return values
 
-    def _load_rows(self, rows: list[OverlappingVectors], behind: list[Val]) -> list[_Recurrence]:
+    def _load_rows(self, rows: list[OverlappingVectors], behind: list[SsaValue]) -> list[_CarriedValue]:
         """Load the vectors of each row; behind: what the first ones begin with."""
         phis = [replace(value, ssa=self._fn.name()) for value in behind]
-        return [_Recurrence(start, phi, self._load_row(row, phi)) for row, start, phi in zip(rows, behind, phis)]
+        return [_CarriedValue(start, phi, self._load_row(row, phi)) for row, start, phi in zip(rows, behind, phis)]
 
-    def _load_row(self, row: OverlappingVectors, behind: Val) -> Val:
+    def _load_row(self, row: OverlappingVectors, behind: SsaValue) -> SsaValue:
         """Load each vector of a row once, the one furthest ahead, and shift the others out of it and the vector before."""
         for number, location in enumerate(row.locations[-1]):
             value = self._body.memory.load(location)
@@ -180,13 +182,13 @@ class _LoopEmitter:
             behind = value
         return behind
 
-    def _picked(self, a: Val, b: Val, order: Iterable[int]) -> Val:
+    def _picked(self, a: SsaValue, b: SsaValue, order: Iterable[int]) -> SsaValue:
         """Lanes of two vectors one behind the other."""
         mask = ", ".join(f"i32 {lane}" for lane in order)
         return replace(a, ssa=self._fn.emit(f"shufflevector {a.type} {a.ssa}, {b.type} {b.ssa}, <{a.lanes} x i32> <{mask}>"))
 
     def _end_iteration(
-        self, values: dict[Location, _Recurrence], chains: list[tuple[Location, ...]], scanned: list[Location]
+        self, values: dict[Location, _CarriedValue], chains: list[tuple[Location, ...]], scanned: list[Location]
     ) -> None:
         """Find what the next iteration reads of this one, and store all else."""
         body = self._body
@@ -198,7 +200,7 @@ class _LoopEmitter:
             values[location].end = self._carried_on(location)
         body.flush()
 
-    def _carried_on(self, location: Location) -> Val:
+    def _carried_on(self, location: Location) -> SsaValue:
         """The value with which a scan goes on in the next iteration."""
         value = self._body.registers.value(_substituted(location, {self._node.var: var(self._node.var) + self._node.step}))
         if value is None:
@@ -209,9 +211,9 @@ class _LoopEmitter:
         self,
         counter: str,
         following: str,
-        values: dict[Location, _Recurrence],
-        pinned: Mapping[Location, Val],
-        vectors: list[_Recurrence],
+        values: dict[Location, _CarriedValue],
+        pinned: Mapping[Location, SsaValue],
+        vectors: list[_CarriedValue],
     ) -> None:
         """Go back to the body or leave the loop, and give the body the phis of all that passes on."""
         body, fn, node = self._body, self._fn, self._node
@@ -238,7 +240,7 @@ class _LoopEmitter:
     # -- behind the loop -----------------------------------------------------------------------------------------
 
     def _leave(
-        self, runs: str, skipped: Block, values: Mapping[Location, _Recurrence], outer_registers: Registers, following: str
+        self, runs: str, skipped: BasicBlock, values: Mapping[Location, _CarriedValue], outer_registers: Registers, following: str
     ) -> HandOver:
         """Store what the loop has changed, and give the code behind it what it goes on with."""
         body, fn, then, before = self._body, self._fn, self._loop.following, self._loop.handed.partial
@@ -273,7 +275,7 @@ class _LoopEmitter:
         exits.phi(end, "i64", self._loop.lower, following)
         return HandOver(end, handed, plan)
 
-    def _store_changed(self, values: Mapping[Location, _Recurrence]) -> None:
+    def _store_changed(self, values: Mapping[Location, _CarriedValue]) -> None:
         """Store the elements that the loop has changed."""
         memory = self._body.memory
         stored: set[Location] = set()  # with their other parts
@@ -291,7 +293,7 @@ class _LoopEmitter:
 
 def _is_nest(body: ElementAccess, node: Loop) -> bool:
     """Whether more than a stretch of straight code is in the loop, or every access must happen as it stands."""
-    return body.module.aliased or any(True for _ in loops(node.body)) or has_guard(node.body)
+    return body.module.arguments.aliased or any(True for _ in loops(node.body)) or has_guard(node.body)
 
 
 def _substituted(location: Location, values: Mapping[str, Lin]) -> Location:

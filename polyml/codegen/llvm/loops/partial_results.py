@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from polyml.codegen.ir.linexpr import Lin
-from polyml.codegen.llvm.builder import Block
+from polyml.codegen.llvm.builder import BasicBlock
 from polyml.codegen.llvm.element_access import ElementAccess
 from polyml.codegen.llvm.registers import Location
-from polyml.codegen.llvm.ssa_value import Val
-from polyml.codegen.llvm.statements.expressions import Expressions
+from polyml.codegen.llvm.ssa_value import SsaValue
+from polyml.codegen.llvm.statements.expressions import ExpressionEmitter
 from polyml.codegen.llvm.statements.loop_elements import LoopElements
 from polyml.model.core.reductions import identity
 
@@ -34,7 +34,7 @@ class Accumulator(NamedTuple):
 class PartialResult:
     """What loops that follow one another have reduced so far. ran: the name of a truth value, whether one of them ran."""
 
-    value: Val
+    value: SsaValue
     ran: str
 
 
@@ -75,9 +75,9 @@ class LoopExits:
     """
 
     runs: str
-    skipped: Block
-    left: Block
-    after: Block
+    skipped: BasicBlock
+    left: BasicBlock
+    after: BasicBlock
 
     def phi(self, name: str, kind: str, skipped: str, left: str) -> None:
         """Behind the loop, `name` is one value where it was skipped, the other where it ran."""
@@ -96,10 +96,10 @@ def accumulators(held: Mapping[Location, str | None]) -> dict[Accumulator, list[
 class PartialResults:
     """Emits the beginnings and ends of partial results in one function."""
 
-    def __init__(self, body: ElementAccess, expressions: Expressions):
+    def __init__(self, body: ElementAccess, expressions: ExpressionEmitter):
         self._body, self._expressions = body, expressions
 
-    def start(self, location: Location, operator: str | None) -> Val:
+    def start(self, location: Location, operator: str | None) -> SsaValue:
         """What a location holds when a loop begins: the operator's identity, or for None the element itself."""
         body = self._body
         if operator is None:
@@ -107,20 +107,20 @@ class PartialResults:
         element = body.scop.arrays[location.array].element
         return body.math.splat(self._expressions.constant(identity(operator, element), element), location.lanes)
 
-    def total(self, key: Accumulator, parts: Sequence[Val]) -> Val:
+    def total(self, key: Accumulator, parts: Sequence[SsaValue]) -> SsaValue:
         """The partial results of all vectors as one vector."""
         total = parts[0]
         for part in parts[1:]:
             total = self._expressions.combine(key.operator, total, part)
         return total
 
-    def join(self, key: Accumulator, total: Val) -> None:
+    def join(self, key: Accumulator, total: SsaValue) -> None:
         """Bring the partial results of all lanes to the element that they are for."""
         memory = self._body.memory
         target, number = Location(key.array, key.subscripts), self._expressions.across_lanes(key.operator, total)
         memory.store(target, self._expressions.combine(key.operator, memory.load(target), number))
 
-    def merge(self, key: Accumulator, total: Val, before: PartialResult | None, exits: LoopExits) -> PartialResult:
+    def merge(self, key: Accumulator, total: SsaValue, before: PartialResult | None, exits: LoopExits) -> PartialResult:
         """Behind a loop: what it and the loops before have reduced, also where it did not run."""
         fn = self._body.fn
         start = self.start(Location(key.array, key.subscripts, key.lanes), key.operator) if before is None else before.value

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from polyml.codegen.ir.program import CannotRunTogether
 from polyml.codegen.llvm.addresses import Addresses
-from polyml.codegen.llvm.ssa_value import Val, literal
+from polyml.codegen.llvm.ssa_value import SsaValue, literal
 from polyml.dtypes import BOOL, PYINT, DType
 from polyml.model.core.call_interface import Status
 
@@ -19,10 +19,10 @@ class CheckedIntegers:
 
     def __init__(self, body: Addresses):
         self._body = body
-        self._conditions: list[Val] = []  # under which what is being computed counts
+        self._conditions: list[SsaValue] = []  # under which what is being computed counts
 
     @contextmanager
-    def only_if(self, condition: Val) -> Iterator[None]:
+    def only_if(self, condition: SsaValue) -> Iterator[None]:
         """Both sides of a choice are computed; what goes wrong in the one not taken did not happen."""
         self._conditions.append(condition)
         try:
@@ -30,7 +30,7 @@ class CheckedIntegers:
         finally:
             self._conditions.pop()
 
-    def flag(self, happened: Val, status: Status = Status.LEFT_64_BITS, number: Val | None = None) -> None:
+    def flag(self, happened: SsaValue, status: Status = Status.LEFT_64_BITS, number: SsaValue | None = None) -> None:
         """Remember the first number that Python raises an error for; the kernel then answers so.
 
         happened: a truth value. status: what the kernel answers. number: a float that was converted, perhaps NaN.
@@ -52,36 +52,36 @@ class CheckedIntegers:
         fn.jump(fine)
         fn.current = fine
 
-    def plain(self, op: str, left: Val, right: Val) -> Val:
+    def plain(self, op: str, left: SsaValue, right: SsaValue) -> SsaValue:
         """+, - or * of Python ints: it wraps nowhere, so leaving 64 bits is remembered."""
         body = self._body
         name = f"llvm.{_OVERFLOWING[op]}.with.overflow.i64"
         body.declared.setdefault(name, f"declare {{i64, i1}} @{name}(i64, i64)")
         pair = body.fn.emit(f"call {{i64, i1}} @{name}(i64 {left.ssa}, i64 {right.ssa})")
-        self.flag(Val(body.fn.emit(f"extractvalue {{i64, i1}} {pair}, 1"), BOOL))
-        return Val(body.fn.emit(f"extractvalue {{i64, i1}} {pair}, 0"), PYINT)
+        self.flag(SsaValue(body.fn.emit(f"extractvalue {{i64, i1}} {pair}, 1"), BOOL))
+        return SsaValue(body.fn.emit(f"extractvalue {{i64, i1}} {pair}, 0"), PYINT)
 
-    def fits_floor_division(self, left: Val, right: Val) -> None:
+    def fits_floor_division(self, left: SsaValue, right: SsaValue) -> None:
         """Flag the one quotient that leaves 64 bits: -2**63 // -1."""
         math = self._body.math
         least = math.compare("==", left, _number(-(1 << 63)))
         minus = math.compare("==", right, _number(-1))
         self.flag(math.logical("and", least, minus))
 
-    def fits_shift(self, shifted: Val, left: Val, right: Val) -> None:
+    def fits_shift(self, shifted: SsaValue, left: SsaValue, right: SsaValue) -> None:
         """Flag a shift to the left that loses bits: shifted back it is another number."""
         math = self._body.math
         self.flag(math.compare("!=", math.shift(">>", shifted, right), left))
 
-    def fits_float(self, value: Val) -> None:
+    def fits_float(self, value: SsaValue) -> None:
         """Flag a float that 64 bits do not hold as an integer."""
         math = self._body.math
-        bound = Val(literal(2.0**63, value.dtype), value.dtype)
+        bound = SsaValue(literal(2.0**63, value.dtype), value.dtype)
         below = math.compare("<", value, bound)
         above = math.compare(">=", value, math.negate(bound))
         self.flag(math.invert(math.logical("and", below, above)), Status.TOO_LARGE_A_FLOAT, value)
 
-    def fits_type(self, value: Val, to: DType) -> None:
+    def fits_type(self, value: SsaValue, to: DType) -> None:
         """Flag a Python int that the type does not hold: NumPy raises OverflowError for it."""
         math = self._body.math
         if to.bits == 64:
@@ -94,5 +94,5 @@ class CheckedIntegers:
         self.flag(outside, Status.DOES_NOT_FIT)
 
 
-def _number(value: int) -> Val:
-    return Val(literal(value, PYINT), PYINT)
+def _number(value: int) -> SsaValue:
+    return SsaValue(literal(value, PYINT), PYINT)

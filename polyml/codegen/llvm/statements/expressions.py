@@ -8,7 +8,7 @@ from typing import cast
 from polyml.codegen.llvm import elementary, numpy_functions
 from polyml.codegen.llvm.element_access import ElementAccess
 from polyml.codegen.llvm.registers import Location
-from polyml.codegen.llvm.ssa_value import Val, literal, register_type
+from polyml.codegen.llvm.ssa_value import SsaValue, literal, register_type
 from polyml.codegen.llvm.statements import integer_power
 from polyml.codegen.llvm.statements.checked_integers import CheckedIntegers
 from polyml.codegen.llvm.statements.locations import AccessLocations, InstanceCopy
@@ -32,10 +32,10 @@ class Operands:
 
     instance: InstanceCopy
     reduction: Reduction | None
-    loads: dict[int, Val] = field(default_factory=dict)
+    loads: dict[int, SsaValue] = field(default_factory=dict)
 
 
-class Expressions:
+class ExpressionEmitter:
     """Computes the values of one function's statements.
 
     scanned: { (location, part) -> what a scan in lanes makes of the element }, for reads of the lanes that follow.
@@ -44,22 +44,22 @@ class Expressions:
     def __init__(self, body: ElementAccess, locations: AccessLocations):
         self._body, self._locations = body, locations
         self._checks = CheckedIntegers(body)
-        self.scanned: dict[tuple[Location, int], Val] = {}
+        self.scanned: dict[tuple[Location, int], SsaValue] = {}
 
-    def constant(self, value: float, dtype: DType) -> Val:
+    def constant(self, value: float, dtype: DType) -> SsaValue:
         """A constant of that type."""
-        return Val(literal(value, dtype), dtype)
+        return SsaValue(literal(value, dtype), dtype)
 
-    def combine(self, op: str, left: Val, right: Val) -> Val:
+    def combine(self, op: str, left: SsaValue, right: SsaValue) -> SsaValue:
         """One step of a reduction's operator."""
         math = self._body.math
         if op in ("min", "max"):
             return math.minimum(op, left, right)
         if op in ("minimum", "maximum", "fmin", "fmax"):
-            return numpy_functions.call(math, op, math.together(left, right))
+            return numpy_functions.call(math, op, math.broadcast(left, right))
         return math.plain(op, left, right)
 
-    def across_lanes(self, op: str, value: Val) -> Val:
+    def across_lanes(self, op: str, value: SsaValue) -> SsaValue:
         """All lanes combined into one number, by halves."""
         math = self._body.math
         while value.lanes > 2:
@@ -68,11 +68,11 @@ class Expressions:
             for start in (0, half):
                 order = ", ".join(f"i32 {start + i}" for i in range(half))
                 ssa = math.once(f"shufflevector {value.type} {value.ssa}, {value.type} poison, <{half} x i32> <{order}>")
-                parts.append(Val(ssa, value.dtype, half))
+                parts.append(SsaValue(ssa, value.dtype, half))
             value = self.combine(op, *parts)
         return value if value.lanes == 1 else self.combine(op, math.element(value, 0), math.element(value, 1))
 
-    def value(self, e: Term, operands: Operands) -> Val:
+    def value(self, e: Term, operands: Operands) -> SsaValue:
         """The value of a statement, or of a part of it."""
         math = self._body.math
         if isinstance(e, Load):
@@ -103,7 +103,7 @@ class Expressions:
 
     # -- leaves --------------------------------------------------------------------------------------------------
 
-    def load(self, number: int, operands: Operands) -> Val:
+    def load(self, number: int, operands: Operands) -> SsaValue:
         """The value of the read with that number, loaded once."""
         known = operands.loads.get(number)
         if known is None:
@@ -123,11 +123,11 @@ class Expressions:
             later = {**instance.iterators, iterator: instance.iterators[iterator] + distance}
             self._body.fetch(self._locations.of(replace(instance, iterators=later), number))
 
-    def _index(self, e: Index, instance: InstanceCopy) -> Val:
+    def _index(self, e: Index, instance: InstanceCopy) -> SsaValue:
         """An affine integer: one number, or one per lane."""
         body, copy = self._body, instance.copy
         value = body.module.table.affine(e.value).substitute(instance.iterators)
-        first = Val(body.integer(value.substitute(copy.values)), e.dtype)
+        first = SsaValue(body.integer(value.substitute(copy.values)), e.dtype)
         if copy.lane_var is None or copy.lane_var not in value.names:
             return first
         step = value.coefficient(copy.lane_var)
@@ -135,12 +135,12 @@ class Expressions:
             lanes = []
             for lane in range(copy.lanes):
                 at = {**copy.values, copy.lane_var: copy.values[copy.lane_var] + lane}
-                lanes.append(Val(body.integer(value.substitute(at)), e.dtype))
+                lanes.append(SsaValue(body.integer(value.substitute(at)), e.dtype))
             return body.math.vector(lanes)
         ramp = ", ".join(f"i64 {step * lane}" for lane in range(copy.lanes))
-        return body.math.plain("+", first, Val(f"<{ramp}>", e.dtype, copy.lanes))
+        return body.math.plain("+", first, SsaValue(f"<{ramp}>", e.dtype, copy.lanes))
 
-    def _number(self, e: ScalarArg) -> Val:
+    def _number(self, e: ScalarArg) -> SsaValue:
         """A number argument, from its slot."""
         body, scope = self._body, self._body.scopes[0]
         key = ("number", e.name, e.dtype)
@@ -154,11 +154,11 @@ class Expressions:
                 if kind != "i64":
                     word = body.fn.emit(f"trunc i64 {word} to {kind}", scope.entry)
             scope.known[key] = word
-        return Val(scope.known[key], e.dtype)
+        return SsaValue(scope.known[key], e.dtype)
 
     # -- operations ----------------------------------------------------------------------------------------------
 
-    def _logical(self, e: syntax.Logical, operands: Operands) -> Val:
+    def _logical(self, e: syntax.Logical, operands: Operands) -> SsaValue:
         math = self._body.math
         total = math.truth(self.value(e.operands[0], operands))
         for operand in e.operands[1:]:
@@ -166,7 +166,7 @@ class Expressions:
                 total = math.logical(e.op, total, math.truth(self.value(operand, operands)))
         return total
 
-    def _choice(self, e: syntax.IfExp, operands: Operands) -> Val:
+    def _choice(self, e: syntax.IfExp, operands: Operands) -> SsaValue:
         math = self._body.math
         test = math.truth(self.value(e.condition, operands))
         with self._checks.only_if(test):
@@ -175,17 +175,17 @@ class Expressions:
             orelse = self.value(e.orelse, operands)
         return math.select(test, then, orelse)
 
-    def _call(self, e: syntax.Call, operands: Operands) -> Val:
+    def _call(self, e: syntax.Call, operands: Operands) -> SsaValue:
         math = self._body.math
         given = [self.value(a, operands) for a in e.args]
         if e.function == "pow":
             return self._binary("**", _type_of(e), *given)
-        args = math.together(*given)
+        args = math.broadcast(*given)
         if e.function in elementary.FUNCTIONS and args[0].dtype.is_float:
             return elementary.function(math, e.function, *args)
         return numpy_functions.call(math, e.function, args)
 
-    def _cast(self, e: syntax.Cast, operands: Operands) -> Val:
+    def _cast(self, e: syntax.Cast, operands: Operands) -> SsaValue:
         value, source = self.value(e.operand, operands), _type_of(e.operand)
         math = self._body.math
         if source == PYINT and e.to.is_integer and e.to != PYINT and not _is_known_to_fit(e):
@@ -193,10 +193,10 @@ class Expressions:
         if e.to == PYINT and value.dtype.is_float:
             self._checks.fits_float(value)
         if e.to == PYINT and value.dtype.kind == "u" and value.dtype.bits == 64:
-            self._checks.flag(math.compare("<", Val(value.ssa, I64, value.lanes), self.constant(0, I64)))
+            self._checks.flag(math.compare("<", SsaValue(value.ssa, I64, value.lanes), self.constant(0, I64)))
         return math.convert(value, e.to)
 
-    def _unary(self, e: syntax.Unary, value: Val) -> Val:
+    def _unary(self, e: syntax.Unary, value: SsaValue) -> SsaValue:
         math = self._body.math
         if e.op == "-":
             return self._checks.plain("-", self.constant(0, PYINT), value) if e.dtype == PYINT else math.negate(value)
@@ -206,9 +206,9 @@ class Expressions:
             return math.invert(math.truth(value))
         return value
 
-    def _binary(self, op: str, dtype: DType, left: Val, right: Val) -> Val:
+    def _binary(self, op: str, dtype: DType, left: SsaValue, right: SsaValue) -> SsaValue:
         math = self._body.math
-        left, right = math.together(left, right)
+        left, right = math.broadcast(left, right)
         if op in ("min", "max"):
             return math.minimum(op, left, right)
         if op in _POINTWISE:
@@ -226,7 +226,7 @@ class Expressions:
             return self._power(dtype, left, right)
         raise TypeError(f"not an operator: {op}")
 
-    def _power(self, dtype: DType, left: Val, right: Val) -> Val:
+    def _power(self, dtype: DType, left: SsaValue, right: SsaValue) -> SsaValue:
         math = self._body.math
         if dtype.is_float:
             return elementary.function(math, "pow", left, right)
@@ -242,7 +242,7 @@ class Expressions:
                 square = self._binary("*", dtype, square, square)
         return math.splat(self.constant(1, dtype), left.lanes) if result is None else result
 
-    def _integer_power(self, dtype: DType, left: Val, right: Val) -> Val:
+    def _integer_power(self, dtype: DType, left: SsaValue, right: SsaValue) -> SsaValue:
         """A power whose exponent is known only when it runs, lane by lane through a loop of its own."""
         math = self._body.math
         self._body.declared[integer_power.NAME] = integer_power.DEFINITION
@@ -254,7 +254,7 @@ class Expressions:
             ssa = self._body.fn.emit(
                 f"call i64 @{integer_power.NAME}(i64 {base.ssa}, i64 {exponent.ssa}, i1 {checked}, ptr {self._body.overflow})"
             )
-            numbers.append(math.convert(Val(ssa, I64), dtype))
+            numbers.append(math.convert(SsaValue(ssa, I64), dtype))
         return numbers[0] if left.lanes == 1 else math.vector(numbers)
 
 
@@ -270,7 +270,7 @@ def _is_known_to_fit(e: syntax.Cast) -> bool:
     return isinstance(e.operand, (Index, syntax.Const)) or always_fits(e.operand, e.to)
 
 
-def _constant_exponent(value: Val) -> int | None:
+def _constant_exponent(value: SsaValue) -> int | None:
     """The exponent where it is a constant that is not negative, the same in all lanes."""
     text = value.ssa
     if value.lanes > 1 and text.startswith("<"):

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from polyml.codegen.ir.program import Instance, Jam, Loop
 from polyml.codegen.llvm.element_access import ElementAccess
-from polyml.codegen.llvm.ssa_value import Val
-from polyml.codegen.llvm.statements.expressions import Expressions, Operands
+from polyml.codegen.llvm.ssa_value import SsaValue
+from polyml.codegen.llvm.statements.expressions import ExpressionEmitter, Operands
 from polyml.codegen.llvm.statements.locations import AccessLocations, InstanceCopy
 from polyml.codegen.llvm.statements.loop_elements import LoopElements
 from polyml.codegen.llvm.statements.prefix_sums import PrefixSums
@@ -20,7 +20,7 @@ class StatementEmitter:
     def __init__(self, body: ElementAccess):
         self._body = body
         self._locations = AccessLocations(body.module.table)
-        self.expressions = Expressions(body, self._locations)
+        self.expressions = ExpressionEmitter(body, self._locations)
         self._prefix_sums = PrefixSums(body, self._locations, self.expressions)
 
     def elements(self, loop: Loop) -> LoopElements:
@@ -54,6 +54,6 @@ class StatementEmitter:
         value = self.expressions.value(statement.value, operands)
         target = self._locations.of(instance, instance.write, None if reduction is None else reduction.operator)
         if reduction is not None and copy.last is not None:
-            happens = Val(self._body.lanes_up_to(copy.last, copy.lanes), BOOL, copy.lanes)
+            happens = SsaValue(self._body.lanes_up_to(copy.last, copy.lanes), BOOL, copy.lanes)
             value = self._body.math.select(happens, value, self.expressions.load(reduction.access, operands))
         self._body.store(target, value)

@@ -29,7 +29,7 @@ class OverlappingVectors:
 
 
 @dataclass(frozen=True)
-class _Touch:
+class _LocationAccess:
     """An access of a copy of an instance. operator: of the reduction of which it touches a partial result, else None."""
 
     location: Location
@@ -62,11 +62,11 @@ class LoopElements:
             elif isinstance(node, Jam):
                 yield from self._within(node.body, jams.inside(node))
             elif isinstance(node, Unroll):
-                for touching in self._within(node.body, jams):
+                for inner in self._within(node.body, jams):
                     for i in range(node.count):
                         values = {node.var: node.base + i}
-                        iterators = {name: e.substitute(values) for name, e in touching.iterators.items()}
-                        yield replace(touching, iterators=iterators, around=(node, *touching.around))
+                        iterators = {name: e.substitute(values) for name, e in inner.iterators.items()}
+                        yield replace(inner, iterators=iterators, around=(node, *inner.around))
             else:
                 yield from self._within(node.body, jams)
 
@@ -77,20 +77,20 @@ class LoopElements:
 
         The value is the operator for a partial result of a reduction over lanes, None for an element itself.
         """
-        moving: list[_Touch] = []
-        fixed: dict[Location, _Touch] = {}
-        for touch in self._touches():
-            location = touch.location
+        moving: list[_LocationAccess] = []
+        fixed: dict[Location, _LocationAccess] = {}
+        for access in self._accesses():
+            location = access.location
             varies = any(self.loop.var in e.names for e in location.subscripts)
             if varies or (location.last is not None and self.loop.var in location.last.names and location.part is None):
-                moving.append(touch)
+                moving.append(access)
                 continue
             written = location in fixed and fixed[location].writes
-            operator = touch.operator if location.part is not None else None
-            fixed[location] = replace(touch, writes=written or touch.writes, operator=operator)
+            operator = access.operator if location.part is not None else None
+            fixed[location] = replace(access, writes=written or access.writes, operator=operator)
         return self._without_conflicts(moving, fixed)
 
-    def _touches(self) -> Iterator[_Touch]:
+    def _accesses(self) -> Iterator[_LocationAccess]:
         """Each access of each copy: the reads, then the write."""
         reductions = self._body.module.program.reductions
         for instance in self._copies:
@@ -100,26 +100,28 @@ class LoopElements:
                 writes, operator = number == instance.write, None
                 if reduction is not None and shares and (writes or number == reduction.access):
                     operator = reduction.operator
-                yield _Touch(self._locations.of(instance, number, operator), instance, number, writes, operator)
+                yield _LocationAccess(self._locations.of(instance, number, operator), instance, number, writes, operator)
 
-    def _without_conflicts(self, moving: list[_Touch], fixed: Mapping[Location, _Touch]) -> dict[Location, str | None]:
+    def _without_conflicts(
+        self, moving: list[_LocationAccess], fixed: Mapping[Location, _LocationAccess]
+    ) -> dict[Location, str | None]:
         """The fixed locations that share no element with others that the loop touches."""
         kept: dict[Location, str | None] = {}
-        written = {p.array for p, touch in fixed.items() if touch.writes} | {m.location.array for m in moving if m.writes}
+        written = {p.array for p, access in fixed.items() if access.writes} | {m.location.array for m in moving if m.writes}
         is_separate: dict[str, bool] = {}
-        for location, touch in fixed.items():
+        for location, access in fixed.items():
             if location.array not in written:
-                kept[location] = touch.operator
+                kept[location] = access.operator
                 continue
             if location.array not in is_separate:
                 is_separate[location.array] = self._is_separate(location.array, moving, fixed)
             if is_separate[location.array]:
-                kept[location] = touch.operator
+                kept[location] = access.operator
             elif location.part is not None:
                 raise CannotRunTogether(f"a partial result of {location.array} has no register")
         return kept
 
-    def _is_separate(self, array: str, moving: list[_Touch], fixed: Mapping[Location, _Touch]) -> bool:
+    def _is_separate(self, array: str, moving: list[_LocationAccess], fixed: Mapping[Location, _LocationAccess]) -> bool:
         """Whether the array's fixed locations share no element with each other or with its moving ones."""
         mine = [location for location in fixed if location.array == array]
         for i, a in enumerate(mine):
@@ -128,21 +130,21 @@ class LoopElements:
                 if not are_partial and not disjoint(a, b):
                     return False
         tested = set()
-        for touch in moving:
-            if touch.location.array != array:
+        for access in moving:
+            if access.location.array != array:
                 continue
             for location in mine:
                 other = fixed[location]
-                key = (touch.number, touch.instance.node, other.number, other.instance.node)
+                key = (access.number, access.instance.node, other.number, other.instance.node)
                 if key in tested:
                     continue
                 tested.add(key)
-                if self._may_meet(touch, other):
+                if self._may_conflict(access, other):
                     return False
         return True
 
-    def _may_meet(self, a: _Touch, b: _Touch) -> bool:
-        """Whether two accesses, in any iterations of the loop, touch one element."""
+    def _may_conflict(self, a: _LocationAccess, b: _LocationAccess) -> bool:
+        """Whether two accesses, in any iterations of the loop, access one element."""
         one, other = a.instance, b.instance
         first, second = (one.access(a.number), one.node), (other.access(b.number), other.node)
         ranged = (RangedAccess(accessed, tuple(map(jam_range, inst.around))) for accessed, inst in ((first, one), (second, other)))
@@ -150,7 +152,7 @@ class LoopElements:
 
     def updated(self, around: set[str]) -> list[Location]:
         """Locations that all iterations of the loop and of the loops around it, which have these variables, update, in arrays of
-        which they touch nothing else.
+        which they access nothing else.
         """
         found: dict[str, dict[Location, bool] | None] = {}
         names, reductions = {*around, self.loop.var}, self._body.module.program.reductions

@@ -14,8 +14,8 @@ from polyml.codegen.analysis.scans import is_read_before, scanned_read
 from polyml.codegen.ir.program import CannotRunTogether, Instance, Node
 from polyml.codegen.llvm.element_access import ElementAccess
 from polyml.codegen.llvm.registers import Location
-from polyml.codegen.llvm.ssa_value import Val
-from polyml.codegen.llvm.statements.expressions import Expressions, Operands
+from polyml.codegen.llvm.ssa_value import SsaValue
+from polyml.codegen.llvm.statements.expressions import ExpressionEmitter, Operands
 from polyml.codegen.llvm.statements.locations import AccessLocations, InstanceCopy
 from polyml.dtypes import BOOL
 from polyml.model.core.reductions import identity
@@ -36,10 +36,10 @@ class _Scan:
 class PrefixSums:
     """Emits the scans of one function's statements."""
 
-    def __init__(self, body: ElementAccess, locations: AccessLocations, expressions: Expressions):
+    def __init__(self, body: ElementAccess, locations: AccessLocations, expressions: ExpressionEmitter):
         self._body, self._locations, self._expressions = body, locations, expressions
         # by instance that has been emitted before its turn: what its update makes of the elements
-        self._updated: dict[Instance, dict[tuple[Location, int], Val]] = {}
+        self._updated: dict[Instance, dict[tuple[Location, int], SsaValue]] = {}
 
     def take_updated(self, node: Instance) -> bool:
         """Whether the instance has been emitted before its turn; what it has made is then known from here on."""
@@ -71,7 +71,7 @@ class PrefixSums:
         value = self._expressions.value(instance.statement.value, Operands(instance, None, {scan.access: nothing}))
         value = math.splat(value, copy.lanes)
         if copy.last is not None:
-            value = math.select(Val(self._body.lanes_up_to(copy.last, copy.lanes), BOOL, copy.lanes), value, nothing)
+            value = math.select(SsaValue(self._body.lanes_up_to(copy.last, copy.lanes), BOOL, copy.lanes), value, nothing)
         own = self._prefixes(scan.operator, value, nothing)
         alone = replace(copy, lane_var=None)
         carry = self._body.load(self._locations.of(instance, scan.access, copy=alone))
@@ -105,7 +105,7 @@ class PrefixSums:
             return None
         return _Scan(reduction.access, reduction.operator, False)
 
-    def _prefixes(self, operator: str, value: Val, nothing: Val) -> Val:
+    def _prefixes(self, operator: str, value: SsaValue, nothing: SsaValue) -> SsaValue:
         """Each lane joined to all lanes before it."""
         step = 1
         while step < value.lanes:
@@ -113,7 +113,7 @@ class PrefixSums:
             step *= 2
         return value
 
-    def _shifted(self, value: Val, nothing: Val, by: int) -> Val:
+    def _shifted(self, value: SsaValue, nothing: SsaValue, by: int) -> SsaValue:
         """Each lane's value so many lanes later, the first ones of `nothing`."""
         order = ", ".join(f"i32 {lane - by if lane >= by else value.lanes}" for lane in range(value.lanes))
         picked = f"shufflevector {value.type} {value.ssa}, {value.type} {nothing.ssa}, <{value.lanes} x i32> <{order}>"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from polyml.codegen.llvm import builder
-from polyml.codegen.llvm.builder import Function, Unit
+from polyml.codegen.llvm.builder import FunctionBuilder, Unit
 from polyml.codegen.llvm.ssa_value import memory_type
 from polyml.dtypes import DType
 from polyml.machines import cpu
@@ -38,7 +38,7 @@ def _loaded(name: str, text: str) -> Loaded:
     return Loaded(name, text)
 
 
-class Code(Function):
+class Code(FunctionBuilder):
     """One such function. Vectors are pointers; places in them and integers are i64."""
 
     def __init__(self, label: str, signature: str):

@@ -10,7 +10,7 @@ import islpy as isl
 from polyml.codegen.ir.linexpr import Lin, const, extremum, floor_div, operands, var
 from polyml.codegen.ir.program import Instance, Jam, Loop, Program, Unroll
 from polyml.codegen.llvm.builder import Unit
-from polyml.codegen.llvm.constant_sizes import Numbered
+from polyml.codegen.llvm.constant_sizes import CallConstants, ConstantBody
 from polyml.dtypes import DType
 from polyml.frontend import syntax
 from polyml.model.core import call_interface
@@ -32,7 +32,7 @@ class _Place:
     copies: int = 1
 
 
-class _Values(Numbered):
+class _Values(ConstantBody):
     """`void @NAME(ptr %r0, ..., ptr %out)`: arrays are what the caller says."""
 
     def base(self, array: str) -> str:
@@ -140,7 +140,7 @@ def _function(
         schedule=isl.Schedule.from_domain(isl.UnionSet.from_set(statement.domain)), checks=(), results=(), result_is_tuple=False,
     )  # fmt: skip
     places = {each: _Place((array.element.size_bytes,)) for each, array in arrays.items()}
-    return _Values(Program(scop, loops), {}, places, name, signature, aliased=aliased).define(loops)
+    return _Values(Program(scop, loops), CallConstants({}, places), name, signature, aliased).define(loops)
 
 
 def _access(array: str, length: int) -> Access:
