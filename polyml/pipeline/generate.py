@@ -11,7 +11,6 @@ import islpy as isl
 from polyml.codegen.ir.program import Program
 from polyml.codegen.llvm import builder
 from polyml.codegen.llvm.addresses import ArrayArguments, FloatArithmetic
-from polyml.config import Options
 from polyml.machines import cpu
 from polyml.pipeline import passes
 from polyml.pipeline.compile_budget import CompileBudget
