@@ -3,3 +3,5 @@
 project = "polyml"
 extensions = ["myst_parser"]
 myst_heading_anchors = 3
+html_theme = "furo"
+html_title = "polyml"
