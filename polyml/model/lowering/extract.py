@@ -17,10 +17,10 @@ from polyml.model.core.evaluation import operations
 from polyml.model.core.iteration_context import IterationContext, ParameterContext, outermost
 from polyml.model.core.nest import ArrayInfo, Assign, Guard, Integer, Nest, Node, Read, Truth, Value, map_leaves, subvalues
 from polyml.model.core.scop import Access, Array, Check, Gather, Index, Load, Scop, Statement
+from polyml.model.core.source_order import SourceBlock, SourceLoop, SourcePart, schedule_tree
 from polyml.model.lowering.bounds_checks import checks, limit_checks, size_pw_aff
 from polyml.model.lowering.parameters import facts, integer_arguments
 from polyml.model.lowering.size_limits import limits, names_in_extents
-from polyml.model.lowering.source_order import SourceBlock, SourceLoop, SourcePart, schedule_tree
 from polyml.model.nest_passes.split_selects import explicit, split
 
 _LEGAL_CASES_LIMIT = 4

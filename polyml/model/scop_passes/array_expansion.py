@@ -24,7 +24,7 @@ from polyml import polyhedra
 from polyml.model.core.dependence import Dependences, dependences
 from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Access, Array, Load, Role, Scop, Statement
-from polyml.model.lowering.source_order import SourceBlock, SourceLoop, loop_paths, schedule_tree
+from polyml.model.core.source_order import SourceBlock, SourceLoop, loop_paths, schedule_tree
 from polyml.model.scop_passes.scalar_expansion import common_depth, ranges, uses
 from polyml.polyhedra import BudgetExceeded, budget
 

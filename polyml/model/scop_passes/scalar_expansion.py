@@ -20,7 +20,7 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.model.core.call_interface import ScalarResult
 from polyml.model.core.scop import Access, Role, Scop, Statement
-from polyml.model.lowering.source_order import loop_paths
+from polyml.model.core.source_order import loop_paths
 
 
 def expand(scop: Scop) -> Scop:

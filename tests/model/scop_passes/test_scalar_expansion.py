@@ -9,7 +9,7 @@ from polyml.codegen.interpreter.run import run
 from polyml.frontend.interpreter import interpret
 from polyml.frontend.parsing.parse import parse
 from polyml.model.core.dependence import dependences
-from polyml.model.lowering.source_order import loop_paths
+from polyml.model.core.source_order import loop_paths
 from polyml.model.scop_passes.scalar_expansion import expand
 from polyml.polyhedra import fix, points
 from tests.model.modelling import MATRIX, VECTOR, model, model_for
