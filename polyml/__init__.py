@@ -1,7 +1,14 @@
 """A polyhedral loop-nest optimizer for Python.
 
-@polyml.kernel
-def f(A, B): ...
+>>> import numpy as np
+>>> @kernel
+... def scale(A, factor):
+...     for i in range(A.shape[0]):
+...         A[i] *= factor
+>>> A = np.ones(3)
+>>> scale(A, 2.0)
+>>> A
+array([2., 2., 2.])
 """
 
 from polyml.interrupts import deferred

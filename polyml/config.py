@@ -1,8 +1,13 @@
-"""Settings: what they are called, what they accept, and where they come from.
+"""Settings: their names, the values that they take, and where they come from.
 
     defaults  <  POLYML_* environment variables  <  polyml.config.scope(...)  <  @polyml.kernel(...)
 
-A kernel reads the environment when it compiles or finds other arguments or another scope than in the call before.
+A kernel reads the environment when it compiles, and when a call has other arguments or another scope than the call before.
+
+>>> import polyml
+>>> with polyml.config.scope(fp="strict"):
+...     polyml.config.resolve().fp
+'strict'
 """
 
 from __future__ import annotations
@@ -36,18 +41,34 @@ PASSES = (  # the names of `pipeline.passes`, which need no compiler to be known
 class Options:
     """All settings, each with a value.
 
-    fp: "strict" keeps the source's order of operations, "reassociate" may reorder recognised reductions and contract
-    a*b+c, "fast" is LLVM's fast. schedule: "source" keeps the source's order of loops. fusion: which neighbouring nests become
-    one, "no": none, "max": all that may, "smart": where the loop stays parallel and they use the same data, "model": those, and
-    where memory traffic saved is worth what it costs.
-    threads: 0 means every core this process may use. fallback: what a call does that is not compiled as a whole, "warn" and
-    "silent": run as plain Python, in which parts may be compiled, with a warning or without, "error": raise. recompile: what a
-    kernel that has compiled code does with a call that needs other code, "default": compile, "fail": raise, "plain": run as plain
-    Python. on_defect: what happens where the compiler itself fails, "simpler": the call goes on with a simpler form, "raise":
-    CompileError. compile_budget_s: seconds that a compilation should take at most, kept by counted work and not by a clock, so that
-    the same budget gives the same code. cache_dir: absolute; None: the user's cache folder. check: every pass is checked at small
-    sizes, and nothing is taken from the cache. debug: stages and passes to dump, see STAGES and PASSES;
-    debug_dir None: to stderr.
+    fp: "strict" keeps the source's order of operations; "reassociate" may reorder recognised reductions and contract a*b+c; "fast"
+        is
+        LLVM's fast.
+    schedule: "auto" lets the compiler choose the order of loops; "source" keeps the source's.
+    fusion: which neighbouring nests become one, "no": none; "max": all that may; "smart": where the loop stays parallel and they
+        use the same
+        data; "model": those, and where the memory traffic saved is worth what it costs.
+    threads: how many threads run a kernel; 0: one for every core this process may use.
+    parallel, vectorize, tile: whether loops may run in parallel, as vectors, in tiles.
+    fallback: what a call does that is not compiled as a whole, "warn" and "silent": it runs as plain Python, in which parts may be
+        compiled,
+        with a warning or without; "error": it raises.
+    recompile: what a kernel that has compiled code does with a call that needs other code, "default": it compiles; "fail": it
+        raises;
+        "plain": it runs as plain Python.
+    on_defect: what happens where the compiler itself fails, "simpler": the call goes on in a simpler form; "raise": CompileError.
+    compile_budget_s: how many seconds a compilation should take at most, counted in work and not by a clock, so that the same
+        budget gives the
+        same code.
+    cache: whether compiled kernels are kept on disk.
+    cache_dir: the absolute path of the cache's folder; None: the user's cache folder.
+    cache_size_mb: the size of the cache at most.
+    check: whether every pass is checked at small sizes, with nothing taken from the cache.
+    debug: the stages and passes that are dumped, of STAGES and PASSES.
+    debug_dir: the folder of the dumps; None: they go to standard error.
+
+    >>> Options(threads=1, fp="fast").fusion
+    'model'
     """
 
     fp: str = "reassociate"
@@ -69,12 +90,12 @@ class Options:
     debug_dir: str | None = None
 
     def compile_key(self) -> Options:
-        """The same with everything that does not change the compiled code at its default. threads: 1, or 0 for any more."""
+        """Returns the settings with all that does not change compiled code at its default. threads: 1, or 0 for any more."""
         return self._compile_key
 
     @cached_property
     def _compile_key(self) -> Options:
-        """Made once: to count the cores that this process may use is to read several files."""
+        """The value of `compile_key`, made once: to count the cores of this process is to read several files."""
         kept = {
             name: getattr(self, name) for name in ("fp", "schedule", "fusion", "parallel", "vectorize", "tile", "compile_budget_s")
         }
@@ -82,15 +103,17 @@ class Options:
 
     @property
     def runs_alone(self) -> bool:
-        """On one thread, whatever may be parallel."""
+        """Whether kernels run on one thread, whatever may be parallel."""
         return (self.threads or usable_cores()) == 1
 
 
 @dataclass(frozen=True)
 class _Setting:
-    """accepts: what a message says of the accepted values. check: the value to store, or ValueError/TypeError.
+    """What is known of one setting.
 
-    parse: from the text of an environment variable to what `check` takes.
+    accepts: the accepted values, in the words of a message.
+    check: returns the value to store, or raises ValueError or TypeError.
+    parse: makes of the text of an environment variable what `check` takes.
     """
 
     accepts: str
@@ -99,6 +122,8 @@ class _Setting:
 
 
 def _choice(*allowed: str) -> _Setting:
+    """Returns a setting that takes one of these words."""
+
     def check(value: object) -> str:
         if value not in allowed:
             raise ValueError
@@ -111,6 +136,8 @@ _WORDS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false":
 
 
 def _flag() -> _Setting:
+    """Returns a setting that is on or off."""
+
     def check(value: object) -> bool:
         if not isinstance(value, bool):
             raise TypeError
@@ -124,6 +151,8 @@ def _parse_flag(text: str) -> object:
 
 
 def _count(accepts: str, least: int, most: int) -> _Setting:
+    """Returns a setting that takes a whole number within limits."""
+
     def check(value: Any) -> int:  # Any: a value is asked what it can do; what it raises says that it cannot
         number = operator.index(value)
         if isinstance(value, bool) or not least <= number <= most:
@@ -134,7 +163,10 @@ def _count(accepts: str, least: int, most: int) -> _Setting:
 
 
 def _folder(*, is_absolute: bool) -> _Setting:
-    """is_absolute: what another program, started elsewhere, finds again."""
+    """Returns a setting that takes the path of a folder.
+
+    is_absolute: whether another program, started elsewhere, has to find the folder.
+    """
 
     def check(value: Any) -> str | None:
         if value is None:
@@ -152,6 +184,8 @@ def _folder(*, is_absolute: bool) -> _Setting:
 
 
 def _stages() -> _Setting:
+    """Returns a setting that takes names of stages and passes."""
+
     def check(value: Any) -> tuple[str, ...]:
         names = _split(value) if isinstance(value, str) else tuple(islice(value, _MOST_NAMES))
         if not set(names) <= {"all", "passes", *STAGES, *PASSES}:
@@ -193,18 +227,28 @@ active: Callable[[], Mapping[str, object] | None] = _active.get
 
 
 def check(settings: Mapping[str, object]) -> dict[str, object]:
-    """The settings as they are stored. ConfigError for a name that does not exist or a value it does not take."""
+    """Returns the settings as they are stored. Raises ConfigError for a name that does not exist or a value that it does not take.
+
+    >>> check({"threads": 2, "debug": "llvm, ast"})
+    {'threads': 2, 'debug': ('llvm', 'ast')}
+    """
     return {name: _checked(name, value, shown(value), name) for name, value in settings.items()}
 
 
 def environment() -> dict[str, object]:
-    """The settings that POLYML_* variables give. ConfigError as for `check`."""
+    """Returns the settings that POLYML_* variables give, by name. Raises ConfigError as `check` does.
+
+    >>> isinstance(environment(), dict)
+    True
+    """
     return _environment(tuple(map(os.environ.get, _VARIABLES)))
 
 
 @lru_cache(maxsize=1)
 def _environment(values: tuple[str | None, ...]) -> dict[str, object]:
-    """values: of _VARIABLES; looking at all variables for misspelt ones is too slow for every call."""
+    """Returns the settings for these values of _VARIABLES, the same for the same: to look for misspelt variables is too slow for
+    every call.
+    """
     found = {}
     for variable, text in os.environ.items():
         if not variable.startswith(_PREFIX):
@@ -220,7 +264,11 @@ def _environment(values: tuple[str | None, ...]) -> dict[str, object]:
 
 
 def resolve(overrides: Mapping[str, object] | None = None) -> Options:
-    """The settings in force here: defaults < environment < scope < `overrides` (already checked)."""
+    """Returns the settings in force here: defaults < environment < scope < `overrides`, which are already checked.
+
+    >>> resolve({"threads": 3}).threads
+    3
+    """
     found: dict[str, Any] = {**environment(), **(_active.get() or {}), **(overrides or {})}  # Any: each checked by its own setting
     if found.get("check"):
         found["cache"] = False  # what is taken from there was checked by whoever made it, if at all
@@ -228,7 +276,7 @@ def resolve(overrides: Mapping[str, object] | None = None) -> Options:
 
 
 class scope:  # noqa: N801 (used as a function, in `with`)
-    """Settings for everything called inside a `with` block, in this thread or task alone.
+    """Settings for all that is called inside a `with` block, in this thread or task alone.
 
     >>> with scope(fp="strict", threads=1):
     ...     resolve().fp
@@ -247,6 +295,11 @@ class scope:  # noqa: N801 (used as a function, in `with`)
 
 
 def _checked(name: str, value: object, shown: str, called: str) -> object:
+    """Returns the value as it is stored. Raises ConfigError where the setting does not take it.
+
+    shown: the value as the message repeats it.
+    called: what the message calls the setting.
+    """
     setting = _setting(name, called)
     try:
         return setting.check(value)
@@ -255,6 +308,10 @@ def _checked(name: str, value: object, shown: str, called: str) -> object:
 
 
 def _setting(name: str, called: str) -> _Setting:
+    """Returns the setting of a name. Raises ConfigError, with the names that exist, for any other.
+
+    called: what the message calls it: the name itself, or the variable of the environment.
+    """
     if name in _SETTINGS:
         return _SETTINGS[name]
     names = _VARIABLES if called.startswith(_PREFIX) else _SETTINGS
@@ -262,4 +319,5 @@ def _setting(name: str, called: str) -> _Setting:
 
 
 def _refused(called: str, shown: str, setting: _Setting) -> ConfigError:
+    """Returns the error that a setting does not take a value."""
     return ConfigError(f"the setting `{called}` does not take {shown}", notes=[f"it takes {setting.accepts}"])

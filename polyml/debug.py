@@ -1,4 +1,4 @@
-"""Dumps of what stages and passes make, by name: POLYML_DEBUG=schedule,vectorize,llvm, POLYML_DEBUG_DIR=folder."""
+"""Dumps of what stages and passes make, by name: POLYML_DEBUG=schedule,vectorize,llvm, and POLYML_DEBUG_DIR=folder for files."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ _numbers = itertools.count(1)
 
 
 def dump(stage: str, text: str | Callable[[], str], *, name: str = "kernel") -> None:
-    """Write what `stage` made if the setting `debug` names it: to stderr, or to a new file of the folder `debug_dir`.
+    """Writes what a stage made if the setting `debug` names it: to standard error, or to a new file in the folder `debug_dir`.
 
-    stage: one of config.STAGES or config.PASSES. text: a function is called only if the text is wanted. name: the kernel's.
+    stage: one of config.STAGES or config.PASSES.
+    text: the text, or a function that makes it, which is called only if the text is wanted.
+    name: the name of the kernel.
+    Raises ConfigError where `debug_dir` cannot be written.
     """
     if stage not in (*config.STAGES, *config.PASSES):
         raise ValueError(f"there is no stage {stage!r}; stages: {', '.join(config.STAGES)}; passes: {', '.join(config.PASSES)}")

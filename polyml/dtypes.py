@@ -7,10 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class DType:
-    """A scalar type: NumPy's fixed-size types, and Python's own numbers, which are weak.
+    """A type of numbers: one of NumPy's fixed-size types, or one of Python's own numbers, which are weak.
 
-    A weak type takes part in NumPy 2 promotion (NEP 50) without widening the other operand.
-    `PYINT` is held in 64 bits and checked for overflow, since a Python int never wraps.
+    A weak type takes part in NumPy's promotion (NEP 50) without widening the other operand. `PYINT` is held in 64 bits and checked
+    for
+    overflow, since a Python int never wraps.
+
+    name: how polyml prints it, such as "f64" or "int".
+    kind: "c" complex, "f" float, "i" signed, "u" unsigned, "b" bool.
+    bits: its width.
     """
 
     name: str
@@ -23,28 +28,32 @@ class DType:
 
     @property
     def size_bytes(self) -> int:
+        """The width in bytes."""
         return max(1, self.bits // 8)
 
     @property
     def is_float(self) -> bool:
+        """Whether it is a real floating-point type."""
         return self.kind == "f"
 
     @property
     def is_complex(self) -> bool:
+        """Whether its numbers have a real and an imaginary part."""
         return self.kind == "c"
 
     @property
     def part(self) -> DType:
-        """The type of the real and imaginary parts of a complex number; a real number's own."""
+        """The type of the real and imaginary parts of a complex type; a real type itself."""
         return {128: F64, 64: F32}[self.bits] if self.is_complex else self
 
     @property
     def is_integer(self) -> bool:
+        """Whether it is a signed or unsigned integer type."""
         return self.kind in "iu"
 
     @property
     def numpy_name(self) -> str:
-        """The name of NumPy's type: "float64", "int32", "bool"; of ml_dtypes' "bfloat16"."""
+        """The name of NumPy's type, such as "float64", "int32", "bool", or of ml_dtypes' "bfloat16"."""
         stem = {"c": "complex", "f": "float", "i": "int", "u": "uint", "b": "bool"}[self.kind]
         brain = "b" if self.name == "bf16" else ""
         return "bool" if self.kind == "b" else f"{brain}{stem}{self.bits}"

@@ -1,4 +1,4 @@
-"""Every error polyml raises: one family, each with a location or a witness and what would be accepted."""
+"""The errors and warnings of polyml. Each error has a place in the source or a witness, and says what would be accepted."""
 
 from __future__ import annotations
 
@@ -10,14 +10,25 @@ _LONGEST = 1_500  # characters of a message or a note: whoever wrote more of wha
 
 
 class PolymlError(Exception):
-    """Base of all errors. Its text is
+    """The base of all errors of polyml. Its text is
 
         FILE:LINE:COL: error: MESSAGE
               source line
               ^^^^^^
           note: what would be accepted
 
-    code: which of `polyml.reasons` it is where a call runs as plain Python because of it.
+    message: one sentence, without the place.
+    loc: the place in the source; None where there is none.
+    notes: lines that follow, such as what would be accepted.
+    code: the reason, of `polyml.reasons`, for which a call runs as plain Python because of the error.
+
+    >>> import polyml
+    >>> try:
+    ...     polyml.config.scope(threads=1000)
+    ... except polyml.PolymlError as problem:
+    ...     print(problem)
+    error: the setting `threads` does not take 1000
+      note: it takes a number of threads from 1 to 256, or 0 for every core
     """
 
     code = "PML-F070"
@@ -28,16 +39,17 @@ class PolymlError(Exception):
         super().__init__(self.render())
 
     def noted(self, *notes: str) -> PolymlError:
-        """The same with more notes."""
+        """Returns the same error with more notes."""
         return type(self)(self.message, loc=self.loc, notes=[*self.notes, *notes], code=self.code)
 
     def render(self) -> str:
+        """Returns the error's text: its place, its message, the source line with carets, and its notes."""
         head = f"{self.loc}: error: {self.message}\n{self.loc.excerpt()}" if self.loc else f"error: {self.message}"
         return "\n".join([head, *(f"  note: {note}" for note in self.notes)])
 
 
 def shortened(text: str) -> str:
-    """A text without its middle, where it is very long.
+    """Returns a text without its middle, where it is very long.
 
     >>> shortened("x" * 5000).replace("x" * 700, "x")
     'x ... (3,600 characters) ... x'
@@ -47,89 +59,247 @@ def shortened(text: str) -> str:
 
 
 class LanguageError(PolymlError):
-    """The source uses something outside the language; nothing runs."""
+    """A source uses something outside the language. Nothing has run when it is raised.
+
+    >>> import polyml
+    >>> @polyml.kernel(fallback="error")
+    ... def halved(n):
+    ...     while n > 1:
+    ...         n = n // 2
+    ...     return n
+    >>> try:
+    ...     halved(9)
+    ... except polyml.LanguageError as problem:
+    ...     print(problem.message)
+    a while loop is not static control
+    """
 
 
 class NotAffineError(LanguageError):
-    """Legal Python that is not affine: the kernel runs as plain Python, with a PolymlPerformanceWarning,
-    unless `fallback="error"`."""
+    """A function is legal Python, but not affine. It runs as plain Python, with a PolymlPerformanceWarning, unless
+    `fallback="error"`.
+
+    >>> import numpy as np, polyml
+    >>> @polyml.kernel(fallback="error")
+    ... def clear_squares(A):
+    ...     for i in range(A.shape[0]):
+    ...         A[i * i] = 0.0
+    >>> try:
+    ...     clear_squares(np.ones(9))
+    ... except polyml.NotAffineError as problem:
+    ...     print(problem.message)
+    subscript `i * i` is not affine in the loop variables
+    """
 
     code = "PML-F020"
 
 
 class SizesNeeded(NotAffineError):
-    """It is affine where sizes and numbers are known: the kernel is compiled for those of each call."""
+    """A function is affine only where its sizes and numbers are known, so that it is compiled for those of each call."""
 
 
 class PolymlTypeError(PolymlError, TypeError):
-    """Argument types, or an operation between types, that the language does not have."""
+    """The types of arguments, or an operation between types, are outside the language.
+
+    >>> import polyml
+    >>> @polyml.kernel
+    ... def double(A):
+    ...     for i in range(A.shape[0]):
+    ...         A[i] *= 2.0
+    >>> double.lower("f99[:]")
+    Traceback (most recent call last):
+    polyml.errors.PolymlTypeError: error: `A`: 'f99[:]' is not a type; element types: c128, c64, f64, ...
+    """
 
     code = "PML-F040"
 
 
 class PolymlValueError(PolymlError, ValueError):
-    """An argument of the right type that cannot be used: read-only where it is written, or a size below zero."""
+    """An argument has the right type and cannot be used: it is read-only where it is written, or a size is below zero.
+
+    >>> import numpy as np, polyml
+    >>> @polyml.kernel(fallback="error")
+    ... def double(A):
+    ...     for i in range(A.shape[0]):
+    ...         A[i] *= 2.0
+    >>> try:
+    ...     double(np.broadcast_to(1.0, 4))
+    ... except polyml.PolymlValueError as problem:
+    ...     print(problem.message)
+    argument `A` is written, but the array is read-only
+    """
 
     code = "PML-F051"
 
 
 class PolymlMemoryError(PolymlError, MemoryError):
-    """There is not enough memory for the kernel's temporaries or results."""
+    """There is not enough memory for a kernel's temporaries or results, or for its compilation.
+
+    >>> import numpy as np, polyml
+    >>> @polyml.kernel
+    ... def zeros(n):
+    ...     return np.zeros(n)
+    >>> try:
+    ...     zeros(2**45)
+    ... except polyml.PolymlMemoryError as problem:
+    ...     print(problem.message)
+    there is no room for the result: Unable to allocate 256. TiB for an array ...
+    """
 
 
 class BoundsError(PolymlError, IndexError):
-    """A subscript would leave its array for the sizes of this call. Raised before anything is written."""
+    """A subscript would leave its array for the sizes of this call. It is raised before anything is written.
+
+    >>> import numpy as np, polyml
+    >>> @polyml.kernel
+    ... def shift(A, B):
+    ...     for i in range(A.shape[0]):
+    ...         B[i] = A[i + 1]
+    >>> try:
+    ...     shift(np.ones(3), np.ones(3))
+    ... except polyml.BoundsError as problem:
+    ...     print(problem.message, problem.notes[0], sep=", ")
+    `A[i + 1]` is out of bounds: index 3 in dimension 0 of size 3, at i = 2
+    """
 
 
 class PolymlOverflowError(PolymlError, OverflowError):
-    """A Python int left 64 bits, or a value does not fit the type it is stored in."""
+    """A Python int left 64 bits, or a value does not fit the type in which it is stored.
+
+    >>> import polyml
+    >>> @polyml.kernel
+    ... def factorial(n):
+    ...     product = 1
+    ...     for i in range(1, n + 1):
+    ...         product = product * i
+    ...     return product
+    >>> try:
+    ...     print(factorial(20))
+    ...     factorial(25)
+    ... except polyml.PolymlOverflowError as problem:
+    ...     print(problem.message)
+    2432902008176640000
+    a Python integer left 64 bits in `factorial`
+    """
 
     code = "PML-F041"
 
 
 class IllegalSchedule(PolymlError):
-    """A schedule breaks a dependence; the message names a smallest pair of instances."""
+    """A schedule breaks a dependence. The message names a smallest pair of instances that shows it.
+
+    >>> import polyml
+    >>> @polyml.kernel
+    ... def prefix_sums(A):
+    ...     for i in range(1, A.shape[0]):
+    ...         A[i] += A[i - 1]
+    >>> try:
+    ...     prefix_sums.schedule("source", "f64[:]").parallel("i")
+    ... except polyml.IllegalSchedule as problem:
+    ...     print(problem.message)
+    step 1, parallel(i) is not legal: S0[2] depends on S0[1], so their loop cannot be parallel
+    """
 
 
 class ScheduleError(PolymlError, ValueError):
-    """A schedule that cannot be what is asked: a loop that does not exist, a step that does not fit, a damaged file."""
+    """A schedule cannot be made: it names a loop that does not exist, a step does not fit, or its file is damaged.
+
+    >>> import polyml
+    >>> @polyml.kernel
+    ... def prefix_sums(A):
+    ...     for i in range(1, A.shape[0]):
+    ...         A[i] += A[i - 1]
+    >>> try:
+    ...     prefix_sums.schedule("source", "f64[:]").tile({"k": 8})
+    ... except polyml.ScheduleError as problem:
+    ...     print(problem.message)
+    step 1, tile(k=8): there is no loop `k`
+    """
 
 
 class TextError(PolymlError, ValueError):
-    """The text of a kernel, a SCoP or a program has something in it that its grammar does not; the message shows where."""
+    """The text of a kernel, a SCoP or a program has something that its grammar does not. The message shows where."""
 
 
 class NoFileError(ScheduleError, FileNotFoundError):
-    """There is no file of the name from which a schedule is to be loaded."""
+    """The file from which a schedule is to be loaded does not exist."""
 
 
 class ConfigError(PolymlError, ValueError):
-    """A setting that does not exist, or a value it does not take."""
+    """A setting does not exist, or does not take the value that it is given. The message says what it takes.
+
+    >>> import polyml
+    >>> try:
+    ...     polyml.kernel(speed="high")
+    ... except polyml.ConfigError as problem:
+    ...     print(problem.message)
+    there is no setting `speed`
+    """
 
 
 class RecompileError(PolymlError):
-    """A call needs other code than there is, and `recompile="fail"` lets none be made."""
+    """A call needs code that has not been made, and the setting `recompile="fail"` forbids to make it.
+
+    >>> import numpy as np, polyml
+    >>> @polyml.kernel(recompile="fail")
+    ... def double(A):
+    ...     for i in range(A.shape[0]):
+    ...         A[i] *= 2.0
+    >>> double(np.ones(4))
+    >>> try:
+    ...     double(np.ones(4, np.float32))
+    ... except polyml.RecompileError as problem:
+    ...     print(problem.message)
+    `double` has no code for (f32[:]), and recompile='fail'
+    """
 
     code = "PML-F061"
 
 
 class CompileError(PolymlError):
-    """A stage of the compiler failed; the message names the stage. Always a defect of polyml. stages: (name, text) of what those
-    before it made, where that is known.
+    """A stage of the compiler failed, which is always a defect of polyml. The message names the stage.
+
+    It is raised where the setting `on_defect="raise"` says so; else the call goes on in a simpler form.
+
+    stages: (name, text) of what the stages before it made, where that is known.
+
+    >>> import polyml
+    >>> print(polyml.CompileError("stage vectorize failed: KeyError: 'S0'", notes=["this is a defect of polyml"]))
+    error: stage vectorize failed: KeyError: 'S0'
+      note: this is a defect of polyml
     """
 
     stages: tuple[tuple[str, str], ...] = ()
 
 
 class PassError(PolymlError):
-    """A pass made something else than it was given, which the setting `check` looks for; the message names the pass, the statement
-    instance and the element. Always a defect of polyml, and never passed over.
+    """A pass made something that means something else than what it was given, which the setting `check` looks for.
+
+    The message names the pass, the statement's instance and the element. It is always a defect of polyml, and is always raised.
     """
 
 
 class PolymlDefectWarning(UserWarning):
-    """The compiler failed on a kernel, which runs in a simpler form; the text names the stage and the form. A defect of polyml."""
+    """The compiler failed on a kernel, which goes on in a simpler form. The text names the stage and the form. It is a defect of
+    polyml.
+
+    >>> import warnings, polyml
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", polyml.PolymlDefectWarning)  # makes the next such warning an error
+    """
 
 
 class PolymlPerformanceWarning(UserWarning):
-    """A kernel, or a part of it, runs slower than it could; the text names file:line and the reason."""
+    """A kernel, or a part of it, runs slower than it could. The text names the file, the line and the reason.
+
+    >>> import warnings, numpy as np, polyml
+    >>> @polyml.kernel
+    ... def halved(n):
+    ...     while n > 1:
+    ...         n = n // 2
+    ...     return n
+    >>> with warnings.catch_warnings(record=True) as found:
+    ...     warnings.simplefilter("always")
+    ...     print(halved(9), found[0].category.__name__)
+    1 PolymlPerformanceWarning
+    """

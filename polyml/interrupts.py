@@ -1,8 +1,10 @@
-"""Ctrl-C at moments of polyml's choice.
+"""Ctrl-C, handled at moments of polyml's choice.
 
-Python raises KeyboardInterrupt between any two of its instructions: in the midst of the import of an extension module, which cannot
-be imported a second time, in a callback that isl calls, behind the acquiring of a lock. Inside `deferred` the signal is remembered,
-and its handler, Python's or the user's, is called at the next `checkpoint` or at the end.
+Python raises KeyboardInterrupt between any two of its instructions: in the midst of the import of an extension module, which
+cannot be
+imported a second time, in a callback that isl calls, or after a lock is acquired. Inside `deferred` a signal is remembered, and
+its
+handler, Python's or the user's, is called at the next `checkpoint` or at the end.
 """
 
 from __future__ import annotations
@@ -23,7 +25,11 @@ _Handler = Callable[[int, FrameType | None], object]
 
 
 class _Deferral:
-    """The handlers of the main thread while it is in blocks of `deferred`, and the signals that came meanwhile."""
+    """The handlers that the main thread had before a block of `deferred`, and the signals that came inside it.
+
+    owner: the identifier of the main thread.
+    depth: how many blocks of `deferred` the thread is in.
+    """
 
     def __init__(self, owner: int):
         self.owner, self.depth = owner, 1
@@ -32,7 +38,10 @@ class _Deferral:
         self._own = self._remember
 
     def begin(self) -> None:
-        """ValueError where this thread may have no handlers: in an interpreter beside the main one."""
+        """Puts handlers that remember signals in place of the thread's own.
+
+        Raises ValueError where this thread may have no handlers: in an interpreter beside the main one.
+        """
         try:
             for number in _SIGNALS:
                 handler = signal.getsignal(number)
@@ -44,12 +53,13 @@ class _Deferral:
             raise
 
     def end(self) -> None:
+        """Puts the thread's own handlers back, except where a handler that was called has put another one there."""
         for number, handler in reversed(self._handlers.items()):
             if signal.getsignal(number) is self._own:  # else a handler that was called has put another one there
                 signal.signal(number, handler)
 
     def deliver(self) -> None:
-        """Call the handlers of what came, each even if the one before raises."""
+        """Calls the handlers of the signals that came, each one even if the one before raises."""
         if self._came:
             number, frame = self._came.pop(0)
             try:
@@ -58,7 +68,7 @@ class _Deferral:
                 self.deliver()
 
     def deliver_soon(self) -> None:
-        """The same from outside of what runs now, for where Python takes no exception."""
+        """Sends the signals that came to the thread once more after a moment, for places where Python takes no exception."""
         for number, _ in self._came:
             send = threading.Timer(_SOON_SECONDS, signal.pthread_kill, (self.owner, number))
             send.daemon = True
@@ -74,8 +84,9 @@ _current: _Deferral | None = None  # the main thread's, in which alone handlers 
 
 @contextmanager
 def deferred() -> Iterator[None]:
-    """Signals that Python handles wait for the next `checkpoint`, or for the end of the outermost such block. In threads other
-    than the main one, where none is handled, nothing changes.
+    """Makes signals wait for the next `checkpoint`, or for the end of the outermost such block.
+
+    In threads other than the main one, where Python handles no signals, nothing changes.
     """
     begin()
     try:
@@ -86,14 +97,14 @@ def deferred() -> Iterator[None]:
 
 
 def checkpoint() -> None:
-    """A moment at which an exception leaves nothing half done: signals that came inside `deferred` are handled now."""
+    """Handles the signals that came inside `deferred`. It is called where an exception leaves nothing half done."""
     if (mine := _mine()) is not None:
         mine.deliver()
 
 
 @contextmanager
 def answered() -> Iterator[None]:
-    """Inside `deferred`, for what takes long: signals are handled as they come again."""
+    """Handles signals as they come again, inside a block of `deferred`, for what takes long."""
     global _current
     outer = _mine()
     if outer is None:
@@ -111,7 +122,7 @@ def answered() -> Iterator[None]:
 
 
 def begin() -> None:
-    """What `deferred` begins with, for where no block can stand."""
+    """Begins what `deferred` does, for places where no `with` block can stand."""
     global _current
     if (mine := _mine()) is not None:
         mine.depth += 1
@@ -125,7 +136,9 @@ def begin() -> None:
 
 
 def end() -> _Deferral | None:
-    """The deferral if this was the outermost block: what came meanwhile is still to be delivered."""
+    """Ends what `begin` began. Returns the deferral if this was the outermost one, so that the caller delivers its signals; else
+    None.
+    """
     global _current
     ended = _mine()
     if ended is None:
@@ -139,12 +152,12 @@ def end() -> _Deferral | None:
 
 
 def _mine() -> _Deferral | None:
-    """The deferral that is this thread's."""
+    """Returns the deferral of this thread; None where it has none."""
     return _current if _current is not None and _current.owner == threading.get_ident() else None
 
 
 def _forget() -> None:
-    """In the child of a fork by another thread: the one that would end the deferral is not there."""
+    """Ends the deferral in the child of a fork by another thread: the thread that would end it does not exist there."""
     global _current
     if _current is not None and _mine() is None:
         ended, _current = _current, None

@@ -1,4 +1,4 @@
-"""NumPy's own type objects. bfloat16 is one of ml_dtypes, which is imported where a bfloat16 is first met."""
+"""NumPy's type objects of polyml's types. bfloat16 is one of ml_dtypes, which is imported where a bfloat16 is first met."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from polyml.dtypes import BF16, OF_PYTHON, DType
 
 @cache
 def numpy_dtype(dtype: DType) -> np.dtype:
-    """NumPy's type of numbers held as `dtype`, the same object every time.
+    """Returns NumPy's type object of a type, the same object every time.
 
     >>> numpy_dtype(BF16).itemsize
     2
@@ -22,7 +22,7 @@ def numpy_dtype(dtype: DType) -> np.dtype:
 
 
 def number_type(dtype: DType) -> type:
-    """The type of such numbers: Python's own, or a scalar type of NumPy's.
+    """Returns the Python type of such numbers: int, float, complex or bool, or a scalar type of NumPy.
 
     >>> number_type(DType("float", "f", 64, weak=True))
     <class 'float'>

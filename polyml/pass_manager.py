@@ -1,7 +1,9 @@
 """Passes as values: a named function from a kernel, nest, SCoP, schedule or program to the same kind of value, and how one is run.
 
-The lists are in `polyml.pipeline.passes`. Everything that looks at passes or changes one goes through `run`: dumps by name, `polyml show
---after`, `polyml trace`, `polyml bisect`, the checkers, and tests that leave a pass out. Without any of them `run` calls the function.
+The lists are in `polyml.pipeline.passes`. All that looks at passes or changes one goes through `run`: dumps by name, `polyml show
+--after`,
+`polyml trace`, `polyml bisect`, the checkers, and tests that leave a pass out. Without any of these `run` calls the function
+alone.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ Watcher = Callable[["Pass", Any, Any, float], object]
 
 
 def itself(made: Any, *given: Any, **named: Any) -> Any:
-    """The value, whatever else is given with it."""
+    """Returns the value, whatever else is given with it."""
     return made
 
 
@@ -27,15 +29,16 @@ def itself(made: Any, *given: Any, **named: Any) -> Any:
 class Pass:
     """A pass is a named function between values of one kind, or the translation from one kind to the next.
 
-    name: the name of the function's module and of its test file, by which it is dumped, shown, traced and switched off.
-    function: what it does; its module's docstring has a picture of before and after, its source and the names that others use.
+    name: the name of the function's module and of its test file, by which the pass is dumped, shown, traced and switched off.
+    function: what the pass does; the docstring of its module has a picture of before and after, its source and the names that
+        others use.
     why: why it stands where it stands in its list.
     takes: the names of the arguments that it takes besides the value.
     only: the name of a fact without which it does not run; "": it always runs.
     stage: the stage under which its time is counted; "": that of its list.
     required: why it may not be left out; "" where it may.
     value: the value in what the function takes and returns; None where there is none, so that nothing changes.
-    left_out: what stands in place of the function where the pass is left out, and returns as it does.
+    left_out: what stands in place of the function where the pass is left out; it returns the same kind of thing.
     """
 
     name: str
@@ -60,7 +63,9 @@ instead: dict[str, Callable[..., Any]] = {}  # of passes, by name: what tests ru
 
 
 def run(step: Pass, before: Any, *given: Any, **named: Any) -> Any:
-    """What the pass makes of the value. Who watches is told the pass, the value before and after it, and the seconds it took."""
+    """Runs a pass on a value, and returns what the pass makes of it. Watchers are told the pass, the value before and after it, and
+    the seconds.
+    """
     function = instead.get(step.name, step.function) if instead else step.function
     if not _watchers:
         return function(before, *given, **named)
@@ -74,7 +79,9 @@ def run(step: Pass, before: Any, *given: Any, **named: Any) -> Any:
 
 
 def apply(function: Callable[..., Made], before: Any, *given: Any, **named: Any) -> Made:
-    """Run a pass that is a part of another one, and is known by the name of its function's module. It returns what the function does."""
+    """Runs a pass that is a part of another one, and returns what its function does. The pass is known by the name of the
+    function's module.
+    """
     if not _watchers and not instead:
         return function(before, *given, **named)
     step = Pass(function.__module__.rpartition(".")[2], function, "", value=partial(_of_kind, type(before)))
@@ -82,14 +89,14 @@ def apply(function: Callable[..., Made], before: Any, *given: Any, **named: Any)
 
 
 def _of_kind(kind: type, made: Any) -> Any:
-    """The value of this kind among what a function returns, besides notes and facts about it; None where there is none."""
+    """Returns the value of this kind among what a function returns, besides notes and facts about it; None where there is none."""
     parts = made if isinstance(made, tuple) else (made, *getattr(made, "__dict__", {}).values())
     return next((part for part in parts if isinstance(part, kind)), None)
 
 
 @contextmanager
 def watched(watcher: Watcher) -> Iterator[None]:
-    """Call the watcher with (pass, before, after, seconds) at once when a pass has run, for all that run inside the block.
+    """Calls the watcher with (pass, before, after, seconds) after each pass that runs inside the block.
 
     What the watcher raises is raised in place of what the pass returns, so that a checker stands in the pipeline as the pass does.
     """
@@ -102,7 +109,7 @@ def watched(watcher: Watcher) -> Iterator[None]:
 
 @contextmanager
 def replaced(functions: Mapping[str, Callable[..., Any]]) -> Iterator[None]:
-    """Run other functions in place of the passes of these names, for all that run inside the block. For tests."""
+    """Runs other functions in place of the passes of these names, for all that run inside the block. Tests use it."""
     before = dict(instead)
     instead.update(functions)
     try:

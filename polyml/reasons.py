@@ -41,7 +41,7 @@ REASONS = {
 
 
 def remedy(code: str) -> str:
-    """What to write instead.
+    """Returns what to write instead of what a reason names.
 
     >>> remedy("PML-F002")
     'let the loop run all of its range, with a flag or a mask that ends its effect'

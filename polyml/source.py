@@ -1,4 +1,4 @@
-"""Where a piece of the program was written."""
+"""Places in the text of a program."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ _LONGEST = 300  # characters of a line that an excerpt shows
 
 @dataclass(frozen=True)
 class Source:
-    """The text a kernel came from.
+    """The text that a kernel came from.
 
-    file: path as Python reports it. first_line: 1-based line of the file on which `lines[0]` stands.
-    lines: the file's own lines (not dedented), so that an excerpt shows what the user sees.
+    file: the path, as Python reports it.
+    first_line: the line of the file, from 1, on which `lines[0]` stands.
+    lines: the file's own lines, with their indentation, so that an excerpt shows what the user sees.
     """
 
     file: str
@@ -20,14 +21,18 @@ class Source:
     lines: tuple[str, ...]
 
     def line(self, number: int) -> str:
-        """The text of line `number` of the file (1-based), or "" outside the kernel."""
+        """Returns the text of a line of the file, counted from 1; "" for one outside the kernel."""
         index = number - self.first_line
         return self.lines[index] if 0 <= index < len(self.lines) else ""
 
 
 @dataclass(frozen=True)
 class Loc:
-    """A stretch of one source line. line and column are 1-based; columns count characters, not bytes."""
+    """A stretch of one source line.
+
+    line, column: counted from 1; columns count characters, not bytes.
+    width: the number of characters.
+    """
 
     source: Source
     line: int
@@ -39,11 +44,11 @@ class Loc:
 
     @property
     def text(self) -> str:
-        """The characters the location covers."""
+        """The characters that the stretch covers."""
         return self.source.line(self.line)[self.column - 1 : self.column - 1 + self.width]
 
     def excerpt(self) -> str:
-        """The source line with a caret under every covered character.
+        """Returns the source line with a caret under every covered character.
 
         A[i * i] = B[i]
           ^^^^^

@@ -20,6 +20,7 @@ def modules() -> Iterator[str]:
                 yield ".".join((package, *path.relative_to(ROOT / folder).with_suffix("").parts)).removesuffix(".__init__")
 
 
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 MODULES = list(modules())
 
 
@@ -29,5 +30,5 @@ def test_examples_are_found():
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_in_docstrings_hold(name):
-    result = doctest.testmod(importlib.import_module(name))
+    result = doctest.testmod(importlib.import_module(name), optionflags=FLAGS)
     assert result.attempted > 0 and result.failed == 0

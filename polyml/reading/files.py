@@ -1,4 +1,4 @@
-"""Files read within bounds, whatever is in their place: no wait for a writer, no device, no more bytes than were allowed for."""
+"""Files, read within bounds: no wait for a writer, no device, and no more bytes than are allowed."""
 
 from __future__ import annotations
 
@@ -15,15 +15,18 @@ _KINDS = {
 
 
 class UnsuitableFile(OSError):
-    """What is there is not what may be read: not a regular file, too large, or not the reader's own. Its text is a sentence that
-    names the file."""
+    """A file is not what may be read: it is no regular file, too large, or not the reader's own. Its text is a sentence that names
+    the file.
+    """
 
 
 def read_regular(path: str | os.PathLike, limit_bytes: int, *, follow_links: bool = True, is_own: bool = False) -> bytes:
-    """The bytes of a regular file, of which there may be `limit_bytes`.
+    """Returns the bytes of a regular file.
 
-    follow_links=False: a symbolic link is refused as well. is_own: so is a file that `fault_of` finds fault with.
-    UnsuitableFile for what is refused, other OSErrors as the system has them.
+    limit_bytes: how many bytes it may have.
+    follow_links: whether a symbolic link is followed; else it is refused.
+    is_own: whether a file that `fault_of` finds fault with is refused.
+    Raises UnsuitableFile for what is refused, and other OSErrors as the system has them.
     """
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY | (0 if follow_links else os.O_NOFOLLOW)
     try:
@@ -45,12 +48,14 @@ def read_regular(path: str | os.PathLike, limit_bytes: int, *, follow_links: boo
 
 
 def kind_of(status: os.stat_result) -> str:
-    """What is there, in words."""
+    """Returns what a path leads to, in words, such as "a folder"."""
     return _KINDS.get(stat.S_IFMT(status.st_mode), "a regular file" if stat.S_ISREG(status.st_mode) else "no regular file")
 
 
 def fault_of(status: os.stat_result) -> str:
-    """Why others than this user and root decide what is in a file or folder: the end of a sentence; "" if they do not."""
+    """Returns why others than this user and root decide what is in a file or folder, as the end of a sentence; "" where they do
+    not.
+    """
     if status.st_uid not in (os.geteuid(), _ROOT):
         return f"belongs to another user ({status.st_uid})"
     if status.st_mode & _OTHERS_WRITE:
@@ -59,7 +64,10 @@ def fault_of(status: os.stat_result) -> str:
 
 
 def _all(descriptor: int, path: str | os.PathLike, expected_bytes: int, limit_bytes: int) -> bytes:
-    """Up to the end, which is not where `expected_bytes` has it if the file changes meanwhile, or if the system makes it up."""
+    """Returns what is in an open file up to its end, which moves if the file changes meanwhile or the system makes it up.
+
+    expected_bytes: the size that the file's status has.
+    """
     pieces: list[bytes] = []
     left = limit_bytes + 1
     while left > 0:
@@ -73,7 +81,9 @@ def _all(descriptor: int, path: str | os.PathLike, expected_bytes: int, limit_by
 
 
 def _explained(problem: OSError, path: str | os.PathLike) -> OSError:
-    """Links and sockets are refused when they are opened, with words that do not say what they are."""
+    """Returns the error in words that say what the file is: links and sockets are refused when they are opened, with words that do
+    not.
+    """
     if problem.errno not in (errno.ELOOP, errno.ENXIO, errno.ENODEV):
         return problem
     try:

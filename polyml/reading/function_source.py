@@ -1,4 +1,4 @@
-"""The text of a function in its file, as Python's own parser finds it."""
+"""The text of a function in its file, found as Python's own parser finds it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ MOST_ENDS = 500  # lines before which a definition may seem to end: more text th
 
 @dataclass(frozen=True)
 class Definition:
-    """The statement where a function's text begins, None if there is none.
+    """The statement that defines a function, in its file.
 
-    lines: its own, of which `first` is the number of the first one in the file. shift: what to add to a line number of `tree`
-    to get the line of the file.
+    lines: its own lines.
+    first: the number of the first of them in the file.
+    tree: the statement's syntax; None where no statement is found.
+    shift: what is added to a line number of `tree` to get the line of the file.
     """
 
     lines: tuple[str, ...]
@@ -27,10 +29,11 @@ class Definition:
 
 
 def definition_of(function: FunctionType) -> Definition:
-    """OSError or TypeError where there is no text to be had. The text may be another function's: files change.
+    """Returns the definition of a function. The text may be another function's, since files change.
 
-    It ends before a line as far to the left as its first one is: the first such line before which Python finds the text to
-    be whole. (`inspect.getsource` looks for the end with patterns that take 8 ms to make.)
+    A definition ends before the first line as far to the left as its own first one before which Python finds the text to be whole.
+    (`inspect.getsource` looks for the end with patterns that take 8 ms to make.)
+    Raises OSError or TypeError where there is no text to be had.
     """
     lines, before = inspect.findsource(function)
     lines = lines[before:]
@@ -51,7 +54,7 @@ def definition_of(function: FunctionType) -> Definition:
 
 
 def code_text(code: CodeType) -> str:
-    """What Python runs, as text that is the same in every process: without the places of its lines, which text alone has.
+    """Returns the bytecode of a function as text that is the same in every process, without the places of its lines.
 
     >>> code_text((lambda x: x + 1).__code__) == code_text((lambda x: x + 2).__code__)
     False
@@ -63,6 +66,7 @@ def code_text(code: CodeType) -> str:
 
 
 def _constant(value: object) -> str:
+    """Returns a constant of bytecode as text; the order of a frozenset, which differs from process to process, is not in it."""
     if isinstance(value, CodeType):
         return code_text(value)
     if isinstance(value, tuple):
@@ -73,7 +77,7 @@ def _constant(value: object) -> str:
 
 
 def _ends(lines: Sequence[str]) -> Iterator[int]:
-    """How many lines there are before each one that is as far to the left as the first."""
+    """Yields, for each line as far to the left as the first one, how many lines stand before it; at last the number of all lines."""
     margin = _indentation(lines[0])
     for number, line in enumerate(lines):
         text = line.strip()

@@ -1,6 +1,6 @@
-"""Limits on what people write, tested before anything else looks at it: digits of numbers, nesting and length of texts.
+"""Limits on what people write, tested before anything else reads it: digits of numbers, nesting and length of texts.
 
-What Python's and isl's readers make of longer texts takes them down, or takes minutes.
+Longer texts make Python's and isl's readers fail in ways that cannot be caught, or take minutes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _OPENING, _CLOSING = "([{", ")]}"
 
 
 def whole_number(text: str, least: int, most: int) -> int | None:
-    """The number from `least` to `most` that ASCII digits write, with `_` between them where it helps; None for anything else.
+    """Returns the number that ASCII digits write, with `_` between them, if it is from `least` to `most`; None for anything else.
 
     >>> whole_number(" 1_000", 1, 2**31), whole_number("-3", -5, 5)
     (1000, -3)
@@ -29,7 +29,7 @@ def whole_number(text: str, least: int, most: int) -> int | None:
 
 
 def whole_numbers(text: str, separator: str, most_numbers: int, most: int, least: int = 1) -> tuple[int, ...] | None:
-    """Up to so many such numbers; None for anything else.
+    """Returns up to `most_numbers` such numbers with a separator between them; None for anything else.
 
     >>> whole_numbers("32, 8", ",", 3, 1024), whole_numbers("4x4", "x", 2, 99), whole_numbers("1,,2", ",", 3, 9)
     ((32, 8), (4, 4), None)
@@ -40,7 +40,7 @@ def whole_numbers(text: str, separator: str, most_numbers: int, most: int, least
 
 
 def shown(value: object) -> str:
-    """What was written as a message repeats it, whatever it is: its repr, of long ones the beginning, the end and the length.
+    """Returns a value as a message repeats it: its repr; of a long one the beginning, the end and the length.
 
     >>> shown("1__0"), shown("9" * 5000)
     ("'1__0'", "'9999999999999999999999999...99999999999999999999' (5,000 characters)")
@@ -61,7 +61,7 @@ def _inside(text: str) -> str:
 
 
 def excess(text: str, most_characters: int, most_nested: int) -> str:
-    """Why a text is longer or nested deeper than anyone would write it, as the end of a sentence; "" where it is neither.
+    """Returns why a text is longer or nested deeper than anyone would write it, as the end of a sentence; "" where it is neither.
 
     >>> excess("((1))", 100, 50), excess("(" * 51, 100, 50), excess("1" * 101, 100, 50)
     ('', 'is nested deeper than 50 levels', 'is longer than 100 characters')

@@ -34,7 +34,12 @@ _Made = TypeVar("_Made")
 
 @dataclass(frozen=True)
 class Token:
-    """kind: "name", "number", "string", "sign", or "end" behind the last one. text: of a name in backticks, what is between."""
+    """One word or sign of a line.
+
+    kind: "name", "number", "string", "sign", or "end" after the last one.
+    text: its characters; for a name in backticks, those between them.
+    start, stop: the columns where it begins and ends, from 0.
+    """
 
     kind: str
     text: str
@@ -42,23 +47,28 @@ class Token:
     stop: int
 
     def is_one_of(self, *words: str) -> bool:
-        """Whether it is one of these signs or words. A name in backticks is none of them."""
+        """Returns whether it is one of these signs or words. A name in backticks is none of them."""
         return self.text in words and self.kind in ("name", "sign") and self.stop - self.start == len(self.text)
 
 
 def quoted(name: str, reserved: frozenset[str] = frozenset()) -> str:
-    """The name as a text has it: in backticks where it is one of the words that mean something else, or has other characters."""
+    """Returns a name as a text has it: in backticks where it is a reserved word or has other characters than plain names have."""
     return name if name not in reserved and _PLAIN.fullmatch(name) else f"`{name}`"
 
 
 def string(text: str) -> str:
-    """The text as one token."""
+    """Returns a text as one token, in JSON's quotes."""
     return json.dumps(text, ensure_ascii=False)
 
 
 @dataclass
 class Line:
-    """One line and how far it is read. number: in the file, from 1. indent: how many spaces are in front of it."""
+    """One line, and how far it has been read.
+
+    number: its number in the file, from 1.
+    indent: how many spaces stand before its first token.
+    tokens: its tokens, the last one of kind "end".
+    """
 
     source: Source
     number: int
@@ -68,54 +78,58 @@ class Line:
 
     @property
     def token(self) -> Token:
-        """The one to be read next."""
+        """The token that is read next."""
         return self.tokens[self._next]
 
-    def ahead(self, count: int) -> Token:
-        """The one that is so many behind it."""
+    def peek(self, count: int) -> Token:
+        """Returns the token that is so many after the next one, or the last one of the line."""
         return self.tokens[min(self._next + count, len(self.tokens) - 1)]
 
     @property
     def is_done(self) -> bool:
+        """Whether all tokens have been read."""
         return self.token.kind == "end"
 
     @property
     def text(self) -> str:
+        """The line as it stands in the file."""
         return self.source.line(self.number)
 
     def is_at(self, *words: str) -> bool:
-        """Whether one of these signs or words is next."""
+        """Returns whether one of these signs or words is next."""
         return self.token.is_one_of(*words)
 
     def take(self) -> Token:
-        """The next token, which then is read."""
+        """Reads the next token and returns it."""
         token = self.token
         self._next += token.kind != "end"
         return token
 
     def accepts(self, *words: str) -> str:
-        """The sign or word that is next, which then is read; "" where none of these is."""
+        """Reads the next token if it is one of these signs or words, and returns it; else returns ""."""
         return self.take().text if self.is_at(*words) else ""
 
     def expect(self, *words: str) -> str:
-        """The same where one of them has to be next."""
+        """Reads the next token, which has to be one of these signs or words, and returns it. Raises TextError for any other."""
         if not self.is_at(*words):
             raise self.wrong(" or ".join(f"`{word}`" for word in words))
         return self.take().text
 
     def name(self, what: str = "a name") -> str:
+        """Reads a name and returns it. Raises TextError, saying `what` is expected, for any other token."""
         if self.token.kind != "name":
             raise self.wrong(what)
         return self.take().text
 
     def integer(self, what: str = "an integer") -> int:
-        """A whole number, perhaps with a sign."""
+        """Reads a whole number, perhaps with a sign, and returns it. Raises TextError for any other token."""
         sign = -1 if self.accepts("-") else 1
         if self.token.kind != "number" or not self.token.text.isdecimal():
             raise self.wrong(what)
         return sign * int(self.take().text)
 
     def string(self, what: str = "a text in double quotes") -> str:
+        """Reads a text in double quotes and returns it. Raises TextError for any other token."""
         if self.token.kind != "string":
             raise self.wrong(what)
         try:
@@ -126,7 +140,9 @@ class Line:
             self.take()
 
     def braces(self, what: str) -> str:
-        """What isl reads, up to the brace that closes its first one: `[N] -> { S[i] : i < N }`, with or without the names in front."""
+        """Reads a set or relation of isl, `[N] -> { S[i] : i < N }`, up to its closing brace, and returns it as text. Raises
+        TextError for others.
+        """
         if not self.is_at("[", "{"):
             raise self.wrong(what)
         start, depth = self.token.start, 0
@@ -138,7 +154,11 @@ class Line:
         raise self.wrong("`}`")
 
     def listed(self, item: Callable[[], _Made], end: str) -> tuple[_Made, ...]:
-        """Items with commas between them, one perhaps behind the last too, up to the sign `end`, which is read. "": the line's end."""
+        """Reads items with commas between them, one perhaps after the last too, up to the sign `end`, and returns them.
+
+        item: reads one item.
+        end: the sign, which is read too; "": the end of the line.
+        """
         found: list[_Made] = []
         while not self._ends(end):
             if found:
@@ -153,28 +173,31 @@ class Line:
         return bool(self.accepts(end)) if end else self.is_done
 
     def finish(self) -> None:
-        """Nothing more may stand on the line."""
+        """Raises TextError if anything more stands on the line."""
         if not self.is_done:
             raise self.wrong("the end of the line")
 
     def loc(self, token: Token | None = None) -> Loc:
-        """Where a token stands, the next one if none is given."""
+        """Returns the place of a token; of the next one if none is given."""
         token = token or self.token
         return Loc(self.source, self.number, token.start + 1, max(1, token.stop - token.start))
 
     def wrong(self, accepted: str, token: Token | None = None) -> TextError:
-        """The error that something else than what is accepted stands where a token is, the next one if none is given."""
+        """Returns the error that a token stands where only `accepted` may; the next token if none is given."""
         token = token or self.token
         found = "the line ends too early" if token.kind == "end" else f"`{self.text[token.start : token.stop]}` cannot stand here"
         return TextError(found, loc=self.loc(token), notes=[f"expected {accepted}"])
 
     def refused(self, message: str, notes: tuple[str, ...] = (), token: Token | None = None) -> TextError:
-        """An error at a token for another reason."""
+        """Returns an error at a token for another reason; at the next token if none is given."""
         return TextError(message, loc=self.loc(token), notes=notes)
 
 
 class Lines:
-    """The lines of a text that say something, one after the other. file: its name in messages. TextError for what has no tokens."""
+    """The lines of a text that have tokens, read one after the other. Raises TextError for a text that is no sequence of tokens.
+
+    file: the name of the text in messages.
+    """
 
     def __init__(self, text: str, file: str):
         self.source = Source(file, 1, tuple(text.splitlines()))
@@ -183,15 +206,19 @@ class Lines:
 
     @property
     def is_done(self) -> bool:
+        """Whether all lines have been read."""
         return self._next == len(self._lines)
 
     @property
     def indent(self) -> int:
-        """How far the next line is indented; -1 where there is none."""
+        """The indentation of the next line; -1 where there is none."""
         return -1 if self.is_done else self._lines[self._next].indent
 
     def next(self, what: str, indent: int | None = None) -> Line:
-        """The next line. what: has to stand there, in the error where the text is at its end or the line indented otherwise."""
+        """Reads the next line and returns it. Raises TextError at the end of the text, and for a line that is indented otherwise.
+
+        what: what has to stand there, in the words of the error.
+        """
         if self.is_done:
             last = max(1, len(self.source.lines))
             place = Loc(self.source, last, len(self.source.line(last)) + 1)
@@ -203,29 +230,32 @@ class Lines:
         return line
 
     def is_at(self, *words: str) -> bool:
-        """Whether the next line begins with one of these words."""
+        """Returns whether the next line begins with one of these words."""
         return not self.is_done and self._lines[self._next].is_at(*words)
 
     def below(self, indent: int) -> Iterator[Line]:
-        """The lines that follow and are indented by `indent` or more, as long as the caller reads those that belong to each."""
+        """Yields the lines that follow and are indented by `indent` or more, as long as the caller reads those that belong to each."""
         while not self.is_done and self._lines[self._next].indent >= indent:
             yield self.next("a line", indent)
 
     def split(self, word: str) -> Lines:
-        """The lines from the first one on that begins with this word without being indented, which these lines then lack."""
+        """Takes the lines from the first one on that begins with this word and is not indented, and returns them; these lines then
+        lack them.
+        """
         place = next((n for n, line in enumerate(self._lines) if not line.indent and line.is_at(word)), len(self._lines))
         rest = copy(self)
         self._lines, rest._lines, rest._next = self._lines[:place], self._lines[place:], 0
         return rest
 
     def block(self, indent: int) -> str:
-        """The lines that follow and are indented by `indent` or more, as they stand, without these spaces."""
+        """Reads the lines that follow and are indented by `indent` or more, and returns them as text without these spaces."""
         found = []
         while not self.is_done and self._lines[self._next].indent >= indent:
             found.append(self.next("a line").text[indent:])
         return "\n".join(found)
 
     def _read(self, number: int) -> Line | None:
+        """Returns a line with its tokens; None where it has none."""
         text = self.source.line(number)
         if problem := excess(text, _LONGEST, _DEEPEST):
             raise TextError(f"the line {problem}", loc=Loc(self.source, number, 1))
@@ -246,18 +276,18 @@ class Lines:
 
 
 def head(kind: str, number: int) -> str:
-    """The first line of a text: what it is of, and in which format."""
+    """Returns the first line of a text: what it is a text of, and in which format."""
     return f"polyml {kind}, format {number}"
 
 
 def kind_of(text: str) -> str:
-    """What a text is of by its first line: "kernel", "scop", "program", "schedule"; "" where it is no text of polyml."""
+    """Returns what a text is of by its first line, "kernel", "scop", "program" or "schedule"; "" where it is no text of polyml."""
     found = re.match(r"polyml (\w+), format ", text)
     return found.group(1) if found else ""
 
 
 def opened(text: str, file: str, kind: str, number: int) -> Lines:
-    """The lines behind the first, for a text of that kind and format. TextError for any other."""
+    """Returns the lines after the first, for a text of this kind and format. Raises TextError for any other."""
     lines, wanted = Lines(text, file), head(kind, number)
     if lines.is_done or lines.source.lines[0].rstrip() != wanted:
         found = kind_of(text)

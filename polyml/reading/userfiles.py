@@ -1,4 +1,4 @@
-"""Files that users name: read within bounds, and written whole or not at all."""
+"""Files that users name, read within bounds, and written as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from polyml.reading.input_limits import shown
 
 
 def read_text(path: str | os.PathLike, limit_bytes: int, error: type[PolymlError] = ConfigError) -> str:
-    """The text of a regular file, which is UTF-8. Raises `error` for what is not there, is no such file, or too large."""
+    """Returns the text of a regular UTF-8 file. Raises `error` where the file does not exist, is of another kind, or is too large."""
     try:
         return read_regular(path, limit_bytes).decode("utf-8")
     except (OSError, ValueError, TypeError) as problem:
@@ -21,7 +21,7 @@ def read_text(path: str | os.PathLike, limit_bytes: int, error: type[PolymlError
 
 
 def unreadable(path: object, problem: Exception) -> str:
-    """Why a file cannot be read, as a sentence."""
+    """Returns why a file cannot be read, as a sentence."""
     if isinstance(problem, UnsuitableFile) and not _is_folder(path):
         return str(problem)
     return f"{called(path)} cannot be read: {'Is a directory' if _is_folder(path) else reason(problem)}"
@@ -35,7 +35,7 @@ def _is_folder(path: Any) -> bool:
 
 
 def reason(problem: Exception) -> str:
-    """Of what opening, reading or writing a file raised, in a few words."""
+    """Returns why a file could not be opened, read or written, in a few words."""
     if isinstance(problem, UnicodeDecodeError):
         return "it is not UTF-8"
     if isinstance(problem, OSError):
@@ -44,7 +44,7 @@ def reason(problem: Exception) -> str:
 
 
 def called(path: Any) -> str:
-    """A file's name in a message."""
+    """Returns a file's name as messages have it."""
     try:
         name = os.fsdecode(path)
     except Exception:  # of what is no path, and of what a class that is not ours makes of it
@@ -53,9 +53,10 @@ def called(path: Any) -> str:
 
 
 def write_text(path: str | os.PathLike, text: str) -> None:
-    """Make `path` a file of that text, or leave what is there: the text goes to a file beside it, which then gets its name.
+    """Makes `path` a file of this text, or leaves what is there: the text goes to a file beside it, which then gets its name.
 
-    What is there and is no file, as /dev/stdout, is written to. Raises OSError, and ValueError for what is no name of a file.
+    A path that leads to a device or a pipe, as /dev/stdout, is written to. Raises OSError, and ValueError for what is no name of a
+    file.
     """
     place = Path(os.path.realpath(path))
     content = text.encode("utf-8", "surrogateescape")
@@ -80,7 +81,7 @@ def write_text(path: str | os.PathLike, text: str) -> None:
 
 
 def _write_to(path: str, content: bytes) -> None:
-    """A device or a pipe that someone reads: one that nobody does would be waited for, and is an OSError."""
+    """Writes to a device or a pipe that someone reads. Raises OSError where nobody does, instead of waiting."""
     descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     os.set_blocking(descriptor, True)
     with open(descriptor, "wb") as file:

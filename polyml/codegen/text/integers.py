@@ -91,7 +91,7 @@ class IntegerReader:
 
     def _atom(self) -> Atom:
         line = self._line
-        if line.is_at("min", "max") and line.ahead(1).is_one_of("("):
+        if line.is_at("min", "max") and line.peek(1).is_one_of("("):
             op = line.take().text
             line.take()
             return Extremum(op, line.listed(self.lin, ")"))
@@ -109,12 +109,12 @@ class IntegerReader:
 
     def _is_division(self) -> bool:
         """Whether what is next in a parenthesis is one that is divided."""
-        return self._line.is_at("(") and self._line.ahead(self._closing() + 1).is_one_of("//")
+        return self._line.is_at("(") and self._line.peek(self._closing() + 1).is_one_of("//")
 
     def _closing(self) -> int:
         """How far ahead the parenthesis that is next is closed."""
         depth = place = 0
-        while (token := self._line.ahead(place)).kind != "end":
+        while (token := self._line.peek(place)).kind != "end":
             depth += token.is_one_of("(") - token.is_one_of(")")
             if depth == 0:
                 break
@@ -156,7 +156,7 @@ class IntegerReader:
         line = self._line
         if word := line.accepts("True", "False"):
             return Logic("and" if word == "True" else "or", ())
-        if line.is_at("all", "any") and line.ahead(1).is_one_of("("):
+        if line.is_at("all", "any") and line.peek(1).is_one_of("("):
             op = "and" if line.take().text == "all" else "or"
             return Logic(op, (self._enclosed(),))
         if line.is_at("(") and self._is_condition():
@@ -180,7 +180,7 @@ class IntegerReader:
         """Whether the parenthesis that is next has a condition in it, and not an integer."""
         depth, words = 0, set[str]()
         for place in range(self._closing()):
-            token: Token = self._line.ahead(place)
+            token: Token = self._line.peek(place)
             depth += token.is_one_of("(") - token.is_one_of(")")
             if depth == 1:
                 words.add(token.text)

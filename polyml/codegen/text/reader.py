@@ -147,7 +147,7 @@ class _Reader:
 
     def _node(self, line: Line, indent: int, names: frozenset[str]) -> Node:
         reader = IntegerReader(line, names)
-        if line.token.kind == "name" and line.ahead(1).is_one_of("["):
+        if line.token.kind == "name" and line.peek(1).is_one_of("["):
             return self._instance(line, reader)
         if line.accepts("for"):
             return self._loop(line, reader, indent, names)
@@ -227,7 +227,7 @@ class _Reader:
         self._check_end(line, base, end, count * lanes)
         scans, limit = False, None
         while line.accepts(","):
-            if line.is_at("scans") and not line.ahead(1).is_one_of("<="):
+            if line.is_at("scans") and not line.peek(1).is_one_of("<="):
                 line.take()
                 scans = True
             else:
@@ -253,7 +253,7 @@ def _run(line: Line, reader: IntegerReader) -> tuple[str, Lin, Lin]:
 
 
 def _bound(line: Line, reader: IntegerReader, op: str) -> tuple[Lin, ...]:
-    if line.is_at(op) and line.ahead(1).is_one_of("["):
+    if line.is_at(op) and line.peek(1).is_one_of("["):
         line.take()
         return _listed(line, reader)
     return (reader.lin(),)

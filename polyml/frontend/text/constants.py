@@ -40,12 +40,12 @@ def text(value: object) -> str:
 def is_next(line: Line) -> bool:
     """Returns whether a constant is next on the line."""
     first = 1 if line.is_at("-") else 0
-    token = line.ahead(first)
+    token = line.peek(first)
     if token.kind == "number":
         return True
     if token.is_one_of("np"):
-        return line.ahead(first + 2).text in ("inf", "nan", *BY_NUMPY_NAME)
-    return not first and (line.is_at("True", "False") or line.is_at("complex") and line.ahead(1).kind == "string")
+        return line.peek(first + 2).text in ("inf", "nan", *BY_NUMPY_NAME)
+    return not first and (line.is_at("True", "False") or line.is_at("complex") and line.peek(1).kind == "string")
 
 
 def read(line: Line) -> Any:
@@ -79,7 +79,7 @@ def _complex(line: Line) -> complex:
 
 
 def _scalar(line: Line, name: str) -> np.generic:
-    kind, token = numpy_dtype(BY_NUMPY_NAME[name]).type, line.ahead(1)
+    kind, token = numpy_dtype(BY_NUMPY_NAME[name]).type, line.peek(1)
     line.expect("(")
     value = read(line)
     line.expect(")")

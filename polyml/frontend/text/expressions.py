@@ -314,7 +314,7 @@ class ExpressionReader:
         value = self._primary()
         if is_enclosed or not isinstance(value, syntax.Const):
             value = self.with_suffix(self, value, is_enclosed)
-        while self.line.is_at(".") and self.line.ahead(1).text in (*constants.TYPES, UNTYPED):
+        while self.line.is_at(".") and self.line.peek(1).text in (*constants.TYPES, UNTYPED):
             self.line.take()
             word = self.line.take().text
             value = replace(value, dtype=cast(DType, constants.TYPES.get(word)))
@@ -331,13 +331,13 @@ class ExpressionReader:
             return value
         if line.accepts("%"):
             return self._shared()
-        if line.is_at("and", "or") and line.ahead(1).text == "(":
+        if line.is_at("and", "or") and line.peek(1).text == "(":
             op = line.take().text
             line.take()
             return self.made(syntax.Logical(op, line.listed(self.expr, ")")), token)
-        if line.token.kind == "name" and line.ahead(1).text == "(":
+        if line.token.kind == "name" and line.peek(1).text == "(":
             return self._called("numpy", token)
-        if line.is_at(*_MODULES) and line.ahead(1).text == "." and line.ahead(3).text == "(":
+        if line.is_at(*_MODULES) and line.peek(1).text == "." and line.peek(3).text == "(":
             module = line.take().text
             line.take()
             return self._called(module, token)

@@ -78,7 +78,7 @@ class _Reader:
         line = self._lines.next(_STATEMENT, indent)
         if indent > _DEEPEST * _STEP:
             raise line.refused(f"more than {_DEEPEST} statements are in one another")
-        if line.is_at("pass") and line.ahead(1).kind == "end":
+        if line.is_at("pass") and line.peek(1).kind == "end":
             return ()
         found = [self._statement(line, indent)]
         for line in self._lines.below(indent):
@@ -210,14 +210,14 @@ class _Reader:
         It does if it is closed at the end of the line, and has a comma or nothing in it.
         """
         depth, commas, place = 0, 0, 0
-        while (token := line.ahead(place)).kind != "end":
+        while (token := line.peek(place)).kind != "end":
             if token.kind == "sign":
                 depth += (token.text in "([") - (token.text in ")]")
                 commas += token.text == "," and depth == 1
             place += 1
             if depth == 0:
                 break
-        return line.ahead(place).kind == "end" and (commas > 0 or place == 2)
+        return line.peek(place).kind == "end" and (commas > 0 or place == 2)
 
     def _returned(self, reader: ExpressionReader) -> tuple[str, Expr]:
         return reader.line.accepts("python", "numpy"), reader.expr()
@@ -228,12 +228,12 @@ class _Reader:
             return reader.made(syntax.ArrayName(line.name("the name of an array")), token)
         if line.accepts("like"):
             return reader.made(syntax.Like(line.name("the name of an array")), token)
-        if line.is_at("np") and line.ahead(1).text == "." and line.ahead(3).text == "(":
+        if line.is_at("np") and line.peek(1).text == "." and line.peek(3).text == "(":
             return self._function(reader, token)
         if token.kind != "name" or line.is_at(*RESERVED):
             return None
         name = line.take().text
-        if line.is_at(".") and line.ahead(1).text == "shape" and line.ahead(2).text == "[":
+        if line.is_at(".") and line.peek(1).text == "shape" and line.peek(2).text == "[":
             return self._shape(reader, name, token)
         return reader.made(syntax.Name(name), token)
 
@@ -259,7 +259,7 @@ class _Reader:
     def _given(self, reader: ExpressionReader) -> tuple[str, object]:
         """Reads an argument of a function of arrays: (its name or "", its value)."""
         line = reader.line
-        if line.token.kind != "name" or line.ahead(1).text != "=":
+        if line.token.kind != "name" or line.peek(1).text != "=":
             return "", reader.expr()
         key = line.name()
         line.expect("=")
@@ -300,7 +300,7 @@ class _Reader:
             is_chained = True
             elements += line.listed(reader.expr, "]")
         part = ""
-        if line.is_at(".") and line.ahead(1).text in _PARTS:
+        if line.is_at(".") and line.peek(1).text in _PARTS:
             line.take()
             part = line.take().text
         return reader.made(syntax.Subscript(name.name, elements, part=part, inside=is_inside, chained=is_chained), token)
