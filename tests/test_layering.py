@@ -11,6 +11,7 @@ LAYERS = (
     ("source", "interrupts", "errors", "reasons", "dtypes", "numpy_dtypes"),
     ("reading",),
     ("polyhedra",),
+    ("quasi_affine",),
     ("machines",),
     ("config", "debug", "pass_manager"),
     ("frontend",),

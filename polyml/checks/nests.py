@@ -18,11 +18,10 @@ from polyml.codegen.interpreter.call import as_pairs, fresh
 from polyml.codegen.interpreter.run import argument, arithmetic
 from polyml.errors import PolymlError
 from polyml.frontend import syntax
-from polyml.model.core import affine as af
 from polyml.model.core import call_interface
-from polyml.model.core.affine import Affine, Formula
 from polyml.model.core.nest import ArrayInfo, Assign, Guard, Integer, Loop, Nest, Node, Read, Truth, Value, children
 from polyml.model.core.scop import Gather, Role, ScalarArg
+from polyml.quasi_affine.affine import Affine
 
 Env = dict[str, int]
 
@@ -70,7 +69,7 @@ class _Run:
             given = self._arguments[info.source_name or name]
             assert isinstance(given, np.ndarray)
             return as_pairs(given) if info.pairs else given
-        return fresh(info.element, tuple(integer(extent, self.sizes) for extent in info.shape))
+        return fresh(info.element, tuple(extent.evaluate(self.sizes) for extent in info.shape))
 
     def block(self, body: tuple[Node, ...], env: Env) -> None:
         """Runs nodes one after the other."""
@@ -78,13 +77,13 @@ class _Run:
             if isinstance(node, Assign):
                 self._assign(node, env)
             elif isinstance(node, Guard):
-                if truth(node.condition, env):
+                if node.condition.evaluate(env):
                     self.block(node.body, env)
             else:
                 self._loop(node, env)
 
     def _loop(self, node: Loop, env: Env) -> None:
-        for value in range(integer(node.start, env), integer(node.stop, env), node.step):
+        for value in range(node.start.evaluate(env), node.stop.evaluate(env), node.step):
             self.block(node.body, {**env, node.iterator: value})
 
     def _assign(self, node: Assign, env: Env) -> None:
@@ -95,7 +94,7 @@ class _Run:
 
     def _index(self, name: str, subscripts: tuple[Affine, ...], env: Env) -> tuple[int, ...]:
         """Returns an index that counts from the beginning. Raises IndexError where there is no such element."""
-        index = tuple(integer(s, env) for s in subscripts)
+        index = tuple(s.evaluate(env) for s in subscripts)
         shape = self.arrays[name].shape
         if not all(-n <= s < n for s, n in zip(index, shape, strict=True)):
             raise IndexError(f"{element_text(name, index)} is outside shape {shape}")
@@ -109,9 +108,9 @@ class _Run:
 
     def _leaf(self, value: Value, env: Env) -> object:
         if isinstance(value, Integer):
-            return scalars.cast(scalars.python_int(integer(value.affine, env)), value.dtype)
+            return scalars.cast(scalars.python_int(value.affine.evaluate(env)), value.dtype)
         if isinstance(value, Truth):
-            return np.bool_(truth(value.formula, env))
+            return np.bool_(value.formula.evaluate(env))
         if isinstance(value, Read):
             return scalars.typed(self.arrays[value.array][self._index(value.array, value.subscripts, env)], value.dtype)
         if isinstance(value, ScalarArg):
@@ -131,26 +130,3 @@ class _Run:
             index = tuple(int(np.int64(of(each))) for each in value.indices)
             return scalars.typed(self.arrays[value.array][index], value.dtype)
         return scalars.typed(arithmetic(value)(*map(of, children(value))), value.dtype)
-
-
-def integer(value: Affine, env: Env) -> int:
-    """Returns the number that an affine expression is."""
-    return value.constant + sum(c * _atom(a, env) for a, c in value.terms)
-
-
-def _atom(atom: af.Atom, env: Env) -> int:
-    if isinstance(atom, str):
-        return env[atom]
-    if isinstance(atom, af.Floor):
-        return integer(atom.numerator, env) // atom.divisor
-    if isinstance(atom, af.Extreme):
-        return (min if atom.op == "min" else max)(integer(atom.left, env), integer(atom.right, env))
-    return integer(atom.then if truth(atom.condition, env) else atom.orelse, env)
-
-
-def truth(formula: Formula, env: Env) -> bool:
-    """Returns whether a formula holds."""
-    if isinstance(formula, af.Compare):
-        value = integer(formula.affine, env)
-        return value == 0 if formula.equality else value >= 0
-    return (all if isinstance(formula, af.And) else any)(truth(part, env) for part in formula.parts)

@@ -17,10 +17,10 @@ from polyml.codegen.analysis.cost_model import LATENCY_CYCLES, LOOP_CYCLES, Cycl
 from polyml.codegen.analysis.expression_costs import Operation, index_names, operations
 from polyml.codegen.ir.accesses import AccessTable, reads_and_write
 from polyml.codegen.ir.array_layout import Placed, in_memory
-from polyml.codegen.ir.linexpr import Lin
 from polyml.codegen.ir.program import Instance, Jam, Loop, Program, Unroll
 from polyml.model.core.scop import Access
 from polyml.performance.trip_counts import Site, executions
+from polyml.quasi_affine.affine import Affine
 
 START_CYCLES = 1.0  # of a loop: its bounds, mostly beside the work of others
 WIDE_BYTES = 32  # vectors beyond these take as long to load as two
@@ -69,7 +69,7 @@ class _InstanceAccess:
     """
 
     access: Access
-    subscripts: tuple[Lin, ...]
+    subscripts: tuple[Affine, ...]
     writes: bool
     around: Around
     lane: int | None
@@ -148,7 +148,7 @@ class _Stretch:
         """Returns the jams and unrolled loops around an instance."""
         return next(around for each, around in self._site.instances if each is instance)
 
-    def _subscripts(self, access: Access, instance: Instance) -> tuple[Lin, ...]:
+    def _subscripts(self, access: Access, instance: Instance) -> tuple[Affine, ...]:
         """Returns the subscripts of an access in the variables of the loops around."""
         statement = self._program.scop.statements[instance.statement]
         iterators = dict(zip(statement.iterators, instance.point))
@@ -168,7 +168,7 @@ class _Stretch:
                     found.setdefault(access.array, []).append(self._access(access, subscripts, writes, around))
         return found
 
-    def _access(self, access: Access, subscripts: tuple[Lin, ...], writes: bool, around: Around) -> _InstanceAccess:
+    def _access(self, access: Access, subscripts: tuple[Affine, ...], writes: bool, around: Around) -> _InstanceAccess:
         """Returns an access with its distance between lanes."""
         jam = next((node for node in around if isinstance(node, Jam) and node.lanes > 1), None)
         if jam is None:
@@ -210,14 +210,14 @@ class _Stretch:
                 if written in read:
                     longest += LATENCY_CYCLES * times
                 continue
-            before = {self._loop.var: Lin(((self._loop.var, 1),), -self._loop.step)}
+            before = {self._loop.var: Affine(-self._loop.step, ((self._loop.var, 1),))}
             earlier = tuple(e.substitute(before) for e in written)
             if earlier in read:
                 longest += sum(LATENCY_CYCLES * o.quick + 1.6 * o.slow for o in costs) * times
         return longest
 
 
-def _first(subscripts: tuple[Lin, ...], around: Around, offsets: Mapping[str, int] = MappingProxyType({})) -> tuple[Lin, ...]:
+def _first(subscripts: tuple[Affine, ...], around: Around, offsets: Mapping[str, int] = MappingProxyType({})) -> tuple[Affine, ...]:
     """Returns subscripts for the first of the iterations that run together, or for the one that is `offsets` further."""
     for node in reversed(around):
         value = {node.var: node.base + offsets.get(node.var, 0)}

@@ -121,7 +121,7 @@ class _Counting(ConstantBody):
         """Emits a condition that counts. Of iterations that run together the first one decides."""
         number, condition = self._numbers[id(node)], node.condition
         for jam in reversed(self.jams.jams):
-            condition = condition.rebuild(lambda e: e.substitute({jam.var: jam.base}))
+            condition = condition.substitute({jam.var: jam.base})
         counter(self.fn, "%counters", 2 * number)
         holds = self.fn.emit(f"zext i1 {self.condition(condition)} to i64")
         counter(self.fn, "%counters", 2 * number + 1, holds)

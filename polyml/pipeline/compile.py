@@ -20,7 +20,6 @@ from polyml import debug, pass_manager
 from polyml.codegen.astgen.build import build
 from polyml.codegen.ir import printer as program_text
 from polyml.codegen.ir.accesses import as_parameters
-from polyml.codegen.ir.from_isl import integer_expression
 from polyml.codegen.ir.program import Program
 from polyml.codegen.llvm import builder
 from polyml.codegen.llvm.emit import ENTRY
@@ -42,6 +41,7 @@ from polyml.pipeline.generate import Generated
 from polyml.pipeline.given import compiled_as_given, problem_of, schedule_from
 from polyml.pipeline.pass_runner import PassRunner
 from polyml.pipeline.stages import CompileRequest, ModelRequest, form_of, model_of, modelled
+from polyml.quasi_affine.from_isl import integer_expression
 from polyml.runtime.storage.artifact import Artifact, ResultArray, record
 from polyml.runtime.storage.disk_cache import Cache
 from polyml.schedule.analysis.contraction_roles import has_contraction

@@ -4,10 +4,10 @@ from itertools import chain, zip_longest
 
 from polyml.codegen.interpreter.order import _Walk, evaluate, tuple_code
 from polyml.codegen.ir.accesses import AccessTable, reads_and_write
-from polyml.codegen.ir.linexpr import var
 from polyml.codegen.ir.program import loops
 from polyml.codegen.llvm import emit
 from polyml.codegen.llvm.outline import is_uneven
+from polyml.quasi_affine.affine import variable
 
 
 class _Team(_Walk):
@@ -55,7 +55,7 @@ class _Team(_Walk):
         """(thread, first and last iteration), of each thread in its order."""
         count = (last - first) // node.step + 1
         if node.last:
-            together = max((inner.step for inner in loops(node.body) if var(node.var) in inner.lower), default=1)
+            together = max((inner.step for inner in loops(node.body) if variable(node.var) in inner.lower), default=1)
             units = (last - first) // together + 1
             number = self.count * (4 if emit.is_short(self.program, node) else 1)
             ends = [first + s * units // number * together for s in range(number + 1)]

@@ -9,7 +9,6 @@ from polyml import pass_manager
 from polyml.checks import programs
 from polyml.checks.programs import check, check_build
 from polyml.codegen.analysis.loop_nest import LoopNest
-from polyml.codegen.ir.linexpr import const, var
 from polyml.codegen.ir.program import Instance, Jam, Loop, with_body
 from polyml.codegen.passes import (
     balance,
@@ -23,6 +22,7 @@ from polyml.codegen.passes import (
     split_loops,
 )
 from polyml.codegen.passes.packing import pack
+from polyml.quasi_affine.affine import Affine, variable
 from tests.checks.passing import compiled, finding, small
 from tests.codegen.loop_nests import lower_update
 
@@ -96,7 +96,7 @@ CALLS = {
 
 def shorter(bounds, by):
     """The bounds with all but constants moved."""
-    return tuple(e if e.is_const else e + by for e in bounds)
+    return tuple(e if e.is_constant else e + by for e in bounds)
 
 
 def weaker_boxes(monkeypatch):
@@ -161,7 +161,7 @@ def one_thread_joined(monkeypatch):
 
     def over(self, partial, statement, threads_first):
         made = right(self, partial, statement, threads_first)
-        return made if threads_first else _with(made, lambda n: replace(n, upper=(const(0),)) if n.var.endswith("_t") else n)
+        return made if threads_first else _with(made, lambda n: replace(n, upper=(Affine(0),)) if n.var.endswith("_t") else n)
 
     monkeypatch.setattr(privatize_reductions._Privatizer, "_over", over)
 
@@ -170,7 +170,7 @@ def no_end_of_share(monkeypatch):
     right = balance._ending
 
     def ending(node, tile, last, keep):
-        return _with(right(node, tile, last, keep), lambda n: replace(n, upper=tuple(e for e in n.upper if e != var(last))))
+        return _with(right(node, tile, last, keep), lambda n: replace(n, upper=tuple(e for e in n.upper if e != variable(last))))
 
     monkeypatch.setattr(balance, "_ending", ending)
 
@@ -183,7 +183,7 @@ def from_the_second_element(monkeypatch):
     right = index_bounds._loops
 
     def loops(*given):
-        return _with(right(*given), lambda n: replace(n, lower=(const(1),)))
+        return _with(right(*given), lambda n: replace(n, lower=(Affine(1),)))
 
     monkeypatch.setattr(index_bounds, "_loops", loops)
 

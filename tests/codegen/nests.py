@@ -8,17 +8,17 @@ from hypothesis import strategies as st
 from polyml.codegen.analysis.access_conflicts import ConflictTest
 from polyml.codegen.analysis.loop_nest import LoopNest
 from polyml.codegen.ir.accesses import AccessTable
-from polyml.codegen.ir.linexpr import Compare, const, var
 from polyml.codegen.ir.program import Guard, Instance, Loop, Program, with_body
 from polyml.dtypes import I64
 from polyml.frontend.syntax import ArrayType
 from polyml.model.core.call_interface import Parameter
 from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Role
+from polyml.quasi_affine.affine import Affine, Compare, variable
 from tests.codegen import handmade
 from tests.codegen.handmade import load
 
-N = var("N")
+N = variable("N")
 SIZES = (0, 1, 2, 3, 5)
 ARRAYS = {"A": 2, "B": 1}  # dimensions
 
@@ -56,13 +56,13 @@ class Sample:
 
 
 def terms(names, constants=st.integers(-2, 2)):
-    """c0 + c1 * name + ... as (text, Lin)."""
+    """c0 + c1 * name + ... as (text, Affine)."""
 
     def made(parts):
         constant, chosen = parts
-        total, text = const(constant), str(constant)
+        total, text = Affine(constant), str(constant)
         for name, factor in chosen.items():
-            total, text = total + var(name) * factor, f"{text} + {factor}*{name}"
+            total, text = total + variable(name) * factor, f"{text} + {factor}*{name}"
         return text, total
 
     factors = st.dictionaries(st.sampled_from(names), st.sampled_from((-2, -1, 1, 1, 2)), max_size=2)
@@ -72,10 +72,10 @@ def terms(names, constants=st.integers(-2, 2)):
 @st.composite
 def loop_bounds(draw, outer):
     """(lower, upper, step): short for the sizes that are tried."""
-    low = [const(draw(st.integers(0, 1)))]
-    high = [draw(st.sampled_from((N - 1, const(2), N - 2)))]
+    low = [Affine(draw(st.integers(0, 1)))]
+    high = [draw(st.sampled_from((N - 1, Affine(2), N - 2)))]
     if outer:
-        around = var(draw(st.sampled_from(outer)))
+        around = variable(draw(st.sampled_from(outer)))
         low += draw(st.sampled_from(([], [], [around], [around - 1], [around - N + 1])))
         high += draw(st.sampled_from(([], [], [around], [around + 1], [around * -1 + N])))
     return tuple(low), tuple(high), draw(st.sampled_from((1, 1, 1, 2)))
@@ -115,7 +115,7 @@ def samples(draw):
             reads.insert(0, write)
             reductions[name] = Reduction(name, write[0], "+", 0)
         statements.append(Text(name, tuple(iterators), write, reads))
-        point = tuple(var(n) + draw(st.sampled_from((0, 0, 1))) for n in draw(st.permutations(loop_names)))
+        point = tuple(variable(n) + draw(st.sampled_from((0, 0, 1))) for n in draw(st.permutations(loop_names)))
         node = Instance(name, point)
         for loop in inside:
             node = Loop(loop.var, loop.lower, loop.upper, loop.step, (node,))

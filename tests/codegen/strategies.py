@@ -2,14 +2,14 @@
 
 from hypothesis import strategies as st
 
-from polyml.codegen.ir.linexpr import Compare, Logic, choice, const, extremum, floor_div, var
+from polyml.quasi_affine.affine import Affine, Compare, Logic, choice, extremum, floor_div, variable
 
 NAMES = ("i", "j", "N")
 SMALL = st.integers(-9, 9)
 
 
 def _linear(parts):
-    total = const(parts[0])
+    total = Affine(parts[0])
     for e, factor in parts[1]:
         total = total + e * factor
     return total
@@ -30,7 +30,7 @@ def _deeper(inner):
     )
 
 
-EXPRESSIONS = st.recursive(st.sampled_from(NAMES).map(var) | SMALL.map(const), _deeper, max_leaves=8)
+EXPRESSIONS = st.recursive(st.sampled_from(NAMES).map(variable) | SMALL.map(Affine), _deeper, max_leaves=8)
 CONDITIONS = conditions(EXPRESSIONS)
 VALUES = st.fixed_dictionaries({name: st.integers(-20, 20) for name in NAMES})
 SUBSTITUTIONS = st.dictionaries(st.sampled_from(NAMES), EXPRESSIONS, max_size=3)

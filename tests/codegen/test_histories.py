@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from polyml.codegen.ir.linexpr import const, var
 from polyml.codegen.ir.program import Instance, Loop, Program
 from polyml.model.core.reductions import reductions
+from polyml.quasi_affine.affine import Affine, variable
 from tests.codegen.histories import History
 from tests.codegen.samples import scop_of
 
-I, J = var("i"), var("j")
+I, J = variable("i"), variable("j")
 
 
 def chained(A):
@@ -29,7 +29,7 @@ def history(function, **arguments):
 
 
 def loop(name, low, high, *body):
-    return Loop(name, (const(low),), (const(high),), 1, body)
+    return Loop(name, (Affine(low),), (Affine(high),), 1, body)
 
 
 def test_the_source_s_order_passes_and_the_reverse_of_a_chain_does_not():
@@ -51,7 +51,7 @@ def test_an_instance_that_runs_twice_does_not_pass():
     rows = loop("i", 0, 1, loop("j", 0, 2, Instance("S0", (I, J))))
     wanted.check(Program(scop, (rows,)))
     with pytest.raises(AssertionError):
-        wanted.check(Program(scop, (rows, Instance("S0", (const(0), const(0))))))
+        wanted.check(Program(scop, (rows, Instance("S0", (Affine(0), Affine(0))))))
 
 
 def test_only_updates_of_a_reduction_may_change_places():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from polyml.codegen.ir.linexpr import extremum, operands
 from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Node
+from polyml.quasi_affine.affine import extremum, operands
 
 Around = tuple[Jam | Guard, ...]
 

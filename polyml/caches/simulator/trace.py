@@ -20,7 +20,6 @@ from polyml.caches.simulator.lane_order import in_lane_order
 from polyml.caches.simulator.state_layout import StateLayout, counter
 from polyml.codegen.ir.accesses import reads_and_write
 from polyml.codegen.ir.array_layout import Placed, in_memory
-from polyml.codegen.ir.linexpr import Lin
 from polyml.codegen.ir.program import Instance, Jam, Loop, Node, Program, instances, loops
 from polyml.codegen.llvm import emit
 from polyml.codegen.llvm.addresses import LoopScope
@@ -33,6 +32,7 @@ from polyml.codegen.llvm.outline import balanced_chunk, equal_chunk, is_uneven, 
 from polyml.errors import PolymlValueError
 from polyml.model.core.nest import subvalues
 from polyml.model.core.scop import Gather
+from polyml.quasi_affine.affine import Affine
 
 ENTRY = "polyml_trace"
 _STAY = 8  # iterations after which a use that never moves is seen again
@@ -254,7 +254,7 @@ class _ReferenceUse:
 
     number: int
     array: str
-    subscripts: tuple[Lin, ...]
+    subscripts: tuple[Affine, ...]
     is_write: bool
 
 

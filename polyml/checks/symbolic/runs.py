@@ -18,11 +18,11 @@ from polyml.checks.symbolic.memory import Cell, Index, Instance, Memory, Place
 from polyml.checks.symbolic.terms import Terms
 from polyml.codegen.interpreter.order import Env, evaluate, integer_code, tuple_code
 from polyml.codegen.ir.accesses import AccessTable
-from polyml.codegen.ir.linexpr import Condition
 from polyml.codegen.ir.program import Guard, Jam, Loop, Node, Program, Unroll
 from polyml.codegen.ir.program import Instance as InstanceNode
 from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Scop
+from polyml.quasi_affine.affine import Condition
 
 Execute = Callable[[list[Env]], None]
 THREADS = 3  # that run the iterations of a parallel loop, a share each

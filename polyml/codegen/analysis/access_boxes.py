@@ -11,8 +11,8 @@ from itertools import product
 from math import gcd
 
 from polyml.codegen.analysis.access_conflicts import Enclosing
-from polyml.codegen.ir.linexpr import Lin, const, var
 from polyml.codegen.ir.program import Loop
+from polyml.quasi_affine.affine import Affine, variable
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class AccessBox:
     """
 
     array: str
-    low: tuple[Lin, ...]
+    low: tuple[Affine, ...]
     lengths: tuple[int | None, ...]
 
     @property
@@ -34,7 +34,7 @@ class AccessBox:
         return frozenset().union(*(e.names for e in self.low))
 
 
-def box(array: str, subscripts: tuple[Lin, ...], inner: Sequence[Loop], may_be_whole: bool) -> AccessBox | None:
+def box(array: str, subscripts: tuple[Affine, ...], inner: Sequence[Loop], may_be_whole: bool) -> AccessBox | None:
     """Returns the box that contains the element at these subscripts while the inner loops run over their tiles, or None if a
     dimension has no constant length.
 
@@ -42,26 +42,26 @@ def box(array: str, subscripts: tuple[Lin, ...], inner: Sequence[Loop], may_be_w
     inner: the loops whose iterations the box covers, outermost first.
     may_be_whole: a dimension without a constant length is taken as a whole instead.
     """
-    ranges: list[tuple[Lin, int | None]] = []
+    ranges: list[tuple[Affine, int | None]] = []
     for e in subscripts:
         found = _range(e, inner)
         if found is None and not may_be_whole:
             return None
-        ranges.append((const(0), None) if found is None else found)
+        ranges.append((Affine(0), None) if found is None else found)
     return AccessBox(array, tuple(low for low, _ in ranges), tuple(length for _, length in ranges))
 
 
-Tiles = Sequence[tuple[Loop, tuple[Lin, Lin] | None]]  # loops, each with its tile
+Tiles = Sequence[tuple[Loop, tuple[Affine, Affine] | None]]  # loops, each with its tile
 
 
-def _range(e: Lin, inner: Sequence[Loop]) -> tuple[Lin, int] | None:
+def _range(e: Affine, inner: Sequence[Loop]) -> tuple[Affine, int] | None:
     """Returns the least value of a subscript while the inner loops run over their tiles, and how many consecutive values follow
     from it; None if that number is not a constant.
     """
     return _span(e, e, [(loop, tile_of(loop)) for loop in inner], len(inner), {})
 
 
-def _span(low: Lin, high: Lin, loops: Tiles, count: int, known: dict) -> tuple[Lin, int] | None:
+def _span(low: Affine, high: Affine, loops: Tiles, count: int, known: dict) -> tuple[Affine, int] | None:
     """Returns the first of the integers from low to high over all iterations of the first `count` loops, and their number; None
     if the number is not a constant.
 
@@ -71,19 +71,19 @@ def _span(low: Lin, high: Lin, loops: Tiles, count: int, known: dict) -> tuple[L
     known: results for (low, high, count) that were found before.
     """
     if count == 0:
-        return (low, high.const - low.const + 1) if low.terms == high.terms else None
+        return (low, high.constant - low.constant + 1) if low.terms == high.terms else None
     if (low, high, count) not in known:
         known[low, high, count] = _spanned(low, high, loops, count, known)
     return known[low, high, count]
 
 
-def _spanned(low: Lin, high: Lin, loops: Tiles, count: int, known: dict) -> tuple[Lin, int] | None:
+def _spanned(low: Affine, high: Affine, loops: Tiles, count: int, known: dict) -> tuple[Affine, int] | None:
     """Eliminates loop number `count` - 1 from low and high, and passes on what remains to `_span`."""
     loop, ends = loops[count - 1]
     down, up = low.coefficient(loop.var), high.coefficient(loop.var)
     if down is None or up is None:
         return None
-    for first, last in product(loop.lower, loop.upper) if ends is None and (down or up) else [ends or (const(0), const(0))]:
+    for first, last in product(loop.lower, loop.upper) if ends is None and (down or up) else [ends or (Affine(0), Affine(0))]:
         lowest = low.substitute({loop.var: first if down > 0 else last}) if down else low
         highest = high.substitute({loop.var: last if up > 0 else first}) if up else high
         found = _span(lowest, highest, loops, count - 1, known)
@@ -92,7 +92,7 @@ def _spanned(low: Lin, high: Lin, loops: Tiles, count: int, known: dict) -> tupl
     return None
 
 
-def tile_of(loop: Loop) -> tuple[Lin, Lin] | None:
+def tile_of(loop: Loop) -> tuple[Affine, Affine] | None:
     """Returns the first and the last value of the loop's variable as expressions that differ by a constant, or None if no two
     bounds do.
 
@@ -101,11 +101,11 @@ def tile_of(loop: Loop) -> tuple[Lin, Lin] | None:
     for low in loop.lower:
         for high in loop.upper:
             if high.terms == low.terms:
-                return low, low + (high.const - low.const) // loop.step * loop.step
+                return low, low + (high.constant - low.constant) // loop.step * loop.step
     return None
 
 
-def moving_names(subscripts: tuple[Lin, ...], loops: Sequence[Loop]) -> frozenset[str]:
+def moving_names(subscripts: tuple[Affine, ...], loops: Sequence[Loop]) -> frozenset[str]:
     """Returns the variables of all loops that the subscripts change with, directly or through the bounds of an inner loop."""
     moving = frozenset().union(*(e.names for e in subscripts))
     for loop in reversed(loops):
@@ -115,7 +115,7 @@ def moving_names(subscripts: tuple[Lin, ...], loops: Sequence[Loop]) -> frozense
     return moving
 
 
-def begins_on_step(tile: Loop, low: Lin, around: Sequence[Enclosing]) -> bool:
+def begins_on_step(tile: Loop, low: Affine, around: Sequence[Enclosing]) -> bool:
     """Tells whether each tile of the loop begins at `low` plus a multiple of the tile's size."""
     if tile.last or len(tile.lower) != 1:
         return False
@@ -123,9 +123,9 @@ def begins_on_step(tile: Loop, low: Lin, around: Sequence[Enclosing]) -> bool:
     return _divisor(tile.lower[0] - low, loops) % tile.step == 0
 
 
-def _divisor(e: Lin, loops: Mapping[str, Loop]) -> int:
+def _divisor(e: Affine, loops: Mapping[str, Loop]) -> int:
     """Returns an integer that divides every value of the expression, or 0 if all values are 0."""
-    found = abs(e.const)
+    found = abs(e.constant)
     for atom, coefficient in e.terms:
         loop = loops.get(atom) if isinstance(atom, str) else None
         is_known = loop is not None and not loop.last and len(loop.lower) == 1
@@ -134,7 +134,7 @@ def _divisor(e: Lin, loops: Mapping[str, Loop]) -> int:
     return found
 
 
-def lower_outside(bound: Lin, around: Sequence[Enclosing], inside: set[str]) -> Iterator[Lin]:
+def lower_outside(bound: Affine, around: Sequence[Enclosing], inside: set[str]) -> Iterator[Affine]:
     """Yields lower bounds of the expression `bound` that name no loop of `inside`: variables of those loops are replaced by
     their own lower bounds.
     """
@@ -142,6 +142,6 @@ def lower_outside(bound: Lin, around: Sequence[Enclosing], inside: set[str]) -> 
         yield bound
         return
     for loop in around:
-        if isinstance(loop, Loop) and bound == var(loop.var):
+        if isinstance(loop, Loop) and bound == variable(loop.var):
             for e in loop.lower:
                 yield from lower_outside(e, around, inside)

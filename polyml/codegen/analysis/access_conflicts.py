@@ -14,19 +14,19 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.codegen.ir.accesses import AccessTable
-from polyml.codegen.ir.linexpr import Compare, Condition, Extremum, FloorDiv, Lin, var
 from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, SameNodes, Unroll
 from polyml.codegen.presburger.loop_facts import FIRST, SECOND, SHARED, Fact, NotAffine, Sides, Systems, fact_text
 from polyml.codegen.presburger.omega_test import Row, Shadow, System, at_least, bounds, equal, is_empty, shadow
 from polyml.model.core.scop import Access, Scop
 from polyml.polyhedra import BudgetExceeded, budget
+from polyml.quasi_affine.affine import Affine, Compare, Condition, Extremum, FloorDiv, variable
 
 TEST_OPERATIONS = 200_000  # isl operations for the test of one pair of accesses: three times what PolyBench needs
 
 InstanceAccess = tuple[Access, Instance]
 
 
-def _is_isl_term(e: Lin) -> bool:
+def _is_isl_term(e: Affine) -> bool:
     """Tells whether isl's syntax has the expression: a minimum or a maximum may be all of it, but not a term of a sum."""
     return all(isinstance(a, str) or (isinstance(a, FloorDiv) and _is_isl_term(a.operand)) for a, _ in e.terms) or (
         len(e.terms) == 1 and isinstance(e.terms[0][0], Extremum) and all(map(_is_isl_term, e.terms[0][0].operands))
@@ -40,12 +40,12 @@ class Range:
     """
 
     var: str
-    low: tuple[Lin, ...]
-    high: tuple[Lin, ...]
+    low: tuple[Affine, ...]
+    high: tuple[Affine, ...]
 
     def facts(self, side: int = SHARED) -> list[Fact]:
         """Returns the bounds as constraints on the iteration of one of the two accesses, or on one that both share."""
-        mine = (var(self.var), side)
+        mine = (variable(self.var), side)
         low = [Fact(">=", mine, (e, side)) for e in self.low if _is_isl_term(e)]
         return low + [Fact(">=", (e, side), mine) for e in self.high if _is_isl_term(e)]
 
@@ -76,7 +76,7 @@ def _facts_around(nodes: Iterable[Enclosing]) -> tuple[Fact, ...]:
             own = loop_range(node)
             facts += own.facts()
             if node.step > 1 and len(node.lower) == 1 and not node.last and _is_isl_term(node.lower[0]):
-                facts.append(Fact("mod", (var(node.var), SHARED), (node.lower[0], SHARED), node.step))
+                facts.append(Fact("mod", (variable(node.var), SHARED), (node.lower[0], SHARED), node.step))
             if node.last:
                 facts += replace(own, var=node.last, low=()).facts()
             continue
@@ -196,7 +196,7 @@ class ConflictTest:
         self._contexts: dict[SameNodes, _EnclosingFacts] = {}
         self._shadows: dict[tuple, System | None] = {}
 
-    def subscripts(self, instance_access: InstanceAccess) -> tuple[Lin, ...]:
+    def subscripts(self, instance_access: InstanceAccess) -> tuple[Affine, ...]:
         """Returns the subscripts of the accessed element in terms of loop variables and parameters."""
         access, instance = instance_access
         iterators = dict(zip(self._statements[instance.statement].iterators, instance.point))
@@ -233,7 +233,7 @@ class ConflictTest:
         return self.deltas(first, second, shared, ()).may_be()
 
     def is_within(
-        self, accessed: InstanceAccess, around: Sequence[Enclosing], low: Sequence[Lin], lengths: Sequence[int | None]
+        self, accessed: InstanceAccess, around: Sequence[Enclosing], low: Sequence[Affine], lengths: Sequence[int | None]
     ) -> bool:
         """Tells whether low[d] <= subscript d < low[d] + lengths[d] always holds inside of these loops and guards, for each d
         whose length is not None.
@@ -375,7 +375,7 @@ class ConflictTest:
         return System(tuple(found[0]), tuple(found[1]))
 
 
-def _uniform(x: tuple[Lin, ...], y: tuple[Lin, ...], chain: Sequence[Range], inner: tuple) -> Differences | None:
+def _uniform(x: tuple[Affine, ...], y: tuple[Affine, ...], chain: Sequence[Range], inner: tuple) -> Differences | None:
     """Returns the differences for two accesses whose subscripts differ by constants alone (uniformly generated references), or
     None if they do not.
 
@@ -387,16 +387,16 @@ def _uniform(x: tuple[Lin, ...], y: tuple[Lin, ...], chain: Sequence[Range], inn
     system = System()
     for e, f in zip(x, y):
         difference = e - f
-        if not difference.is_const or e.names & private:
+        if not difference.is_constant or e.names & private:
             return None
         if any(not isinstance(a, str) and a.names & moving for a, _ in e.terms):
             return None
         steps = {i: e.coefficient(r.var) for i, r in enumerate(chain)}
-        system &= equal({i: step for i, step in steps.items() if step}, -difference.const)
+        system &= equal({i: step for i, step in steps.items() if step}, -difference.constant)
     if len(x) < len(chain):  # otherwise the subscripts alone mostly decide
         for i, r in enumerate(chain):
             fixed = [low for low in r.low if not low.names & moving]
-            spans = [(high - low).const for low in fixed for high in r.high if (high - low).is_const]
+            spans = [(high - low).constant for low in fixed for high in r.high if (high - low).is_constant]
             if spans:
                 most = max(0, min(spans))
                 system &= at_least({i: 1}, most) & at_least({i: -1}, most)

@@ -10,7 +10,7 @@ from enum import Enum
 
 from polyml.codegen.analysis.instruction_costs import LONGEST_SHORT_STRIDE
 from polyml.codegen.analysis.loop_nest import LoopNest, NestAccess
-from polyml.codegen.ir.linexpr import Lin
+from polyml.quasi_affine.affine import Affine
 
 
 class StrideKind(Enum):
@@ -67,7 +67,7 @@ class AccessStrides:
         return AccessStrides(access, tuple(_stride(access.subscripts, loop.var, unit) for loop in nest.chain))
 
 
-def _stride(subscripts: tuple[Lin, ...], variable: str, unit: int | None) -> Stride:
+def _stride(subscripts: tuple[Affine, ...], variable: str, unit: int | None) -> Stride:
     """Finds the stride of the subscripts along one loop. unit: the dimension along which elements are neighbours in memory."""
     moving: dict[int, int] = {}  # steps by dimension
     for d, e in enumerate(subscripts):

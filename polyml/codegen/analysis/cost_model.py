@@ -15,8 +15,8 @@ from polyml.codegen.analysis.expression_costs import Operation, index_names, ope
 from polyml.codegen.analysis.loop_nest import LoopNest, NestAccess
 from polyml.codegen.analysis.register_tiling import RegisterTiling
 from polyml.codegen.analysis.trip_estimates import middle_values, trips
-from polyml.codegen.ir.linexpr import Lin, var
 from polyml.codegen.ir.program import Instance, Loop
+from polyml.quasi_affine.affine import Affine, variable
 
 LATENCY_CYCLES = 4  # from the operands of a multiply-add to its result
 LOOP_CYCLES = 0.4  # what counting and branching add to an iteration, most of it hidden behind the body
@@ -306,14 +306,14 @@ class CostModel:
         program = self.nest.program
         return sum(s.name in program.scans or s.name in program.reductions for s, _, _ in self.nest.statements())
 
-    def lines(self, tiling: RegisterTiling) -> list[Lin]:
+    def lines(self, tiling: RegisterTiling) -> list[Affine]:
         """Returns the candidates for `RegisterTiling.line`: one for each array along whose cache lines vectors could begin."""
         if tiling.vector is None:
             return []
         found = (self._in_line(access, tiling.vector) for access in self.accesses)
         return [*dict.fromkeys(e for e in found if e is not None)]
 
-    def _in_line(self, access: AccessStrides, vector: int) -> Lin | None:
+    def _in_line(self, access: AccessStrides, vector: int) -> Affine | None:
         """Returns what, added to the vector loop's variable, is the element's position in its cache line; None if that differs
         between rows or is not known.
         """
@@ -321,9 +321,9 @@ class CostModel:
         unit = self._context.unit_dims[array]
         if access.strides[vector] != Stride(StrideKind.UNIT, 1) or array not in self._context.phases or unit is None:
             return None
-        position = nest_access.subscripts[unit] - var(self.nest.chain[vector].var)
+        position = nest_access.subscripts[unit] - variable(self.nest.chain[vector].var)
         inside = {loop.var for loop in (*self.nest.chain, *nest_access.inner)}
-        return position + var(self._context.phases[array]) if position.names.isdisjoint(inside) else None
+        return position + variable(self._context.phases[array]) if position.names.isdisjoint(inside) else None
 
     def _is_on_lines(self, access: AccessStrides, tiling: RegisterTiling) -> bool:
         """Tells whether the vectors of this access begin on cache lines, or at a multiple of a vector's length after one
@@ -335,7 +335,7 @@ class CostModel:
         if position is None:
             return False
         difference = position - tiling.line
-        return difference.is_const and difference.const % tiling.lanes == 0
+        return difference.is_constant and difference.constant % tiling.lanes == 0
 
     def remainder(self, loop: int, count: int) -> int:
         """Returns how many iterations of a loop are left over when `count` run together: the most of what its whole range and

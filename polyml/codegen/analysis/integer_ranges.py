@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from polyml.codegen.ir.linexpr import Choice, Extremum, FloorDiv, Lin
 from polyml.codegen.ir.program import CannotRunTogether, Loop, Program
+from polyml.quasi_affine.affine import Affine, Choice, Extremum, FloorDiv
 
 PARAMETER_LIMIT = 2**40  # the largest value of a parameter for which the SCoP gives no limit
 INTEGER_LIMIT = 2**62  # the largest value of any integer
@@ -29,7 +29,7 @@ class Ranges:
 
     def __init__(self, program: Program):
         scop, self._names = program.scop, {}
-        self._known: dict[Lin, Interval] = {}  # since the last loop was entered
+        self._known: dict[Affine, Interval] = {}  # since the last loop was entered
         for p in scop.parameters:
             most = scop.limits.get(p.name, PARAMETER_LIMIT)
             self._names[p.name] = (0 if p.is_size else -most, most)
@@ -50,21 +50,21 @@ class Ranges:
         if max(-low, high + loop.step) > END_LIMIT:
             raise LeavesRange(f"the loop over {loop.var} may leave 64 bits")
 
-    def check(self, e: Lin) -> None:
+    def check(self, e: Affine) -> None:
         """Raises LeavesRange if the value of the expression, or a constant in it, may be too large."""
         low, high = self.of(e)
-        if max(-low, high, abs(e.const), *(abs(c) for _, c in e.terms)) > INTEGER_LIMIT:
+        if max(-low, high, abs(e.constant), *(abs(c) for _, c in e.terms)) > INTEGER_LIMIT:
             raise LeavesRange(f"{e} may leave 64 bits")
 
-    def of(self, e: Lin) -> Interval:
+    def of(self, e: Affine) -> Interval:
         """Returns an interval that contains all values of the expression."""
         found = self._known.get(e)
         if found is None:
             found = self._known[e] = self._sum(e)
         return found
 
-    def _sum(self, e: Lin) -> Interval:
-        low = high = e.const
+    def _sum(self, e: Affine) -> Interval:
+        low = high = e.constant
         for atom, c in e.terms:
             least, most = self._names.get(atom, _ANY) if isinstance(atom, str) else self._of_atom(atom)
             low += c * (least if c > 0 else most)

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from polyml.codegen.analysis.access_conflicts import ConflictTest, Differences, Enclosing, RangedAccess, loop_range
-from polyml.codegen.ir.linexpr import Lin
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, Program, with_paths
 from polyml.model.core.scop import Access, Statement
+from polyml.quasi_affine.affine import Affine
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class NestAccess:
     writes: bool
     accumulates: bool
     inner: tuple[Loop, ...]
-    subscripts: tuple[Lin, ...]
+    subscripts: tuple[Affine, ...]
 
     @property
     def array(self) -> str:

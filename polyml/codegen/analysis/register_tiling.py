@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from polyml.codegen.ir.linexpr import Lin
+from polyml.quasi_affine.affine import Affine
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class RegisterTiling:
     unrolled: frozenset[int] = frozenset()
     interleaved: bool = False
     remainders: tuple[tuple[int, int], ...] = ()
-    line: Lin | None = None
+    line: Affine | None = None
     keeps_order: bool = False
     scalar_remainder: bool = False
     scans: bool = False

@@ -16,10 +16,10 @@ from itertools import dropwhile, takewhile
 
 from polyml.codegen.analysis.access_conflicts import ConflictTest
 from polyml.codegen.analysis.loop_nest import LoopNest, NestAccess
-from polyml.codegen.ir.linexpr import Lin, var
 from polyml.codegen.ir.program import Instance, Node, Program
 from polyml.dtypes import PYINT
 from polyml.model.core.scop import Statement
+from polyml.quasi_affine.affine import Affine, variable
 
 
 def may_scan(nest: LoopNest, v: int) -> bool:
@@ -113,11 +113,11 @@ def _comes_later(nest: LoopNest, write: NestAccess, read: NestAccess) -> bool:
     return any(node is read.instance for node in dropwhile(lambda node: node is not write.instance, nest.body))
 
 
-def _moves(subscripts: tuple[Lin, ...], name: str) -> bool:
+def _moves(subscripts: tuple[Affine, ...], name: str) -> bool:
     """Tells whether a subscript names the loop variable."""
     return any(name in e.names for e in subscripts)
 
 
-def _earlier(subscripts: tuple[Lin, ...], name: str) -> tuple[Lin, ...]:
+def _earlier(subscripts: tuple[Affine, ...], name: str) -> tuple[Affine, ...]:
     """Returns the subscripts in the iteration before."""
-    return tuple(e.substitute({name: var(name) - 1}) for e in subscripts)
+    return tuple(e.substitute({name: variable(name) - 1}) for e in subscripts)

@@ -15,12 +15,12 @@ from polyml.codegen.astgen.marks import Marked
 from polyml.codegen.astgen.scan import scan
 from polyml.codegen.astgen.tile_loops import apart
 from polyml.codegen.astgen.translation_validation import is_proved
-from polyml.codegen.ir.from_isl import condition_of_ast, integer_of_ast
-from polyml.codegen.ir.linexpr import negate, operands
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, Program, substitute, with_body
 from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Scop
 from polyml.polyhedra import CONTEXT, BudgetExceeded, budget, set_names
+from polyml.quasi_affine.affine import negate, operands
+from polyml.quasi_affine.from_isl import condition_of_ast, integer_of_ast
 from polyml.schedule.affine.scheduler import components
 
 _OP = isl.ast_expr_op_type

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from polyml.codegen.ir.linexpr import Lin
 from polyml.codegen.presburger.constraint_rows import NotSimple, both, innermost_loop, negated, row_key, tight, without
 from polyml.codegen.presburger.omega_test import Row, System, is_empty
 from polyml.polyhedra import Quotient
+from polyml.quasi_affine.affine import Affine
 
 MOST_PROOFS = 4000  # of rows at one place: past these, isl is faster
 SIZE = 1500  # of all parameters, in iterations that are looked at
@@ -52,19 +52,19 @@ class Place:
 
     facts: System
     bounds: tuple[tuple[Row, ...], ...] = ()
-    values: tuple[tuple[Lin, int], ...] = ()
+    values: tuple[tuple[Affine, int], ...] = ()
     outer: Place | None = None
     wider: Place | None = None
     more: tuple[Row, ...] = ()
     every: bool = False
-    quotients: Mapping[Quotient, Lin] = field(default_factory=dict, compare=False)
+    quotients: Mapping[Quotient, Affine] = field(default_factory=dict, compare=False)
     _known: dict = field(default_factory=dict, init=False, compare=False)
 
     @property
     def depth(self) -> int:
         return len(self.values)
 
-    def in_loop(self, rows: Iterable[Row], value: Lin, divisor: int) -> Place:
+    def in_loop(self, rows: Iterable[Row], value: Affine, divisor: int) -> Place:
         """Inside one more loop, which these bound."""
         return Place(self.facts, (*self.bounds, tuple(rows)), (*self.values, (value, divisor)), outer=self, every=self.every)
 

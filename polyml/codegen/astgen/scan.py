@@ -35,7 +35,6 @@ from polyml.codegen.astgen.row_tree import (
     same_parameters,
     systems_of,
 )
-from polyml.codegen.ir.linexpr import Compare, Condition, Lin, conjunction, extremum, floor_div, linear, operands, var
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node
 from polyml.codegen.presburger.constraint_rows import (
     Depth,
@@ -55,6 +54,7 @@ from polyml.codegen.presburger.constraint_rows import (
 )
 from polyml.codegen.presburger.omega_test import Row, System, shadow
 from polyml.polyhedra import Quotient
+from polyml.quasi_affine.affine import Affine, Compare, Condition, conjunction, extremum, floor_div, linear, operands, variable
 
 
 def scan(schedule: isl.Schedule, context: isl.Set, every: bool = False) -> list[Node] | None:
@@ -213,14 +213,14 @@ def _guarded(rows: list[Row], place: Place, make: Callable[[Place], list[Node]])
 
 def _condition(rows: list[Row], place: Place) -> Condition:
     """That all of them hold; two opposite ones are an equation."""
-    found: dict[Lin, str] = {}
+    found: dict[Affine, str] = {}
     for row in rows:
         expr, _ = _total(*row, place)
         if expr * -1 in found:
             found[expr * -1] = "=="
         else:
             found[expr] = ">="
-    return conjunction(sorted((Compare(op, expr) for expr, op in found.items()), key=str))
+    return conjunction(*sorted((Compare(op, expr) for expr, op in found.items()), key=str))
 
 
 def _loop(band: Band, active: list[_Active], place: Place, marked: Marked) -> list[Node]:
@@ -245,7 +245,7 @@ def _loop(band: Band, active: list[_Active], place: Place, marked: Marked) -> li
         upper = upper or _farthest("max", "min", [high for _, high in each])
     if not lower or not upper:
         raise NotSimple
-    inside = place.in_loop(rows, var(f"c{depth}") - band.offset, band.step)
+    inside = place.in_loop(rows, variable(f"c{depth}") - band.offset, band.step)
     body = tuple(_nodes(band.child, active, inside, marked.inside()))
     if not body:
         return []
@@ -254,13 +254,13 @@ def _loop(band: Band, active: list[_Active], place: Place, marked: Marked) -> li
     return [Loop(f"c{depth}", *bounds, band.step, body, marked.parallel, marked.role, **asked)]
 
 
-def _ends(rows: Iterable[Row], name: Depth, band: Band, place: Place) -> tuple[list[Lin], list[Lin]]:
+def _ends(rows: Iterable[Row], name: Depth, band: Band, place: Place) -> tuple[list[Affine], list[Affine]]:
     """Bounds of the loop's variable from below and from above."""
     bounds = [(row[0][name] > 0, _bound(row, name, band.step, place) + band.offset) for row in rows]
     return [bound for is_lower, bound in bounds if is_lower], [bound for is_lower, bound in bounds if not is_lower]
 
 
-def _farthest(over: str, of: str, bounds: Sequence[list[Lin]]) -> list[Lin]:
+def _farthest(over: str, of: str, bounds: Sequence[list[Affine]]) -> list[Affine]:
     """The bound that all statements keep; none where one has none."""
     return [extremum(over, [extremum(of, each) for each in bounds])] if all(bounds) else []
 
@@ -329,7 +329,7 @@ def _constant(row: Row, name: Depth, rows: System, a: _Active, place: Place) -> 
     return -max(least) if least else None
 
 
-def _bound(row: Row, name: Depth, step: int, place: Place) -> Lin:
+def _bound(row: Row, name: Depth, step: int, place: Place) -> Affine:
     """The bound of the loop's variable less its offset, which is `step` times what its name is."""
     factor = row[0][name]
     sign = -1 if factor > 0 else 1
@@ -343,18 +343,18 @@ def _bound(row: Row, name: Depth, step: int, place: Place) -> Lin:
     return _value({n: scale * c for n, c in rest.items()}, scale * constant + last, 1, place)
 
 
-def _value(terms: dict, constant: int, divisor: int, place: Place) -> Lin:
+def _value(terms: dict, constant: int, divisor: int, place: Place) -> Affine:
     """floor((terms + constant) / divisor) in the program's variables."""
     total, common = _total(terms, constant, place)
     return floor_div(total, common * divisor)
 
 
-def _total(terms: dict, constant: int, place: Place) -> tuple[Lin, int]:
+def _total(terms: dict, constant: int, place: Place) -> tuple[Affine, int]:
     """(a multiple of terms + constant in the program's variables, which multiple)"""
     parts = []
     for name, c in terms.items():
         if type(name) is str:
-            parts.append((var(name), c, 1))
+            parts.append((variable(name), c, 1))
         elif type(name) is tuple:
             value, by = place.values[name[1]]
             parts.append((value, c // gcd(c, by), by // gcd(c, by)))
@@ -364,7 +364,7 @@ def _total(terms: dict, constant: int, place: Place) -> tuple[Lin, int]:
             raise NotSimple
     common = lcm(*(by for _, _, by in parts))
     total = linear([(a, c * (common // by) * k) for value, c, by in parts for a, k in value.terms], 0)
-    total += common * constant + sum(c * (common // by) * value.const for value, c, by in parts)
+    total += common * constant + sum(c * (common // by) * value.constant for value, c, by in parts)
     return total, common
 
 
@@ -386,7 +386,7 @@ def _instance(a: _Active, place: Place) -> list[Node]:
 
 def _with_quotients(rows: list[Row], solved: dict, place: Place) -> tuple[Place, list[Row]]:
     """The place with quotients computed that loops do not say, and the rows that do not follow from what these are."""
-    values: dict[Quotient, Lin] = {}
+    values: dict[Quotient, Affine] = {}
     first = {name: value for name, value in solved.items() if isinstance(name, int) or of_loops([value])}  # not by one another
 
     def compute(names: Iterable, inside: frozenset[Quotient]) -> None:

@@ -28,12 +28,12 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.codegen.astgen.row_tree import same_parameters
-from polyml.codegen.ir.linexpr import Lin, const, floor_div, linear, var
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node
 from polyml.codegen.presburger.case_split import Cases, TooMany, plus
 from polyml.codegen.presburger.constraint_rows import opposite, without
 from polyml.codegen.presburger.omega_test import Name, Row, System
 from polyml.polyhedra import Quotient
+from polyml.quasi_affine.affine import Affine, floor_div, linear, variable
 from polyml.schedule.tree.bands import NODE
 
 MOST_GUESSES = 8  # of what a loop that is left out has as its value
@@ -248,10 +248,10 @@ class _Proof:
             found = _Spot(loop, spot.runs, (), ((loop.var, missing),), (found,))
         return found
 
-    def _time(self, spot: _Spot, depth: int) -> Lin:
+    def _time(self, spot: _Spot, depth: int) -> Affine:
         """The value of a band's member, the same for all instances in the node, of the loops around alone."""
         leaves = [*_leaves(spot, ())]
-        guesses: dict[Lin, None] = {}
+        guesses: dict[Affine, None] = {}
         for loops, leaf in leaves:
             around = [(name, at) for name, at in leaf.depths if at < depth]
             guesses |= dict.fromkeys(self._combinations(leaf.runs[0], around, depth))
@@ -261,7 +261,7 @@ class _Proof:
                 return value
         raise _Unproved
 
-    def _combinations(self, run: _Run, around: Sequence[tuple[str, int]], depth: int) -> Iterator[Lin]:
+    def _combinations(self, run: _Run, around: Sequence[tuple[str, int]], depth: int) -> Iterator[Affine]:
         """The value of a band's member as a sum of multiples of the loops around, where it is one for all points."""
         for alternative in run.piece.alternatives:
             times = [self._cases.row(time, {}) for time in alternative.times]
@@ -278,7 +278,7 @@ class _Proof:
                 terms = [(name if isinstance(name, str) else name[1], c // scale) for name, c in left[0].items()]
                 yield linear(terms, left[1] // scale)
 
-    def _has_time(self, leaf: _Spot, depth: int, value: Lin) -> bool:
+    def _has_time(self, leaf: _Spot, depth: int, value: Affine) -> bool:
         """Whether a band's member has the value in all iterations."""
         for place, point in zip(leaf.inside, leaf.points):
             values = {**place.values, **dict(enumerate(point))}
@@ -474,7 +474,7 @@ def _leaves(spot: _Spot, loops: tuple[Loop, ...]) -> Iterator[tuple[tuple[Loop, 
         yield from _leaves(child, inner)
 
 
-def _first_times(loops: Sequence[Loop], instance: Instance, piece: _Piece, depth: int) -> Iterator[Lin]:
+def _first_times(loops: Sequence[Loop], instance: Instance, piece: _Piece, depth: int) -> Iterator[Affine]:
     """The value of a band's member where these loops begin or end, by each of their bounds."""
     points = dict(enumerate(instance.point))
     for alternative in piece.alternatives:
@@ -486,17 +486,17 @@ def _first_times(loops: Sequence[Loop], instance: Instance, piece: _Piece, depth
             yield from values
 
 
-def _at(value: Lin, name: str, bounds: Sequence[Lin]) -> list[Lin]:
+def _at(value: Affine, name: str, bounds: Sequence[Affine]) -> list[Affine]:
     return [value.substitute({name: bound}) for bound in bounds] if name in value.names else [value]
 
 
-def _expression(row: Row, points: Mapping[int, Lin]) -> Lin:
-    total = const(row[1])
+def _expression(row: Row, points: Mapping[int, Affine]) -> Affine:
+    total = Affine(row[1])
     for name, c in row[0].items():
         if isinstance(name, Quotient):
             value = floor_div(_expression((dict(name.terms), name.constant), points), name.divisor)
         else:
-            value = points[name] if isinstance(name, int) else var(name)
+            value = points[name] if isinstance(name, int) else variable(name)
         total = total + value * c
     return total
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from types import CodeType
 
-from polyml.codegen.ir.linexpr import Condition, Lin
 from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Node, Program, Unroll
+from polyml.quasi_affine.affine import Affine, Condition
 
 Env = dict[str, int]  # the loop variables around a node, and the parameters
 Visit = Callable[[str, tuple[int, ...]], None]
@@ -43,12 +43,12 @@ def sequence(program: Program, sizes: Mapping[str, int], *, order: str = "source
     return found
 
 
-def integer_code(e: Lin) -> CodeType:
+def integer_code(e: Affine) -> CodeType:
     """The expression, to be given to `evaluate` many times: its text is Python's."""
     return compile(str(e), "<integer>", "eval")
 
 
-def tuple_code(expressions: Sequence[Lin]) -> CodeType:
+def tuple_code(expressions: Sequence[Affine]) -> CodeType:
     return compile(f"({''.join(f'{e}, ' for e in expressions)})", "<integers>", "eval")
 
 

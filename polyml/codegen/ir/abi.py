@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from math import prod
 
 from polyml.codegen.ir.accesses import as_parameters
-from polyml.codegen.ir.from_isl import integer_expression
-from polyml.codegen.ir.linexpr import Lin, const
 from polyml.codegen.ir.program import Program
 from polyml.frontend.syntax import ArrayType
 from polyml.model.core.scop import Array, Role
 from polyml.model.lowering.complex_parts import parts_of
+from polyml.quasi_affine.affine import Affine
+from polyml.quasi_affine.from_isl import integer_expression
 
 
 @dataclass(frozen=True)
@@ -33,19 +33,19 @@ class ProductStride:
     """Bytes between neighbours of an array stored row by row: size_bytes times the extents of the inner dimensions."""
 
     size_bytes: int
-    extents: tuple[Lin, ...]
+    extents: tuple[Affine, ...]
 
 
 Stride = int | SlotStride | ProductStride
 
 
-def _row_strides(size_bytes: int, extents: tuple[Lin, ...]) -> tuple[Stride, ...]:
+def _row_strides(size_bytes: int, extents: tuple[Affine, ...]) -> tuple[Stride, ...]:
     return tuple(_row_stride(size_bytes, extents[d + 1 :]) for d in range(len(extents)))
 
 
-def _row_stride(size_bytes: int, extents: tuple[Lin, ...]) -> Stride:
-    if all(e.is_const for e in extents):
-        return size_bytes * prod(e.const for e in extents)
+def _row_stride(size_bytes: int, extents: tuple[Affine, ...]) -> Stride:
+    if all(e.is_constant for e in extents):
+        return size_bytes * prod(e.constant for e in extents)
     return ProductStride(size_bytes, extents)
 
 
@@ -87,7 +87,7 @@ class SlotMap:
             extents = tuple(integer_expression(as_parameters(e)) for e in array.shape)
             if array.name in program.windows:
                 lengths = program.windows[array.name].lengths
-                extents = tuple(e if n is None else const(n) for e, n in zip(extents, lengths))
+                extents = tuple(e if n is None else Affine(n) for e, n in zip(extents, lengths))
             if array.role is Role.RESULT and array.pairs:
                 size = array.element.size_bytes
                 strides[array.name] = (size, *_row_strides(2 * size, extents[1:]))

@@ -7,9 +7,9 @@ from functools import lru_cache
 
 import islpy as isl
 
-from polyml.codegen.ir.from_isl import condition_expression, integer_expression
-from polyml.codegen.ir.linexpr import Condition, Lin
 from polyml.model.core.scop import Access, Statement
+from polyml.quasi_affine.affine import Affine, Condition
+from polyml.quasi_affine.from_isl import condition_expression, integer_expression
 
 
 class AccessTable:
@@ -17,13 +17,13 @@ class AccessTable:
 
     def __init__(self, context: isl.Set):
         self._context = context
-        self._known: dict[int, tuple[object, Lin]] = {}
+        self._known: dict[int, tuple[object, Affine]] = {}
 
-    def subscripts(self, access: Access) -> tuple[Lin, ...]:
+    def subscripts(self, access: Access) -> tuple[Affine, ...]:
         """One expression of the statement's iterators per dimension."""
         return tuple(self.affine(s) for s in access.subscripts)
 
-    def affine(self, value: isl.PwAff) -> Lin:
+    def affine(self, value: isl.PwAff) -> Affine:
         """{ S[i,j] -> [(e)] } as an expression of i and j."""
         hit = self._known.get(id(value))
         if hit is None:

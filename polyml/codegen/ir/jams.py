@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 
-from polyml.codegen.ir.linexpr import Lin
 from polyml.codegen.ir.program import Jam
+from polyml.quasi_affine.affine import Affine
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,14 +22,14 @@ class Copy:
     scans: each lane needs what the one before passes on.
     """
 
-    values: dict[str, Lin]
+    values: dict[str, Affine]
     lane_var: str | None
     lanes: int
-    last: Lin | None
+    last: Affine | None
     part: int
     scans: bool = False
 
-    def one_vector_later(self) -> dict[str, Lin]:
+    def one_vector_later(self) -> dict[str, Affine]:
         """The values with the lane variable as the next vector has it."""
         if self.lane_var is None:
             return self.values

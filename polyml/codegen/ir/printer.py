@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import islpy as isl
 
 from polyml.codegen.ir.accesses import AccessTable
-from polyml.codegen.ir.linexpr import Lin, extremum
 from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Node, Program, Unroll
 from polyml.model.core.printer import access_text, parameter_text, statement_leaf, value_text
 from polyml.model.core.scop import Role, Scop
+from polyml.quasi_affine.affine import Affine, extremum
 
 _STEP = "    "
 
@@ -129,5 +129,5 @@ def _node_data(node: Node) -> dict:
     }
 
 
-def _texts(expressions: tuple[Lin, ...]) -> list[str]:
+def _texts(expressions: tuple[Affine, ...]) -> list[str]:
     return [str(e) for e in expressions]

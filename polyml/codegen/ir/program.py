@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar, Union
 
-from polyml.codegen.ir.linexpr import Condition, Lin
 from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Scop
+from polyml.quasi_affine.affine import Affine, Condition
 from polyml.schedule.tree.directives import NO_DIRECTIVES, Directives
 
 
@@ -25,7 +25,7 @@ class Instance:
     """One instance of a statement: its iterators in order, as expressions of the loop variables."""
 
     statement: str
-    point: tuple[Lin, ...]
+    point: tuple[Affine, ...]
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Loop:
     """
 
     var: str
-    lower: tuple[Lin, ...]
-    upper: tuple[Lin, ...]
+    lower: tuple[Affine, ...]
+    upper: tuple[Affine, ...]
     step: int
     body: tuple[Node, ...]
     parallel: bool = False
@@ -79,10 +79,10 @@ class Jam:
     """
 
     var: str
-    base: Lin
+    base: Affine
     count: int
     lanes: int
-    limit: Lin | None
+    limit: Affine | None
     body: tuple[Node, ...]
     scans: bool = False
 
@@ -92,7 +92,7 @@ class Unroll:
     """count iterations of a loop in their order, the whole body for each: var = base ... base + count - 1."""
 
     var: str
-    base: Lin
+    base: Affine
     count: int
     body: tuple[Node, ...]
 
@@ -124,7 +124,7 @@ class Window:
     many elements; None: all of them. ring: a dimension in which each index has the place of its remainder by that number.
     """
 
-    low: tuple[Lin, ...]
+    low: tuple[Affine, ...]
     lengths: tuple[int | None, ...]
     ring: int | None = None
 
@@ -190,13 +190,13 @@ def with_body(node: Holder, body: tuple[Node, ...]) -> Holder:
     return replace(node, body=body)
 
 
-def substitute(node: Node, values: Mapping[str, Lin]) -> Node:
+def substitute(node: Node, values: Mapping[str, Affine]) -> Node:
     """The node with loop variables replaced in every expression."""
     if isinstance(node, Instance):
         return Instance(node.statement, tuple(e.substitute(values) for e in node.point))
     body = tuple(substitute(n, values) for n in node.body)
     if isinstance(node, Guard):
-        return replace(node, condition=node.condition.rebuild(lambda e: e.substitute(values)), body=body)
+        return replace(node, condition=node.condition.substitute(values), body=body)
     if isinstance(node, Loop):
         lower = tuple(e.substitute(values) for e in node.lower)
         upper = tuple(e.substitute(values) for e in node.upper)

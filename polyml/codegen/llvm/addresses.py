@@ -10,11 +10,11 @@ from polyml.codegen.analysis.integer_ranges import Ranges
 from polyml.codegen.ir.abi import SlotMap, SlotStride, Stride
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.jams import JamStack
-from polyml.codegen.ir.linexpr import Atom, Choice, Compare, Condition, Extremum, FloorDiv, Lin, linear, modulo
 from polyml.codegen.ir.program import Guard, Loop, Program, loops
 from polyml.codegen.llvm.arithmetic import Arithmetic
 from polyml.codegen.llvm.builder import BasicBlock, FunctionBuilder, Unit
 from polyml.model.core.scop import Array, Role
+from polyml.quasi_affine.affine import Affine, Atom, Choice, Compare, Condition, Extremum, FloorDiv, modulo, of_atom
 
 FLAGS = {"strict": "", "reassociate": "contract ", "fast": "fast "}
 LINE_BYTES = 64  # of a cache line, for where vectors best begin
@@ -135,11 +135,11 @@ class Addresses:
             scope.known[key] = self.fn.emit(f"load {kind}, ptr {pointer}", scope.entry)
         return scope.known[key]
 
-    def integer(self, e: Lin) -> str:
+    def integer(self, e: Affine) -> str:
         """The value of e, computed in the outermost loop that knows all its names. LeavesRange where 64 bits may not hold it."""
-        if e.is_const:
+        if e.is_constant:
             self.module.ranges.check(e)
-            return str(e.const)
+            return str(e.constant)
         depth = self.deepest(e.names)
         scope = self.scopes[depth]
         if e in scope.known:
@@ -147,7 +147,7 @@ class Addresses:
         self.module.ranges.check(e)
         outer = [(a, c) for a, c in e.terms if self._atom_depth(a) < depth]
         here = [(a, c) for a, c in e.terms if self._atom_depth(a) == depth]
-        total = self.integer(Lin(tuple(outer), e.const)) if outer or e.const else None
+        total = self.integer(Affine(e.constant, tuple(outer))) if outer or e.constant else None
         for atom, c in sorted(here, key=_is_subtracted):
             value = self._atom(atom, scope)
             if total is not None and c == -1:
@@ -191,8 +191,8 @@ class Addresses:
 
     def _extremum(self, atom: Extremum, scope: LoopScope) -> str:
         """Those of the same operands, all so much greater, differ by that constant."""
-        least = min(operand.const for operand in atom.operands)
-        key = (atom.op, frozenset((operand.terms, operand.const - least) for operand in atom.operands))
+        least = min(operand.constant for operand in atom.operands)
+        key = (atom.op, frozenset((operand.terms, operand.constant - least) for operand in atom.operands))
         if key in scope.extrema:
             value, its_least = scope.extrema[key]
             return value if least == its_least else self.fn.emit(f"add i64 {value}, {least - its_least}", scope.entry)
@@ -230,11 +230,11 @@ class Addresses:
         if len(c.expr.terms) == 1 and abs(c.expr.terms[0][1]) == 1:
             self.module.ranges.check(c.expr)
             ((atom, sign),) = c.expr.terms
-            value, bound = Lin(((atom, 1),)), -sign * c.expr.const
+            value, bound = of_atom(atom), -sign * c.expr.constant
             test = "sle" if test == "sge" and sign < 0 else test
         return self.fn.emit(f"icmp {test} i64 {self.integer(value)}, {bound}", at)
 
-    def pointer(self, array: str, subscripts: tuple[Lin, ...]) -> str:
+    def pointer(self, array: str, subscripts: tuple[Affine, ...]) -> str:
         """The address of one element, each term added in the outermost loop that knows it. How far it is from where the
         subscripts' constants are 0 comes last, so that neighbours share all else; in an innermost loop, before its own terms.
         """
@@ -247,9 +247,9 @@ class Addresses:
                 term = (atom, None, c * stride) if isinstance(stride, int) else (atom, stride, c)
                 by_depth.setdefault(self._atom_depth(atom), []).append(term)
             if isinstance(stride, int):
-                fixed += e.const * stride
-            elif e.const:
-                apart.append((None, stride, e.const))
+                fixed += e.constant * stride
+            elif e.constant:
+                apart.append((None, stride, e.constant))
         groups = [(depth, _in_order(by_depth[depth])) for depth in sorted(by_depth)]
         if apart:
             behind = len(groups) - bool(groups and self.scopes[groups[-1][0]].innermost)
@@ -269,7 +269,7 @@ class Addresses:
             pointer = self.math.once(f"getelementptr i8, ptr {pointer}, i64 {fixed}")
         return pointer
 
-    def within_window(self, array: str, subscripts: tuple[Lin, ...]) -> tuple[Lin, ...]:
+    def within_window(self, array: str, subscripts: tuple[Affine, ...]) -> tuple[Affine, ...]:
         """Where the element is in what has memory of the array."""
         window = self.module.program.windows.get(array)
         if window is None:
@@ -291,7 +291,7 @@ class Addresses:
             if atom is None:
                 value = str(factor) if stride is None else self._times(self.stride(stride), factor, self.scopes[0])
             else:
-                value = self.integer(linear([(atom, 1)], 0))
+                value = self.integer(of_atom(atom))
                 value = value if stride is None else self._times(value, self.stride(stride), scope)
                 value = self._times(value, factor, scope)
             offset = value if offset is None else self.fn.emit(f"add i64 {offset}, {value}", scope.entry)
@@ -351,7 +351,7 @@ class Addresses:
         self.declared.setdefault("llvm.uadd.sat.i64", "declare i64 @llvm.uadd.sat.i64(i64, i64)")
         return self.fn.emit(f"call i64 @llvm.uadd.sat.i64(i64 {a}, i64 {b})")
 
-    def lanes_up_to(self, last: Lin, lanes: int) -> str:
+    def lanes_up_to(self, last: Affine, lanes: int) -> str:
         """Which lanes are those up to index `last`, computed in the outermost loop that knows it."""
         scope = self.scopes[self.deepest(last.names)]
         key = ("lanes", last, lanes)

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from polyml.codegen.ir.array_layout import Placed
-from polyml.codegen.ir.linexpr import Lin
 from polyml.codegen.ir.program import Loop, Program
 from polyml.codegen.llvm.addresses import LINE_BYTES, ArrayArguments, FloatArithmetic, Module
 from polyml.codegen.llvm.builder import Unit
 from polyml.codegen.llvm.function import Body
 from polyml.codegen.llvm.outline import trips
 from polyml.frontend.syntax import ArrayType
+from polyml.quasi_affine.affine import Affine
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class ConstantBody(Body):
             self._own[array] = self.fn.emit(f"inttoptr i64 {address} to ptr", entry)
         return self._own[array]
 
-    def step_bytes(self, array: str, subscripts: tuple[Lin, ...], loop: Loop) -> int | None:
+    def step_bytes(self, array: str, subscripts: tuple[Affine, ...], loop: Loop) -> int | None:
         """How far apart the elements of two neighbouring iterations are; None where it is not always so far."""
         total = 0
         for e, stride in zip(self.within_window(array, subscripts), self._places[array].strides):

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from polyml import polyhedra
-from polyml.codegen.ir.linexpr import Lin, extremum, floor_div, var
 from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Node, Program, Unroll, instances
 from polyml.codegen.llvm.addresses import ArrayArguments, FloatArithmetic, Module
 from polyml.codegen.llvm.builder import Unit
@@ -19,6 +18,7 @@ from polyml.codegen.llvm.registers import Location
 from polyml.codegen.llvm.ssa_value import memory_type
 from polyml.model.core.call_interface import Status
 from polyml.model.core.scop import Array, ScalarResult
+from polyml.quasi_affine.affine import Affine, extremum, floor_div, variable
 
 ENTRY = "polyml_kernel"  # the symbol of the compiled function
 ARRAY_GAP = 128  # bytes that vectors may read past the end of a local array, and a line apart from the next one
@@ -101,9 +101,9 @@ class KernelFunction(Body):
         sizes = [p.name for p in self.scop.parameters if p.is_size]
         together = "0"
         for name in sizes:
-            together = self.fn.emit(f"or i64 {together}, {self.integer(var(name))}")
+            together = self.fn.emit(f"or i64 {together}, {self.integer(variable(name))}")
         if sizes:
-            limit = min(self.module.ranges.of(var(name))[1] for name in sizes)  # a power of 2
+            limit = min(self.module.ranges.of(variable(name))[1] for name in sizes)  # a power of 2
             self._stop_if(self.fn.emit(f"icmp uge i64 {together}, {limit}"), Status.TOO_GREAT_A_SIZE)
 
     def _check(self, late: list[bool], now: bool) -> None:
@@ -253,14 +253,14 @@ def work(body: Body, node: Loop) -> str:
         high = [e.substitute(middle) for e in inner.upper]
         trip = extremum("min", high) - extremum("max", low) + inner.step
         middle[inner.var] = _middle(low, high)
-        count = body.integer(extremum("max", [Lin((), inner.step), trip]))
+        count = body.integer(extremum("max", [Affine(inner.step), trip]))
         if inner.step > 1:
             count = fn.emit(f"sdiv i64 {count}, {inner.step}")
         total = fn.emit(f"mul i64 {total}, {count}")
     return total
 
 
-def _middle(lower: Sequence[Lin], upper: Sequence[Lin]) -> Lin:
+def _middle(lower: Sequence[Affine], upper: Sequence[Affine]) -> Affine:
     return floor_div(extremum("max", lower) + extremum("min", upper), 2)
 
 

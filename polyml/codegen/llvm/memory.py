@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 from polyml.codegen.analysis.instruction_costs import LONGEST_SHORT_STRIDE
 from polyml.codegen.ir.jams import Copy
-from polyml.codegen.ir.linexpr import Lin, const
 from polyml.codegen.llvm.addresses import Addresses
 from polyml.codegen.llvm.registers import Location
 from polyml.codegen.llvm.ssa_value import SsaValue, literal, memory_type, name_suffix, vector_type
 from polyml.dtypes import I64, DType
 from polyml.model.core.scop import Gather
+from polyml.quasi_affine.affine import Affine
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Memory:
     def _load_short_stride(self, location: Location, stride: int) -> str:
         """Lanes a few elements stride: what lies from the first to the last is loaded, and a shuffle takes every so many-th."""
         kind, total = memory_type(self._body.scop.arrays[location.array].element), stride * location.lanes
-        last = const(stride * (location.lanes - 1)) if location.last is None else location.last * stride
+        last = Affine(stride * (location.lanes - 1)) if location.last is None else location.last * stride
         bits, address = Mask(self._body, total, last).bits, self._body.pointer(location.array, location.subscripts)
         row = self._masked_load(_MaskedRow(address, kind, total, self._alignment(location.array), bits))
         order = ", ".join(f"i32 {stride * lane}" for lane in range(location.lanes))
@@ -63,14 +63,14 @@ class Memory:
     def is_pair(self, location: Location) -> bool:
         """Whether the lanes are the same part of complex numbers that are neighbours in memory."""
         array = self._body.scop.arrays[location.array]
-        if not array.pairs or location.lanes == 1 or not location.subscripts[0].is_const or location.part is not None:
+        if not array.pairs or location.lanes == 1 or not location.subscripts[0].is_constant or location.part is not None:
             return False
         moving = [(s, t) for s, t in zip(location.strides, self._body.module.slots.strides(location.array)) if s]
         return moving == [(1, 2 * array.element.size_bytes)]
 
     def other_part(self, location: Location) -> Location:
         first, *rest = location.subscripts
-        return replace(location, subscripts=(const(1 - first.const), *rest))
+        return replace(location, subscripts=(Affine(1 - first.constant), *rest))
 
     def loaded_pairs(self, location: Location) -> dict[Location, SsaValue]:
         """Both parts of complex numbers side by side, by one load and two shuffles."""
@@ -91,7 +91,7 @@ class Memory:
 
     def _in_order(self, location: Location) -> tuple[Location, Location]:
         other = self.other_part(location)
-        return (location, other) if location.subscripts[0].const == 0 else (other, location)
+        return (location, other) if location.subscripts[0].constant == 0 else (other, location)
 
     def store_pairs(self, parts: dict[Location, SsaValue]) -> None:
         """Both parts of complex numbers side by side, by one shuffle and one store."""
@@ -195,7 +195,7 @@ class Memory:
             offset = moved if offset is None else self._math.once(f"add i64 {offset}, {moved}")
         return self._math.once(f"getelementptr i8, ptr {first}, i64 {offset}")
 
-    def _lane(self, location: Location, lane: int) -> tuple[Lin, ...]:
+    def _lane(self, location: Location, lane: int) -> tuple[Affine, ...]:
         return tuple(e + s * lane for e, s in zip(location.subscripts, location.strides))
 
     def _masked_load(self, row: _MaskedRow) -> str:
@@ -265,7 +265,7 @@ class Memory:
 class Mask:
     """Which lanes of a remainder happen: those up to index `last`."""
 
-    def __init__(self, body: Addresses, lanes: int, last: Lin):
+    def __init__(self, body: Addresses, lanes: int, last: Affine):
         self._body, self.lanes = body, lanes
         self.last = body.integer(last)
         self.bits = body.lanes_up_to(last, lanes)

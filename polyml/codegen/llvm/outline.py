@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from polyml.codegen.ir.linexpr import var
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, loops
 from polyml.codegen.llvm.addresses import LoopScope, Module
 from polyml.codegen.llvm.function import Body
 from polyml.codegen.llvm.loops import loop_bounds
 from polyml.codegen.llvm.loops.counted_loop import CountedLoop
+from polyml.quasi_affine.affine import variable
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def balanced_chunk(body: Body, node: Loop, lower: str, upper: str, share: tuple[
     in multiples of those that run together.
     """
     fn, (number, shares) = body.fn, share
-    multiple = max((inner.step for inner in loops(node.body) if var(node.var) in inner.lower), default=1)
+    multiple = max((inner.step for inner in loops(node.body) if variable(node.var) in inner.lower), default=1)
     total = fn.emit(f"sub i64 {upper}, {lower}")
     units = fn.emit(f"sdiv i64 {fn.emit(f'add i64 {total}, {multiple}')}, {multiple}")
     ends = []

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from polyml.codegen.ir.linexpr import Lin
 from polyml.codegen.llvm.ssa_value import SsaValue
+from polyml.quasi_affine.affine import Affine
 
 
 @dataclass(frozen=True)
@@ -18,11 +18,11 @@ class Location:
     """
 
     array: str
-    subscripts: tuple[Lin, ...]
+    subscripts: tuple[Affine, ...]
     lanes: int = 1
     strides: tuple[int, ...] = ()
     part: int | None = None
-    last: Lin | None = None
+    last: Affine | None = None
 
     def __hash__(self) -> int:
         return self._hash
@@ -39,7 +39,7 @@ def disjoint(a: Location, b: Location) -> bool:
     for d, (x, y) in enumerate(zip(a.subscripts, b.subscripts)):
         if x.terms != y.terms:
             continue
-        difference = y.const - x.const
+        difference = y.constant - x.constant
         low, high = _reach(a, d)
         other_low, other_high = _reach(b, d)
         if difference + other_low > high or difference + other_high < low:

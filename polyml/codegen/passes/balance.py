@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 
-from polyml.codegen.ir.linexpr import Lin, extremum, floor_div, var
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, Program, every, with_body
+from polyml.quasi_affine.affine import Affine, extremum, floor_div, variable
 
 
 def balance(program: Program) -> Program:
@@ -44,7 +44,7 @@ def _shared(node: Node, names: Iterator[str]) -> Node:
     return replace(node, lower=lower, upper=upper, last=last, body=body)
 
 
-Bounds = tuple[Lin, ...]
+Bounds = tuple[Affine, ...]
 
 
 def _ranges(tile: Loop) -> list[tuple[Bounds, Bounds]]:
@@ -76,12 +76,12 @@ def _ranges(tile: Loop) -> list[tuple[Bounds, Bounds]]:
     return [] if names & inside else list(ranges)
 
 
-def _ends(tile: Loop) -> tuple[Lin, Lin]:
+def _ends(tile: Loop) -> tuple[Affine, Affine]:
     """Returns the first and the last iteration of a tile."""
-    return var(tile.var), var(tile.var) + (tile.step - 1)
+    return variable(tile.var), variable(tile.var) + (tile.step - 1)
 
 
-def _reached(tile: Loop) -> Lin:
+def _reached(tile: Loop) -> Affine:
     """Returns the last iteration of the last tile."""
     first = extremum("max", tile.lower)
     return first + floor_div(extremum("min", tile.upper) - first, tile.step) * tile.step + (tile.step - 1)
@@ -92,7 +92,7 @@ def _around(tile: Loop, ranges: list[tuple[Bounds, Bounds]]) -> tuple[Bounds, Bo
     return tile.lower, (extremum("max", [extremum("min", upper) for _, upper in ranges]),)
 
 
-def _without(bounds: Bounds, bound: Lin) -> Bounds:
+def _without(bounds: Bounds, bound: Affine) -> Bounds:
     """Returns the other bounds."""
     return tuple(e for e in bounds if e != bound)
 
@@ -104,8 +104,8 @@ def _ending(node: Node, tile: Loop, last: str, keep: bool) -> Node:
     if isinstance(node, Instance):
         return node
     body = tuple(_ending(n, tile, last, keep) for n in node.body)
-    if isinstance(node, Loop) and var(tile.var) in node.lower:
+    if isinstance(node, Loop) and variable(tile.var) in node.lower:
         low, high = _ends(tile)
         lower, upper = (_without(node.lower, low), _without(node.upper, high)) if keep else ((), ())
-        return replace(node, lower=(low, *lower), upper=(high, var(last), *upper), body=body)
+        return replace(node, lower=(low, *lower), upper=(high, variable(last), *upper), body=body)
     return with_body(node, body)

@@ -26,11 +26,11 @@ import islpy as isl
 
 from polyml.codegen.analysis.access_conflicts import TEST_OPERATIONS, ConflictTest, InstanceAccess, compares, jam_range, loop_range
 from polyml.codegen.ir.accesses import AccessTable
-from polyml.codegen.ir.linexpr import Lin, const, var
 from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Node, Program, Window, every, loops, with_paths
 from polyml.codegen.presburger.loop_facts import NotAffine, isl_text
 from polyml.model.core.scop import Array, Role
 from polyml.polyhedra import BudgetExceeded, budget, extremes, without_sizes
+from polyml.quasi_affine.affine import Affine, variable
 
 _Use = tuple[InstanceAccess, tuple[Node, ...]]  # an access, and the nodes around it
 
@@ -124,35 +124,35 @@ def _ring(tests: ConflictTest, context: isl.Set, array: Array, loop: Loop, uses:
         length = next((n for n in found if n is not None), None)
         if length is not None and not any(_lanes_along(tests, use, dim) for use in uses):
             lengths = tuple(length if d == dim else None for d in range(len(array.shape)))
-            return Window((const(0),) * len(array.shape), lengths, ring=dim)
+            return Window((Affine(0),) * len(array.shape), lengths, ring=dim)
     return None
 
 
-def _middles(loop: Loop, places: Sequence[tuple[Lin, tuple[Node, ...]]]) -> Iterator[Lin]:
+def _middles(loop: Loop, places: Sequence[tuple[Affine, tuple[Node, ...]]]) -> Iterator[Affine]:
     """Yields expressions that move with this loop alone, in either direction, and that the indices may stay close to."""
-    yield var(loop.var)
+    yield variable(loop.var)
     for e, path in places:
         others = {node.var for node in path if not isinstance(node, Guard | Instance)} - {loop.var}
-        if e.coefficient(loop.var) and not e.names & others and e - e.const != var(loop.var):
-            yield e - e.const
+        if e.coefficient(loop.var) and not e.names & others and e - e.constant != variable(loop.var):
+            yield e - e.constant
             return
 
 
-def _reach(offsets: Sequence[tuple[Lin, tuple[Node, ...]]], context: isl.Set) -> int | None:
+def _reach(offsets: Sequence[tuple[Affine, tuple[Node, ...]]], context: isl.Set) -> int | None:
     """Returns the number of consecutive integers that contain the values of all expressions, each inside of its nodes; None if
     no number is known.
     """
     known: dict[str, tuple[int, int] | None] = {}
     found: list[tuple[int, int]] = []
     for offset, path in offsets:
-        text = _values(offset - offset.const, path)
+        text = _values(offset - offset.constant, path)
         if text not in known:
             known[text] = _limits(text, context)
         limits = known[text]
         if limits is None:
             return None
         least, greatest = limits
-        found.append((least + offset.const, greatest + offset.const))
+        found.append((least + offset.constant, greatest + offset.constant))
     return max(greatest for _, greatest in found) - min(least for least, _ in found) + 1
 
 
@@ -165,7 +165,7 @@ def _limits(text: str, context: isl.Set) -> tuple[int, int] | None:
         return None
 
 
-def _values(e: Lin, path: Sequence[Node]) -> str:
+def _values(e: Affine, path: Sequence[Node]) -> str:
     """Returns the text of { [value] : value = e } inside of the nodes, for isl; of all integers if e is not affine."""
     names, facts = set(e.names), []
     for node in reversed(path):
@@ -193,7 +193,7 @@ def _facts(node: Node) -> Iterator[tuple[str, frozenset[str]]]:
             continue
 
 
-def _signs(node: Node) -> Iterator[tuple[Lin, str]]:
+def _signs(node: Node) -> Iterator[tuple[Affine, str]]:
     """Yields expressions that are zero ("=") or not negative (">=") inside of a node."""
     if isinstance(node, Instance):
         return
@@ -204,8 +204,8 @@ def _signs(node: Node) -> Iterator[tuple[Lin, str]]:
     if isinstance(node, Loop) and node.last:
         ranges.append(replace(ranges[0], var=node.last, low=()))
     for each in ranges:
-        yield from ((var(each.var) - low, ">=") for low in each.low)
-        yield from ((high - var(each.var), ">=") for high in each.high)
+        yield from ((variable(each.var) - low, ">=") for low in each.low)
+        yield from ((high - variable(each.var), ">=") for high in each.high)
 
 
 def _lanes_along(tests: ConflictTest, use: _Use, dim: int) -> bool:

@@ -18,9 +18,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from polyml.codegen.analysis.loop_nest import chain_of
-from polyml.codegen.ir.linexpr import Compare, Condition, Lin, conjunction, negate
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, Program, loops, with_body
 from polyml.errors import ScheduleError
+from polyml.quasi_affine.affine import Affine, Compare, Condition, conjunction, negate
 
 LEAST_DEPTH = 3  # loops that a nest needs for two copies of its code to pay
 
@@ -75,8 +75,8 @@ def _isolated(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
         if isinstance(node, Loop) and node.role != "tile":
             tests: list[Compare] = []
             whole = _full_version(node, {}, {node.var}, tests)
-            tests = [*dict.fromkeys(t for t in tests if not (t.expr.is_const and t.expr.const >= 0))]
-            both = (Guard(conjunction(tests), (whole,)), Guard(negate(conjunction(tests)), (node,), rare=True))
+            tests = [*dict.fromkeys(t for t in tests if not (t.expr.is_constant and t.expr.constant >= 0))]
+            both = (Guard(conjunction(*tests), (whole,)), Guard(negate(conjunction(*tests)), (node,), rare=True))
             out.extend(both if tests else (node,))
         else:
             out.append(node if isinstance(node, Instance) else with_body(node, _isolated(node.body)))
@@ -105,8 +105,8 @@ def _full_version(node: Node, tiles: dict[str, _TileRange], inside: set[str], te
 
 
 def _remaining_bounds(
-    bounds: tuple[Lin, ...], end: Lin, tiles: dict[str, _TileRange], inside: set[str], tests: list[Compare], largest: bool
-) -> list[Lin]:
+    bounds: tuple[Affine, ...], end: Affine, tiles: dict[str, _TileRange], inside: set[str], tests: list[Compare], largest: bool
+) -> list[Affine]:
     """Returns the bounds, besides the tile's end, that the loop must keep. For each of the others a test is appended: it never
     cuts the tile.
     """
@@ -135,16 +135,16 @@ class _TileRange:
     others: further lower and upper bounds that no loop of the nest changes.
     """
 
-    low: Lin
-    high: Lin
-    others: tuple[tuple[Lin, ...], tuple[Lin, ...]] = ((), ())
+    low: Affine
+    high: Affine
+    others: tuple[tuple[Affine, ...], tuple[Affine, ...]] = ((), ())
 
     @property
-    def lower(self) -> tuple[Lin, ...]:
+    def lower(self) -> tuple[Affine, ...]:
         return self.low, *self.others[0]
 
     @property
-    def upper(self) -> tuple[Lin, ...]:
+    def upper(self) -> tuple[Affine, ...]:
         return self.high, *self.others[1]
 
 
@@ -174,8 +174,8 @@ def _full(chain: tuple[Loop, ...]) -> tuple[Condition, list[_TileRange]] | None:
                     return None
                 tests.append(Compare(">=", lowest - tile.high))
         tiles[loop.var] = tile
-    tests = [t for t in tests if not (t.expr.is_const and t.expr.const >= 0)]
-    return (conjunction(tests), [tiles[loop.var] for loop in chain]) if tests else None
+    tests = [t for t in tests if not (t.expr.is_constant and t.expr.constant >= 0)]
+    return (conjunction(*tests), [tiles[loop.var] for loop in chain]) if tests else None
 
 
 def _tile(loop: Loop, inside: set[str]) -> _TileRange | None:
@@ -183,16 +183,16 @@ def _tile(loop: Loop, inside: set[str]) -> _TileRange | None:
     inside of it.
     """
     tiles = [(high - low, low, high) for low in loop.lower if not low.names & inside for high in loop.upper]
-    constant = [(length.const, low, high) for length, low, high in tiles if length.is_const]
+    constant = [(length.constant, low, high) for length, low, high in tiles if length.is_constant]
     return _TileRange(*min(constant, key=lambda tile: tile[0])[1:]) if constant else None
 
 
-def _beside(bounds: tuple[Lin, ...], end: Lin, inside: set[str]) -> tuple[Lin, ...]:
+def _beside(bounds: tuple[Affine, ...], end: Affine, inside: set[str]) -> tuple[Affine, ...]:
     """Returns the other bounds that no loop of the chain changes."""
     return tuple(bound for bound in bounds if bound != end and bound.names.isdisjoint(inside))
 
 
-def _extreme(bound: Lin, tiles: dict[str, _TileRange], largest: bool) -> Lin | None:
+def _extreme(bound: Affine, tiles: dict[str, _TileRange], largest: bool) -> Affine | None:
     """Returns the largest or smallest value of a bound over the tiles of the loops around, or None if it is not linear in their
     variables.
     """

@@ -22,13 +22,13 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.codegen.ir.accesses import AccessTable
-from polyml.codegen.ir.linexpr import const, var
 from polyml.codegen.ir.program import Instance, Loop, Node, Program
 from polyml.dtypes import BOOL, I64, U64
 from polyml.frontend import syntax
 from polyml.model.core.call_interface import EXTREMES_OF_NOTHING, Parameter
 from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Access, Array, Load, Role, Scop, Statement, Value
+from polyml.quasi_affine.affine import Affine, variable
 
 
 def index_bounds(program: Program) -> Program:
@@ -112,7 +112,7 @@ def _loops(scop: Scop, array: str, parameters: list[Parameter]) -> Node:
     taken = {p.name for p in scop.parameters}
     stem = next(stem for n in count() if not any(t.startswith(stem := f"find{n}_") for t in taken))
     names = [f"{stem}{d}" for d in range(len(scop.arrays[array].shape))]
-    body: tuple[Node, ...] = tuple(Instance(f"find_{p.name}", tuple(map(var, names))) for p in parameters)
+    body: tuple[Node, ...] = tuple(Instance(f"find_{p.name}", tuple(map(variable, names))) for p in parameters)
     for name, extent in zip(reversed(names), reversed(scop.arrays[array].shape)):
-        body = (Loop(name, (const(0),), (table.affine(extent) - 1,), 1, body),)
+        body = (Loop(name, (Affine(0),), (table.affine(extent) - 1,), 1, body),)
     return body[0]

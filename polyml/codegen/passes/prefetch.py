@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from polyml.codegen.ir.accesses import AccessTable
-from polyml.codegen.ir.linexpr import Lin, var
 from polyml.codegen.ir.program import Instance, Loop, Node, Program, instances, loops, with_paths
+from polyml.quasi_affine.affine import Affine, variable
 
 
 def prefetch(program: Program) -> Program:
@@ -44,13 +44,13 @@ def _again(program: Program, table: AccessTable, tile: Loop) -> Iterator[tuple[s
             yield instance.statement, read, iterator
 
 
-def _rows(program: Program, table: AccessTable, tile: Loop, nodes: tuple[Node, ...]) -> Iterator[tuple[str, Instance, int, Lin]]:
+def _rows(program: Program, table: AccessTable, tile: Loop, nodes: tuple[Node, ...]) -> Iterator[tuple[str, Instance, int, Affine]]:
     """Yields the reads that run along the rows which a loop over the tile counts: array, instance, position of the read, and
     the row.
     """
     for instance, path in with_paths(nodes):
         around = [node for node in path if isinstance(node, Loop)]
-        rows = [var(loop.var) for loop in around if var(tile.var) in loop.lower]
+        rows = [variable(loop.var) for loop in around if variable(tile.var) in loop.lower]
         statement = program.scop.statements[instance.statement]
         point = dict(zip(statement.iterators, instance.point))
         for number, access in enumerate(statement.reads):

@@ -4,7 +4,7 @@ memory for that iteration alone.
         parallel it: for i in the tile: T[i, :] = ...; B[i, :] = T[i, :]      T: all rows   ->   a tile's rows for each thread
         kt: for k in the tile: V[k, :] = A[k, :]; ... V[k, i] ...             V: all rows   ->   a tile's rows
 
-This keeps temporaries in the cache. (Array contraction to a tile: Lewis, Lin and Snyder, "The implementation and evaluation of
+This keeps temporaries in the cache. (Array contraction to a tile: Lewis, Affine and Snyder, "The implementation and evaluation of
 fusion and contraction in array languages", PLDI 1998. OpenMP calls arrays of each thread `private`.)
 """
 
@@ -16,9 +16,9 @@ from itertools import count
 
 from polyml.codegen.analysis.access_conflicts import ConflictTest, Enclosing, InstanceAccess
 from polyml.codegen.ir.accesses import AccessTable
-from polyml.codegen.ir.linexpr import Lin, const, var
 from polyml.codegen.ir.program import Guard, Loop, Node, Program, Window, instances, with_body, with_paths
 from polyml.model.core.scop import Array, Role
+from polyml.quasi_affine.affine import Affine, variable
 
 
 def privatize(program: Program) -> Program:
@@ -44,10 +44,10 @@ def privatize(program: Program) -> Program:
     return replace(program, body=_replaced(program.body, marked, count()), windows=windows) if marked else program
 
 
-def _strip(array: Array, first: Lin, length: int) -> Window:
+def _strip(array: Array, first: Affine, length: int) -> Window:
     """Returns the part of the array that one iteration of a loop uses: `length` rows from `first` on."""
     rest = len(array.shape) - 1
-    return Window((first, *[const(0)] * rest), (length, *[None] * rest))
+    return Window((first, *[Affine(0)] * rest), (length, *[None] * rest))
 
 
 def _outermost(nodes: tuple[Node, ...], guards: tuple[Guard, ...]) -> Iterator[tuple[Node, tuple[Guard, ...]]]:
@@ -72,11 +72,11 @@ def _may_be_private(program: Program, name: str) -> bool:
     return is_own and bool(array.shape) and name not in program.windows
 
 
-def _first(program: Program, tests: ConflictTest, name: str, loop: Loop, guards: tuple[Guard, ...]) -> Lin | None:
+def _first(program: Program, tests: ConflictTest, name: str, loop: Loop, guards: tuple[Guard, ...]) -> Affine | None:
     """Returns the first row that an iteration of the loop uses, if it uses at most as many rows as the loop's step; else None."""
     touches = list(_touches(program, name, loop.body, (*guards, loop)))
-    shifts = dict.fromkeys((0, *(tests.subscripts(touch)[0].const for touch, _ in touches)))
-    firsts = (var(loop.var) + shift for shift in shifts)
+    shifts = dict.fromkeys((0, *(tests.subscripts(touch)[0].constant for touch, _ in touches)))
+    firsts = (variable(loop.var) + shift for shift in shifts)
     return next((f for f in firsts if all(tests.is_within(t, around, (f,), (loop.step,)) for t, around in touches)), None)
 
 

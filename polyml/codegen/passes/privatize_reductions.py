@@ -21,12 +21,12 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.codegen.ir.accesses import AccessTable
-from polyml.codegen.ir.linexpr import const, var
 from polyml.codegen.ir.program import Instance, Loop, Node, Program, instances, loops, with_body
 from polyml.dtypes import DType
 from polyml.frontend import syntax
 from polyml.model.core.reductions import Reduction, identity
 from polyml.model.core.scop import Access, Array, Load, Role, Statement, Value
+from polyml.quasi_affine.affine import Affine, variable
 
 SEPARATION_BYTES = 128  # rows of two threads are multiples of this apart, so that they share no cache line
 
@@ -152,9 +152,9 @@ class _Privatizer:
         extents = [self._table.affine(extent) for extent in (*partial.whole.shape, partial.array.shape[0])]
         order = list(zip(names, extents))
         order = [order[-1], *order[:-1]] if threads_first else order
-        inside: Node = Instance(statement.name, tuple(map(var, names)))
+        inside: Node = Instance(statement.name, tuple(map(variable, names)))
         for name, extent in reversed(order):
-            inside = Loop(name, (const(0),), (extent - 1,), 1, (inside,))
+            inside = Loop(name, (Affine(0),), (extent - 1,), 1, (inside,))
         return inside
 
     def _redirected(self, node: Node, moved: dict[str, _Partial]) -> Node:
@@ -164,7 +164,7 @@ class _Privatizer:
         partial = moved.get(self._given.scop.statements[node.statement].write.array)
         if partial is None:
             return node
-        return Instance(self._own(node.statement, partial), (*node.point, var(self._thread)))
+        return Instance(self._own(node.statement, partial), (*node.point, variable(self._thread)))
 
     def _own(self, name: str, partial: _Partial) -> str:
         """Returns the name of the statement that updates the thread's element in place of the whole array's."""

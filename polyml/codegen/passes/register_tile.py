@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 
 from polyml.codegen.analysis.loop_nest import LoopNest
 from polyml.codegen.analysis.register_tiling import RegisterTiling
-from polyml.codegen.ir.linexpr import Lin, const, extremum, floor_div, modulo, var
 from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Node, Unroll, with_body
+from polyml.quasi_affine.affine import Affine, extremum, floor_div, modulo, variable
 
 
 class CannotTile(Exception):
@@ -33,25 +33,25 @@ class JammedLoop:
     """
 
     var: str
-    base: Lin
+    base: Affine
     count: int
     lanes: int
-    limit: Lin | None
+    limit: Affine | None
     ordered: bool
     scans: bool = False
 
     @property
-    def last(self) -> Lin:
+    def last(self) -> Affine:
         """The last of the iterations, without the limit."""
         return self.base + (self.count * self.lanes - 1)
 
-    def ends(self) -> tuple[Lin, Lin]:
+    def ends(self) -> tuple[Affine, Affine]:
         """Returns the smallest and the largest value of the variable."""
         return self.base, self.last if self.limit is None else extremum("min", [self.last, self.limit])
 
 
-_Bounds = tuple[Lin, ...]
-_MakeLoops = Callable[[_Bounds, _Bounds, tuple[JammedLoop, ...], Lin | None], tuple[Node, ...]]
+_Bounds = tuple[Affine, ...]
+_MakeLoops = Callable[[_Bounds, _Bounds, tuple[JammedLoop, ...], Affine | None], tuple[Node, ...]]
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class _TiledNest:
     reduces: bool
     interleaved: bool
     remainders: tuple[int, ...]
-    line: Lin | None
+    line: Affine | None
     scalar_remainder: bool
     scans: bool
     body: tuple[Node, ...]
@@ -183,14 +183,14 @@ def _split(loop: Loop, active: tuple[JammedLoop, ...], make: _MakeLoops, lanes: 
     same_high = all(e.names.isdisjoint({t.var for t in involved}) for e in upper)
     limit, after_start = None, extremum("max", [stop + 1, start])
     if lanes > 1 and same_low and not same_high:
-        length = extremum("max", [const(0), stop - start + 1])
+        length = extremum("max", [Affine(0), stop - start + 1])
         limit, after_start = extremum("min", upper), start + floor_div(length + (lanes - 1), lanes) * lanes
     middle = make(common_low, common_high, active, limit)
     after = _one_by_one(involved, make((*lower, after_start), upper, others, None))
     return (*(() if same_low else before), *middle, *(() if same_high else after))
 
 
-def _extreme(e: Lin, involved: list[JammedLoop], op: str) -> Lin:
+def _extreme(e: Affine, involved: list[JammedLoop], op: str) -> Affine:
     """Returns the largest ("max") or smallest ("min") value of the bound e over all iterations that run together."""
     for t in involved:
         c = e.coefficient(t.var)
@@ -210,7 +210,7 @@ def _one_by_one(involved: list[JammedLoop], inside: tuple[Node, ...]) -> tuple[N
 
 
 def _ranged(
-    plan: _TiledNest, level: int, lower: _Bounds, upper: _Bounds, active: tuple[JammedLoop, ...], limit: Lin | None
+    plan: _TiledNest, level: int, lower: _Bounds, upper: _Bounds, active: tuple[JammedLoop, ...], limit: Affine | None
 ) -> tuple[Node, ...]:
     """Returns one loop over a range that is the same for all iterations that run together around it: a loop of whole blocks,
     then the remainders.
@@ -225,9 +225,9 @@ def _ranged(
     first = extremum("max", lower)
     end = extremum("min", upper)
     if plan.line is not None and lanes > 1 and limit is None and not plan.reduces:
-        short = modulo(const(0) - first - plan.line, lanes)  # iterations before the first cache line
+        short = modulo(Affine(0) - first - plan.line, lanes)  # iterations before the first cache line
         once = f"{loop.var}_{level}s"
-        together = JammedLoop(loop.var, var(once), 1, lanes, extremum("min", [first + short - 1, *upper]), plan.ordered[level])
+        together = JammedLoop(loop.var, variable(once), 1, lanes, extremum("min", [first + short - 1, *upper]), plan.ordered[level])
         nodes.append(Loop(once, (first, *lower), (first + short - 1, *upper), lanes, _loop(plan, level + 1, (*active, together))))
         first = first + short
     one_by_one = plan.reduces and plan.scalar_remainder
@@ -239,32 +239,34 @@ def _ranged(
         width = size * lanes
         stepped = f"{loop.var}_{level}{size}"
         scans = plan.scans and lanes > 1
-        together = JammedLoop(loop.var, var(stepped), size, lanes, None, plan.ordered[level], scans)
+        together = JammedLoop(loop.var, variable(stepped), size, lanes, None, plan.ordered[level], scans)
         if plan.interleaved and lanes > 1:
             together = replace(together, count=1, lanes=width)
         length = end - first + 1
-        if not plan.reduces and length.is_const and width <= length.const < 2 * width:  # it runs once; partial sums need a loop
+        if (
+            not plan.reduces and length.is_constant and width <= length.constant < 2 * width
+        ):  # it runs once; partial sums need a loop
             nodes.extend(_loop(plan, level + 1, (*active, replace(together, base=first))))
-        elif not length.is_const or length.const >= width:
+        elif not length.is_constant or length.constant >= width:
             body = _loop(plan, level + 1, (*active, together))
             nodes.append(Loop(stepped, (first, *lower), tuple(e - (width - 1) for e in upper), width, body, resumes=resumes))
             resumes = stepped
-        whole = extremum("max", [const(0), floor_div(length, width)])
+        whole = extremum("max", [Affine(0), floor_div(length, width)])
         first = first + whole * width
     left = end - first + 1
-    if left.is_const and left.const <= 0:
+    if left.is_constant and left.constant <= 0:
         return tuple(nodes)
     if lanes > 1 and not one_by_one:
         once = f"{loop.var}_{level}m"
         together = JammedLoop(loop.var, first, 1, lanes, end if limit is None else limit, plan.ordered[level], plan.scans)
-        if left.is_const and limit is None and (left.const <= lanes or not plan.reduces):  # one vector, as narrow as possible
-            narrow = 1 << (left.const - 1).bit_length()
-            together = replace(together, lanes=narrow, limit=end if narrow > left.const else None)
+        if left.is_constant and limit is None and (left.constant <= lanes or not plan.reduces):  # one vector, as narrow as possible
+            narrow = 1 << (left.constant - 1).bit_length()
+            together = replace(together, lanes=narrow, limit=end if narrow > left.constant else None)
             if not plan.reduces:
                 return (*nodes, *_loop(plan, level + 1, (*active, together)))
-            body = _loop(plan, level + 1, (*active, replace(together, base=var(once))))
+            body = _loop(plan, level + 1, (*active, replace(together, base=variable(once))))
             return (*nodes, Loop(once, (first, *lower), upper, narrow, body, resumes=resumes))
-        together = replace(together, base=var(once))
+        together = replace(together, base=variable(once))
         body = _loop(plan, level + 1, (*active, together))
         nodes.append(Loop(once, (first, *lower), upper, lanes, body, resumes=resumes))
     else:
@@ -301,7 +303,7 @@ def _body(nodes: tuple[Node, ...], active: tuple[JammedLoop, ...]) -> tuple[Node
 def _inner_loop(node: Loop, active: tuple[JammedLoop, ...]) -> tuple[Node, ...]:
     """Returns a loop of the body, around which iterations run together."""
 
-    def make(lower: _Bounds, upper: _Bounds, now: tuple[JammedLoop, ...], limit: Lin | None) -> tuple[Node, ...]:
+    def make(lower: _Bounds, upper: _Bounds, now: tuple[JammedLoop, ...], limit: Affine | None) -> tuple[Node, ...]:
         return (replace(node, lower=lower, upper=upper, body=_body(node.body, now)),)
 
     return _split(node, active, make, 1)

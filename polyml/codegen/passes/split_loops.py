@@ -18,11 +18,11 @@ from itertools import filterfalse
 import islpy as isl
 
 from polyml import polyhedra
-from polyml.codegen.ir.from_isl import integer_expression
-from polyml.codegen.ir.linexpr import Lin, var
 from polyml.codegen.ir.program import Instance, Loop, Node, Program, with_body
 from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Access, Statement
+from polyml.quasi_affine.affine import Affine, variable
+from polyml.quasi_affine.from_isl import integer_expression
 
 MAX_BREAKPOINTS = 3  # the most at which a loop is split
 MAX_QUOTIENTS = 4  # the most values of a division that get parts of their own
@@ -62,10 +62,10 @@ class _Breakpoint:
     bend: the breakpoint in terms of that iterator, an expression of parameters.
     """
 
-    value: Lin
+    value: Affine
     statement: str
     dim: int
-    bend: Lin
+    bend: Affine
 
 
 @dataclass(frozen=True)
@@ -93,13 +93,13 @@ class _LoopSplitter:
 
     def _parts(self, loop: Loop, inside: Sequence[Instance]) -> tuple[Node, ...]:
         """Returns the parts of a loop, in the order of its iterations."""
-        cuts: dict[Lin, list[_Breakpoint]] = {}
+        cuts: dict[Affine, list[_Breakpoint]] = {}
         for instance in inside:
             for cut in self._cuts(loop.var, instance):
                 cuts.setdefault(cut.value, []).append(cut)
         if not 0 < len(cuts) <= MAX_BREAKPOINTS:
             return (loop,)
-        values = sorted(cuts, key=lambda value: (not value.is_const, value.const))
+        values = sorted(cuts, key=lambda value: (not value.is_constant, value.constant))
         parts = []
         for k in range(
             len(values) + 1
@@ -120,7 +120,7 @@ class _LoopSplitter:
         for dim, e in enumerate(instance.point):
             if e.coefficient(name) != 1:
                 continue
-            rest = e - var(name)
+            rest = e - variable(name)
             for bend in _breakpoints_along(statement, dim):
                 yield _Breakpoint(bend - rest, statement.name, dim, bend)
 
@@ -150,11 +150,11 @@ class _LoopSplitter:
         return Instance(name, instance.point)
 
 
-def _breakpoints_along(statement: Statement, dim: int) -> list[Lin]:
+def _breakpoints_along(statement: Statement, dim: int) -> list[Affine]:
     """Returns where, along one dimension of the statement's domain, its subscripts change their form, as expressions of
     parameters.
     """
-    found: dict[Lin, None] = {}
+    found: dict[Affine, None] = {}
     for access in (*statement.reads, statement.write):
         for subscript in filterfalse(polyhedra.is_affine, access.subscripts):
             for piece in _affine_parts(subscript, statement.domain):
@@ -185,7 +185,7 @@ def _by_quotients(part: isl.Set, divisions: list[isl.Aff]) -> Iterator[isl.Set]:
             yield from _by_quotients(part.intersect(here), others)
 
 
-def _ends(part: isl.Set, dim: int) -> Iterator[Lin]:
+def _ends(part: isl.Set, dim: int) -> Iterator[Affine]:
     """Yields the first value of a dimension in the part and the first value after it, if each is one affine expression."""
     if part.is_empty():
         return
@@ -197,17 +197,17 @@ def _ends(part: isl.Set, dim: int) -> Iterator[Lin]:
                 yield value + beyond
 
 
-def _from(domain: isl.Set, dim: int, bend: Lin) -> isl.Set:
+def _from(domain: isl.Set, dim: int, bend: Affine) -> isl.Set:
     """Returns { S[i] in domain : i[dim] >= bend }."""
     return domain.intersect(polyhedra.dimension(domain, dim).to_pw_aff().ge_set(_on(domain, bend)))
 
 
-def _before(domain: isl.Set, dim: int, bend: Lin) -> isl.Set:
+def _before(domain: isl.Set, dim: int, bend: Affine) -> isl.Set:
     """Returns { S[i] in domain : i[dim] < bend }."""
     return domain.intersect(polyhedra.dimension(domain, dim).to_pw_aff().lt_set(_on(domain, bend)))
 
 
-def _on(domain: isl.Set, value: Lin) -> isl.PwAff:
+def _on(domain: isl.Set, value: Affine) -> isl.PwAff:
     """Returns the function { S[i] -> [(value)] }."""
     return isl.PwAff(f"[{', '.join(sorted(value.names))}] -> {{ {_space(domain)} -> [({value})] }}")
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from math import gcd
 
-from polyml.codegen.ir.linexpr import Choice, Compare, Condition, FloorDiv, Lin
 from polyml.codegen.presburger.constraint_rows import negated, opposite
 from polyml.codegen.presburger.omega_test import Name, Row, System, combined, is_empty
 from polyml.polyhedra import BudgetExceeded, Quotient, budget, has_integers
+from polyml.quasi_affine.affine import Affine, Choice, Compare, Condition, FloorDiv
 
 MOST_QUESTIONS = 6000  # of one tree
 MOST_LEFT = 200  # of these to isl, and
@@ -93,9 +93,9 @@ class Cases:
                 terms[n] = terms.get(n, 0) + c * k
         return {n: c for n, c in terms.items() if c}, constant
 
-    def value(self, e: Lin, case: System, values: Values) -> list[tuple[System, Row]]:
+    def value(self, e: Affine, case: System, values: Values) -> list[tuple[System, Row]]:
         """The expression, case by case."""
-        found: list[tuple[System, Row]] = [(case, ({}, e.const))]
+        found: list[tuple[System, Row]] = [(case, ({}, e.constant))]
         for atom, c in e.terms:
             if isinstance(atom, str):
                 row = values.get(atom) or ({atom: 1}, 0)
@@ -113,7 +113,7 @@ class Cases:
             return found + [pair for each in orelse for pair in self.value(atom.orelse, each, values)]
         return self.extreme(atom.op, atom.operands, case, values)
 
-    def extreme(self, op: str, operands: Sequence[Lin], case: System, values: Values) -> list[tuple[System, Row]]:
+    def extreme(self, op: str, operands: Sequence[Affine], case: System, values: Values) -> list[tuple[System, Row]]:
         """The least ("min") or the greatest of them."""
         found = []
         for each, rows in self.all(operands, case, values):
@@ -126,7 +126,7 @@ class Cases:
                 found += [(part, row) for part in parts]
         return found
 
-    def all(self, expressions: Sequence[Lin], case: System, values: Values) -> list[tuple[System, list[Row]]]:
+    def all(self, expressions: Sequence[Affine], case: System, values: Values) -> list[tuple[System, list[Row]]]:
         """All of the expressions, case by case."""
         found: list[tuple[System, list[Row]]] = [(case, [])]
         for e in expressions:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
-from polyml.codegen.ir.linexpr import Choice, Extremum, FloorDiv, Lin
 from polyml.codegen.presburger.omega_test import Row, System
+from polyml.quasi_affine.affine import Affine, Choice, Extremum, FloorDiv
 
 SHARED, FIRST, SECOND = range(3)  # whose iteration an expression is of: of both touches, of the first, of the second one
 
@@ -15,10 +15,10 @@ class NotAffine(Exception):
     """An expression that isl text cannot state."""
 
 
-def isl_text(e: Lin, rename: Mapping[str, str]) -> str:
+def isl_text(e: Affine, rename: Mapping[str, str]) -> str:
     """e in isl's syntax, names replaced."""
     parts = [f"{c}*{_atom_text(a, rename)}" for a, c in e.terms]
-    return " + ".join([*parts, str(e.const)])
+    return " + ".join([*parts, str(e.constant)])
 
 
 def _atom_text(atom, rename: Mapping[str, str]) -> str:
@@ -41,8 +41,8 @@ class Fact:
     """
 
     op: str
-    left: tuple[Lin, int]
-    right: tuple[Lin, int] = (Lin(), SHARED)
+    left: tuple[Affine, int]
+    right: tuple[Affine, int] = (Affine(), SHARED)
     step: int = 0
 
     @property
@@ -109,7 +109,7 @@ class Systems:
         except Alternatives:
             self.is_complete = False
 
-    def _with(self, e: Lin, side: int, factor: int, rows: list[Row], sense: int) -> list[Row]:
+    def _with(self, e: Affine, side: int, factor: int, rows: list[Row], sense: int) -> list[Row]:
         """The rows with factor * e added to each. sense: 1 for rows that are at least 0, 0 for those that are 0: a minimum in
         the former is each of its operands.
         """
@@ -128,7 +128,7 @@ class Systems:
             for row, _ in rows:
                 for name, each in ((atom, 1),) if value is None else value.items():
                     row[name] = row.get(name, 0) + c * each
-        return [({n: c for n, c in t.items() if c}, k + factor * e.const) for t, k in rows]
+        return [({n: c for n, c in t.items() if c}, k + factor * e.constant) for t, k in rows]
 
     def _quotient(self, atom: FloorDiv, side: int) -> Hashable:
         """The name of floor(operand / divisor), and what that is between."""

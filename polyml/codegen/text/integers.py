@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from polyml.codegen.ir.linexpr import Atom, Choice, Compare, Condition, Extremum, FloorDiv, Lin, Logic, linear
+from polyml.quasi_affine.affine import Affine, Atom, Choice, Compare, Condition, Extremum, FloorDiv, Logic, linear
 from polyml.reading.text_scanner import Line, Token
 
 _ONE = {"and": "all", "or": "any"}
@@ -21,11 +21,11 @@ _NONE = {"and": "True", "or": "False"}
 _MOST_NESTED = 100  # expressions in one another that are read
 
 
-def text(value: Lin) -> str:
+def text(value: Affine) -> str:
     """The text of an expression."""
     parts = [(" - " if c < 0 else " + ") + (f"{abs(c)}*" if abs(c) != 1 else "") + _atom(atom) for atom, c in value.terms]
-    if value.const or not parts:
-        parts.append((" - " if value.const < 0 else " + ") + str(abs(value.const)))
+    if value.constant or not parts:
+        parts.append((" - " if value.constant < 0 else " + ") + str(abs(value.constant)))
     whole = "".join(parts)
     return whole[3:] if whole.startswith(" + ") else "-" + whole[3:]
 
@@ -47,10 +47,10 @@ def condition_text(value: Condition) -> str:
         if len(value.parts) < 2:
             return f"{_ONE[value.op]}({condition_text(value.parts[0])})" if value.parts else _NONE[value.op]
         return f" {value.op} ".join(_part(part) for part in value.parts)
-    left, right = value.expr, Lin()
-    if linear(left.terms, left.const) == left:
-        right = Lin(tuple((a, -c) for a, c in left.terms if c < 0), max(-left.const, 0))
-        left = Lin(tuple((a, c) for a, c in left.terms if c > 0), max(left.const, 0))
+    left, right = value.expr, Affine()
+    if linear(left.terms, left.constant) == left:
+        right = Affine(max(-left.constant, 0), tuple((a, -c) for a, c in left.terms if c < 0))
+        left = Affine(max(left.constant, 0), tuple((a, c) for a, c in left.terms if c > 0))
     return f"{text(left)} {value.op} {text(right)}"
 
 
@@ -65,21 +65,21 @@ class IntegerReader:
     def __init__(self, line: Line, names: Collection[str] | None = None):
         self._line, self._names, self._nested = line, names, 0
 
-    def lin(self) -> Lin:
+    def lin(self) -> Affine:
         line = self._line
         found = self._signed(-1 if line.accepts("-") else 1)
-        terms, constant = found.terms, found.const
+        terms, constant = found.terms, found.constant
         while sign := line.accepts("+", "-"):
             found = self._signed(-1 if sign == "-" else 1)
-            terms, constant = terms + found.terms, constant + found.const
-        return Lin(terms, constant)
+            terms, constant = terms + found.terms, constant + found.constant
+        return Affine(constant, terms)
 
-    def _signed(self, sign: int) -> Lin:
+    def _signed(self, sign: int) -> Affine:
         line = self._line
         if line.token.kind != "number":
-            return Lin(((self._within(self._atom), sign),))
+            return Affine(0, ((self._within(self._atom), sign),))
         number = sign * line.integer()
-        return Lin(((self._within(self._atom), number),)) if line.accepts("*") else Lin((), number)
+        return Affine(0, ((self._within(self._atom), number),)) if line.accepts("*") else Affine(number)
 
     def _within(self, read: Callable[[], Atom]) -> Atom:
         self._nested += 1
@@ -164,7 +164,7 @@ class IntegerReader:
         left = self.lin()
         op = line.expect(">=", "==")
         right = self.lin()
-        return Compare(op, left if right == Lin() else left - right)
+        return Compare(op, left if right == Affine() else left - right)
 
     def _enclosed(self) -> Condition:
         self._nested += 1

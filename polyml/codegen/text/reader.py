@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from polyml.codegen.ir.linexpr import Lin
 from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Node, Program, Unroll, Window
 from polyml.codegen.text.integers import IntegerReader
 from polyml.codegen.text.writer import FORMAT, KIND, ROLES
@@ -13,6 +12,7 @@ from polyml.model.core.scop import Scop
 from polyml.model.text import reader as scop_reader
 from polyml.model.text.places import PlaceReader
 from polyml.polyhedra import budget
+from polyml.quasi_affine.affine import Affine
 from polyml.reading.text_scanner import INDENT, Line, Lines, opened
 from polyml.schedule.tree.directives import NO_DIRECTIVES, Directives, parse_mark
 
@@ -236,14 +236,14 @@ class _Reader:
                 limit = reader.lin()
         return Jam(var, base, count, lanes, limit, self._below(line, indent, names | {var}), scans)
 
-    def _check_end(self, line: Line, base: Lin, end: Lin, count: int) -> None:
+    def _check_end(self, line: Line, base: Affine, end: Affine, count: int) -> None:
         if end != base + (count - 1):
             raise line.refused(
                 f"{count} iterations from `{base}` on do not end at `{end}`", (f"they end at `{base + (count - 1)}`",)
             )
 
 
-def _run(line: Line, reader: IntegerReader) -> tuple[str, Lin, Lin]:
+def _run(line: Line, reader: IntegerReader) -> tuple[str, Affine, Affine]:
     """`k = 0 .. 7`"""
     var = line.name("the variable of the iterations")
     line.expect("=")
@@ -252,14 +252,14 @@ def _run(line: Line, reader: IntegerReader) -> tuple[str, Lin, Lin]:
     return var, base, reader.lin()
 
 
-def _bound(line: Line, reader: IntegerReader, op: str) -> tuple[Lin, ...]:
+def _bound(line: Line, reader: IntegerReader, op: str) -> tuple[Affine, ...]:
     if line.is_at(op) and line.peek(1).is_one_of("["):
         line.take()
         return _listed(line, reader)
     return (reader.lin(),)
 
 
-def _listed(line: Line, reader: IntegerReader) -> tuple[Lin, ...]:
+def _listed(line: Line, reader: IntegerReader) -> tuple[Affine, ...]:
     line.expect("[")
     return line.listed(reader.lin, "]")
 

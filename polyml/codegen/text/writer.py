@@ -25,7 +25,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from polyml.codegen.ir.linexpr import Lin
 from polyml.codegen.ir.printer import InstancePrinter
 from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Node, Program, Unroll, Window
 from polyml.codegen.text import integers
@@ -33,6 +32,7 @@ from polyml.model.core.reductions import Reduction
 from polyml.model.text import writer as scop_writer
 from polyml.model.text.places import PlaceWriter
 from polyml.model.text.writer import quoted
+from polyml.quasi_affine.affine import Affine
 from polyml.reading.text_scanner import INDENT, head, string
 
 KIND, FORMAT = "program", 1
@@ -75,7 +75,7 @@ def _window(window: Window) -> str:
     return f"{_listed(window.low)} of [{lengths}]{'' if window.ring is None else f' ring {window.ring}'}"
 
 
-def _listed(values: tuple[Lin, ...]) -> str:
+def _listed(values: tuple[Affine, ...]) -> str:
     return f"[{', '.join(map(integers.text, values))}]"
 
 
@@ -111,7 +111,7 @@ def _counted(count: int, word: str) -> str:
     return f"{count} {word}{'' if count == 1 else 's'}"
 
 
-def _bound(op: str, values: tuple[Lin, ...]) -> str:
+def _bound(op: str, values: tuple[Affine, ...]) -> str:
     return integers.text(values[0]) if len(values) == 1 else f"{op}{_listed(values)}"
 
 

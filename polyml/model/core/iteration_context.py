@@ -9,10 +9,11 @@ from functools import cached_property
 import islpy as isl
 
 from polyml import polyhedra
-from polyml.model.core import affine as af
-from polyml.model.core.affine import Affine, Formula
 from polyml.model.core.nest import Loop
 from polyml.polyhedra import Frame
+from polyml.quasi_affine import affine as af
+from polyml.quasi_affine.affine import Affine, Condition
+from polyml.quasi_affine.to_isl import to_pw_aff, to_set
 
 LONG_STEP = 128  # three tiles of 32 values in four would be empty; shorter steps are those of tiles in the source, too
 
@@ -37,7 +38,7 @@ class ParameterContext:
         result = frame.universe()
         for name in self.names:
             if name in self.sizes:
-                result = result.intersect(af.to_set(af.non_negative(af.variable(name)), frame))
+                result = result.intersect(to_set(af.non_negative(af.variable(name)), frame))
         return result.params()
 
 
@@ -62,9 +63,9 @@ class IterationContext:
         """The space [parameters] -> { [iterators] }."""
         return Frame(self.parameters.names, self.iterators)
 
-    def frame_for(self, value: Affine | Formula) -> Frame:
+    def frame_for(self, value: Affine | Condition) -> Frame:
         """Returns the frame with the additional parameters that `value` mentions, such as sizes that only checks need."""
-        more = sorted(af.names(value) - set(self.parameters.names) - set(self.iterators))
+        more = sorted(value.names - set(self.parameters.names) - set(self.iterators))
         if not more:
             return self.frame
         key = tuple(more)
@@ -72,17 +73,17 @@ class IterationContext:
             self._known[key] = Frame((*self.parameters.names, *more), self.iterators)
         return self._known[key]
 
-    def set(self, formula: Formula) -> isl.Set:
+    def set(self, formula: Condition) -> isl.Set:
         """Returns { [iterators] : formula }."""
         if self.values:
-            formula = af.substituted_formula(formula, self.values)
-        return af.to_set(formula, self.frame_for(formula))
+            formula = formula.substitute(self.values)
+        return to_set(formula, self.frame_for(formula))
 
     def pw_aff(self, value: Affine) -> isl.PwAff:
         """Returns { [iterators] -> [(value)] }."""
         if self.values:
-            value = af.substituted(value, self.values)
-        return af.to_pw_aff(value, self.frame_for(value))
+            value = value.substitute(self.values)
+        return to_pw_aff(value, self.frame_for(value))
 
     @cached_property
     def assumed(self) -> isl.Set:
@@ -93,7 +94,7 @@ class IterationContext:
     def is_empty(self) -> bool:
         return self.assumed.is_empty()
 
-    def within(self, formula: Formula) -> IterationContext:
+    def within(self, formula: Condition) -> IterationContext:
         """Returns the context inside a guard with this condition."""
         if formula not in self._known:
             self._known[formula] = self._within(formula)
@@ -106,7 +107,7 @@ class IterationContext:
             self._known[key] = self._loop(loop)
         return self._known[key]
 
-    def _within(self, formula: Formula) -> IterationContext:
+    def _within(self, formula: Condition) -> IterationContext:
         return replace(self, domain=self.domain.intersect(self.set(formula)), _known={})
 
     def _loop(self, loop: Loop) -> IterationContext:
@@ -116,7 +117,7 @@ class IterationContext:
         bounds[loop.iterator] = (first, last) if loop.step > 0 else (last, first)
         values = self.values
         if self.parameters.numbered and abs(loop.step) >= LONG_STEP:
-            start = af.substituted(loop.start, values) if values else loop.start
+            start = loop.start.substitute(values) if values else loop.start
             values = {**values, loop.iterator: _numbered_values(loop.iterator, start, abs(loop.step))}
         outside = polyhedra.extend(self.domain, loop.iterator)
         inner = IterationContext(self.parameters, iterators, outside, bounds, values)
@@ -139,14 +140,14 @@ class IterationContext:
                 bound = self._atom_bound(atom, side if coefficient > 0 else 1 - side)
                 if bound is None:
                     return None
-                value = value - Affine(0, ((atom, coefficient),)) + bound.scaled(coefficient)
+                value = value - Affine(0, ((atom, coefficient),)) + bound * coefficient
         return None
 
     def _atom_bound(self, atom: af.Atom, side: int) -> Affine | None:
         if isinstance(atom, str):
             return self.bounds[atom][side]
-        if isinstance(atom, af.Extreme) and side == (1 if atom.op == "min" else 0):
-            return atom.left
+        if isinstance(atom, af.Extremum) and side == (1 if atom.op == "min" else 0):
+            return atom.operands[0]
         return None
 
     def is_never_negative(self, value: Affine) -> bool:
@@ -179,7 +180,7 @@ def _numbered_values(iterator: str, start: Affine, step: int) -> Affine:
     return begin + Affine(0, ((iterator, step),))
 
 
-def _range(loop: Loop, numbered: bool) -> Formula:
+def _range(loop: Loop, numbered: bool) -> Condition:
     """Returns the condition that the iterator is a value of `range(start, stop, step)`.
 
     numbered: its values are already those that the step reaches

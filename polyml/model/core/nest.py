@@ -15,10 +15,9 @@ from typing import Any, Union
 
 from polyml.dtypes import DType
 from polyml.frontend import syntax
-from polyml.model.core import affine as af
-from polyml.model.core.affine import Affine, Formula
 from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult
 from polyml.model.core.scop import Gather, Role
+from polyml.quasi_affine.affine import Affine, Condition
 from polyml.source import Loc
 
 QUOTIENTS_AROUND = 3  # of all conditions around a statement: where one does not hold, isl has two alternatives
@@ -35,7 +34,7 @@ class Integer(syntax.Expr):
 class Truth(syntax.Expr):
     """A Truth is an affine condition as a truth value."""
 
-    formula: Formula
+    formula: Condition
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class Loop:
 class Guard:
     """A Guard is an `if` on an affine condition."""
 
-    condition: Formula
+    condition: Condition
     body: tuple[Node, ...]
 
 
@@ -120,7 +119,7 @@ class Requirement:
     """
 
     around: tuple[Loop | Guard, ...]  # outermost first, without their bodies
-    condition: Formula
+    condition: Condition
     what: str
     loc: Loc | None = field(default=None, compare=False)
 
@@ -161,11 +160,11 @@ def substituted(value: Value, names: Mapping[str, Affine]) -> Value:
 
     def leaf(part: Value) -> Value:
         if isinstance(part, Read):
-            return replace(part, subscripts=tuple(af.substituted(s, names) for s in part.subscripts))
+            return replace(part, subscripts=tuple(s.substitute(names) for s in part.subscripts))
         if isinstance(part, Integer):
-            return replace(part, affine=af.substituted(part.affine, names))
+            return replace(part, affine=part.affine.substitute(names))
         if isinstance(part, Truth):
-            return replace(part, formula=af.substituted_formula(part.formula, names))
+            return replace(part, formula=part.formula.substitute(names))
         return part
 
     return map_leaves(value, leaf)
@@ -174,12 +173,12 @@ def substituted(value: Value, names: Mapping[str, Affine]) -> Value:
 def substituted_in(node: Node, names: Mapping[str, Affine]) -> Node:
     """Returns the node with some variables replaced by affine expressions, all at once, in everything it contains."""
     if isinstance(node, Assign):
-        subscripts = tuple(af.substituted(s, names) for s in node.subscripts)
+        subscripts = tuple(s.substitute(names) for s in node.subscripts)
         return replace(node, subscripts=subscripts, value=substituted(node.value, names))
     body = tuple(substituted_in(inner, names) for inner in node.body)
     if isinstance(node, Guard):
-        return Guard(af.substituted_formula(node.condition, names), body)
-    return replace(node, start=af.substituted(node.start, names), stop=af.substituted(node.stop, names), body=body)
+        return Guard(node.condition.substitute(names), body)
+    return replace(node, start=node.start.substitute(names), stop=node.stop.substitute(names), body=body)
 
 
 def children(value: Value) -> tuple[Value, ...]:

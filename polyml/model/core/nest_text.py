@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from polyml.frontend import syntax
-from polyml.model.core.affine import Affine, formula_text
 from polyml.model.core.nest import ArrayInfo, Assign, Guard, Integer, Loop, Nest, Node, Read, Requirement, Truth, Value
 from polyml.model.core.printer import TIGHTEST, Printed, binding, constant_text, parameter_text, result_text, value_text
 from polyml.model.core.scop import ScalarArg
+from polyml.quasi_affine.affine import Affine, Compare, Condition
 
 _INDENT = "    "
 
@@ -37,7 +37,14 @@ def _array(name: str, array: ArrayInfo) -> str:
 
 def _requirement(requirement: Requirement) -> str:
     around = "".join(f", {_head(node)}" for node in requirement.around)
-    return f"{formula_text(requirement.condition)}{around}"
+    return f"{condition_text(requirement.condition)}{around}"
+
+
+def condition_text(condition: Condition) -> str:
+    """Returns the condition in Python's words, as in `(N - 1 >= 0) and (i == 0)`."""
+    if isinstance(condition, Compare):
+        return f"{condition.expr} {condition.op} 0"
+    return f" {condition.op} ".join(f"({condition_text(part)})" for part in condition.parts) or str(condition)
 
 
 def _block(body: Sequence[Node], indent: str) -> Iterator[str]:
@@ -52,7 +59,7 @@ def _block(body: Sequence[Node], indent: str) -> Iterator[str]:
 
 def _head(node: Loop | Guard) -> str:
     if isinstance(node, Guard):
-        return f"if {formula_text(node.condition)}"
+        return f"if {condition_text(node.condition)}"
     step = "" if node.step == 1 else f", {node.step}"
     return f"for {node.iterator} in range({node.start}, {node.stop}{step})"
 
@@ -66,7 +73,7 @@ def _leaf(value: Value) -> Printed:
     if isinstance(value, Read):
         return _place(value.array, value.subscripts), TIGHTEST
     if isinstance(value, Truth):
-        return f"({formula_text(value.formula)})", TIGHTEST
+        return f"({condition_text(value.formula)})", TIGHTEST
     if isinstance(value, ScalarArg):
         return value.name, TIGHTEST
     if isinstance(value, Integer):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from polyml.dtypes import BOOL, I64, PYINT, DType
 from polyml.frontend import syntax
-from polyml.model.core import affine as af
-from polyml.model.core.affine import Affine, Formula
 from polyml.model.core.nest import Integer, Truth, Value
+from polyml.quasi_affine import affine as af
+from polyml.quasi_affine.affine import Affine, Condition
+from polyml.quasi_affine.complexity import atoms, depth, quotients
 
 _EXACT = (PYINT, I64)  # the types whose arithmetic is that of the integers, given that parameters are small
 _COEFFICIENT_LIMIT, _CONSTANT_LIMIT = 2**20, 2**53
@@ -59,11 +60,11 @@ def _arithmetic(expr: syntax.Expr, integers: list[Affine]) -> Affine | None:
     if expr.op in ("+", "-", "*"):
         return a + b if expr.op == "+" else a - b if expr.op == "-" else af.product(a, b)
     if expr.op in ("min", "max"):
-        return af.extreme(expr.op, a, b)
+        return af.extremum(expr.op, (a, b), as_written=True)
     if expr.op in ("//", "%") and b.is_constant and b.constant:
         return af.floor_div(a, b.constant) if expr.op == "//" else af.modulo(a, b.constant)
     if expr.op == "<<" and b.is_constant and 0 <= b.constant < 32:
-        return a.scaled(1 << b.constant)
+        return a * (1 << b.constant)
     if expr.op == ">>" and b.is_constant and 0 <= b.constant < 32:
         return af.floor_div(a, 1 << b.constant)
     if expr.op == "**" and a.is_constant and b.is_constant and 0 <= b.constant < 64:
@@ -73,9 +74,9 @@ def _arithmetic(expr: syntax.Expr, integers: list[Affine]) -> Affine | None:
 
 def _affine_call(function: str, integers: list[Affine]) -> Affine | None:
     if function == "abs":
-        return af.extreme("max", integers[0], -integers[0])
+        return af.extremum("max", (integers[0], -integers[0]), as_written=True)
     if function in ("minimum", "fmin", "maximum", "fmax"):
-        return af.extreme("min" if "min" in function else "max", *integers)
+        return af.extremum("min" if "min" in function else "max", integers, as_written=True)
     return None
 
 
@@ -109,7 +110,7 @@ def _folded_cast(expr: syntax.Cast, operand: Value) -> Value | None:
     return None
 
 
-def formula_choice(condition: Formula, then: Formula, orelse: Formula) -> Formula:
+def formula_choice(condition: Condition, then: Condition, orelse: Condition) -> Condition:
     return af.disjunction(af.conjunction(condition, then), af.conjunction(af.negate(condition), orelse))
 
 
@@ -121,17 +122,17 @@ def is_small(value: Affine) -> bool:
         return abs(value.constant) < 2**63
     if abs(value.constant) > _CONSTANT_LIMIT or any(abs(c) > _COEFFICIENT_LIMIT for _, c in value.terms):
         return False
-    return af.depth(value) <= _DEPTH_LIMIT and _is_simple(value)
+    return depth(value) <= _DEPTH_LIMIT and _is_simple(value)
 
 
 def _is_simple(value: Affine) -> bool:
     if all(isinstance(atom, str) for atom, _ in value.terms):
         return True
-    choices = sum(isinstance(atom, (af.Extreme, af.Choice)) for atom in af.atoms(value))
-    return choices <= CHOICES and af.quotients(value) <= QUOTIENTS
+    choices = sum(isinstance(atom, (af.Extremum, af.Choice)) for atom in atoms(value))
+    return choices <= CHOICES and quotients(value) <= QUOTIENTS
 
 
-def known(value: Value) -> Affine | Formula | None:
+def known(value: Value) -> Affine | Condition | None:
     """The affine integer or condition that a value is, None for any other."""
     if isinstance(value, Integer) and is_exact(value.dtype):
         return value.affine

@@ -11,13 +11,13 @@ from typing import Union
 from polyml.dtypes import BOOL, I64, PYINT
 from polyml.errors import NotAffineError, SizesNeeded
 from polyml.frontend import syntax, traversal
-from polyml.model.core import affine as af
-from polyml.model.core.affine import Affine, Formula
 from polyml.model.core.nest import Integer, Read, Requirement, Truth, Value, children, with_children
 from polyml.model.core.scop import Gather
 from polyml.model.lowering.affine_folding import CHOICES, QUOTIENTS, folded, is_exact, is_small, known
 from polyml.model.lowering.declarations import Declarations
 from polyml.model.lowering.half_arithmetic import widened
+from polyml.quasi_affine import affine as af
+from polyml.quasi_affine.affine import Affine, Condition
 
 BOUND_NOTE = "polyml needs bounds of the form c0 + c1*i + c2*N with integer c, and min, max, // and % of such"
 _SUBSCRIPT_NOTE = "polyml needs subscripts of the form c0 + c1*i + c2*j with integer c"
@@ -31,7 +31,9 @@ class Stale(Enum):
     STALE = "stale"
 
 
-Known = Union[Affine, Formula, Read, Stale]  # what a local number equals; a Read: an element of an index array that does not change
+Known = Union[
+    Affine, Condition, Read, Stale
+]  # what a local number equals; a Read: an element of an index array that does not change
 
 
 class ValueResolver:
@@ -149,7 +151,7 @@ class ValueResolver:
     def size(self, expr: syntax.Expr, iterators: tuple[str, ...]) -> Affine:
         """Returns an extent of an array. Raises NotAffineError where it is not affine in the parameters alone."""
         value = self._affine(expr, "array size", "the sizes", BOUND_NOTE)
-        if af.names(value).isdisjoint(iterators):
+        if value.names.isdisjoint(iterators):
             return value
         raise NotAffineError(
             f"array size `{expr.loc.text if expr.loc else value}` changes with the loop",
@@ -185,7 +187,7 @@ class ValueResolver:
             if not isinstance(node, syntax.Binary) or node.op not in ("*", "//", "%"):
                 continue
             for value in map(self.value, (node.left, node.right) if node.op == "*" else (node.right,)):
-                if isinstance(value, Integer) and not value.affine.is_constant and af.names(value.affine) <= parameters:
+                if isinstance(value, Integer) and not value.affine.is_constant and value.affine.names <= parameters:
                     return True
         return False
 

@@ -13,14 +13,15 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.frontend import syntax
-from polyml.model.core import affine as af
-from polyml.model.core.affine import Affine
 from polyml.model.core.evaluation import operations
 from polyml.model.core.iteration_context import IterationContext
 from polyml.model.core.nest import ArrayInfo, Assign, Guard, Integer, Nest, Read, Requirement
 from polyml.model.core.scop import Check, Gather
 from polyml.model.nest_passes.split_selects import split
 from polyml.polyhedra import Frame
+from polyml.quasi_affine import affine as af
+from polyml.quasi_affine.affine import Affine
+from polyml.quasi_affine.to_isl import to_pw_aff, to_set
 
 
 def checks(nest: Nest, top: IterationContext) -> tuple[Check, ...]:
@@ -46,7 +47,7 @@ def limit_checks(names: tuple[str, ...], limits: Mapping[str, int]) -> tuple[Che
     for name in names:
         value, limit = af.variable(name), limits[name]
         outside = af.disjunction(af.compare(">", value, Affine(limit)), af.compare("<", value, Affine(-limit)))
-        violated = af.to_set(outside, Frame((name,), ()))
+        violated = to_set(outside, Frame((name,), ()))
         instances = violated.set_tuple_name("S")
         result.append(Check(kind="limit", violated=violated.params(), instances=instances, iterators=(), what=name, may=True))
     return tuple(result)
@@ -155,7 +156,7 @@ def _access(
         )
 
 
-def _instances(context: IterationContext, parts: list[af.Formula]) -> isl.Set | None:
+def _instances(context: IterationContext, parts: list[af.Condition]) -> isl.Set | None:
     """The points of the context where one of the conditions holds; None when there are none."""
     outside = None
     for part in parts:
@@ -210,4 +211,4 @@ def _shape_check(top: IterationContext, array: ArrayInfo, dim: int, extent: Affi
 
 def size_pw_aff(size: Affine) -> isl.PwAff:
     """{ [] -> [(size)] } over the parameters the size mentions."""
-    return af.to_pw_aff(size, Frame(tuple(sorted(af.names(size))), ()))
+    return to_pw_aff(size, Frame(tuple(sorted(size.names)), ()))

@@ -11,8 +11,6 @@ from polyml import polyhedra
 from polyml.dtypes import I64, PYINT
 from polyml.errors import NotAffineError
 from polyml.frontend import syntax
-from polyml.model.core import affine as af
-from polyml.model.core.affine import Affine
 from polyml.model.core.evaluation import operations
 from polyml.model.core.iteration_context import IterationContext, ParameterContext, outermost
 from polyml.model.core.nest import ArrayInfo, Assign, Guard, Integer, Nest, Node, Read, Truth, Value, map_leaves, subvalues
@@ -22,6 +20,8 @@ from polyml.model.lowering.bounds_checks import checks, limit_checks, size_pw_af
 from polyml.model.lowering.parameters import facts, integer_arguments
 from polyml.model.lowering.size_limits import limits, names_in_extents
 from polyml.model.nest_passes.split_selects import explicit, split
+from polyml.quasi_affine import affine as af
+from polyml.quasi_affine.affine import Affine
 
 _LEGAL_CASES_LIMIT = 4
 
@@ -43,7 +43,7 @@ def to_scop(nest: Nest, written: Nest, kernel: syntax.Kernel, top: IterationCont
     mentioned = set(context.names).union(*(polyhedra.used_parameters(c.violated) for c in found))
     spared = [name for name, array in written.arrays.items() if array.loc and array.shape and name not in nest.arrays]
     for array in (*nest.arrays.values(), *(written.arrays[name] for name in spared)):
-        mentioned = mentioned.union(*(af.names(extent) for extent in array.shape))
+        mentioned = mentioned.union(*(extent.names for extent in array.shape))
     parameters = tuple(p for p in written.parameters if p.name in mentioned)
     found = limit_checks(integer_arguments(parameters, kernel), least) + found
     return Scop(

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from polyml.frontend import syntax
-from polyml.model.core import affine as af
-from polyml.model.core.affine import Formula
 from polyml.model.core.nest import Assign, Read, Truth, Value, map_leaves
+from polyml.quasi_affine import affine as af
+from polyml.quasi_affine.affine import Condition
 
 
 def joined(
@@ -38,7 +38,7 @@ def joined(
     return (*_merged_stores(test, then_renamed, else_renamed), *joins)
 
 
-def flag(name: str) -> Formula:
+def flag(name: str) -> Condition:
     """The condition that the truth argument `name` (0 or 1) is true."""
     return af.non_negative(af.variable(name) - 1)
 
@@ -50,11 +50,11 @@ def select(condition: Value, then: Value, orelse: Value) -> syntax.IfExp:
     return syntax.IfExp(condition, then, orelse, dtype=then.dtype)
 
 
-def leading_truths(test: Value) -> tuple[Formula | None, Value, str]:
+def leading_truths(test: Value) -> tuple[Condition | None, Value, str]:
     """`affine and data` or `affine or data`: the affine condition, which comes first, the rest, and the operator."""
     if not isinstance(test, syntax.Logical) or not isinstance(test.operands[0], Truth):
         return None, test, ""
-    leading: list[Formula] = []
+    leading: list[Condition] = []
     for operand in test.operands:
         if not isinstance(operand, Truth):
             break

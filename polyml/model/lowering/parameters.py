@@ -8,13 +8,14 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.frontend import syntax
-from polyml.model.core import affine as af
-from polyml.model.core.affine import Affine
 from polyml.model.core.call_interface import Parameter
 from polyml.model.core.iteration_context import ParameterContext
 from polyml.model.core.nest import Assign, Guard, Integer, Loop, Nest, Node, Read, Truth, Value, assigns, map_leaves, subvalues
 from polyml.model.core.scop import ScalarArg
 from polyml.model.lowering.if_conversion import flag
+from polyml.quasi_affine import affine as af
+from polyml.quasi_affine.affine import Affine
+from polyml.quasi_affine.to_isl import to_set
 
 
 def without_value_arguments(nest: Nest, written: Nest) -> Nest:
@@ -31,7 +32,7 @@ def without_value_arguments(nest: Nest, written: Nest) -> Nest:
 
     def leaf(v: Value) -> Value:
         if isinstance(v, (Integer, Truth)):
-            names = af.names(v.affine if isinstance(v, Integer) else v.formula)
+            names = v.affine.names if isinstance(v, Integer) else v.formula.names
             if len(names) == 1 and (name := next(iter(names))) in plain:
                 return ScalarArg(plain[name], dtype=v.dtype)
         return v
@@ -51,7 +52,7 @@ def parameter_context(nest: Nest, written: Nest) -> ParameterContext:
     for assign in assigns(nest.body):
         for part in subvalues(assign.value):
             if isinstance(part, Integer):
-                structural |= af.names(part.affine)
+                structural |= part.affine.names
     known = {p.name: p for p in nest.parameters}
     sizes = frozenset(p.name for p in nest.parameters if p.is_size)
     return ParameterContext(tuple(name for name in known if name in structural), sizes)
@@ -71,7 +72,7 @@ def facts(parameters: tuple[Parameter, ...], sizes: frozenset[str], kernel: synt
         if _is_truth_argument(p, kernel):
             value = af.variable(p.name)
             between = af.conjunction(af.non_negative(value), af.compare("<=", value, Affine(1)))
-            result = result.intersect(af.to_set(between, frame).params())
+            result = result.intersect(to_set(between, frame).params())
     return result
 
 
@@ -81,21 +82,21 @@ def _structural_names(nest: Nest) -> frozenset[str]:
     _collect_structure(nest.body, found)
     for requirement in nest.requirements:
         _collect_structure(requirement.around, found)
-        found |= af.names(requirement.condition)
+        found |= requirement.condition.names
     return frozenset(found)
 
 
 def _collect_structure(body: tuple[Node, ...], found: set[str]) -> None:
     for node in body:
         if isinstance(node, Loop):
-            found |= af.names(node.start) | af.names(node.stop)
+            found |= node.start.names | node.stop.names
             _collect_structure(node.body, found)
         elif isinstance(node, Guard):
-            found |= af.names(node.condition)
+            found |= node.condition.names
             _collect_structure(node.body, found)
         else:
             for subscript in node.subscripts:
-                found |= af.names(subscript)
+                found |= subscript.names
             _collect_value(node.value, found)
 
 
@@ -108,11 +109,11 @@ def _collect_value(value: Value, found: set[str]) -> None:
             tests.update(map(id, part.operands))
         elif isinstance(part, Read):
             for subscript in part.subscripts:
-                found |= af.names(subscript)
+                found |= subscript.names
         elif isinstance(part, Integer) and not _is_variable(part.affine):
-            found |= af.names(part.affine)
+            found |= part.affine.names
         elif isinstance(part, Truth) and (id(part) in tests or not _is_flag(part)):
-            found |= af.names(part.formula)
+            found |= part.formula.names
 
 
 def _is_variable(value: Affine) -> bool:
@@ -123,7 +124,7 @@ def _is_variable(value: Affine) -> bool:
 
 
 def _is_flag(value: Truth) -> bool:
-    names = af.names(value.formula)
+    names = value.formula.names
     return len(names) == 1 and value.formula == flag(next(iter(names)))
 
 

@@ -11,8 +11,6 @@ from polyml.dtypes import BOOL, F64, PYBOOL, PYFLOAT, PYINT
 from polyml.errors import NotAffineError
 from polyml.frontend import syntax
 from polyml.frontend.name_resolution import statements
-from polyml.model.core import affine as af
-from polyml.model.core.affine import Affine, Formula
 from polyml.model.core.call_interface import ArrayResult, ScalarResult
 from polyml.model.core.nest import QUOTIENTS_AROUND, Assign, Guard, Integer, Loop, Nest, Node, Read, Requirement, Truth, Value
 from polyml.model.core.scop import Role
@@ -21,11 +19,14 @@ from polyml.model.lowering.affine_values import BOUND_NOTE, Known, Stale, ValueR
 from polyml.model.lowering.declarations import Declarations
 from polyml.model.lowering.if_conversion import joined, leading_truths, select
 from polyml.model.nest_passes.split_selects import explicit
+from polyml.quasi_affine import affine as af
+from polyml.quasi_affine.affine import Affine, Condition
+from polyml.quasi_affine.complexity import depth, quotients
 from polyml.source import Loc
 
 _PYTHON = {F64: PYFLOAT, BOOL: PYBOOL}
 _CHOICE_DEPTH = 3
-_FORMULAS = (af.Compare, af.And, af.Or)
+_FORMULAS = (af.Compare, af.Logic)
 _COPIED_STATEMENTS = 8  # a branch up to this size may be copied to tell an affine condition from one on data
 
 
@@ -111,7 +112,7 @@ class _NestBuilder:
             raise NotAffineError(f"whether there is {stmt.what} is not affine", loc=stmt.loc, notes=[BOUND_NOTE], code="PML-F030")
         if condition.formula == af.TRUE:
             return
-        around, used = tuple(self._around), af.names(condition.formula)
+        around, used = tuple(self._around), condition.formula.names
         if all(isinstance(node, Loop) and node.iterator not in used for node in around):
             around = ()  # tested once, also in a call in which the loops do not run
         self._requirements.append(Requirement(around, condition.formula, stmt.what, stmt.loc))
@@ -188,12 +189,12 @@ class _NestBuilder:
                 code="PML-F030",
             )
 
-    def _has_few_quotients(self, formula: Formula) -> bool:
+    def _has_few_quotients(self, formula: Condition) -> bool:
         """Says whether isl can tell the instances that meet it and the conditions around it; otherwise it counts as one on data."""
         around = (node.condition for node in self._around if isinstance(node, Guard))
-        return af.quotients(formula, *around) <= QUOTIENTS_AROUND
+        return quotients(formula, *around) <= QUOTIENTS_AROUND
 
-    def _affine_if(self, formula: Formula, stmt: syntax.If, scope: _Scope) -> tuple[Node, ...]:
+    def _affine_if(self, formula: Condition, stmt: syntax.If, scope: _Scope) -> tuple[Node, ...]:
         """Returns a guard for each branch that can run."""
         before = dict(self._values.env)
         nodes = []
@@ -207,7 +208,7 @@ class _NestBuilder:
         self._values.env = _merged(formula, after_then, self._values.env)
         return tuple(node for node in nodes if node.body)
 
-    def _guarded(self, formula: Formula, body: tuple[syntax.Stmt, ...], scope: _Scope) -> Guard:
+    def _guarded(self, formula: Condition, body: tuple[syntax.Stmt, ...], scope: _Scope) -> Guard:
         self._around.append(Guard(formula, ()))
         guard = Guard(formula, self._block(body, scope))
         self._around.pop()
@@ -306,7 +307,7 @@ def assigned_names(body: tuple[syntax.Stmt, ...]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _merged(formula: Formula | None, then: dict[str, Known | None], orelse: dict[str, Known | None]) -> dict[str, Known | None]:
+def _merged(formula: Condition | None, then: dict[str, Known | None], orelse: dict[str, Known | None]) -> dict[str, Known | None]:
     """Returns what is known of local numbers after an `if`, from what is known after its branches.
 
     formula: the condition; None where it depends on data
@@ -322,7 +323,7 @@ def _merged(formula: Formula | None, then: dict[str, Known | None], orelse: dict
             result[name] = None
         elif isinstance(a, Affine) and isinstance(b, Affine):
             value = af.choice(formula, a, b)
-            result[name] = value if af.depth(value) <= _CHOICE_DEPTH else None
+            result[name] = value if depth(value) <= _CHOICE_DEPTH else None
         elif isinstance(a, _FORMULAS) and isinstance(b, _FORMULAS):
             result[name] = formula_choice(formula, a, b)
         else:

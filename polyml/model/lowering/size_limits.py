@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from polyml.errors import NotAffineError
-from polyml.model.core import affine as af
-from polyml.model.core.affine import Affine, Formula
 from polyml.model.core.nest import Assign, Guard, Integer, Loop, Nest, Node, Read, Requirement, Truth, subvalues
+from polyml.quasi_affine import affine as af
+from polyml.quasi_affine.affine import Affine, Condition
 from polyml.source import Loc
 
 LIMITS = tuple(2**bits for bits in (40, 36, 32, 28, 24, 20, 16))  # the first that suffices is taken
@@ -47,7 +47,7 @@ def limits(nests: Iterable[Nest], names: Iterable[str], structural: frozenset[st
 def names_in_extents(nest: Nest) -> frozenset[str]:
     """What extents of arrays are computed from, besides those that are an extent."""
     shapes = (extent for array in nest.arrays.values() for extent in array.shape)
-    return frozenset().union(*(af.names(e) for e in shapes if e.constant or len(e.terms) > 1 or any(c != 1 for _, c in e.terms)))
+    return frozenset().union(*(e.names for e in shapes if e.constant or len(e.terms) > 1 or any(c != 1 for _, c in e.terms)))
 
 
 class _TooGreat(Exception):
@@ -106,9 +106,9 @@ class _Nest:
             elif isinstance(part, Truth):
                 self._formula(part.formula, ranges, loc)
 
-    def _formula(self, formula: Formula, ranges: Mapping[str, Range], loc: Loc | None) -> None:
+    def _formula(self, formula: Condition, ranges: Mapping[str, Range], loc: Loc | None) -> None:
         if isinstance(formula, af.Compare):
-            self._affine(formula.affine, ranges, "an integer that is compared", loc)
+            self._affine(formula.expr, ranges, "an integer that is compared", loc)
             return
         for part in formula.parts:
             self._formula(part, ranges, loc)
@@ -121,14 +121,14 @@ class _Nest:
             high += coefficient * (most if coefficient > 0 else least)
         return _within((low, high), what, loc)
 
-    def _atom(self, atom: af.Floor | af.Extreme | af.Choice, ranges: Mapping[str, Range], what: str, loc: Loc | None) -> Range:
-        if isinstance(atom, af.Floor):
-            low, high = self._affine(atom.numerator, ranges, what, loc)
+    def _atom(self, atom: af.FloorDiv | af.Extremum | af.Choice, ranges: Mapping[str, Range], what: str, loc: Loc | None) -> Range:
+        if isinstance(atom, af.FloorDiv):
+            low, high = self._affine(atom.operand, ranges, what, loc)
             return low // atom.divisor, high // atom.divisor
-        if isinstance(atom, af.Extreme):
-            left, right = (self._affine(each, ranges, what, loc) for each in (atom.left, atom.right))
+        if isinstance(atom, af.Extremum):
+            lows, highs = zip(*(self._affine(each, ranges, what, loc) for each in atom.operands))
             pick = min if atom.op == "min" else max
-            return pick(left[0], right[0]), pick(left[1], right[1])
+            return pick(lows), pick(highs)
         self._formula(atom.condition, ranges, loc)
         then, orelse = (self._affine(each, ranges, what, loc) for each in (atom.then, atom.orelse))
         return min(then[0], orelse[0]), max(then[1], orelse[1])

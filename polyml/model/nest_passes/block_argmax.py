@@ -23,8 +23,6 @@ from dataclasses import dataclass, replace
 
 from polyml.dtypes import BOOL, I64, PYINT, DType
 from polyml.frontend import syntax
-from polyml.model.core import affine as af
-from polyml.model.core.affine import Affine
 from polyml.model.core.identifiers import Names
 from polyml.model.core.nest import (
     ArrayInfo,
@@ -45,6 +43,8 @@ from polyml.model.core.nest import (
 )
 from polyml.model.core.reductions import identity
 from polyml.model.core.scop import Role, ScalarArg
+from polyml.quasi_affine import affine as af
+from polyml.quasi_affine.affine import Affine
 
 BLOCK = 1024  # elements that are in the nearest cache when they are read again
 _TURNED = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
@@ -125,7 +125,7 @@ class _Maker:
             return None
         around = {each.iterator for each in loops}
         for assign in (found.best, *found.places):
-            if any(af.names(s) & around for s in assign.subscripts):
+            if any(s.names & around for s in assign.subscripts):
                 return None
         if not all(_is_place(_select(a).then, loop.iterator) for a in found.places):
             return None
@@ -136,7 +136,7 @@ class _Maker:
 
     def _in_blocks(self, loop: Loop, searches: Sequence[_Search]) -> Node:
         index, block = loop.iterator, self._names.fresh(loop.iterator)
-        start = loop.start + af.variable(block).scaled(BLOCK)
+        start = loop.start + af.variable(block) * BLOCK
         blocks = af.floor_div(loop.stop - loop.start + (BLOCK - 1), BLOCK)
         steps = tuple(step for search in searches for step in self._of_block(loop, search, start, index))
         return replace(loop, iterator=block, start=Affine(0), stop=blocks, body=steps)
@@ -176,7 +176,9 @@ class _Maker:
 
     def _over(self, loop: Loop, start: Affine, assign: Assign) -> Loop:
         """A loop over the iterations of the block that begins there."""
-        return replace(loop, start=Affine(0), stop=af.extreme("min", Affine(BLOCK), loop.stop - start), body=(assign,))
+        return replace(
+            loop, start=Affine(0), stop=af.extremum("min", (Affine(BLOCK), loop.stop - start), as_written=True), body=(assign,)
+        )
 
     def _scalar(self, wanted: str, element: DType) -> Read:
         name = self._names.fresh(wanted)
@@ -266,7 +268,7 @@ def _is_repeatable(part: Value, iterator: str) -> bool:
 
 
 def _moves(subscript: Affine, iterator: str) -> bool:
-    return iterator in af.names(subscript)
+    return iterator in subscript.names
 
 
 def _roundings(value: Value) -> int:
@@ -286,12 +288,12 @@ def _is_place(value: Value, iterator: str) -> bool:
     if not isinstance(value, Integer) or not (value.dtype == PYINT or value.dtype == I64):
         return False
     rest = value.affine - af.variable(iterator)
-    return iterator not in af.names(value.affine) or iterator not in af.names(rest)
+    return iterator not in value.affine.names or iterator not in rest.names
 
 
 def _at(value: Value, iterator: str, place: Read) -> Value:
     """An affine value where the iterator is `place`."""
-    if not isinstance(value, Integer) or iterator not in af.names(value.affine):
+    if not isinstance(value, Integer) or iterator not in value.affine.names:
         return value
     rest = value.affine - af.variable(iterator)
     total: Value = place

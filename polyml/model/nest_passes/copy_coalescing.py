@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from polyml.model.core import affine as af
 from polyml.model.core.nest import Assign, Guard, Loop, Nest, Node, Read, Value, assigns, map_leaves, reads, touched, with_body
 from polyml.model.core.scop import Role
 from polyml.model.nest_passes.inline_arrays import covers
+from polyml.quasi_affine import affine as af
 
 
 def coalesce(nest: Nest) -> Nest:

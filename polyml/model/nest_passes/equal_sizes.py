@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from polyml.model.core import affine as af
-from polyml.model.core.affine import Affine
 from polyml.model.core.nest import Nest, Requirement, substituted_in
+from polyml.quasi_affine import affine as af
+from polyml.quasi_affine.affine import Affine
 
 
 def unified(nest: Nest) -> Nest:
@@ -25,12 +25,11 @@ def unified(nest: Nest) -> Nest:
         found = _solved(requirement, names, order)
         if found is not None:
             name, value = found
-            names = {n: af.substituted(v, {name: value}) for n, v in names.items()} | {name: value}
+            names = {n: v.substitute({name: value}) for n, v in names.items()} | {name: value}
     if not names:
         return nest
     arrays = {
-        name: replace(info, shape=tuple(af.substituted(extent, names) for extent in info.shape))
-        for name, info in nest.arrays.items()
+        name: replace(info, shape=tuple(extent.substitute(names) for extent in info.shape)) for name, info in nest.arrays.items()
     }
     return replace(nest, body=tuple(substituted_in(n, names) for n in nest.body), arrays=arrays)
 
@@ -38,12 +37,12 @@ def unified(nest: Nest) -> Nest:
 def _solved(requirement: Requirement, names: Mapping[str, Affine], order: Mapping[str, int]) -> tuple[str, Affine] | None:
     """(the last size in an equality, what it equals); None for what is not an equality of all calls."""
     condition = requirement.condition
-    if requirement.around or not isinstance(condition, af.Compare) or not condition.equality:
+    if requirement.around or not isinstance(condition, af.Compare) or condition.op != "==":
         return None
-    difference = af.substituted(condition.affine, names)
+    difference = condition.expr.substitute(names)
     sizes = [(order[a], a, c) for a, c in difference.terms if isinstance(a, str) and a in order and abs(c) == 1]
     if not sizes:
         return None
     _, name, coefficient = max(sizes)
-    value = (af.variable(name).scaled(coefficient) - difference).scaled(coefficient)
-    return None if name in af.names(value) else (name, value)
+    value = (af.variable(name) * coefficient - difference) * coefficient
+    return None if name in value.names else (name, value)

@@ -16,8 +16,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from polyml.frontend import syntax
-from polyml.model.core import affine as af
-from polyml.model.core.affine import Affine
 from polyml.model.core.evaluation import may_raise
 from polyml.model.core.nest import (
     Assign,
@@ -39,6 +37,8 @@ from polyml.model.core.nest import (
     with_body,
 )
 from polyml.model.core.scop import Role
+from polyml.quasi_affine import affine as af
+from polyml.quasi_affine.affine import Affine
 
 _CHEAP_OPERATIONS = 1  # of a value that may be computed several times
 _SIZE_LIMIT = 200  # nodes of the value that results
@@ -139,7 +139,7 @@ class _Contraction:
         """Whether the read is inside the array, and of another element in every iteration unless the value is cheap."""
         if not read.inside:
             return False
-        moving = frozenset().union(*(af.names(s) for s in read.subscripts))
+        moving = frozenset().union(*(s.names for s in read.subscripts))
         return _is_cheap(definition.value) or all(loop.iterator in moving for loop in loops)
 
 
@@ -148,7 +148,7 @@ def covers(loop: Loop | None, subscript: Affine, extent: Affine) -> bool:
     if loop is None:
         return subscript == Affine(0) and extent == Affine(1)
     whole = loop.start == Affine(0) and loop.step == 1
-    return whole and extent in (loop.stop, af.extreme("max", loop.stop, Affine(0)))
+    return whole and extent in (loop.stop, af.extremum("max", (loop.stop, Affine(0)), as_written=True))
 
 
 def _is_in_place(node: Node, operands: frozenset[str]) -> bool:

@@ -16,7 +16,6 @@ from dataclasses import replace
 
 from polyml.dtypes import BOOL, F64, I64, PYINT
 from polyml.frontend import syntax
-from polyml.model.core.affine import Affine
 from polyml.model.core.call_interface import ScalarResult
 from polyml.model.core.nest import (
     Assign,
@@ -33,6 +32,7 @@ from polyml.model.core.nest import (
     with_children,
 )
 from polyml.model.core.scop import Role
+from polyml.quasi_affine.affine import Affine
 
 START = 2**40  # magnitude of what such a scalar is set to, at most
 STEP = 256  # and of one change: 2**63 / STEP changes are a year's work for a core that does a billion in a second

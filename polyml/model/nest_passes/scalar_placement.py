@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from polyml.model.core import affine as af
 from polyml.model.core.call_interface import ScalarResult
 from polyml.model.core.iteration_context import IterationContext
 from polyml.model.core.nest import Assign, Guard, Loop, Nest, Node, Read, ReadNames, Value, assigns, map_leaves, reads
 from polyml.model.core.scop import Role
+from polyml.quasi_affine import affine as af
 
 
 def place(nest: Nest, top: IterationContext) -> Nest:

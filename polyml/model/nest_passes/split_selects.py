@@ -9,24 +9,25 @@ from __future__ import annotations
 
 from polyml.dtypes import PYINT, DType
 from polyml.frontend import syntax
-from polyml.model.core import affine as af
-from polyml.model.core.affine import Compare, Formula
 from polyml.model.core.nest import QUOTIENTS_AROUND, Integer, Truth, Value, children, subvalues, with_children
+from polyml.quasi_affine import affine as af
+from polyml.quasi_affine.affine import Compare, Condition
+from polyml.quasi_affine.complexity import quotients
 
 _PIECES_LIMIT = 16  # beyond it, or beyond QUOTIENTS_AROUND, a condition becomes part of the value
 
 
-def split(value: Value, *, evaluated: bool = False) -> list[tuple[Formula, Value]]:
+def split(value: Value, *, evaluated: bool = False) -> list[tuple[Condition, Value]]:
     """Disjoint conditions that cover everything, each with the value it selects; the values select on data alone.
 
     evaluated: keep what Python evaluates without need, as it does the element in `B[i + 1] and i == 0` for every i.
     """
-    done: list[tuple[Formula, Value]] = []
-    waiting: list[tuple[Formula, Value]] = [(af.TRUE, value)]
+    done: list[tuple[Condition, Value]] = []
+    waiting: list[tuple[Condition, Value]] = [(af.TRUE, value)]
     while waiting:
         formula, here = waiting.pop()
         test = _first_affine_test(here) if len(done) + len(waiting) < _PIECES_LIMIT else None
-        if test is None or af.quotients(formula, test) > QUOTIENTS_AROUND:
+        if test is None or quotients(formula, test) > QUOTIENTS_AROUND:
             done.append((formula, here))
             continue
         waiting.append((af.conjunction(formula, af.negate(test)), _decided(here, test, False, evaluated)))
@@ -34,18 +35,17 @@ def split(value: Value, *, evaluated: bool = False) -> list[tuple[Formula, Value
     return done
 
 
-def explicit(formula: Formula, dtype: DType) -> Value:
+def explicit(formula: Condition, dtype: DType) -> Value:
     """An affine condition as comparisons of integers, for places where its value is needed."""
     if isinstance(formula, Compare):
-        here, zero = Integer(formula.affine, dtype=PYINT), syntax.Const(0, dtype=PYINT)
-        return syntax.Compare("==" if formula.equality else ">=", here, zero, dtype=dtype)
+        here, zero = Integer(formula.expr, dtype=PYINT), syntax.Const(0, dtype=PYINT)
+        return syntax.Compare(formula.op, here, zero, dtype=dtype)
     if not formula.parts:
         return syntax.Const(formula == af.TRUE, dtype=dtype)
-    op = "and" if isinstance(formula, af.And) else "or"
-    return syntax.Logical(op, tuple(explicit(part, dtype) for part in formula.parts), dtype=dtype)
+    return syntax.Logical(formula.op, tuple(explicit(part, dtype) for part in formula.parts), dtype=dtype)
 
 
-def _first_affine_test(value: Value) -> Formula | None:
+def _first_affine_test(value: Value) -> Condition | None:
     """The affine condition of a select, or the affine part of a mixed `and`, `or` that leads it."""
     for part in subvalues(value):
         if isinstance(part, syntax.IfExp):
@@ -59,7 +59,7 @@ def _first_affine_test(value: Value) -> Formula | None:
     return None
 
 
-def _affine_part(condition: Value) -> Formula | None:
+def _affine_part(condition: Value) -> Condition | None:
     if isinstance(condition, Truth):
         return condition.formula if _known(condition) is None else None
     if isinstance(condition, syntax.Unary) and condition.op == "not":
@@ -69,7 +69,7 @@ def _affine_part(condition: Value) -> Formula | None:
     return None
 
 
-def _decided(value: Value, test: Formula, holds: bool, evaluated: bool) -> Value:
+def _decided(value: Value, test: Condition, holds: bool, evaluated: bool) -> Value:
     """The value where it is known whether `test` holds."""
     seen: dict[int, Value] = {}
 

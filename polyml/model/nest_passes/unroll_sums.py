@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from polyml.model.core import affine as af
-from polyml.model.core.affine import Affine
 from polyml.model.core.nest import Assign, Guard, Loop, Nest, Node, assigns, iterators, reads, substituted_in
+from polyml.quasi_affine import affine as af
+from polyml.quasi_affine.affine import Affine
 
 MOST_COPIES = 32  # of assignments that one loop becomes
 
@@ -81,7 +81,7 @@ def _is_of_one_element(loop: Loop, copies: Sequence[Node], before: Sequence[Node
     defined = {node.array for node in before if isinstance(node, Assign)}
     moving = {loop.iterator, *iterators(loop.body)}
     for assign in assigns(loop.body):
-        names = frozenset().union(*map(af.names, assign.subscripts)) if assign.subscripts else frozenset()
+        names = frozenset().union(*(s.names for s in assign.subscripts))
         if not names.isdisjoint(moving):
             return False
         if assign.subscripts:

@@ -9,8 +9,8 @@ from functools import reduce
 import islpy as isl
 
 from polyml import polyhedra
-from polyml.codegen.ir.linexpr import const
 from polyml.codegen.ir.program import Instance, Loop, Node, Program, with_body
+from polyml.quasi_affine.affine import Affine
 from polyml.schedule.script import transforms
 from polyml.schedule.script.schedule import Schedule
 from polyml.schedule.tree import loop_tree
@@ -97,7 +97,7 @@ def _within(node: Node, window: Mapping[str, Ends]) -> Node:
     found = with_body(node, tuple(_within(inside, window) for inside in node.body))
     if isinstance(found, Loop) and found.directives.tile and found.name in window:
         first, last = window[found.name]
-        return replace(found, lower=(*found.lower, const(first)), upper=(*found.upper, const(last)))
+        return replace(found, lower=(*found.lower, Affine(first)), upper=(*found.upper, Affine(last)))
     return found
 
 

@@ -6,14 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyml.codegen.analysis.access_conflicts import Differences, RangedAccess, jam_range
-from polyml.codegen.ir.linexpr import Compare, choice, const, extremum, floor_div, var
 from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Unroll
 from polyml.codegen.presburger.loop_facts import NotAffine, isl_text
 from polyml.codegen.presburger.omega_test import System
+from polyml.quasi_affine.affine import Affine, Compare, choice, extremum, floor_div, variable
 from tests.codegen.nests import SIZES, N, Text, accesses, environments, loop_bounds, meetings, sample, samples, touched
 from tests.codegen.strategies import EXPRESSIONS, VALUES
 
-I, J = var("i"), var("j")
+I, J = variable("i"), variable("j")
 
 
 @given(EXPRESSIONS, VALUES)
@@ -82,22 +82,22 @@ def inner_loops(draw):
     """A loop around jams, with one statement inside each: what the code generator asks `may_conflict` about."""
     path = [Loop("t", *draw(loop_bounds([])), ())]
     if draw(st.booleans()):
-        path.append(Guard(Compare(">=", var("t") - draw(st.integers(0, 1))), ()))
+        path.append(Guard(Compare(">=", variable("t") - draw(st.integers(0, 1))), ()))
     loop = Loop("v", *draw(loop_bounds(["t"])), ())
     texts, jams = [], []
     for name in "ST":
         mine = []
         for k in range(draw(st.integers(0, 2))):
-            base = draw(st.sampled_from((const(0), var("t"), var("t") * 2, N - 2))) + draw(st.integers(-1, 1))
+            base = draw(st.sampled_from((Affine(0), variable("t"), variable("t") * 2, N - 2))) + draw(st.integers(-1, 1))
             if draw(st.integers(0, 4)) == 0:
                 mine.append(Unroll(f"u{name}{k}", base, draw(st.integers(1, 3)), ()))
                 continue
-            limit = draw(st.sampled_from((None, N - 1, var("t") + 1)))
+            limit = draw(st.sampled_from((None, N - 1, variable("t") + 1)))
             mine.append(Jam(f"u{name}{k}", base, draw(st.integers(1, 2)), draw(st.sampled_from((1, 1, 2))), limit, ()))
         names = ["v", "t", *(jam.var for jam in mine)]
         iterators = tuple(f"i{n}" for n in range(len(names)))
         texts.append(Text(name, iterators, draw(accesses(iterators)), []))
-        jams.append((tuple(mine), Instance(name, tuple(var(n) for n in draw(st.permutations(names))))))
+        jams.append((tuple(mine), Instance(name, tuple(variable(n) for n in draw(st.permutations(names))))))
     return sample(texts, path, [loop], [instance for _, instance in jams]), jams
 
 

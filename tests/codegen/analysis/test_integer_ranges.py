@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import pytest
 
 from polyml.codegen.analysis.integer_ranges import LeavesRange, Ranges
-from polyml.codegen.ir.linexpr import Compare, choice, const, extremum, floor_div, var
 from polyml.codegen.ir.program import Loop
 from polyml.model.core.call_interface import Parameter
+from polyml.quasi_affine.affine import Affine, Compare, choice, extremum, floor_div, variable
 
 
 def ranges(**limits):
@@ -19,7 +19,7 @@ def ranges(**limits):
 
 def expression(rng, names, depth=3):
     if depth == 0 or rng.random() < 0.2:
-        return var(rng.choice(names)) * rng.randint(-3, 3) + rng.randint(-5, 5)
+        return variable(rng.choice(names)) * rng.randint(-3, 3) + rng.randint(-5, 5)
     a, b = (expression(rng, names, depth - 1) for _ in range(2))
     forms = (
         a + b,
@@ -37,7 +37,7 @@ def test_no_value_is_outside(seed):
     rng = random.Random(seed)
     known = ranges(n=9, m=4)
     lower, upper = (expression(rng, ["n", "m"], 1) for _ in range(2))
-    known.enter(Loop("i", (lower, const(-6)), (upper, var("n") + 3), 2, ()))
+    known.enter(Loop("i", (lower, Affine(-6)), (upper, variable("n") + 3), 2, ()))
     for _ in range(20):
         e = expression(rng, ["n", "m", "i"])
         least, most = known.of(e)
@@ -50,12 +50,12 @@ def test_no_value_is_outside(seed):
 
 def test_what_may_leave_64_bits_is_found():
     known = ranges(n=2**40)
-    known.check(var("n") * 2**21)
+    known.check(variable("n") * 2**21)
     with pytest.raises(LeavesRange):
-        known.check(var("n") * 2**24)
-    known.check(floor_div(var("n") * 2**21, 2**20) * 2**20)
-    known.enter(Loop("i", (const(0),), (var("n") * 2**20,), 1, ()))
+        known.check(variable("n") * 2**24)
+    known.check(floor_div(variable("n") * 2**21, 2**20) * 2**20)
+    known.enter(Loop("i", (Affine(0),), (variable("n") * 2**20,), 1, ()))
     with pytest.raises(LeavesRange):
-        known.check(var("i") * 8)
+        known.check(variable("i") * 8)
     with pytest.raises(LeavesRange):
-        known.enter(Loop("j", (const(0),), (var("n") * 2**22,), 1, ()))
+        known.enter(Loop("j", (Affine(0),), (variable("n") * 2**22,), 1, ()))

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 
 from polyml.codegen.analysis.loop_nest import chain_of, guard_names
-from polyml.codegen.ir.linexpr import Compare, const, var
 from polyml.codegen.ir.program import Guard, Instance, Loop
 from polyml.model.core.reductions import Reduction
+from polyml.quasi_affine.affine import Affine, Compare, variable
 from tests.codegen.nests import SIZES, N, Text, meetings, sample, samples, touched
 
-I, J, K = var("i"), var("j"), var("k")
+I, J, K = variable("i"), variable("j"), variable("k")
 
 
 def subsets(indices):
@@ -61,12 +61,12 @@ def nest_of(iterators, write, reads, loops, shared=(), reduces=False):
     """A perfect nest around one statement S. loops: (name, lower, upper), outermost first."""
     statement = Text("S", tuple(iterators), write, reads)
     made = [Loop(name, low, high, 1, ()) for name, low, high in loops]
-    instance = Instance("S", tuple(var(name) for name in iterators))
+    instance = Instance("S", tuple(variable(name) for name in iterators))
     reductions = {"S": Reduction("S", write[0], "+", 0)} if reduces else {}
     return sample([statement], shared, made, [instance], reductions).nest
 
 
-ZERO, LAST = (const(0),), (N - 1,)
+ZERO, LAST = (Affine(0),), (N - 1,)
 SQUARE = [("i", ZERO, LAST), ("j", ZERO, LAST)]
 CUBE = [*SQUARE, ("k", ZERO, LAST)]
 
@@ -87,7 +87,7 @@ CUBE = [*SQUARE, ("k", ZERO, LAST)]
                 "ijk",
                 ("A", ["i", "j"]),
                 [("A", ["i", "k"]), ("A", ["k", "j"])],
-                [("i", (const(8),), (const(15),)), ("j", (const(8),), (const(15),)), ("k", ZERO, (const(7),))],
+                [("i", (Affine(8),), (Affine(15),)), ("j", (Affine(8),), (Affine(15),)), ("k", ZERO, (Affine(7),))],
             ),
             {0, 1},
         ),
@@ -104,12 +104,12 @@ def test_a_loop_may_be_free_only_once_those_around_it_are_fixed():
 
 
 def test_what_a_guard_around_says_makes_loops_free():
-    loops = [("i", ZERO, LAST), ("k", ZERO, (var("m") - 1,))]
+    loops = [("i", ZERO, LAST), ("k", ZERO, (variable("m") - 1,))]
     reads, write = [("B", ["i1"])], ("B", ["i0"])
     statement = Text("S", ("i0", "i1"), write, reads)
     made = [Loop(name, low, high, 1, ()) for name, low, high in loops]
     below = Loop("m", ZERO, LAST, 1, ())
-    for shared, free in (((below,), set()), ((below, Guard(Compare(">=", var("m") * -1), ())), {0})):
+    for shared, free in (((below,), set()), ((below, Guard(Compare(">=", variable("m") * -1), ())), {0})):
         nest = sample([statement], shared, made, [Instance("S", (I, K))]).nest
         assert {v for v in range(2) if nest.is_independent(v, ())} == free
 

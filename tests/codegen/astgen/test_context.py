@@ -5,8 +5,8 @@ from random import Random
 import pytest
 
 from polyml.codegen.astgen.context import SIZE, Place
-from polyml.codegen.ir.linexpr import var
 from polyml.codegen.presburger.omega_test import System
+from polyml.quasi_affine.affine import variable
 
 NAMES = ("N", ("loop", 0), ("loop", 1), ("loop", 2))
 FACTS = System(least=(({"N": 1}, -4),))
@@ -30,7 +30,7 @@ def random_place(rng):
         last = [random_row(rng, NAMES[1 : depth + 1], (-1, 0, 1)) for _ in range(2)]
         ends = [({**terms, name: rng.choice((1, 4))}, constant) for terms, constant in first]
         ends += [({**terms, "N": rng.choice((1, 2)), name: -rng.choice((1, 4))}, constant) for terms, constant in last]
-        place = place.in_loop(ends, var(f"c{depth}"), 1)
+        place = place.in_loop(ends, variable(f"c{depth}"), 1)
     return place.having([random_row(rng, NAMES)] if rng.random() < 0.5 else [])
 
 

@@ -9,9 +9,9 @@ import pytest
 from polyml.codegen.astgen.build import nodes_of, of_isl
 from polyml.codegen.astgen.scan import scan
 from polyml.codegen.astgen.translation_validation import is_proved
-from polyml.codegen.ir.linexpr import Compare, Logic
 from polyml.codegen.ir.program import Guard, Instance, Loop
 from polyml.polyhedra import BudgetExceeded, budget
+from polyml.quasi_affine.affine import Compare, Logic
 from tests.codegen.trees import CONTEXT, band, in_order, random_schedule, random_strided_schedule, run, schedule_of, sequence
 
 SIZES = ((0, 0), (1, 1), (2, 5), (5, 2), (7, 6), (9, 9), (33, 40))

@@ -11,7 +11,6 @@ from polyml.codegen.interpreter.call import UncertainBounds
 from polyml.codegen.interpreter.order import sequence
 from polyml.codegen.interpreter.run import run
 from polyml.codegen.ir.accesses import AccessTable
-from polyml.codegen.ir.linexpr import Compare, const, var
 from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Program, Unroll
 from polyml.dtypes import BOOL, F32, F64, I8, I32, I64, PYBOOL, PYFLOAT, PYINT, U8
 from polyml.errors import BoundsError, PolymlOverflowError
@@ -21,12 +20,13 @@ from polyml.frontend.parsing.parse import parse
 from polyml.model.core.call_interface import ArrayResult, ScalarResult
 from polyml.model.core.scop import Access, Check, Index, Role, ScalarArg
 from polyml.polyhedra import points
+from polyml.quasi_affine.affine import Affine, Compare, variable
 from tests.codegen import handmade
 from tests.codegen.handmade import load, plus, times
 from tests.codegen.samples import SAMPLES, arguments_for, scop_of, triangle
 
-I, J, N = var("i"), var("j"), var("N")
-ZERO = const(0)
+I, J, N = variable("i"), variable("j"), variable("N")
+ZERO = Affine(0)
 
 
 def loop(name, lower, upper, body, *, step=1, parallel=False):
@@ -46,7 +46,7 @@ def order_of(nodes, n, **options):
 
 
 def test_a_loop_runs_from_the_greatest_lower_to_the_least_upper_bound():
-    node = Loop("i", (ZERO, const(2)), (N - 1, const(7)), 3, (at(I),))
+    node = Loop("i", (ZERO, Affine(2)), (N - 1, Affine(7)), 3, (at(I),))
     assert order_of([node], 100) == [(2,), (5,)]
     assert order_of([node], 5) == [(2,)]
     assert order_of([node], 2) == []
@@ -58,12 +58,12 @@ def test_a_guard_runs_its_body_where_it_holds():
 
 
 def test_a_jam_runs_each_instance_for_all_its_iterations():
-    node = Jam("i", const(4), 1, 2, None, (at(I, statement="S"), at(I, statement="T")))
+    node = Jam("i", Affine(4), 1, 2, None, (at(I, statement="S"), at(I, statement="T")))
     assert sequence(Program(None, (node,)), {}) == [("S", (4,)), ("S", (5,)), ("T", (4,)), ("T", (5,))]
 
 
 def test_iterations_of_a_jam_above_its_limit_do_not_happen():
-    node = Jam("i", const(4), 2, 4, N, (at(I),))
+    node = Jam("i", Affine(4), 2, 4, N, (at(I),))
     assert order_of([node], 6) == [(4,), (5,), (6,)]
     assert order_of([node], 100) == [(i,) for i in range(4, 12)]
     assert order_of([node], 3) == []
@@ -97,8 +97,8 @@ def test_a_loop_whose_bounds_differ_inside_a_jam_is_refused():
 
 
 def test_other_orders_change_parallel_loops_and_jams_alone():
-    sequential = loop("i", ZERO, const(3), [at(I)])
-    parallel = loop("i", ZERO, const(3), [at(I)], parallel=True)
+    sequential = loop("i", ZERO, Affine(3), [at(I)])
+    parallel = loop("i", ZERO, Affine(3), [at(I)], parallel=True)
     jam = Jam("i", ZERO, 2, 2, None, (at(I),))
     forward = [(i,) for i in range(4)]
     assert order_of([sequential], 0, order="reversed") == forward
@@ -110,7 +110,7 @@ def test_other_orders_change_parallel_loops_and_jams_alone():
 
 def test_a_name_out_of_its_loop_is_unknown():
     with pytest.raises(NameError):
-        order_of([loop("i", ZERO, const(1), [at(I)]), at(I)], 0)
+        order_of([loop("i", ZERO, Affine(1), [at(I)]), at(I)], 0)
 
 
 # what an instance does
@@ -320,7 +320,7 @@ def test_reversing_a_loop_that_is_wrongly_called_parallel_changes_the_result():
     def prefix_sums(order, parallel):
         reads = [("A", ["i"]), ("A", ["i - 1"])]
         scop = handmade.vector_scop("A", plus(load(0), load(1)), reads, domain="[i] : 0 < i < N")
-        body = (loop("i", const(1), N - 1, [at(I)], parallel=parallel),)
+        body = (loop("i", Affine(1), N - 1, [at(I)], parallel=parallel),)
         args = arguments()
         run(Program(scop, body), args, order=order)
         return args["A"].tolist()

@@ -7,12 +7,12 @@ import pytest
 
 from polyml.codegen.astgen.build import build
 from polyml.codegen.interpreter.run import run
-from polyml.codegen.ir.linexpr import Compare, const, var
 from polyml.codegen.ir.printer import program_data, text
 from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Program, Unroll
+from polyml.quasi_affine.affine import Affine, Compare, variable
 from tests.codegen.samples import SAMPLES, arguments_for, matmul, scop_of
 
-I, J, N = var("i"), var("j"), var("N")
+I, J, N = variable("i"), variable("j"), variable("N")
 
 
 def executed(source, name, arguments):
@@ -60,11 +60,11 @@ def jammed_program():
     args = arguments_for(matmul, 4)
     scop = scop_of(matmul, args)
     instance = Instance("S0", (I, J))
-    vectors = Jam("j", const(0), 2, 8, var("C_1") - 1, (instance,))
-    unrolled = Unroll("k", const(0), 3, (Instance("S1", (I, var("k"), const(0))),))
-    rows = Jam("i", var("t"), 4, 1, None, (vectors, unrolled))
-    guard = Guard(Compare(">=", var("C_0") - var("t") - 4), (rows,))
-    tile = Loop("t", (const(0), N), (var("C_0") - 1, N + 7), 32, (guard,), parallel=True, role="tile")
+    vectors = Jam("j", Affine(0), 2, 8, variable("C_1") - 1, (instance,))
+    unrolled = Unroll("k", Affine(0), 3, (Instance("S1", (I, variable("k"), Affine(0))),))
+    rows = Jam("i", variable("t"), 4, 1, None, (vectors, unrolled))
+    guard = Guard(Compare(">=", variable("C_0") - variable("t") - 4), (rows,))
+    tile = Loop("t", (Affine(0), N), (variable("C_0") - 1, N + 7), 32, (guard,), parallel=True, role="tile")
     return Program(scop, (tile,))
 
 

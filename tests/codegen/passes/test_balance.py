@@ -7,11 +7,11 @@ import pytest
 
 from polyml.codegen.astgen.build import build
 from polyml.codegen.interpreter.order import sequence
-from polyml.codegen.ir.linexpr import const
 from polyml.codegen.ir.program import Loop, Program, instances, loops, with_body
 from polyml.codegen.passes.balance import balance
 from polyml.machines import catalogue
 from polyml.model.core.dependence import dependences
+from polyml.quasi_affine.affine import Affine
 from polyml.schedule.compute import compute
 from tests.codegen.forms import check, programs
 from tests.codegen.loop_nests import KERNELS, lower_update, matmul
@@ -45,7 +45,7 @@ def test_shares_together_run_every_instance_once(ends):
     sizes = {"C_0": 9, "C_1": 8, "A_0": 9, "A_1": 4, "B_0": 4, "B_1": 8}
     ran = []
     for first, last in zip((0, *(e + 1 for e in ends)), (*ends, 8)):
-        part = replace(loop, lower=(const(first),), upper=(const(last),))
+        part = replace(loop, lower=(Affine(first),), upper=(Affine(last),))
         ran += sequence(Program(program.scop, _with(program.body, loop, part)), sizes)
     assert sorted(ran) == sorted(sequence(programs(matmul)["tiled"], sizes))
 
@@ -62,7 +62,7 @@ def test_tiles_that_other_loops_depend_on_keep_their_places():
 def test_bounds_that_only_the_loop_over_tiles_states_are_kept():
     """for t in 0 ... N: parallel it by 4 in 0 ... t: for i in it ... min(it + 3, t): nothing says 0 <= i but 0 <= it."""
     program = programs(matmul)["tiled"]
-    assert all(const(0) in loop.lower for loop in shared(balance(program)))
+    assert all(Affine(0) in loop.lower for loop in shared(balance(program)))
     assert list(instances(balance(program).body)) == list(instances(program.body))
 
 
@@ -87,7 +87,7 @@ def test_nests_over_different_ranges_share_what_is_around_both(rows, ends):
     (loop,) = shared(after)
     sizes = {f"{a}_{d}": n for a, shape in arrays.items() for d, n in enumerate(shape)} | {"T_0": max(rows), "D_0": min(rows)}
     parts = zip((0, *(e + 1 for e in ends)), (*ends, 40))
-    loops_ = (replace(loop, lower=(const(first),), upper=(const(last),)) for first, last in parts)
+    loops_ = (replace(loop, lower=(Affine(first),), upper=(Affine(last),)) for first, last in parts)
     ran = [ran for part in loops_ for ran in sequence(Program(scop, _with(after.body, loop, part)), sizes)]
     assert sorted(ran) == sorted(sequence(before, sizes)) == sorted(sequence(after, sizes))
 

@@ -3,10 +3,10 @@
 import pytest
 
 from polyml.codegen.interpreter.order import sequence
-from polyml.codegen.ir.linexpr import const, var
 from polyml.codegen.ir.program import Guard, Instance, Loop, Program, instances, loops, with_body
 from polyml.codegen.passes import full_tiles
 from polyml.codegen.passes.full_tiles import separate_full_tiles
+from polyml.quasi_affine.affine import Affine, variable
 from tests.codegen.forms import check, programs
 from tests.codegen.loop_nests import KERNELS, five_points, lower_update, lu, matmul
 
@@ -56,7 +56,7 @@ def test_loops_of_a_full_tile_have_one_constant_length_each_but_for_where_an_arr
     for full, partial in pairs:
         *outer, innermost = loops(full.body)
         assert all(len(loop.lower) == len(loop.upper) == 1 for loop in outer)
-        assert all((loop.upper[0] - loop.lower[0]).is_const for loop in (*outer, innermost))
+        assert all((loop.upper[0] - loop.lower[0]).is_constant for loop in (*outer, innermost))
         assert all(e.names.isdisjoint({loop.var for loop in outer}) for e in (*innermost.lower, *innermost.upper))
         assert [i.statement for i in instances(full.body)] == [i.statement for i in instances(partial.body)]
 
@@ -89,23 +89,23 @@ def test_shallow_nests_and_loops_outside_tiles_are_left_alone():
 
 # nests by hand
 
-I, J, K, IT, N = (var(name) for name in ("i", "j", "k", "it", "N"))
-WHOLE = ((const(0),), (const(3),))
+I, J, K, IT, N = (variable(name) for name in ("i", "j", "k", "it", "N"))
+WHOLE = ((Affine(0),), (Affine(3),))
 
 
 def tile(rows, columns, depth, *, body=(Instance("S", (I, J, K)),), step=1):
     """for it step 4: for i, j, k from their bounds: S"""
     for name, (low, high) in (("k", depth), ("j", columns), ("i", rows)):
         body = (Loop(name, low, high, step, body),)
-    return Program(None, (Loop("it", (const(0),), (N - 1,), 4, body, role="tile"),))
+    return Program(None, (Loop("it", (Affine(0),), (N - 1,), 4, body, role="tile"),))
 
 
-ROWS = ((const(0), IT), (IT + 3, N - 1))
+ROWS = ((Affine(0), IT), (IT + 3, N - 1))
 
 
 def test_of_two_tiles_around_a_loop_the_shorter_one_may_be_full():
     rows = ((IT - 4, IT), (IT + 7, IT + 3, N - 1))
-    program = tile(rows, WHOLE, ((const(0),), (const(3), I + J - 1)))
+    program = tile(rows, WHOLE, ((Affine(0),), (Affine(3), I + J - 1)))
     changed = separate_full_tiles(program)
     assert run(changed, FULL, N=12) and run(changed, PARTIAL, N=12)
     for size in range(12):
@@ -116,8 +116,8 @@ def test_of_two_tiles_around_a_loop_the_shorter_one_may_be_full():
     ("program", "is_separated"),
     [
         (tile(ROWS, WHOLE, WHOLE), False),  # a box
-        (tile(ROWS, WHOLE, ((const(0),), (const(3), I + J - 1))), True),
-        (tile(ROWS, ((const(0),), (const(3), I * 2)), ((const(-2), J - I), (const(1),))), True),
+        (tile(ROWS, WHOLE, ((Affine(0),), (Affine(3), I + J - 1))), True),
+        (tile(ROWS, ((Affine(0),), (Affine(3), I * 2)), ((Affine(-2), J - I), (Affine(1),))), True),
         (tile(((IT,), (IT + 3,)), WHOLE, WHOLE), False),  # always full
         (tile(ROWS, WHOLE, ((I,), (N,))), False),  # no bounds at a constant distance
         (tile(ROWS, WHOLE, ((I,), (I + 2,))), False),  # a box that moves with i
@@ -134,10 +134,10 @@ def test_a_nest_by_hand_runs_the_same_with_its_full_tiles_apart(program, is_sepa
 
 def test_tests_around_a_loop_do_not_know_where_its_threads_shares_end():
     """An isolated loop around a parallel one of tiles: how far a thread goes is not known outside."""
-    i = var("i")
-    points = Loop("i", (const(0),), (const(31), var("last")), 1, (Instance("S", (i,)),))
-    shared = Loop("t", (const(0),), (var("N") - 1,), 32, (points,), parallel=True, role="tile", last="last")
-    around = Loop("r", (const(0),), (const(3),), 1, (shared,))
+    i = variable("i")
+    points = Loop("i", (Affine(0),), (Affine(31), variable("last")), 1, (Instance("S", (i,)),))
+    shared = Loop("t", (Affine(0),), (variable("N") - 1,), 32, (points,), parallel=True, role="tile", last="last")
+    around = Loop("r", (Affine(0),), (Affine(3),), 1, (shared,))
     made = full_tiles._full_version(around, {}, {"r"}, tests := [])
     assert all("last" not in test.names for test in tests)
     assert any("last" in e.names for loop in loops((made,)) for e in loop.upper)

@@ -3,15 +3,15 @@
 import pytest
 
 from polyml.codegen.analysis.register_tiling import RegisterTiling
-from polyml.codegen.ir.linexpr import Compare, const, floor_div, var
 from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Program, Unroll, every
 from polyml.codegen.passes.register_tile import CannotTile, register_tile
 from polyml.model.core.reductions import Reduction
+from polyml.quasi_affine.affine import Affine, Compare, floor_div, variable
 from tests.codegen.histories import History
 from tests.codegen.nests import Text, sample, steps
 
-I, J, K, N = (var(name) for name in "ijkN")
-ZERO, LAST = (const(0),), (N - 1,)
+I, J, K, N = (variable(name) for name in "ijkN")
+ZERO, LAST = (Affine(0),), (N - 1,)
 SQUARE = {"i": (ZERO, LAST), "j": (ZERO, LAST)}
 
 
@@ -20,7 +20,7 @@ def nest_of(write, reads=(), loops=SQUARE, body=None, reduces=False):
     names = tuple(loops)
     text = Text("S", names, write, [write, *reads] if reduces else list(reads))
     chain = [Loop(name, low, high, 1, ()) for name, (low, high) in loops.items()]
-    leaf = Instance("S", tuple(map(var, names)))
+    leaf = Instance("S", tuple(map(variable, names)))
     free = {"S": Reduction("S", write[0], "+", 0)} if reduces else {}
     return sample([text], [], chain, body or [leaf], free)
 
@@ -126,7 +126,7 @@ def test_lanes_of_partial_sums_finish_with_plain_iterations_where_masks_cost_mor
 
 @pytest.mark.parametrize("length, lanes", [(1, 1), (2, 2), (3, 4), (4, 4), (9, 1), (11, 4), (12, 4), (8, None)])
 def test_a_known_rest_of_partial_sums_has_the_narrowest_vector(length, lanes):
-    columns = {"i": (ZERO, LAST), "j": (ZERO, (const(length - 1),))}
+    columns = {"i": (ZERO, LAST), "j": (ZERO, (Affine(length - 1),))}
     nodes = check(nest_of(("B", ["i"]), [ELEMENT], columns, reduces=True), RegisterTiling(0, 1, 1, 2, 4))
     remainders = [node for node in every(nodes) if isinstance(node, Jam) and node.count == 1]
     assert [jam.lanes for jam in remainders] == ([] if lanes is None else [lanes])
@@ -161,9 +161,9 @@ def test_loops_outside_the_shape_stay():
     [
         (ZERO, (I,)),
         ((I,), LAST),
-        ((I - 2, const(0)), (I + 2, N - 1)),
+        ((I - 2, Affine(0)), (I + 2, N - 1)),
         ((I * -2 + N,), (I * -1 + N + 3,)),
-        ((const(1), I), (N - 2, I * 2)),
+        ((Affine(1), I), (N - 2, I * 2)),
     ],
     ids=["lower", "upper", "band", "slanted", "fan"],
 )
@@ -174,7 +174,7 @@ def test_a_triangle_shares_what_all_its_rows_have(columns, jams, vectors):
 
 
 def test_a_remainder_row_by_row_surrounds_the_part_that_rows_share():
-    case = nest_of(ELEMENT, loops={"i": (ZERO, LAST), "j": ((I - 1, const(0)), (I + 9, N - 1))})
+    case = nest_of(ELEMENT, loops={"i": (ZERO, LAST), "j": ((I - 1, Affine(0)), (I + 9, N - 1))})
     (rows, _) = check(case, RegisterTiling(0, 1, 1, 1, 2, jams=((0, 4),)))
     before, *shared, after = loops_of(rows.body)
     assert before[0] == after[0] == "i step 1" and all(part[0] == "j step 2" for part in shared)
@@ -206,7 +206,7 @@ def with_inner(*body):
 
 
 def test_loops_of_the_body_stay_inside_what_runs_together():
-    nodes = check(with_inner(inner(S, high=(const(2),))), RegisterTiling(0, None, 0, 1, 4))
+    nodes = check(with_inner(inner(S, high=(Affine(2),))), RegisterTiling(0, None, 0, 1, 4))
     assert loops_of(nodes)[0] == ["i step 4", ["j step 1", ["k step 1", ["i x 1 x 4", "S"]]]]
 
 
@@ -216,7 +216,7 @@ def test_a_loop_of_the_body_with_other_bounds_per_iteration_is_split():
 
 
 def test_a_guard_on_other_variables_stays():
-    guard = Guard(Compare(">=", J - 2), (inner(S, high=(const(2),)),))
+    guard = Guard(Compare(">=", J - 2), (inner(S, high=(Affine(2),)),))
     nodes = register_tile(with_inner(guard).nest, RegisterTiling(0, None, 0, 1, 4))
     assert isinstance(nodes[0].body[0].body[0], Guard)
 

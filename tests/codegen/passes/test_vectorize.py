@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 
 from polyml.codegen.astgen.build import build
-from polyml.codegen.ir.linexpr import var
 from polyml.codegen.ir.program import Guard, Instance, Jam, Program, Unroll, instances, loops
 from polyml.codegen.passes import legal_tilings
 from polyml.codegen.passes import vectorize as vectorizing
@@ -15,6 +14,7 @@ from polyml.codegen.passes.register_tile import CannotTile, register_tile
 from polyml.codegen.passes.vectorize import vectorize
 from polyml.machines import catalogue
 from polyml.model.core.reductions import reductions
+from polyml.quasi_affine.affine import variable
 from tests.codegen.forms import check, layouts, programs
 from tests.codegen.histories import History
 from tests.codegen.loop_nests import (  # fmt: skip
@@ -230,7 +230,7 @@ def test_no_lanes_write_one_element():
     scop = scop_of(repeated, {"A": np.zeros(3), "b": np.zeros(3)})
     program = build(scop, scop.schedule)
     (outer,) = program.body
-    once = replace(program, body=(replace(outer, lower=(var("b_0") - 1,)),))
+    once = replace(program, body=(replace(outer, lower=(variable("b_0") - 1,)),))
     found = {(nest.chain[shape.vector].var, outer.var) for nest, shape in proposals(once, "avx2") if shape.vector is not None}
     assert found == {(outer.body[0].var, outer.var)}
 

@@ -3,12 +3,12 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyml.codegen.ir.linexpr import const, extremum, floor_div, var
 from polyml.codegen.presburger.loop_facts import FIRST, SECOND, SHARED, Fact, Sides, Systems
 from polyml.codegen.presburger.omega_test import System, is_empty
+from polyml.quasi_affine.affine import Affine, extremum, floor_div, variable
 from tests.codegen.strategies import EXPRESSIONS, SMALL
 
-I, J, N = var("i"), var("j"), var("N")
+I, J, N = variable("i"), variable("j"), variable("N")
 SIDES = Sides(("i",), ("j",), ("j",))
 
 
@@ -21,7 +21,7 @@ def test_names_of_both_touches_are_told_apart():
 
 def test_bounds_that_are_the_least_of_several_are_all_of_them():
     systems = Systems(SIDES)
-    systems.add(Fact(">=", (extremum("min", [N, I + 3]), FIRST), (extremum("max", [J, const(0)]), FIRST)))
+    systems.add(Fact(">=", (extremum("min", [N, I + 3]), FIRST), (extremum("max", [J, Affine(0)]), FIRST)))
     assert len(systems.system().least) == 4 and systems.is_complete
     systems.add(Fact(">=", (extremum("max", [N, I + 3]), FIRST), (J, FIRST)))
     assert len(systems.system().least) == 4 and not systems.is_complete

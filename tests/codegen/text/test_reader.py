@@ -9,18 +9,18 @@ from hypothesis import strategies as st
 
 import polyml
 from polyml import config, pass_manager
-from polyml.codegen.ir.linexpr import Compare, Lin, Logic, const, var
 from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Program, Unroll, Window
 from polyml.codegen.text.reader import parse
 from polyml.codegen.text.writer import text
 from polyml.errors import LanguageError, PolymlTypeError, TextError
 from polyml.model.core.reductions import Reduction
+from polyml.quasi_affine.affine import Affine, Compare, Logic, variable
 from polyml.schedule.tree.directives import Directives
 from tests.codegen.samples import arguments_for, matmul, scop_of
 from tests.subjects import array_programs, random_programs, written_kernels
 from tests.texts import differences
 
-I, J, N = var("i"), var("j"), var("C_0")
+I, J, N = variable("i"), variable("j"), variable("C_0")
 
 
 def programs_of(subject):
@@ -49,24 +49,24 @@ def program():
     """C *= beta by tiles of 32 rows, with everything that a program may have."""
     scop = scop_of(matmul, arguments_for(matmul, 4))
     instance = Instance("S0", (I, J))
-    vectors = Jam("j", const(0), 2, 8, var("C_1") - 1, (instance,), scans=True)
-    unrolled = Unroll("k", const(0), 3, (Instance("S1", (I, var("k"), const(0))),))
-    rows = Jam("i", var("t"), 4, 1, None, (vectors, unrolled))
+    vectors = Jam("j", Affine(0), 2, 8, variable("C_1") - 1, (instance,), scans=True)
+    unrolled = Unroll("k", Affine(0), 3, (Instance("S1", (I, variable("k"), Affine(0))),))
+    rows = Jam("i", variable("t"), 4, 1, None, (vectors, unrolled))
     guard = Guard(
-        Logic("or", (Compare(">=", N - var("t") - 4), Logic("and", ()), Logic("and", (Compare("==", var("e")),)))),
+        Logic("or", (Compare(">=", N - variable("t") - 4), Logic("and", ()), Logic("and", (Compare("==", variable("e")),)))),
         (rows,),
         rare=True,
     )
     asked = Directives(tile=True, parallel=True, unroll_jam=4, pack=("A", "B"))
     tile = Loop(
-        "t", (const(0), N), (N - 1, N + 7), 32, (guard,), parallel=True, role="tile", private=("A",), last="e", name="i_t", directives=asked,
+        "t", (Affine(0), N), (N - 1, N + 7), 32, (guard,), parallel=True, role="tile", private=("A",), last="e", name="i_t", directives=asked,
         partial=("C", "B"), resumes="s",
     )  # fmt: skip
-    rest = Loop("u", (Lin((("p", 0), ("n", 2))),), (const(3),), 1, ())
-    first = Loop("v", (), (const(-3),), 1, (Instance("S1", (var("v"), const(1), const(2))),))
+    rest = Loop("u", (Affine(0, (("p", 0), ("n", 2))),), (Affine(3),), 1, ())
+    first = Loop("v", (), (Affine(-3),), 1, (Instance("S1", (variable("v"), Affine(1), Affine(2))),))
     return Program(
         scop, (tile, rest), {"S1": Reduction("S1", "C", "+", 0)}, {"S0": Reduction("S0", "C", "fmin", 0)},
-        {"B": Window((const(0), var("q") * 3), (None, 7), 1), "A": Window((), ())}, {"p": "A"},
+        {"B": Window((Affine(0), variable("q") * 3), (None, 7), 1), "A": Window((), ())}, {"p": "A"},
         {"S1": {1: ("k", 64), 2: ("j", -8)}, "S0": {}}, "n", "m", (first,), ('said "so"', "é\n"),
     )  # fmt: skip
 

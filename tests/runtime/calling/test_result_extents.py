@@ -2,15 +2,15 @@
 
 import pytest
 
-from polyml.codegen.ir.linexpr import Choice, Compare, Logic, atom, const, extremum, floor_div, modulo, var
+from polyml.quasi_affine.affine import Affine, Choice, Compare, Logic, extremum, floor_div, modulo, of_atom, variable
 from polyml.runtime.calling.result_extents import rewritten
 
-N, M = var("N"), var("M")
+N, M = variable("N"), variable("M")
 RIGHT = [
-    N, N + 1, N * 2 - M, const(-3), floor_div(N + 3, 4), modulo(N, 5), extremum("max", [N, M * 2]), extremum("min", [N + 1, M, const(7)]),
-    atom(Choice(Compare(">=", N - M), N, M)), atom(Choice(Compare("==", N - 3), const(0), floor_div(M, 2))),
-    atom(Choice(Logic("and", (Compare(">=", N - 1), Logic("or", (Compare("==", M - 2), Compare(">=", M - 5))))), N, M)),
-    atom(Choice(Logic("and", ()), N, M)), (N + modulo(M, 3)) * 2 - floor_div(N * 5 - M, 7) * 3,
+    N, N + 1, N * 2 - M, Affine(-3), floor_div(N + 3, 4), modulo(N, 5), extremum("max", [N, M * 2]), extremum("min", [N + 1, M, Affine(7)]),
+    of_atom(Choice(Compare(">=", N - M), N, M)), of_atom(Choice(Compare("==", N - 3), Affine(0), floor_div(M, 2))),
+    of_atom(Choice(Logic("and", (Compare(">=", N - 1), Logic("or", (Compare("==", M - 2), Compare(">=", M - 5))))), N, M)),
+    of_atom(Choice(Logic("and", ()), N, M)), (N + modulo(M, 3)) * 2 - floor_div(N * 5 - M, 7) * 3,
     sum((floor_div(N + k, k + 2) for k in range(600)), M),
 ]  # fmt: skip
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from polyml.codegen.analysis.loop_nest import has_guard
-from polyml.codegen.ir.linexpr import Lin, extremum, var
 from polyml.codegen.ir.program import CannotRunTogether, Loop, loops
 from polyml.codegen.llvm.addresses import LoopScope
 from polyml.codegen.llvm.builder import BasicBlock
@@ -24,6 +23,7 @@ from polyml.codegen.llvm.registers import Location, Registers
 from polyml.codegen.llvm.ssa_value import SsaValue
 from polyml.codegen.llvm.statements.instances import StatementEmitter
 from polyml.codegen.llvm.statements.loop_elements import OverlappingVectors
+from polyml.quasi_affine.affine import Affine, extremum, variable
 
 
 @dataclass(frozen=True)
@@ -134,10 +134,10 @@ class _LoopEmitter:
         given = {parts[0]: partial[key].value for key, parts in accumulators(self._held).items() if key in partial}
         return {location: given.get(location) or self._partial.start(location, op) for location, op in self._held.items()}
 
-    def _first(self, location: Location, first: Mapping[str, Lin]) -> SsaValue:
+    def _first(self, location: Location, first: Mapping[str, Affine]) -> SsaValue:
         return self._body.memory.load(_substituted(location, first))
 
-    def _before_first(self, row: OverlappingVectors, first: Mapping[str, Lin]) -> SsaValue:
+    def _before_first(self, row: OverlappingVectors, first: Mapping[str, Affine]) -> SsaValue:
         """What stands for the vector before a row's first one: its last lanes are what the first vectors begin with."""
         value, reach = self._first(row.locations[0][0], first), row.offsets[-1] - row.offsets[0]
         return self._picked(value, value, [*range(value.lanes - reach), *range(reach)])
@@ -202,7 +202,7 @@ class _LoopEmitter:
 
     def _carried_on(self, location: Location) -> SsaValue:
         """The value with which a scan goes on in the next iteration."""
-        value = self._body.registers.value(_substituted(location, {self._node.var: var(self._node.var) + self._node.step}))
+        value = self._body.registers.value(_substituted(location, {self._node.var: variable(self._node.var) + self._node.step}))
         if value is None:
             raise CannotRunTogether(f"what a scan of {location.array} carries on has no register")
         return value
@@ -296,7 +296,7 @@ def _is_nest(body: ElementAccess, node: Loop) -> bool:
     return body.module.arguments.aliased or any(True for _ in loops(node.body)) or has_guard(node.body)
 
 
-def _substituted(location: Location, values: Mapping[str, Lin]) -> Location:
+def _substituted(location: Location, values: Mapping[str, Affine]) -> Location:
     last = None if location.last is None else location.last.substitute(values)
     return replace(location, subscripts=tuple(e.substitute(values) for e in location.subscripts), last=last)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from polyml.codegen.ir.linexpr import Compare, Condition, Logic, conjunction, extremum
 from polyml.codegen.ir.program import Instance, Loop, Node
 from polyml.codegen.llvm.addresses import Addresses
+from polyml.quasi_affine.affine import Compare, Condition, Logic, conjunction, extremum
 
 _SMALL_BOUND = 2**20  # of a loop that is short in every call
 
@@ -43,14 +43,14 @@ def _something_inside(body: Addresses, nodes: tuple[Node, ...]) -> Condition | N
         own: tuple[Condition, ...] = ()
         if isinstance(node, Loop) and all(e.names <= body.module.symbols for e in (*node.lower, *node.upper)):
             reach = extremum("min", node.upper) - extremum("max", node.lower)
-            own = () if reach.is_const and reach.const >= 0 else (Compare(">=", reach),)
+            own = () if reach.is_constant and reach.constant >= 0 else (Compare(">=", reach),)
         if not own and inside is None:
             return None
-        found.append(conjunction((*own, *(() if inside is None else (inside,)))))
+        found.append(conjunction(*own, *(() if inside is None else (inside,))))
     return Logic("or", tuple(dict.fromkeys(found)))
 
 
 def _is_fixed(loop: Loop) -> bool:
     """Whether the loop has the same iterations in every call, and not many."""
     bounds = (*loop.lower, *loop.upper)
-    return all(e.is_const for e in bounds) and max(abs(e.const) for e in bounds) < _SMALL_BOUND
+    return all(e.is_constant for e in bounds) and max(abs(e.constant) for e in bounds) < _SMALL_BOUND

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from polyml.codegen.ir.linexpr import Lin
 from polyml.codegen.llvm.builder import BasicBlock
 from polyml.codegen.llvm.element_access import ElementAccess
 from polyml.codegen.llvm.registers import Location
@@ -19,13 +18,14 @@ from polyml.codegen.llvm.ssa_value import SsaValue
 from polyml.codegen.llvm.statements.expressions import ExpressionEmitter
 from polyml.codegen.llvm.statements.loop_elements import LoopElements
 from polyml.model.core.reductions import identity
+from polyml.quasi_affine.affine import Affine
 
 
 class Accumulator(NamedTuple):
     """An element of which each lane has a partial result. operator: of the reduction, in Python's or NumPy's name."""
 
     array: str
-    subscripts: tuple[Lin, ...]
+    subscripts: tuple[Affine, ...]
     operator: str
     lanes: int
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.jams import Copy
-from polyml.codegen.ir.linexpr import Lin
 from polyml.codegen.ir.program import CannotRunTogether, Instance, Jam, Unroll
 from polyml.codegen.llvm.registers import Location
 from polyml.model.core.scop import Access, Statement
+from polyml.quasi_affine.affine import Affine
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +23,7 @@ class InstanceCopy:
     """
 
     statement: Statement
-    iterators: Mapping[str, Lin]
+    iterators: Mapping[str, Affine]
     copy: Copy
     node: Instance
     around: tuple[Jam | Unroll, ...]
@@ -43,7 +43,7 @@ class AccessLocations:
 
     def __init__(self, table: AccessTable):
         self._table = table
-        self._subscripts: dict[tuple, tuple[Lin, ...]] = {}
+        self._subscripts: dict[tuple, tuple[Affine, ...]] = {}
         self._locations: dict[tuple, Location] = {}
 
     def of(self, instance: InstanceCopy, number: int, operator: str | None = None, copy: Copy | None = None) -> Location:
@@ -77,7 +77,7 @@ class AccessLocations:
             return Location(array, first, copy.lanes, tuple(strides), copy.part)
         return Location(array, first)
 
-    def subscripts(self, instance: InstanceCopy, number: int) -> tuple[Lin, ...]:
+    def subscripts(self, instance: InstanceCopy, number: int) -> tuple[Affine, ...]:
         """The access's subscripts where its statement has these iterators, the same for all copies of an instance."""
         key = instance.statement.name, number, *instance.iterators.values()
         known = self._subscripts.get(key)

@@ -9,11 +9,11 @@ from functools import cached_property
 from polyml.codegen.analysis.access_conflicts import RangedAccess, jam_range
 from polyml.codegen.analysis.scans import scanned_read
 from polyml.codegen.ir.jams import JamStack
-from polyml.codegen.ir.linexpr import var
 from polyml.codegen.ir.program import CannotRunTogether, Instance, Jam, Loop, Node, Unroll
 from polyml.codegen.llvm.element_access import ElementAccess
 from polyml.codegen.llvm.registers import Location, disjoint
 from polyml.codegen.llvm.statements.locations import AccessLocations, InstanceCopy
+from polyml.quasi_affine.affine import variable
 
 
 @dataclass(frozen=True)
@@ -216,9 +216,9 @@ class LoopElements:
                 dim = self._body.row_of(location)
                 if dim is None or location.subscripts[dim].coefficient(self.loop.var) != 1:
                     continue
-                others = tuple(e - e.const if d == dim else e for d, e in enumerate(location.subscripts))
+                others = tuple(e - e.constant if d == dim else e for d, e in enumerate(location.subscripts))
                 if not any(self.loop.var in e.names for d, e in enumerate(others) if d != dim):
-                    found.setdefault((location.array, others, location.lanes), {})[location.subscripts[dim].const] = location
+                    found.setdefault((location.array, others, location.lanes), {})[location.subscripts[dim].constant] = location
         rows = [
             _overlapping(locations, lanes, self.loop.step) for (array, _, lanes), locations in found.items() if array not in written
         ]
@@ -253,7 +253,9 @@ def _one_iteration_before(location: Location, loop: Loop) -> Location | None:
     """The location that the iteration before has in its stead; None where it does not move with the loop, or its lanes do."""
     if not any(loop.var in e.names for e in location.subscripts) or location.last is not None and loop.var in location.last.names:
         return None
-    return replace(location, subscripts=tuple(e.substitute({loop.var: var(loop.var) - loop.step}) for e in location.subscripts))
+    return replace(
+        location, subscripts=tuple(e.substitute({loop.var: variable(loop.var) - loop.step}) for e in location.subscripts)
+    )
 
 
 def _always_disjoint(a: Location, b: Location, name: str) -> bool:

@@ -9,7 +9,6 @@ from math import prod
 from polyml.codegen.analysis.access_boxes import box, moving_names, tile_of
 from polyml.codegen.analysis.access_conflicts import Enclosing
 from polyml.codegen.analysis.trip_estimates import middle_values, trips
-from polyml.codegen.ir.linexpr import Compare, var
 from polyml.codegen.ir.program import Instance, Loop, Node, loops, with_paths
 from polyml.codegen.passes.packing import storage
 from polyml.codegen.passes.packing.copies import PackingContext, TileCopy, TileRead
@@ -17,6 +16,7 @@ from polyml.codegen.passes.packing.operands import as_single_read, scaled_operan
 from polyml.errors import ScheduleError
 from polyml.model.core.nest import subvalues
 from polyml.model.core.scop import Gather, Load
+from polyml.quasi_affine.affine import Compare, variable
 
 # how often each element of a copy has to be read for the copy to pay
 LEAST_USES = 48  # if sizes are not known
@@ -64,7 +64,7 @@ def copies(context: PackingContext, chain: tuple[Loop, ...], around: tuple[Enclo
     made = [copy for copy in made if not is_strip or storage.is_transposed(context, copy)]
     made = [copy for copy in made if all(_stays_in_window(context, read, copy) for read in copy.reads)]
     level = min((copy.level for copy in made), default=0)
-    return [copy for copy in made if not any(test.expr.is_const for test in pays(context, copy, level))]
+    return [copy for copy in made if not any(test.expr.is_constant for test in pays(context, copy, level))]
 
 
 def pays(context: PackingContext, copy: TileCopy, level: int) -> list[Compare]:
@@ -80,7 +80,7 @@ def pays(context: PackingContext, copy: TileCopy, level: int) -> list[Compare]:
     unknown = read.inner_names(copy.chain, level)
     lengths = [high - low + 1 for low in reusing.lower for high in reusing.upper]
     tests = [Compare(">=", n - LEAST_USES) for n in lengths if not n.names & unknown]
-    return [test for test in tests if not (test.expr.is_const and test.expr.const >= 0)]
+    return [test for test in tests if not (test.expr.is_constant and test.expr.constant >= 0)]
 
 
 # -- copies that the schedule asks for ------------------------------------------------------------------------------------
@@ -246,7 +246,7 @@ def _stays_in_window(context: PackingContext, read: TileRead, copy: TileCopy) ->
     if copy.panel is None:
         return True
     dim, tile = copy.order[-1], copy.panel
-    lows = tuple(var(tile.var) if d == dim else low for d, low in enumerate(window.low))
+    lows = tuple(variable(tile.var) if d == dim else low for d, low in enumerate(window.low))
     lengths = tuple(tile.step if d == dim else n for d, n in enumerate(window.lengths))
     return context.tests.is_within(touch, read.around, lows, lengths)
 
@@ -277,7 +277,7 @@ def _elements_read(context: PackingContext, read: TileRead, inside: set[str], wh
     for loop in read.loops:
         ends = tile_of(loop) if loop.var in inside - of_whole else None
         if ends is not None and loop.var in read.moving:
-            total *= (ends[1] - ends[0]).const // loop.step + 1
+            total *= (ends[1] - ends[0]).constant // loop.step + 1
         elif loop.var in (inside - of_whole) & read.moving & known.keys():
             total *= max(1, trips(loop, known))
     return total

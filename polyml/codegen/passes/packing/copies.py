@@ -12,10 +12,10 @@ from polyml.codegen.analysis.access_conflicts import ConflictTest, Enclosing
 from polyml.codegen.analysis.trip_estimates import middle_values, trips
 from polyml.codegen.ir.abi import SlotMap
 from polyml.codegen.ir.accesses import AccessTable
-from polyml.codegen.ir.linexpr import Lin
 from polyml.codegen.ir.program import Instance, Loop, Program
 from polyml.machines.cpu import CpuMachine
 from polyml.model.core.scop import Access, Array, Statement, Value
+from polyml.quasi_affine.affine import Affine
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,11 +157,11 @@ class PackingContext:
         """Returns the array that the copy is made from."""
         return self.program.scop.arrays[copy.window.array]
 
-    def subscripts(self, read: TileRead) -> tuple[Lin, ...]:
+    def subscripts(self, read: TileRead) -> tuple[Affine, ...]:
         """Returns the subscripts of the element read, in terms of loop variables."""
         return self.tests.subscripts((read.access, read.instance))
 
-    def written(self, read: TileRead) -> tuple[Lin, ...]:
+    def written(self, read: TileRead) -> tuple[Affine, ...]:
         """Returns the subscripts of the element that the same instance writes."""
         return self.tests.subscripts((read.statement.write, read.instance))
 

@@ -8,10 +8,10 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.codegen.analysis.access_boxes import lower_outside
-from polyml.codegen.ir.linexpr import Compare, Lin, const, floor_div, var
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node
 from polyml.codegen.passes.packing.copies import PackingContext, TileCopy
 from polyml.model.core.scop import Access, Statement
+from polyml.quasi_affine.affine import Affine, Compare, floor_div, variable
 
 PANELS_AT_ONCE = 16  # panels that are filled together, row by row, so that the array is read as it is stored
 
@@ -33,19 +33,19 @@ class _Bounds:
     last: the array's last index.
     """
 
-    low: tuple[Lin, ...]
-    high: tuple[Lin, ...]
-    lower: tuple[Lin, ...]
-    upper: tuple[Lin, ...]
-    last: Lin
+    low: tuple[Affine, ...]
+    high: tuple[Affine, ...]
+    lower: tuple[Affine, ...]
+    upper: tuple[Affine, ...]
+    last: Affine
 
     @property
-    def begins(self) -> tuple[Lin, ...]:
+    def begins(self) -> tuple[Affine, ...]:
         """All lower bounds."""
-        return (*self.low, *self.lower, const(0))
+        return (*self.low, *self.lower, Affine(0))
 
     @property
-    def ends(self) -> tuple[Lin, ...]:
+    def ends(self) -> tuple[Affine, ...]:
         """All upper bounds."""
         return (*self.high, *self.upper, self.last)
 
@@ -59,7 +59,7 @@ def fill(context: PackingContext, copy: TileCopy) -> Filling:
     subscripts = _subscripts(_name(copy), iterators)
     statement = _statement(copy, iterators, tuple(subscripts[d] for d in copy.order), subscripts)
     variables = [f"{copy.name}_{d}" for d in range(rank)]
-    inside: Node = Instance(statement.name, tuple(map(var, variables)))
+    inside: Node = Instance(statement.name, tuple(map(variable, variables)))
     for d in reversed(range(rank)):
         bounds, to_threads = _bounds(context, copy, d), copy.is_shared and d == 0 and rank > 1
         role = "tile" if to_threads else "point"
@@ -81,17 +81,17 @@ def _fill_panels(context: PackingContext, copy: TileCopy, width: int) -> Filling
     panel, group = f"{copy.name}_p", f"{copy.name}_g"
     along = _bounds(context, copy, dim)
     last = along.last
-    begins = (*(along.low or (const(0),)), *(floor_div(b, width) * width for b in along.lower if not along.low))
-    element = (Instance(statement.name, tuple(map(var, (*variables, panel)))),)
-    part = Loop(variables[dim], (const(0),), (const(width - 1), last - var(panel)), 1, element)
+    begins = (*(along.low or (Affine(0),)), *(floor_div(b, width) * width for b in along.lower if not along.low))
+    element = (Instance(statement.name, tuple(map(variable, (*variables, panel)))),)
+    part = Loop(variables[dim], (Affine(0),), (Affine(width - 1), last - variable(panel)), 1, element)
     inside: tuple[Node, ...] = (part,)
     step = width * (PANELS_AT_ONCE if context.unit_dim(copy.window.array) == dim else 1)
     if step > width:
-        whole, ends = replace(part, upper=(const(width - 1),)), (*along.ends, var(group) + (step - width))
+        whole, ends = replace(part, upper=(Affine(width - 1),)), (*along.ends, variable(group) + (step - width))
         left_over = floor_div(last + 1, width) * width
-        narrow = Loop(panel, (var(group), left_over), ends, width, (part,))
+        narrow = Loop(panel, (variable(group), left_over), ends, width, (part,))
         inside = (
-            Loop(panel, (var(group),), (*ends, last - (width - 1)), width, (whole,)),
+            Loop(panel, (variable(group),), (*ends, last - (width - 1)), width, (whole,)),
             Guard(Compare(">=", last - left_over), (narrow,), rare=True),
         )
     for d in reversed(copy.order[:-1]):
@@ -105,18 +105,20 @@ def _bounds(context: PackingContext, copy: TileCopy, dim: int) -> _Bounds:
     """Returns the bounds of the loop that fills dimension `dim` of the array."""
     length, first = copy.window.lengths[dim], copy.window.low[dim]
     low, high = ((), ()) if length is None else ((first,), (first + (length - 1),))
-    lower, upper = _needed(context, copy, dim, (*low, *high, const(0)))
+    lower, upper = _needed(context, copy, dim, (*low, *high, Affine(0)))
     return _Bounds(low, high, lower, upper, context.table.affine(context.array(copy).shape[dim]) - 1)
 
 
-def _needed(context: PackingContext, copy: TileCopy, dim: int, edges: tuple[Lin, ...]) -> tuple[tuple[Lin, ...], tuple[Lin, ...]]:
+def _needed(
+    context: PackingContext, copy: TileCopy, dim: int, edges: tuple[Affine, ...]
+) -> tuple[tuple[Affine, ...], tuple[Affine, ...]]:
     """Returns the lower and upper bounds, besides the edges of the tile, that all loops reading along this dimension have in
     common.
     """
     known = []
     for read in copy.reads:
         e = context.subscripts(read)[dim]
-        loop = next((loop for loop in read.loops if e == var(loop.var)), None)
+        loop = next((loop for loop in read.loops if e == variable(loop.var)), None)
         if loop is None:
             return (), ()
         inside = read.inner_names(copy.chain, copy.level)

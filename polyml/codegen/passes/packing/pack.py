@@ -24,7 +24,6 @@ from itertools import count
 import islpy as isl
 
 from polyml.codegen.analysis.access_conflicts import Enclosing
-from polyml.codegen.ir.linexpr import conjunction, const, floor_div, negate, var
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, Program, Window, with_body
 from polyml.codegen.passes.packing import choose
 from polyml.codegen.passes.packing.choose import LONG_ROW
@@ -33,6 +32,7 @@ from polyml.codegen.passes.packing.fill import access_to, fill
 from polyml.codegen.passes.packing.operands import replaced, scaled_operand
 from polyml.machines.cpu import CpuMachine
 from polyml.model.core.scop import Array, Load, Role, Statement
+from polyml.quasi_affine.affine import Affine, conjunction, floor_div, negate, variable
 
 
 def pack(program: Program, machine: CpuMachine, layouts: tuple[str, ...] = (), sizes: Mapping[str, int] | None = None) -> Program:
@@ -102,7 +102,7 @@ class _Packer:
         tests = [test for copy in copies for test in choose.pays(self._context, copy, level)]
         packed = self._filled(chain, copies, level)
         if tests:
-            condition = conjunction(tests)
+            condition = conjunction(*tests)
             packed = (Guard(condition, packed), Guard(negate(condition), _inside(chain, level), rare=True))
         for each in reversed(chain[: level + 1]):
             packed = (_owning(each, [copy.name for copy in copies], packed),)
@@ -120,7 +120,7 @@ class _Packer:
         if copy.panel is not None:
             width, last = copy.panel.step, lengths[-1]
             shape = [shape[-1].scale_down_val(isl.Val(width)).ceil(), *shape[:-1], _constant_like(shape[-1], width)]
-            low = [floor_div(low[-1], width), *low[:-1], const(0)]
+            low = [floor_div(low[-1], width), *low[:-1], Affine(0)]
             lengths = [None if last is None else -(-last // width), *lengths[:-1], width]
         self._arrays[copy.name] = replace(source, name=copy.name, shape=tuple(shape), role=Role.LOCAL)
         row = lengths[-1]
@@ -190,7 +190,7 @@ class _Packer:
         mine = moved.get(next(positions))
         if mine is None:
             return node
-        panels = tuple(var(copy.panel.var) for copy in mine.values() if copy.panel is not None)
+        panels = tuple(variable(copy.panel.var) for copy in mine.values() if copy.panel is not None)
         return Instance(self._reading(node.statement, mine), (*node.point, *panels))
 
     def _reading(self, name: str, copies: Mapping[int, TileCopy]) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from polyml.codegen.analysis.access_boxes import begins_on_step
 from polyml.codegen.analysis.trip_estimates import middle_values, trips
-from polyml.codegen.ir.linexpr import Lin, var
 from polyml.codegen.ir.program import Loop
 from polyml.codegen.passes.packing.copies import PackingContext, TileCopy, TileRead
+from polyml.quasi_affine.affine import Affine, variable
 
 
 def order(context: PackingContext, read: TileRead, chain: tuple[Loop, ...]) -> tuple[int, ...]:
@@ -35,7 +35,7 @@ def order(context: PackingContext, read: TileRead, chain: tuple[Loop, ...]) -> t
     return tuple(sorted(range(len(subscripts)), key=depth))
 
 
-def _row(context: PackingContext, read: TileRead, written: Sequence[Lin]) -> int:
+def _row(context: PackingContext, read: TileRead, written: Sequence[Affine]) -> int:
     """Returns the dimension of the result along which a register tile is longest: the last one, or that of the innermost loop
     if its tile is longer.
     """
@@ -64,12 +64,14 @@ def panel(context: PackingContext, read: TileRead, copy: TileCopy) -> Loop | Non
     e = context.subscripts(read)[dim]
     if not any(e.names & other.names for other in context.written(read)):
         return None
-    point = next((loop for loop in read.loops if e == var(loop.var)), None)
+    point = next((loop for loop in read.loops if e == variable(loop.var)), None)
     if point is None:
         return None
     for tile in copy.chain[copy.level + 1 :]:
-        begins, ends = ([e - var(tile.var) for e in side] for side in (point.lower, point.upper))
-        along = any(e.is_const and e.const >= 0 for e in begins) and any(e.is_const and e.const < tile.step for e in ends)
+        begins, ends = ([e - variable(tile.var) for e in side] for side in (point.lower, point.upper))
+        along = any(e.is_constant and e.constant >= 0 for e in begins) and any(
+            e.is_constant and e.constant < tile.step for e in ends
+        )
         if along and tile.step > 1 and begins_on_step(tile, copy.window.low[dim], read.around):
             return tile
     return None

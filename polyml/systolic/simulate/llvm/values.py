@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from polyml.codegen.ir.linexpr import Lin, const, extremum, floor_div, operands, var
 from polyml.codegen.ir.program import Instance, Jam, Loop, Program, Unroll
 from polyml.codegen.llvm.builder import Unit
 from polyml.codegen.llvm.constant_sizes import CallConstants, ConstantBody
@@ -16,6 +15,7 @@ from polyml.frontend import syntax
 from polyml.model.core import call_interface
 from polyml.model.core.nest import children, with_children
 from polyml.model.core.scop import Access, Array, Role, ScalarArg, Scop, Statement, Value
+from polyml.quasi_affine.affine import Affine, extremum, floor_div, operands, variable
 from polyml.systolic.program.fold_program import Cell
 
 TOGETHER = 4  # vectors of one iteration
@@ -52,8 +52,8 @@ def values(name: str, cell: Cell, arguments: Mapping[str, object], lanes: int, l
         reads=tuple(_access(register, length) for register in registers), value=_with_numbers(cell.value, arguments),
     )  # fmt: skip
     arrays = {each: _array(each, kind, length) for each, kind in zip((*registers, _RESULT), (*cell.types, cell.result))}
-    jam = Jam("v", var("u"), together, lanes, None, (Instance("S", (var("v"),)),))
-    loop = Loop("u", (Lin(),), (Lin((), length - 1),), together * lanes, (jam,))
+    jam = Jam("v", variable("u"), together, lanes, None, (Instance("S", (variable("v"),)),))
+    loop = Loop("u", (Affine(),), (Affine(length - 1),), together * lanes, (jam,))
     signature = f"i64 @{{}}({', '.join(f'ptr %{each}' for each in arrays)})"
     return _function(name, statement, arrays, (loop,), signature, aliased=True)
 
@@ -92,32 +92,34 @@ def _strip(step: int, skew: int, vectors: tuple[int, int]) -> Loop:
     what they meet; before and after, what they do not have in common; then rows that are left, each alone.
     """
     lanes, together = vectors
-    p, cycles, last = var("p"), var("cycles"), var("rows") - 1
-    low, high = {0: (Lin(), last), 1: (cycles * -1, last - 1), -1: (const(1), last + cycles)}[step]
+    p, cycles, last = variable("p"), variable("cycles"), variable("rows") - 1
+    low, high = {0: (Affine(), last), 1: (cycles * -1, last - 1), -1: (Affine(1), last + cycles)}[step]
 
-    def bounds(p: Lin) -> tuple[tuple[Lin, ...], tuple[Lin, ...]]:
+    def bounds(p: Affine) -> tuple[tuple[Affine, ...], tuple[Affine, ...]]:
         """Cycles in which 0 <= p + step * t < rows."""
         meets = {0: ((), ()), 1: ((p * -1,), (last - p,)), -1: ((p - last,), (p,))}[step]
-        return (const(1), *meets[0]), (cycles, *meets[1])
+        return (Affine(1), *meets[0]), (cycles, *meets[1])
 
     def values(node: Instance | Unroll) -> Jam:
-        return Jam("v", var("c"), together, lanes, None, (node,))
+        return Jam("v", variable("c"), together, lanes, None, (node,))
 
-    def alone(p: Lin, low: tuple[Lin, ...], high: tuple[Lin, ...]) -> Loop:
-        return Loop("t", low, high, 1, (values(Instance("S", (p, var("v"), var("t")))),))
+    def alone(p: Affine, low: tuple[Affine, ...], high: tuple[Affine, ...]) -> Loop:
+        return Loop("t", low, high, 1, (values(Instance("S", (p, variable("v"), variable("t")))),))
 
-    def rest(first: Lin) -> Loop:
+    def rest(first: Affine) -> Loop:
         return Loop("p", (first,), (high,), 1, (alone(p, *bounds(p)),))
 
     def strip(*body: Loop) -> Loop:
-        return Loop("c", (var("first"),), (var("last"),), together * lanes, body)
+        return Loop("c", (variable("first"),), (variable("last"),), together * lanes, body)
 
     if not skew:
         return strip(rest(low))
     each = [(p + k, *bounds(p + k), skew * k) for k in range(ROWS)]
     begin = extremum("max", [bound - behind for _, lows, _, behind in each for bound in lows])
     end = extremum("min", [bound - behind for _, _, highs, behind in each for bound in highs])
-    together_ = values(Unroll("q", Lin(), ROWS, (Instance("S", (p + var("q"), var("v"), var("t") + var("q") * skew)),)))
+    together_ = values(
+        Unroll("q", Affine(), ROWS, (Instance("S", (p + variable("q"), variable("v"), variable("t") + variable("q") * skew)),))
+    )
     before = [alone(q, lows, (*highs, begin + behind - 1)) for q, lows, highs, behind in each]
     after = [alone(q, (*lows, begin + behind, end + behind + 1), highs) for q, lows, highs, behind in each]
     common = Loop("t", operands("max", begin), operands("min", end), 1, (together_,))

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import islpy as isl
 
-from polyml.codegen.ir.linexpr import (
+from polyml.quasi_affine.affine import (
+    FALSE,
     TRUE,
+    Affine,
     Compare,
     Condition,
-    Lin,
     Logic,
     choice,
     conjunction,
-    const,
     extremum,
     floor_div,
     modulo,
     negate,
-    var,
+    variable,
 )
 
 _OP = isl.ast_expr_op_type
 _AND, _OR = (getattr(_OP, name) for name in ("and_", "or_"))  # which the types of islpy leave out
 
 
-def integer_expression(value: isl.PwAff) -> Lin:
+def integer_expression(value: isl.PwAff) -> Affine:
     """[N, i] -> { [(e)] } as an expression of its parameters."""
     build_ = isl.AstBuild.from_context(isl.Set.universe(value.get_domain_space().params()))
     return integer_of_ast(build_.expr_from_pw_aff(value))
@@ -36,12 +36,12 @@ def condition_expression(condition: isl.Set, context: isl.Set) -> Condition:
     return condition_of_ast(isl.AstBuild.from_context(context).expr_from_set(condition.align_params(context.get_space())))
 
 
-def integer_of_ast(expr: isl.AstExpr) -> Lin:
+def integer_of_ast(expr: isl.AstExpr) -> Affine:
     kind = expr.get_type()
     if kind == isl.ast_expr_type.int:
-        return const(expr.get_val().to_python())
+        return Affine(expr.get_val().to_python())
     if kind == isl.ast_expr_type.id:
-        return var(expr.get_id().get_name())
+        return variable(expr.get_id().get_name())
     op = expr.get_op_type()
     if op in (_OP.cond, _OP.select):
         return choice(condition_of_ast(expr.get_op_arg(0)), integer_of_ast(expr.get_op_arg(1)), integer_of_ast(expr.get_op_arg(2)))
@@ -53,28 +53,28 @@ def integer_of_ast(expr: isl.AstExpr) -> Lin:
     if op == _OP.minus:
         return args[0] * -1
     if op == _OP.mul:
-        return args[1] * args[0].const if args[0].is_const else args[0] * args[1].const
+        return args[1] * args[0].constant if args[0].is_constant else args[0] * args[1].constant
     if op in (_OP.min, _OP.max):
         return extremum("min" if op == _OP.min else "max", args)
     if op in (_OP.fdiv_q, _OP.pdiv_q, _OP.div):
-        return floor_div(args[0], args[1].const)
+        return floor_div(args[0], args[1].constant)
     if op in (_OP.pdiv_r, _OP.zdiv_r):  # zdiv_r is only compared with zero
-        return modulo(args[0], args[1].const)
+        return modulo(args[0], args[1].constant)
     raise ValueError(f"isl expression {expr.to_C_str()} is not an integer expression")
 
 
 def condition_of_ast(expr: isl.AstExpr) -> Condition:
     if expr.get_type() == isl.ast_expr_type.int:
-        return TRUE if expr.get_val().to_python() else Logic("or", ())
+        return TRUE if expr.get_val().to_python() else FALSE
     op = expr.get_op_type()
     if op in (_AND, _OP.and_then):
-        return conjunction(condition_of_ast(expr.get_op_arg(i)) for i in range(expr.get_op_n_arg()))
+        return conjunction(*(condition_of_ast(expr.get_op_arg(i)) for i in range(expr.get_op_n_arg())))
     if op in (_OR, _OP.or_else):
         return Logic("or", tuple(condition_of_ast(expr.get_op_arg(i)) for i in range(expr.get_op_n_arg())))
     if op in (_OP.cond, _OP.select):
         test = condition_of_ast(expr.get_op_arg(0))
         then, orelse = condition_of_ast(expr.get_op_arg(1)), condition_of_ast(expr.get_op_arg(2))
-        return Logic("or", (conjunction([test, then]), conjunction([negate(test), orelse])))
+        return Logic("or", (conjunction(test, then), conjunction(negate(test), orelse)))
     left, right = integer_of_ast(expr.get_op_arg(0)), integer_of_ast(expr.get_op_arg(1))
     if op == _OP.eq:
         return Compare("==", left - right)

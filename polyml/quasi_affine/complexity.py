@@ -1,0 +1,48 @@
+"""How complex quasi-affine expressions are: what isl takes long for is refused, or left to run time, by these measures."""
+
+from __future__ import annotations
+
+from polyml.quasi_affine.affine import Affine, Atom, Choice, Compare, Condition, Extremum, FloorDiv
+
+
+def depth(value: Affine) -> int:
+    """Returns how deeply quotients, extrema and choices are nested: 0 for a linear expression."""
+    return max((1 + _atom_depth(atom) for atom, _ in value.terms if not isinstance(atom, str)), default=0)
+
+
+def _atom_depth(atom: FloorDiv | Extremum | Choice) -> int:
+    if isinstance(atom, FloorDiv):
+        return depth(atom.operand)
+    if isinstance(atom, Extremum):
+        return max(map(depth, atom.operands))
+    return max(_condition_depth(atom.condition), depth(atom.then), depth(atom.orelse))
+
+
+def _condition_depth(condition: Condition) -> int:
+    if isinstance(condition, Compare):
+        return depth(condition.expr)
+    return max(map(_condition_depth, condition.parts), default=0)
+
+
+def atoms(value: Affine | Condition) -> frozenset[Atom]:
+    """Returns every different atom in an expression or condition, also inside others."""
+    if isinstance(value, Compare):
+        return atoms(value.expr)
+    if isinstance(value, Affine):
+        return frozenset().union(*({atom} | _atoms_inside(atom) for atom, _ in value.terms))
+    return frozenset().union(*map(atoms, value.parts))
+
+
+def _atoms_inside(atom: Atom) -> frozenset[Atom]:
+    if isinstance(atom, str):
+        return frozenset()
+    if isinstance(atom, FloorDiv):
+        return atoms(atom.operand)
+    if isinstance(atom, Extremum):
+        return frozenset().union(*map(atoms, atom.operands))
+    return atoms(atom.condition) | atoms(atom.then) | atoms(atom.orelse)
+
+
+def quotients(*values: Affine | Condition) -> int:
+    """Returns how many different quotients there are: isl has a dimension for each."""
+    return sum(isinstance(atom, FloorDiv) for atom in frozenset().union(*map(atoms, values)))
