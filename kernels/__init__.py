@@ -48,7 +48,7 @@ _ALIASES = {"2mm": "k2mm", "3mm": "k3mm"}
 
 @dataclass(frozen=True, kw_only=True)
 class Benchmark:
-    """One kernel with all that is needed to run, check and time it. The fields are described in `polyml.kernels`."""
+    """A kernel with all that is needed to run, check and time it. `polyml.kernels` describes the fields."""
 
     name: str
     title: str
@@ -73,13 +73,13 @@ class Benchmark:
         return "GFLOP/s" if self.dtype.startswith("float") else "Gop/s"
 
     def rate(self, size: Mapping[str, int], seconds: float, item_bytes: int) -> float:
-        """Work of one call per second, in `unit`."""
+        """Returns the work of one call per second, in `unit`."""
         work = self.flops(size) if self.traffic_bytes is None else self.traffic_bytes(size, item_bytes)
         return work / seconds / 1e9
 
 
 def canonical(name: str) -> str:
-    """The name of the kernel's file for any accepted spelling: "2mm" is k2mm, "jacobi-2d" is jacobi_2d.
+    """Returns the name of the kernel's file for any accepted spelling: "2mm" gives k2mm, "jacobi-2d" gives jacobi_2d.
 
     Raises ConfigError for a name that is none of the 30.
     """
@@ -93,14 +93,14 @@ def canonical(name: str) -> str:
 
 
 def preset(name: str) -> str:
-    """The size set of that name in any case; ConfigError when there is none."""
+    """Returns the name of a size set in upper case. Raises ConfigError where there is none of this name."""
     if name.upper() in PRESETS:
         return name.upper()
     raise ConfigError(f"there is no size set named {name!r}", notes=[f"the size sets are {', '.join(PRESETS)}"])
 
 
 def load(name: str) -> Benchmark:
-    """The benchmark of that name; its file is imported on first use."""
+    """Returns the benchmark of this name; its file is imported on first use."""
     key = canonical(name)
     module = importlib.import_module(f"polyml.kernels.{key}")
     return Benchmark(

@@ -1,4 +1,4 @@
-"""How far a result may be from the reference, and how far it is."""
+"""How far a result may differ from the reference, and how far it does."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from polyml.kernels import Benchmark
 class Accuracy:
     """The comparison of one call with the reference.
 
-    error: largest |got - expected| over all outputs.
-    ratio: largest |got - expected| / bound; at most 1 for a correct result. inf where one of the two is not finite
-    and the other differs, or where an exact output differs at all.
+    error: the largest |got - expected| over all outputs. ratio: the largest |got - expected| / bound, at most 1 for a correct
+    result; inf where one of the two is not finite and the other
+        differs, or where an exact output differs at all.
     output: the argument in which the ratio is reached.
     """
 
@@ -26,17 +26,23 @@ class Accuracy:
 
     @property
     def ok(self) -> bool:
+        """Whether the result is correct."""
         return self.ratio <= 1.0
 
 
 def compare(benchmark: Benchmark, size: Mapping[str, int], arguments: Mapping, got: Mapping,
             expected: Mapping | None = None, scales: Mapping | None = None) -> Accuracy:  # fmt: skip
-    """The accuracy of `got` ({argument: value after the call}) for a call with `arguments` (values before it).
+    """Returns the accuracy of the arguments' values after a call.
 
-    bound = 2 terms(size) eps magnitude: a chain of n roundings gives a result within n eps of the exact one, relative
-    to the sum of the absolute values of what was added (Higham, Accuracy and Stability of Numerical Algorithms, 2nd
-    ed., sec. 3.1); the reference rounds as well, hence the 2. expected: `reference(*arguments)`, when known; scales: `magnitude(...)`,
-    when known.
+        bound = 2 terms(size) eps magnitude
+
+    A chain of n roundings gives a result within n eps of the exact one, relative to the sum of the absolute values of what was
+    added (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sec. 3.1); the reference rounds as well, hence the
+    2.
+
+    arguments, got: by name, the values before and after the call.
+    expected: `reference(*arguments)`, where it is known.
+    scales: `magnitude(...)`, where it is known.
     """
     values = tuple(arguments.values())
     expected = benchmark.reference(*values) if expected is None else expected
@@ -52,7 +58,7 @@ def compare(benchmark: Benchmark, size: Mapping[str, int], arguments: Mapping, g
 
 
 def magnitude(benchmark: Benchmark, values: tuple) -> dict:
-    """{output: scale of its rounding errors, one number or an array}; {} where results are exact."""
+    """Returns, by output, the scale of its rounding errors as a number or an array; {} where results are exact."""
     if benchmark.terms is None:
         return {}
     if benchmark.magnitude is not None:
@@ -61,6 +67,7 @@ def magnitude(benchmark: Benchmark, values: tuple) -> dict:
 
 
 def _bound(benchmark: Benchmark, size: Mapping[str, int], dtype: np.dtype, scale, part):
+    """Returns the largest error that is allowed, for part of an output."""
     if benchmark.terms is None:
         return 0.0
     scale = scale[part] if np.ndim(scale) else scale
@@ -68,6 +75,7 @@ def _bound(benchmark: Benchmark, size: Mapping[str, int], dtype: np.dtype, scale
 
 
 def _accuracy(name: str, have: np.ndarray, want: np.ndarray, bound) -> Accuracy:
+    """Returns the comparison of one output."""
     if have.shape != want.shape:
         return Accuracy(np.inf, np.inf, name)
     if have.size == 0:

@@ -53,7 +53,7 @@ def adi(tsteps, u, v, p, q):
 
 
 def reference(tsteps, u, v, p, q):
-    """Both sweeps by one routine that solves all lines of a direction together."""
+    """Solves both sweeps by one routine, for all lines of a direction together."""
     n = u.shape[0]
     x_ratio, y_ratio = (b * n * n / max(tsteps, 1) for b in (2.0, 1.0))
     u, v = u.copy(), v.copy()
@@ -66,7 +66,7 @@ def reference(tsteps, u, v, p, q):
 
 
 def _sweep(old, new, implicit, explicit):
-    """Solve, for all columns i,  -m/2 new[j-1] + (1+m) new[j] - m/2 new[j+1] = rhs[j] + ..., m = implicit.
+    """Solves  -m/2 new[j-1] + (1+m) new[j] - m/2 new[j+1] = rhs[j] + ...  for all columns i, where m = implicit.
 
     The right side takes the explicit difference of `old` across the columns; boundary rows of `new` are 1.
     """
@@ -86,7 +86,7 @@ def _sweep(old, new, implicit, explicit):
 
 
 def inputs(size, rng, dtype=np.float64):
-    """A smooth random field: a few waves of random phase and amplitude over the unit square."""
+    """Returns a smooth random field: a few waves of random phase and amplitude over the unit square."""
     n = size["N"]
     x = np.linspace(0.0, 1.0, n)
     u = np.ones((n, n))

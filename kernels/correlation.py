@@ -55,8 +55,10 @@ def reference(float_n, data, corr, mean, stddev):
 
 
 def inputs(size, rng, dtype=np.float64):
-    """Variables that share one factor, so that they are correlated, with means of their own; one in eight is almost
-    constant, so that the floor of the standard deviation is used."""
+    """Returns variables that share one factor, so that they are correlated, with means of their own.
+
+    One in eight is almost constant, so that the floor of the standard deviation is used.
+    """
     m, n = size["M"], size["N"]
     scale = np.where(np.arange(m) % 8 == 7, 1e-3, 1.0)
     data = scale * (rng.standard_normal((n, m)) + rng.standard_normal((n, 1))) + rng.uniform(-1.0, 1.0, m)
@@ -79,7 +81,9 @@ def terms(size):
 
 
 def magnitude(float_n, data, corr, mean, stddev):
-    """Entries of corr are at most 1; an error of the mean enters relative to the standard deviation, which is near 1
-    but for the columns that are not normalised."""
+    """Returns the scale of the errors: entries of corr are at most 1.
+
+    An error of the mean enters relative to the standard deviation, which is near 1 but for the columns that are not normalised.
+    """
     top = largest(data)
     return {"corr": max(1.0, top), "mean": top, "stddev": top}

@@ -85,7 +85,7 @@ def reference(alpha, imgIn, imgOut, y1, y2):
 
 
 def _smooth(alpha, image):
-    """The sum of the causal and the anticausal filter along the first dimension, whole rows at a time."""
+    """Returns the sum of the causal and the anticausal filter along the first dimension, whole rows at a time."""
     decay = np.exp(-alpha)
     gain = (1 - decay) ** 2 / (1 + 2 * alpha * decay - np.exp(2 * alpha))
     feedback, damping = np.exp2(-alpha), np.exp(-2 * alpha)

@@ -26,7 +26,7 @@ def reference(path):
 
 
 def inputs(size, rng, dtype=np.int32):
-    """About one edge in three is present; a missing one is longer than any way, and sums stay in range."""
+    """Returns a graph with about one edge in three; a missing edge is longer than any path, and sums stay in range."""
     n = size["N"]
     length = rng.integers(1, 1000, (n, n))
     path = np.where(rng.random((n, n)) < 0.3, length, 1_000_000)

@@ -34,7 +34,7 @@ def gramschmidt(A, R, Q):
 
 
 def reference(A, R, Q):
-    """Householder's QR of the first M columns, with the signs that make the diagonal of R positive."""
+    """Factorises the first M columns by Householder's QR, with the signs that make the diagonal of R positive."""
     rank = min(A.shape)
     q, upper = np.linalg.qr(A[:, :rank])
     q = q * np.where(np.diag(upper) < 0.0, -1.0, 1.0).astype(A.dtype)
@@ -46,7 +46,7 @@ def reference(A, R, Q):
 
 
 def inputs(size, rng, dtype=np.float64):
-    """The leading square block is 3 I + G / sqrt(M), with a condition number of about 5."""
+    """Returns a matrix whose leading square block is 3 I + G / sqrt(M), with a condition number of about 5."""
     m, n = size["M"], size["N"]
     a = rng.standard_normal((m, n)) / np.sqrt(max(m, 1)) + 3.0 * np.eye(m, n)
     return {"A": a.astype(dtype), "R": np.zeros((n, n), dtype), "Q": np.zeros((m, n), dtype)}
@@ -62,7 +62,10 @@ def terms(size):
 
 
 def magnitude(A, R, Q):
-    """Modified Gram-Schmidt loses orthogonality in proportion to the condition number (Higham, Theorem 19.13)."""
+    """Returns the scale of the errors.
+
+    Modified Gram-Schmidt loses orthogonality in proportion to the condition number (Higham, Theorem 19.13).
+    """
     return {"R": 5.0 * largest(A), "Q": 5.0}
 
 

@@ -34,7 +34,7 @@ def heat_3d(tsteps, A, B):
 
 
 def reference(tsteps, A, B):
-    """The centre and its six neighbours, weighted 1/4 and 1/8."""
+    """Adds up the centre and its six neighbours, weighted 1/4 and 1/8."""
     A, B = A.copy(), B.copy()
     for _ in range(tsteps):
         _step(A, B)

@@ -31,7 +31,7 @@ def nussinov(seq, table):
 
 
 def reference(seq, table):
-    """Row by row from the bottom; each finished entry is offered to the rest of its row as a left part."""
+    """Fills the table row by row from the bottom; each finished entry is offered to the rest of its row as a left part."""
     table = table.copy()
     n = len(seq)
     for i in range(n - 2, -1, -1):

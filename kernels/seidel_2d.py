@@ -26,7 +26,7 @@ def seidel_2d(tsteps, A):
 
 
 def reference(tsteps, A):
-    """Row i in step t runs in front w = i + 2 t, together with rows i - 2, i - 4, ... of the steps before.
+    """Runs row i of step t in wavefront w = i + 2 t, together with rows i - 2, i - 4, ... of the steps before.
 
     Within a row, x[j] = (s[j] + x[j-1]) / 9 is solved by recursive doubling of the lag; after five doublings what is
     left out is x[j-32] / 9^32, far below rounding.

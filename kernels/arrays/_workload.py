@@ -1,4 +1,4 @@
-"""What an array program needs to be run, checked and timed."""
+"""The values that are needed to run, check and time an array program."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ WORKLOADS: dict[str, Workload] = {}
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """One program.
+    """An array program with all that is needed to run, check and time it.
 
-    inputs(size, rng) gives its arguments, reference(*arguments) what is right after the call: {name: array} of changed
-    arguments and of "result" (a tuple where it returns one), computed another way. sizes: preset -> {parameter: int}.
-    determined(size): {name: index of the part that the inputs determine}, all of it where None.
+    inputs: gives its arguments, from a size and a random generator. reference: gives, from the arguments, what is right after
+    the call, computed in another way: {name: array} of changed arguments and of
+        "result", a tuple where it returns one.
+    sizes: {preset: {parameter: int}}.
+    determined: gives {name: index of the part that the inputs determine}; None where that is all of it.
     """
 
     name: str
@@ -31,11 +33,11 @@ class Workload:
     determined: Callable[[Mapping[str, int]], dict] | None = None
 
     def arguments(self, preset: str, seed: int = 0) -> tuple:
-        """Fresh arguments."""
+        """Returns fresh arguments."""
         return self.inputs(self.sizes[preset], np.random.default_rng(seed))
 
     def problem(self, preset: str, function: Callable, seed: int = 0) -> str:
-        """Runs `function` on fresh arguments; where its outcome is not the reference's, in words, else ""."""
+        """Calls a function on fresh arguments; returns in words where its outcome differs from the reference, or ""."""
         wanted, arguments = self.reference(*self.arguments(preset, seed)), self.arguments(preset, seed)
         result = function(*arguments)
         names = self.function.__code__.co_varnames
@@ -54,7 +56,7 @@ class Workload:
 
 
 def workload(*, sizes, inputs, reference, determined=None):
-    """Registers the function below as a workload of its name."""
+    """Returns a decorator that registers a function as a workload of its name."""
 
     def register(function):
         made = Workload(

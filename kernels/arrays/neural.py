@@ -6,7 +6,7 @@ from polyml.kernels.arrays._workload import workload
 
 
 def uniform(*names, **shapes):
-    """inputs that draw arrays whose shapes are named by the size's parameters, from -1 to 1."""
+    """Returns a function `inputs` that draws arrays from -1 to 1, whose shapes are named by the size's parameters."""
 
     def inputs(size, rng):
         return tuple(rng.uniform(-1, 1, tuple(size.get(dim, dim) for dim in shapes[name])) for name in names)
@@ -64,7 +64,7 @@ def attended(x, w, out, heads):
 
 
 def convolved(x, weights):
-    """x (C, H, W) with weights (K, C, 3, 3), without padding."""
+    """Returns the convolution of x (C, H, W) with weights (K, C, 3, 3), without padding."""
     h, w = x.shape[1] - 2, x.shape[2] - 2
     y = np.zeros((weights.shape[0], h, w))
     for i in range(3):

@@ -73,7 +73,7 @@ def gray_scott(steps, u, v, du, dv, feed, kill):
 
 
 def cumulative_normal(d):
-    """Abramowitz and Stegun 26.2.17."""
+    """Returns the distribution function of the normal distribution (Abramowitz and Stegun 26.2.17)."""
     k = 1 / (1 + 0.2316419 * np.abs(d))
     tail = k * (0.31938153 + k * (-0.356563782 + k * (1.781477937 + k * (-1.821255978 + k * 1.330274429))))
     p = 0.3989422804014327 * np.exp(-0.5 * d * d) * tail
