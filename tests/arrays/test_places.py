@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml.frontend.arrays.functions.extrema import PLACE_BLOCK
+from polyml.frontend.arrays.functions.extrema import ARGMAX_BLOCK
 
 SHAPES = [
     (1,),
     (5,),
-    (PLACE_BLOCK - 1,),
-    (PLACE_BLOCK,),
-    (PLACE_BLOCK + 1,),
-    (5 * PLACE_BLOCK,),
-    (7, 2 * PLACE_BLOCK + 3),
+    (ARGMAX_BLOCK - 1,),
+    (ARGMAX_BLOCK,),
+    (ARGMAX_BLOCK + 1,),
+    (5 * ARGMAX_BLOCK,),
+    (7, 2 * ARGMAX_BLOCK + 3),
     (4, 1, 3),
 ]
 
@@ -56,7 +56,7 @@ def test_what_is_computed_for_the_search_is_found_again():
 
     kernel = polyml.kernel(cache=False, fallback="error")(sums)
     random = np.random.default_rng(0)
-    for n in (3, 100, PLACE_BLOCK + 7, 3 * PLACE_BLOCK):
+    for n in (3, 100, ARGMAX_BLOCK + 7, 3 * ARGMAX_BLOCK):
         A, B, C = random.random((3, n))
         assert kernel(A, B, C) == sums(A, B, C)
 

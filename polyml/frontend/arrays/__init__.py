@@ -1,5 +1,5 @@
-"""NumPy's array expressions -> loops over elements.
+"""Array expressions of NumPy become loops over elements.
 
-`lower` walks the statements, `views` are arrays as functions from a point to an element, and `loop_builder` is what the functions of
-arrays, in `functions`, ask for. The door is `lower.lowered`.
+`lower` walks the statements, `views` are arrays as functions from a point to an element, and `loop_builder` is what the functions
+of arrays, in `functions`, use. The door is `lower.lowered`.
 """

@@ -1,12 +1,13 @@
-"""Loops that exchange the arrays of names, as `u, v = v, u` at the end of a time step does.
+"""Loops that swap the arrays of names, as `u, v = v, u` at the end of a time step does, are unrolled by the length of the cycle.
 
     for t in range(n):                      for q in range(n // 2):
         v[1:-1] = u[2:] - u[:-2]     ->         v[1:-1] = u[2:] - u[:-2]
         u, v = v, u                             u[1:-1] = v[2:] - v[:-2]
                                             if n % 2 > 0: v[1:-1] = u[2:] - u[:-2]
 
-After a whole turn every name stands for what it did, so that each copy of the body knows its arrays. What the names stand
-for behind the loop depends on how often it ran: where that is read, the number has to be known.
+After a whole period every name stands for what it did, so that each copy of the body knows its arrays. What the names stand
+for behind the loop depends on how often it ran: where that is read, the number has to be known. (Double buffering; unrolled as in
+modulo variable expansion: Lam, "Software pipelining", PLDI 1988.)
 """
 
 from __future__ import annotations
@@ -26,19 +27,21 @@ LONGEST_PERIOD = 4  # iterations of a loop that are written out
 
 
 @dataclasses.dataclass(frozen=True)
-class Turns:
-    """A loop after `period` iterations of which names of arrays stand again for what they did. others: names that the
-    loop binds too, of which it must not read what they stood for before.
+class SwapCycle:
+    """A SwapCycle is how a loop swaps the arrays of names.
+
+    period: the number of iterations after which the names stand again for what they did
+    others: names that the loop binds too, of which it must not read what they stood for before
     """
 
     period: int
     others: tuple[str, ...]
 
 
-def turns(builder: LoopBuilder, stmt: syntax.For) -> Turns | None:
-    """How the loop exchanges the arrays of names that stand for one at its start.
+def swap_cycle(builder: LoopBuilder, stmt: syntax.For) -> SwapCycle | None:
+    """Returns how the loop swaps the arrays of names that stand for one at its start.
 
-    None where it binds no such name, or none to what another one stood for, or where it takes long.
+    None is returned where it binds no such name, or none to what another one stood for, or where the period is long.
     """
     assigned = bound_names(stmt.body)
     bound = [n for n in assigned - builder.kept if isinstance(builder.arrays.get(n), Elements)]
@@ -62,34 +65,34 @@ def turns(builder: LoopBuilder, stmt: syntax.For) -> Turns | None:
         if isinstance(known, Uncertain) and known.by_number:
             builder.known(name, known, stmt.loc)
     source = {n: next((m for m in bound if entry[m] is after.get(n)), None) for n in bound}
-    turning = [n for n in bound if _returns(source, n)]
-    others = tuple(n for n in bound if n not in turning)
-    turn = {n: m for n in turning if (m := source[n]) is not None}
-    held, length = turn, 1
-    while any(held[n] != n for n in turning):
-        held, length = {n: turn[held[n]] for n in turning}, length + 1
-    return Turns(length, others) if turning and length <= LONGEST_PERIOD else None
+    cyclic = [n for n in bound if _is_on_cycle(source, n)]
+    others = tuple(n for n in bound if n not in cyclic)
+    successor = {n: m for n in cyclic if (m := source[n]) is not None}
+    reached, length = successor, 1
+    while any(reached[n] != n for n in cyclic):
+        reached, length = {n: successor[reached[n]] for n in cyclic}, length + 1
+    return SwapCycle(length, others) if cyclic and length <= LONGEST_PERIOD else None
 
 
-def rotate(builder: LoopBuilder, stmt: syntax.For, start: Expr, stop: Expr, turns: Turns) -> None:
-    """The loop with a whole turn in one iteration, and the iterations that are left."""
-    period = turns.period
+def unroll_cycle(builder: LoopBuilder, stmt: syntax.For, start: Expr, stop: Expr, cycle: SwapCycle) -> None:
+    """Adds the loop with a whole period in one iteration, and the iterations that are left."""
+    period = cycle.period
     count = _iterations(start, stop, stmt.step)
     total = Linear.of(count)
     rounds, left = syntax.Binary("//", count, syntax.Const(period)), syntax.Binary("%", count, syntax.Const(period))
-    turn = unused(stmt.var, builder.taken)
-    first = syntax.Binary("*", syntax.Name(turn), syntax.Const(period))
+    index = unused(stmt.var, builder.taken)
+    first = syntax.Binary("*", syntax.Name(index), syntax.Const(period))
     body: list[Stmt] = []
-    _forget(builder, turns.others)
+    _forget(builder, cycle.others)
     for k in range(period):
         body += _as_iteration(builder, stmt, start, syntax.Binary("+", first, syntax.Const(k)))
-    builder.out.append(syntax.For(turn, syntax.Const(0), rounds, 1, tuple(body), loc=stmt.loc))
+    builder.out.append(syntax.For(index, syntax.Const(0), rounds, 1, tuple(body), loc=stmt.loc))
     done = syntax.Binary("*", rounds, syntax.Const(period))
-    _forget(builder, turns.others)
+    _forget(builder, cycle.others)
     if total.is_constant:
         for k in range(max(total.constant, 0) % period):
             builder.out += _as_iteration(builder, stmt, start, syntax.Binary("+", done, syntax.Const(k)))
-        _forget(builder, turns.others)
+        _forget(builder, cycle.others)
         return
     before = dict(builder.arrays)
     for k in range(period - 1):
@@ -110,7 +113,7 @@ def _forget(builder: LoopBuilder, names: Sequence[str]) -> None:
 
 
 def _as_iteration(builder: LoopBuilder, stmt: syntax.For, start: Expr, number: Expr) -> tuple[Stmt, ...]:
-    """The loop's body as its iteration `number`, from 0."""
+    """Returns the loop's body as its iteration `number`, from 0."""
     known = builder.numbers.get(stmt.var)
     step = syntax.Binary("*", number, syntax.Const(stmt.step))
     builder.numbers[stmt.var] = Linear.of(syntax.Binary("+", start, step)).expr
@@ -121,8 +124,11 @@ def _as_iteration(builder: LoopBuilder, stmt: syntax.For, start: Expr, number: E
     return made
 
 
-def _returns(source: dict[str, str | None], name: str) -> bool:
-    """Whether the name is on a cycle of who takes the place of whom."""
+def _is_on_cycle(source: dict[str, str | None], name: str) -> bool:
+    """Returns whether the name gets back its own array after some iterations.
+
+    source: the name whose array each name gets in an iteration, or None
+    """
     at = source[name]
     for _ in source:
         if at is None or at == name:
@@ -132,7 +138,7 @@ def _returns(source: dict[str, str | None], name: str) -> bool:
 
 
 def _iterations(start: Expr, stop: Expr, step: int) -> Expr:
-    """How often a loop runs, negative where it does not."""
+    """Returns how often a loop runs; the number is zero or negative where it does not."""
     length = Linear.of(stop) - Linear.of(start) if step > 0 else Linear.of(start) - Linear.of(stop)
     size = abs(step)
     if length.is_constant:

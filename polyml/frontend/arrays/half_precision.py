@@ -1,4 +1,4 @@
-"""Whether a kernel may compute in float16 or bfloat16, whose sums are taken in float32."""
+"""Half precision: whether a kernel may compute in float16 or bfloat16, whose sums are taken in float32."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _OF_INTEGERS = (
 
 
 def may_have_halves(kernel: syntax.Kernel, types: Sequence[ArgType]) -> bool:
-    """True of halves as arguments and in conversions, and of functions that make float16 of the smallest integers."""
+    """Returns whether a kernel may compute in float16 or bfloat16.
+
+    Halves come from arguments and conversions, and from functions that make float16 of the smallest integers.
+    """
     given = {t.element if isinstance(t, ArrayType) else t.dtype for t in types}
     nodes = [node for stmt in statements(kernel.body) for expr in traversal.expressions(stmt) for node in traversal.nodes(expr)]
     if any(kind in HALVES for kind in (*given, *_named(kernel, nodes))):
@@ -30,7 +33,7 @@ def may_have_halves(kernel: syntax.Kernel, types: Sequence[ArgType]) -> bool:
 
 
 def _named(kernel: syntax.Kernel, nodes: Sequence[syntax.Expr]) -> Iterator[DType | object]:
-    """The types that the kernel's text names."""
+    """Yields the types that the kernel's text names."""
     for node in nodes:
         match node:
             case syntax.Cast(to=to):

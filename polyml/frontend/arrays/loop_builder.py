@@ -1,4 +1,4 @@
-"""Loops over the elements of arrays, made statement by statement: what the functions of arrays ask of the lowering."""
+"""The builder of loops over the elements of arrays: what the functions of arrays need from the lowering."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Lowered = TypeVar("Lowered")
 
 
 def is_size(node: Expr) -> bool:
-    """Whether the node is part of an integer that is made of sizes and constants."""
+    """Returns whether the node is part of an integer that is made of sizes and constants."""
     if isinstance(node, syntax.Const):
         return type(node.value) is int
     return isinstance(node, syntax.Shape) or isinstance(node, syntax.Binary) and node.op in ("+", "-", "*", "//", "%")
 
 
 def _bound_once(kernel: syntax.Kernel) -> set[str]:
-    """The names with one value in all of the kernel: parameters, and locals assigned outside loops."""
+    """Returns the names with one value in all of the kernel: parameters, and locals assigned once outside loops."""
     bound = [param.name for param in kernel.params]
     top = {s.target.name for s in kernel.body if isinstance(s, syntax.Assign) and isinstance(s.target, syntax.Name)}
     for stmt in statements(kernel.body):
@@ -41,14 +41,29 @@ def _bound_once(kernel: syntax.Kernel) -> set[str]:
 
 @dataclasses.dataclass(frozen=True)
 class Uncertain:
-    """A name that may stand for one of several arrays. by_number: numbers of the call would tell which."""
+    """An Uncertain is what a name stands for that may stand for one of several arrays.
+
+    why: how that came about, as a message says it
+    by_number: whether the values of the call's numbers would tell which array it is
+    """
 
     why: str
     by_number: bool = False
 
 
 class LoopBuilder(ABC):
-    """What is known of the arrays of one kernel while it is lowered, and the statements made so far."""
+    """A LoopBuilder knows the arrays of one kernel while it is lowered, and collects the statements made so far.
+
+    arrays: what each name of an array stands for
+    numbers: the names that always have one value: a constant, or one made of sizes
+    kept: names that loops around bind to new arrays, which are stored where the old ones were
+    truths: the arrays of bool
+    complex: for each array among the arguments whether its elements are complex
+    halves: whether the kernel may compute in float16 or bfloat16
+    lengths: loop variable -> what it stays below
+    taken: the names that are in use
+    out: the statements of the block that is lowered now
+    """
 
     def __init__(self, kernel: syntax.Kernel, types: Sequence[ArgType], aliased: bool):
         self._params = {p.name for p in kernel.params}
@@ -70,7 +85,7 @@ class LoopBuilder(ABC):
         self.truths = {p.name for p, t in types_of if isinstance(t, ArrayType) and t.element == BOOL}  # arrays of bool
         self.kept: set[str] = set()  # names that loops around bind to new arrays, which are stored where the old ones were
         self._reads = reads_of(kernel.body)
-        self._perhaps_viewed: set[str] = set()  # arrays of which there is what may be a view or a copy
+        self._possibly_viewed: set[str] = set()  # arrays of which there is what may be a view or a copy
         self.lengths: dict[Expr, int] = {}  # loop variable -> what it stays below
         for param, kind in zip(kernel.params, types):
             if isinstance(kind, ScalarType) and kind.value is not None and param.name in self._bound_once:
@@ -81,7 +96,7 @@ class LoopBuilder(ABC):
                 self._storage[param.name] = stored(param.name, extents)
         self.arrays.update(self._storage)
         self.out: list[Stmt] = []
-        self._needed: set[Expr] = set()  # conditions that are required already
+        self._required: set[Expr] = set()  # conditions that are required already
         self._loop_variables: list[str] = []  # of the loops around
         self._counter = 0
 
@@ -98,33 +113,36 @@ class LoopBuilder(ABC):
         self._known_sizes.append(syntax.Require(same, "a size or number that is not the one compiled for", loc=number.loc))
 
     def attempted(self, lower: Callable[[], Lowered]) -> Lowered | None:
-        """What `lower` gives; None, and everything as it was, where it meets what is not affine."""
-        arrays, kept, needed, length = dict(self.arrays), set(self.kept), set(self._needed), len(self.out)
+        """Returns what `lower` returns; where it raises NotAffineError, None, and undoes all that it did."""
+        arrays, kept, needed, length = dict(self.arrays), set(self.kept), set(self._required), len(self.out)
         try:
             return lower()
         except NotAffineError:
-            self.arrays, self._needed = arrays, needed
+            self.arrays, self._required = arrays, needed
             del self.out[length:]
             return None
         finally:
             self.kept = kept
 
     def is_own(self, array: Elements) -> bool:
-        """Whether it is all of an array that the kernel has made, of which there is no doubtful view."""
-        return array.whole and array.storage not in self._params | self._perhaps_viewed
+        """Returns whether it is all of an array that the kernel has made, of which there is no possible view."""
+        return array.whole and array.storage not in self._params | self._possibly_viewed
 
     def is_read(self, name: str) -> bool:
-        """Whether the kernel uses the name of an array; `T = T.new` alone does not."""
+        """Returns whether the kernel uses the name of an array; `T = T.new` alone does not."""
         known = self.arrays[name]
         return self._reads[name] > (1 if isinstance(known, Elements) and known.storage == name else 0)
 
     def may_be_one(self, array: str, other: str) -> bool:
-        """Whether two arrays may share memory."""
+        """Returns whether two arrays may share memory."""
         return array == other or {array, other} <= self._aliased
 
     def check_changes(self, array: str, loc: Loc | None) -> None:
-        """Refuse to change an array where it is not known what else changes with it."""
-        if array in self._perhaps_viewed:
+        """Checks that an array may be changed.
+
+        Raises NotAffineError where it is not known what else changes with it.
+        """
+        if array in self._possibly_viewed:
             raise NotAffineError(
                 "an array is changed of which a reshape or a conjugate may be a view or a copy",
                 loc=loc,
@@ -132,10 +150,14 @@ class LoopBuilder(ABC):
             )
 
     def taken_part(self, base: Elements, indices: tuple, loc: Loc | None) -> Value:
+        """Returns base[indices], an element or an array.
+
+        Raises NotAffineError for an index array along less than a whole dimension.
+        """
         gathered = indexed_by_arrays(base, indices, loc)
         if gathered and not (base.storage and all(self._is_all_along(base, dim) for dim in gathered)):
             raise self._part_by_array(loc)
-        result = subscripted(base, indices, self.need, loc)
+        result = subscripted(base, indices, self.require, loc)
         if result.rank:
             return result
         made = result.at(())
@@ -150,13 +172,16 @@ class LoopBuilder(ABC):
         )
 
     def _is_all_along(self, base: Elements, dim: int) -> bool:
-        """Whether a dimension of a view is one of the array's, all of it and in its order."""
+        """Returns whether a dimension of a view is a whole dimension of its array, in the same order."""
         point = any_point(base.rank)
-        place, full = base.place(point), self._storage[base.memory].shape
-        return any(i == point[dim] and base.shape[dim].length == own.length for i, own in zip(place.indices, full))
+        lvalue, full = base.lvalue(point), self._storage[base.memory].shape
+        return any(i == point[dim] and base.shape[dim].length == own.length for i, own in zip(lvalue.indices, full))
 
     def index(self, value: Value, loc: Loc | None) -> Value:
-        """What may be a subscript: a number, or an index array."""
+        """Returns a value that may be a subscript: a number, or an index array.
+
+        Raises NotAffineError for any other array.
+        """
         if isinstance(value, Elements) and (value.storage not in self._params or is_truth(value.sample, self.truths)):
             raise NotAffineError(
                 "a subscript that is an array is not affine",
@@ -167,53 +192,64 @@ class LoopBuilder(ABC):
         return value
 
     def known(self, name: str, known: Elements | Uncertain, loc: Loc | None) -> Elements:
+        """Returns the array that a name stands for.
+
+        Raises NotAffineError where it may be one of several.
+        """
         if isinstance(known, Uncertain):
             kind = SizesNeeded if known.by_number else NotAffineError
             raise kind(known.why, loc=loc, notes=["polyml compiles: a name for each array"])
         return known
 
     def array(self, name: str, loc: Loc | None) -> Elements:
+        """Returns the array of this name.
+
+        Raises PolymlTypeError for the name of a number.
+        """
         known = self.arrays.get(name)
         if known is None:
             raise PolymlTypeError(f"`{name}` is a number, not an array", loc=loc, notes=["accepted: a NumPy array"])
         return self.known(name, known, loc)
 
-    def need(self, condition: Expr, what: str, loc: Loc | None) -> None:
-        """Compile for calls in which the condition holds; it is tested once, at entry."""
+    def require(self, condition: Expr, what: str, loc: Loc | None) -> None:
+        """Adds a Require, so that only calls are compiled in which the condition holds; it is tested once, at entry.
+
+        what: what is the case where the condition does not hold
+        """
         changes = any(isinstance(node, syntax.Name) for node in traversal.nodes(condition))
-        if changes or condition not in self._needed:
-            self._needed.add(condition)
+        if changes or condition not in self._required:
+            self._required.add(condition)
             self.out.append(syntax.Require(condition, what, loc=loc))
 
     def memory(self, value: Elements, stem: str, loc: Loc | None) -> Elements:
-        """The array in memory of its own."""
+        """Returns a copy of the array in memory of its own."""
         name = self._fresh_array(stem, value.shape, syntax.TypeOf(value.sample), None, loc)
 
         def body(point: Point) -> list[Stmt]:
-            place = syntax.Subscript(name, point, inside=True)
-            return [syntax.Assign(place, value.at(point), whole=True, loc=loc)]
+            lvalue = syntax.Subscript(name, point, inside=True)
+            return [syntax.Assign(lvalue, value.at(point), whole=True, loc=loc)]
 
         self.loops(value.shape, body, loc)
         return self._storage[name]
 
     def in_memory(self, value: Elements, loc: Loc | None) -> Elements:
-        """The array where its elements can be read many times: as it is if they are stored."""
+        """Returns the array where its elements can be read many times: as it is if they are stored, else a copy."""
         return value if value.storage is not None else self.memory(value, "_value", loc)
 
     def held(self, value: Value, loc: Loc | None) -> Value:
-        """The value as it is now."""
+        """Returns the value as it is now, in a variable of its own."""
         if isinstance(value, Elements):
             return self.memory(value, "_value", loc)
         return self.held_number(value, loc)
 
     def held_number(self, value: Expr, loc: Loc | None) -> syntax.Name:
-        """The number as it is now, under a name of its own."""
+        """Returns the number as it is now, under a name of its own."""
         name = syntax.Name(self.fresh("_held"), loc=loc)
         self.out.append(syntax.Assign(name, value, loc=loc))
         return name
 
     def is_integer(self, number: Expr) -> bool:
-        """Whether the number is certainly one of Python's ints."""
+        """Returns whether the number is certainly one of Python's ints."""
         if isinstance(number, Elements):
             return False
         for node in traversal.nodes(number):
@@ -225,13 +261,13 @@ class LoopBuilder(ABC):
         return True
 
     def or_zero(self, condition: Expr, value: Expr, loc: Loc | None) -> Expr:
-        """The value where the condition holds, else zero of its type."""
+        """Returns the value where the condition holds, and elsewhere zero of its type."""
         if is_truth(value, self.truths):
             return syntax.Binary("&", value, condition, loc=loc)
         return syntax.Call("where", (condition, value, syntax.Const(0)), loc=loc)
 
-    def together(self, samples: Sequence[Expr], loc: Loc | None) -> Expr:
-        """A number of the type that holds all of them."""
+    def promoted(self, samples: Sequence[Expr], loc: Loc | None) -> Expr:
+        """Returns a number of the type that NumPy promotes these numbers to."""
         total, *rest = samples
         for sample in rest:
             always = syntax.Compare("==", syntax.Const(0), syntax.Const(0))
@@ -239,21 +275,27 @@ class LoopBuilder(ABC):
         return total
 
     def view_or_copy(self, base: Elements, made: Elements) -> Elements:
-        """What NumPy makes a view if the strides allow it. Of an argument or a part that is not known: neither may change."""
+        """Returns `made` as what NumPy makes a view of `base` if the strides allow it.
+
+        For an argument or a part that is not known, so neither of the two may change.
+        """
         if base.storage is None:
             return made
         if not base.whole or base.storage in self._params:
-            self._perhaps_viewed.add(base.storage)
+            self._possibly_viewed.add(base.storage)
         return dataclasses.replace(made, storage=base.storage)
 
     def allocated(
         self, stem: str, shape: tuple[Extent, ...], element: syntax.TypeOf | DType, fill: Expr | None, loc: Loc | None
     ) -> Elements:
-        """A new array."""
+        """Returns a new array; it is not filled if `fill` is None."""
         return self._storage[self._fresh_array(stem, shape, element, fill, loc)]
 
     def loops(self, shape: tuple[Extent, ...], body, loc: Loc | None) -> None:
-        """for every point of the shape: body(point), a list of statements."""
+        """Adds loops over all points of the shape.
+
+        body: gives the statements at a point
+        """
         point, counters = [], []
         for extent in shape:
             index = Linear((), 0)
@@ -274,16 +316,20 @@ class LoopBuilder(ABC):
         self.out.extend(made)
 
     def fresh(self, stem: str) -> str:
+        """Returns a name that is not in use: the stem and a number."""
         self._counter += 1
         while f"{stem}{self._counter}" in self.taken:
             self._counter += 1
         self.taken.add(f"{stem}{self._counter}")
         return f"{stem}{self._counter}"
 
-    def _room(self, extent: Extent) -> Extent:
-        """The size to allocate: memory does not change with the loops around, so that a slice gets that of its array."""
+    def _allocated_extent(self, extent: Extent) -> Extent:
+        """Returns the size to allocate for a dimension.
+
+        Memory does not change with the loops around, so a slice whose size does gets that of the array it was taken of.
+        """
         while (
-            extent.most is not None
+            extent.sliced_from is not None
             and self._loop_variables
             and any(
                 isinstance(node, syntax.Name) and node.name not in self._params
@@ -291,12 +337,12 @@ class LoopBuilder(ABC):
                 for node in traversal.nodes(atom)
             )
         ):
-            extent = extent.most
+            extent = extent.sliced_from
         return extent
 
     def _fresh_array(self, stem: str, shape: tuple[Extent, ...], element: syntax.TypeOf | DType, fill: Expr | None, loc) -> str:
         name = unused(stem, self.taken)
-        sizes = tuple(self._room(extent).expr for extent in shape)
+        sizes = tuple(self._allocated_extent(extent).expr for extent in shape)
         self.out.append(syntax.Alloc(name, sizes, element, fill, loc=loc))
         self._storage[name] = stored(name, shape)
         if isinstance(element, syntax.TypeOf) and not element.function and is_truth(element.of, self.truths):
@@ -305,8 +351,8 @@ class LoopBuilder(ABC):
 
     @abstractmethod
     def value(self, expr: Expr) -> Value:
-        """The value of an expression: of a number an expression, of an array its elements."""
+        """Returns the value of an expression: of a number an expression, of an array its elements."""
 
     @abstractmethod
     def iteration(self, stmt: syntax.For) -> tuple[Stmt, ...]:
-        """The statements of the loop's body."""
+        """Returns the lowered statements of the loop's body."""

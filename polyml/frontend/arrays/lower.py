@@ -1,4 +1,4 @@
-"""Array expressions -> loops over elements, once the ranks of the arguments are known.
+"""Lowering: array expressions become loops over elements, once the ranks of the arguments are known.
 
         B[1:-1] = (A[:-2] + A[2:]) / 2     ->     for _i1 in range(N - 2):
                                                       B[_i1 + 1] = (A[_i1] + A[_i1 + 2]) / 2
@@ -6,10 +6,10 @@
 An expression is a function from a point to the element there (`views`), so that whatever NumPy would compute step by
 step in arrays of its own is one expression per element. Memory is used only for what has a name or is read many times:
 an array that is assigned to a name, operands and results of reductions and products.
-(Scalarization of array assignments: Allen and Kennedy, "Optimizing Compilers for Modern Architectures".)
+(Scalarization of array assignments: Allen and Kennedy, "Optimizing Compilers for Modern Architectures", ch. 13.)
 
 * NumPy computes the right side before it stores anything. Where the right side reads the array that it is stored into
-  elsewhere than at the element itself, or (aliased) perhaps through another argument, it goes through a temporary.
+  elsewhere than at the element itself, or, with aliased arguments, may read it through another one, it goes through a temporary.
 * `x = A[1:]` is a view, `x = A[1:] + 1` a new array, `x += 1` changes the array that x is.
 * What holds in the usual call and would cost code otherwise (sizes that broadcast are equal, slices of a constant
   length fit) is a Require: calls for which it does not hold run as plain Python, which decides what happens.
@@ -28,7 +28,16 @@ from polyml.frontend.arrays.functions import table
 from polyml.frontend.arrays.loop_builder import LoopBuilder, Uncertain, Value, is_size
 from polyml.frontend.arrays.shapes import Extent, Linear, checked_dim, dimensions
 from polyml.frontend.arrays.temporaries import needs_temporary
-from polyml.frontend.arrays.views import Elements, Point, element, elementwise, need_equal, need_inside, stored, without_leading
+from polyml.frontend.arrays.views import (
+    Elements,
+    Point,
+    element,
+    elementwise,
+    require_equal,
+    require_inside,
+    stored,
+    without_leading,
+)
 from polyml.frontend.captures import MISSING
 from polyml.frontend.constant_folding import constant
 from polyml.frontend.name_resolution import bound_names
@@ -36,10 +45,11 @@ from polyml.frontend.syntax import ArgType, Expr, Stmt
 
 
 def lowered(kernel: syntax.Kernel, types: Sequence[ArgType], *, aliased: bool = False) -> syntax.Kernel:
-    """The kernel without array expressions; the same kernel where there are none.
+    """Returns the kernel without array expressions; the same kernel where there are none.
 
-    aliased: arguments may share memory. Raises LanguageError, PolymlTypeError or, where plain Python can run it,
-    NotAffineError.
+    types: one per parameter
+    aliased: whether arguments may share memory
+    Raises LanguageError, PolymlTypeError or, where plain Python can run it, NotAffineError.
     """
     lowering = Lowering(kernel, types, aliased)
     body = lowering.body(kernel.body)
@@ -47,23 +57,27 @@ def lowered(kernel: syntax.Kernel, types: Sequence[ArgType], *, aliased: bool = 
 
 
 class Lowering(LoopBuilder):
-    """Lowers one kernel. Functions of arrays, as in `reductions`, use the public methods of `LoopBuilder`."""
+    """A Lowering lowers the statements of one kernel.
+
+    Functions of arrays, as in `functions.reductions`, use the public methods of `LoopBuilder`.
+    """
 
     def body(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
-        """All statements of the kernel."""
+        """Returns all statements of the kernel lowered, after the sizes that it is compiled for."""
         return (*self._known_sizes, *self.block(body))
 
     # Statements
 
     def block(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
-        outer, needed = self.out, set(self._needed)
+        """Returns the statements of a block lowered."""
+        outer, needed = self.out, set(self._required)
         made: list[Stmt] = []
         self.out = made
         try:
             for stmt in body:
                 self._stmt(stmt)
         finally:
-            self.out, self._needed = outer, needed  # what a block needs, it may not reach
+            self.out, self._required = outer, needed  # what a block needs, it may not reach
         return tuple(made)
 
     def _stmt(self, stmt: Stmt) -> None:
@@ -85,9 +99,9 @@ class Lowering(LoopBuilder):
 
     def _for(self, stmt: syntax.For) -> None:
         start, stop = self.number(stmt.start), self.number(stmt.stop)
-        turns = buffer_swaps.turns(self, stmt)
-        if turns is not None:
-            buffer_swaps.rotate(self, stmt, start, stop, turns)
+        cycle = buffer_swaps.swap_cycle(self, stmt)
+        if cycle is not None:
+            buffer_swaps.unroll_cycle(self, stmt, start, stop, cycle)
             return
         kept = rebinding.iteration(self, stmt, start, stop)
         if kept is None:
@@ -116,7 +130,7 @@ class Lowering(LoopBuilder):
         self.out.append(dataclasses.replace(stmt, condition=condition, then=then, orelse=orelse))
 
     def _merge(self, other: dict[str, Elements | Uncertain], where: str) -> None:
-        """What the names stand for after two ways through the program."""
+        """Finds what the names stand for where two ways through the program meet."""
         for name in {*self.arrays, *other}:
             if self.arrays.get(name) is not other.get(name):
                 self.arrays[name] = Uncertain(f"`{name}` is bound to an array {where}")
@@ -138,8 +152,8 @@ class Lowering(LoopBuilder):
             self.out.append(dataclasses.replace(stmt, value=value, in_place=False))
             return
         bound = self.arrays[name] = value if value.storage else self.memory(value, name, stmt.loc)
-        if value.perhaps:
-            self._perhaps_viewed |= {value.perhaps, bound.memory}
+        if value.may_be_view_of:
+            self._possibly_viewed |= {value.may_be_view_of, bound.memory}
 
     def _assign_part(self, stmt: syntax.Assign) -> None:
         if masked_assignment.assign(self, stmt):
@@ -166,7 +180,7 @@ class Lowering(LoopBuilder):
         self._store(target, self.value(stmt.value), stmt)
 
     def _store(self, target: Elements, value: Value, stmt: syntax.Assign) -> None:
-        """target[...] = value, all of the value first."""
+        """Adds `target[...] = value`, of which NumPy computes all of the value first."""
         loc = stmt.loc
         self.check_changes(target.memory, loc)
         if isinstance(value, Elements):
@@ -180,27 +194,27 @@ class Lowering(LoopBuilder):
             value = without_leading(value, max(extra, 0))
             for own, other in zip(reversed(target.shape), reversed(value.shape)):
                 if not other.is_one:
-                    need_equal(own, other, "an array that is assigned to a part of another size", self.need, loc)
+                    require_equal(own, other, "an array that is assigned to a part of another size", self.require, loc)
         else:
-            need_inside(value, self.need)
+            require_inside(value, self.require)
         held: list[str] = []
 
         def direct(point: Point) -> list[Stmt]:
-            place, here = target.place(point), element(value, point)
-            if needs_temporary(here, place, point, target.shape, self._aliased, self.need):
+            lvalue, here = target.lvalue(point), element(value, point)
+            if needs_temporary(here, lvalue, point, target.shape, self._aliased, self.require):
                 full = self._storage[target.memory].shape  # which does not change with the loops around
                 kind = syntax.TypeOf(value.sample if isinstance(value, Elements) else value)
                 held.append(self._fresh_array("_value", full, kind, None, loc))
-                place = syntax.Subscript(held[0], place.indices, inside=True)
-                return [syntax.Assign(place, here, loc=loc)]
-            return [store(place, here)]
+                lvalue = syntax.Subscript(held[0], lvalue.indices, inside=True)
+                return [syntax.Assign(lvalue, here, loc=loc)]
+            return [store(lvalue, here)]
 
         def back(point: Point) -> list[Stmt]:
-            place = target.place(point)
-            return [store(place, syntax.Subscript(held[0], place.indices, inside=True))]
+            lvalue = target.lvalue(point)
+            return [store(lvalue, syntax.Subscript(held[0], lvalue.indices, inside=True))]
 
-        def store(place: syntax.Subscript, here: Expr) -> Stmt:
-            return dataclasses.replace(stmt, target=dataclasses.replace(place, loc=stmt.target.loc), value=here, whole=True)
+        def store(lvalue: syntax.Subscript, here: Expr) -> Stmt:
+            return dataclasses.replace(stmt, target=dataclasses.replace(lvalue, loc=stmt.target.loc), value=here, whole=True)
 
         self.loops(target.shape, direct, loc)
         if held:
@@ -250,7 +264,10 @@ class Lowering(LoopBuilder):
     # Expressions
 
     def number(self, expr: Expr) -> Expr:
-        """The value of an expression that must be a number."""
+        """Returns the value of an expression that must be a number.
+
+        Raises PolymlTypeError for an array.
+        """
         value = self.value(expr)
         if isinstance(value, Elements):
             raise PolymlTypeError(
@@ -288,7 +305,7 @@ class Lowering(LoopBuilder):
         _check_elementwise(expr)
         if isinstance(expr, syntax.Binary) and expr.op == "**" and isinstance(operands[0], Elements) and _is_two(expr.right):
             expr, operands = syntax.Call("square", (expr.left,), loc=expr.loc), operands[:1]  # as NumPy's arrays do
-        return elementwise(operands, lambda *parts: traversal.with_operands(expr, parts), self.need, expr.loc)
+        return elementwise(operands, lambda *parts: traversal.with_operands(expr, parts), self.require, expr.loc)
 
     def _shape(self, expr: syntax.Shape) -> Expr:
         known = self.arrays.get(expr.array)
@@ -335,7 +352,7 @@ class Lowering(LoopBuilder):
         return self.index(self.value(expr), expr.loc)
 
     def _fixed(self, expr: Expr) -> Expr:
-        """A bound as it is now: a number that may change later gets a name of its own."""
+        """Returns a bound as it is now: a number that may change later gets a name of its own."""
         return expr if all(map(self._stays, traversal.nodes(expr))) else self.held_number(expr, expr.loc)
 
     def _stays(self, node: Expr) -> bool:
@@ -343,17 +360,15 @@ class Lowering(LoopBuilder):
             return node.name in self._loop_variables or node.name in self._bound_once
         return isinstance(node, (syntax.Const, syntax.Shape, syntax.Binary, syntax.Unary))
 
-    # What the functions of arrays use too
 
-
-def _is_gathered(place: Expr) -> bool:
-    """Whether an element is at indices that are elements."""
-    indices = place.indices if isinstance(place, syntax.Subscript) else ()
+def _is_gathered(expr: Expr) -> bool:
+    """Returns whether an expression is an element at indices that are elements themselves."""
+    indices = expr.indices if isinstance(expr, syntax.Subscript) else ()
     return any(isinstance(node, syntax.Subscript) for index in indices for node in traversal.nodes(index))
 
 
 def _check_elementwise(expr: Expr) -> None:
-    """Python's own functions of numbers do not take arrays."""
+    """Raises PolymlTypeError for Python's own functions of numbers, which do not take arrays."""
     name = None
     if isinstance(expr, syntax.Binary) and expr.op in ("min", "max"):
         name = f"{expr.op}, which compares two numbers"

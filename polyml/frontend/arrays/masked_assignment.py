@@ -1,5 +1,9 @@
-"""A[m] = x and A[m] op= x, m an array of truth values of A's shape, x made of numbers and of B[m]: a select for every
-element."""
+"""Masked assignment: a loop over all elements with a condition inside.
+
+    A[m] = x          ->          for every point p: if m[p]: A[p] = x
+
+m is an array of truth values of A's shape, and x is made of numbers and of B[m].
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,15 @@ import dataclasses
 
 from polyml.frontend import syntax, traversal
 from polyml.frontend.arrays.loop_builder import LoopBuilder
-from polyml.frontend.arrays.views import Elements, Point, any_point, element, is_truth, need_equal, need_inside
+from polyml.frontend.arrays.views import Elements, Point, any_point, element, is_truth, require_equal, require_inside
 from polyml.frontend.syntax import Expr, Stmt
 
 
 def assign(builder: LoopBuilder, stmt: syntax.Assign) -> bool:
-    """A[m] = x and A[m] op= x, with truth values m for all of A; False for anything else."""
+    """Adds the loops of A[m] = x and A[m] op= x, with truth values m for all of A, and returns True.
+
+    For any other assignment nothing is added, and False is returned.
+    """
     if isinstance(stmt.target, syntax.Name):
         return False
     chosen = stmt.target.indices
@@ -37,18 +44,18 @@ def assign(builder: LoopBuilder, stmt: syntax.Assign) -> bool:
     value = builder.value(number)
     for array in (mask, *chosen_arrays):
         for own, other in zip(base.shape, array.shape):
-            need_equal(own, other, "a mask of another size than its array", builder.need, stmt.loc)
+            require_equal(own, other, "a mask of another size than its array", builder.require, stmt.loc)
     if any(builder.may_be_one(n.array, base.storage) for n in traversal.nodes(mask.sample) if isinstance(n, syntax.Subscript)):
         mask = builder.memory(mask, "_mask", stmt.loc)
     if not isinstance(value, Elements):
-        need_inside(value, builder.need)
+        require_inside(value, builder.require)
     if _reads_what_changes(builder, value, base):
         value = builder.held(value, stmt.loc)
 
     def body(point: Point) -> list[Stmt]:
-        place, here = base.place(point), element(value, point)
-        new = here if update is None else dataclasses.replace(update, left=place, right=here)
-        store = dataclasses.replace(stmt, target=dataclasses.replace(place, loc=target.loc), value=new, whole=True)
+        lvalue, here = base.lvalue(point), element(value, point)
+        new = here if update is None else dataclasses.replace(update, left=lvalue, right=here)
+        store = dataclasses.replace(stmt, target=dataclasses.replace(lvalue, loc=target.loc), value=new, whole=True)
         return [syntax.If(mask.at(point), (store,), loc=stmt.loc)]
 
     builder.loops(base.shape, body, stmt.loc)
@@ -56,15 +63,19 @@ def assign(builder: LoopBuilder, stmt: syntax.Assign) -> bool:
 
 
 def _reads_what_changes(builder: LoopBuilder, value: Expr | Elements, base: Elements) -> bool:
-    """Whether the value at one element reads another one of the array that is assigned."""
+    """Returns whether the value at one element reads another element of the array that is assigned."""
     point = any_point(base.rank)
-    own, nodes = base.place(point), traversal.nodes(element(value, point))
+    own, nodes = base.lvalue(point), traversal.nodes(element(value, point))
     reads = [n for n in nodes if isinstance(n, syntax.Subscript) and builder.may_be_one(n.array, base.memory)]
     return any(read.array != own.array or read.indices != own.indices for read in reads)
 
 
 def _of_whole_arrays(builder: LoopBuilder, number: Expr, chosen: tuple, found: list[Elements]) -> Expr | None:
-    """The expression with B for each B[m], which are `found`; None where it has other arrays."""
+    """Returns the expression with B for each B[m]; None where it has other arrays.
+
+    chosen: the subscripts [m]
+    found: gets each B
+    """
     if isinstance(number, (syntax.Subscript, syntax.Part)) and number.indices == chosen:
         whole = number.base if isinstance(number, syntax.Part) else syntax.Name(number.array, loc=number.loc)
         array = builder.value(whole)
@@ -84,7 +95,10 @@ def _of_whole_arrays(builder: LoopBuilder, number: Expr, chosen: tuple, found: l
 
 
 def _goes_with(base: Elements, other: Elements) -> bool:
-    """Whether the array has as many dimensions as that which is assigned, and is that one only element by element."""
+    """Returns whether the array may be read in a masked assignment to `base`.
+
+    It must have as many dimensions, and may be the array that is assigned only element by element.
+    """
     if other.storage is None or other.rank != base.rank:
         return False
     point = any_point(base.rank)

@@ -1,4 +1,4 @@
-"""Names that a loop binds to a new array in each iteration keep one array in memory.
+"""Rebinding: names that a loop binds to a new array in each iteration keep one array in memory.
 
     for t in range(n):                          u.1[:] = u
         u = (u[1:] + u[:-1]) / 2    ->          for t in range(n):
@@ -15,15 +15,17 @@ from collections.abc import Iterator, Sequence
 from polyml.errors import NotAffineError
 from polyml.frontend import syntax, traversal
 from polyml.frontend.arrays.loop_builder import LoopBuilder, Value
-from polyml.frontend.arrays.views import Elements, need_equal
+from polyml.frontend.arrays.views import Elements, require_equal
 from polyml.frontend.name_resolution import bound_names, statements
 from polyml.frontend.syntax import Expr, Stmt
 from polyml.source import Loc
 
 
 def iteration(builder: LoopBuilder, stmt: syntax.For, start: Expr, stop: Expr) -> tuple[tuple[Stmt, ...], dict] | None:
-    """The loop's body, names that it binds anew kept in arrays of their own, and what the names stood for before it; None
-    where that is not right.
+    """Returns the loop's body, in which names that it binds anew are kept in arrays of their own, and what the names stood for
+    before it.
+
+    None is returned where that is not right.
     """
     names = [n for n in sorted(bound_names(stmt.body)) if isinstance(builder.arrays.get(n), Elements)]
     names = [n for n in names if n not in builder.kept]
@@ -39,27 +41,34 @@ def iteration(builder: LoopBuilder, stmt: syntax.For, start: Expr, stop: Expr) -
 
 
 def checked(builder: LoopBuilder, own: Elements, value: Value, loc: Loc | None) -> Elements:
-    """The new array that a kept name is bound to, which may be stored where the old one was."""
-    is_new = isinstance(value, Elements) and value.perhaps is None
+    """Returns the new array that a kept name is bound to, which may be stored where the old one was.
+
+    own: the array of the name
+    Raises NotAffineError where it may not.
+    """
+    is_new = isinstance(value, Elements) and value.may_be_view_of is None
     if not isinstance(value, Elements) or not is_new or not _is_unnamed(builder, value):
         raise _not_kept("it is bound to what is no new array", loc)
     differences = [a.length - b.length for a, b in zip(own.shape, value.shape)]
     if len(own.shape) != len(value.shape) or any(d.is_constant and d.constant for d in differences):
         raise _not_kept("its shape changes", loc)
     for extent, other in zip(own.shape, value.shape):
-        need_equal(extent, other, "a name that a loop binds to an array of another shape", builder.need, loc)
+        require_equal(extent, other, "a name that a loop binds to an array of another shape", builder.require, loc)
     if len(_named(builder, own.memory)) > 1:
         raise _not_kept("the old array has another name", loc)
     return value
 
 
 def _is_unnamed(builder: LoopBuilder, array: Elements) -> bool:
-    """Whether the array is only computed, or in memory that no name stands for."""
+    """Returns whether the array is only computed, or in memory that no name stands for."""
     return array.storage is None or builder.is_own(array) and not _named(builder, array.storage)
 
 
 def _keep(builder: LoopBuilder, name: str, stmt: syntax.For, start: Expr, stop: Expr) -> None:
-    """Make the name stand for an array that it alone names."""
+    """Makes the name stand for an array that it alone names.
+
+    Raises NotAffineError where the array before the loop may change with it.
+    """
     old = builder.known(name, builder.arrays[name], stmt.loc)
     if builder.is_own(old) and _named(builder, old.memory) == [name]:
         return
@@ -67,23 +76,23 @@ def _keep(builder: LoopBuilder, name: str, stmt: syntax.For, start: Expr, stop: 
     if not binds or _changes(builder, stmt.body, stmt.body[: binds[0]], old.memory):
         raise _not_kept("the array before the loop may change with it", stmt.loc)
     runs = syntax.Compare("<" if stmt.step > 0 else ">", start, stop)
-    builder.need(runs, "a loop that does not run, behind which a name stands for what it did before", stmt.loc)
+    builder.require(runs, "a loop that does not run, behind which a name stands for what it did before", stmt.loc)
     builder.arrays[name] = builder.memory(old, name, stmt.loc)
 
 
 def _named(builder: LoopBuilder, storage: str) -> list[str]:
-    """The names that stand for an array in memory, or a part of it."""
+    """Returns the names that stand for an array in memory, or a part of it."""
     arrays = {name: known for name, known in builder.arrays.items() if isinstance(known, Elements)}
     return [name for name, known in arrays.items() if known.storage == storage and builder.is_read(name)]
 
 
 def _changes(builder: LoopBuilder, body: Sequence[Stmt], first: Sequence[Stmt], storage: str) -> bool:
-    """Whether the first statements of a loop's body may change elements of an array in memory."""
+    """Returns whether the first statements of a loop's body may change elements of an array in memory."""
     return any(_may_be(builder, body, name, storage) for name in _changed_names(first))
 
 
 def _changed_names(body: Sequence[Stmt]) -> Iterator[str]:
-    """The names of what a block changes in place."""
+    """Yields the names of what a block changes in place."""
     for stmt in statements(body):
         if not isinstance(stmt, syntax.Assign):
             continue
@@ -95,7 +104,7 @@ def _changed_names(body: Sequence[Stmt]) -> Iterator[str]:
 
 
 def _may_be(builder: LoopBuilder, body: Sequence[Stmt], name: str, storage: str) -> bool:
-    """Whether a name may stand for a part of an array in memory, in a block that perhaps binds it."""
+    """Returns whether a name may stand for a part of an array in memory, in a block that may bind it."""
     known = builder.arrays.get(name)
     if isinstance(known, Elements) and known.storage and builder.may_be_one(known.storage, storage):
         return True

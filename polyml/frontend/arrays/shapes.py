@@ -1,4 +1,4 @@
-"""Sizes of arrays as linear expressions, so that equal ones are seen to be equal, and what a slice makes of them."""
+"""Shapes: sizes of arrays as linear expressions, so that equal ones are seen to be equal, and what a slice makes of them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from polyml.source import Loc
 
 
 def dimensions(rank: int) -> str:
-    """ "1 dimension", "2 dimensions"."""
+    """Returns the number of dimensions as a message says it: "1 dimension", "2 dimensions"."""
     return f"{rank} dimension{'' if rank == 1 else 's'}"
 
 
 def checked_dim(expr: syntax.Shape, rank: int, name: str) -> int:
-    """Which dimension, from 0, `expr` asks for. PolymlTypeError where an array of that rank has none such."""
+    """Returns which dimension, from 0, a shape's subscript means.
+
+    Raises PolymlTypeError where an array of that rank has none such.
+    """
     if expr.ndim is not None and expr.ndim != rank:
         raise PolymlTypeError(
             f"`{name}` has {dimensions(rank)}, and its shape is unpacked into {expr.ndim}",
@@ -35,7 +38,10 @@ def checked_dim(expr: syntax.Shape, rank: int, name: str) -> int:
 
 
 def checked_axis(axis: object, rank: int, loc: Loc | None) -> int:
-    """The axis from 0 on. PolymlValueError where an array of that rank has none such."""
+    """Returns the axis counted from 0.
+
+    Raises PolymlValueError where an array of that rank has none such.
+    """
     if type(axis) is not int or not -rank <= axis < rank:
         raise PolymlValueError(
             f"axis {axis} of an array of {dimensions(rank)}",
@@ -47,13 +53,17 @@ def checked_axis(axis: object, rank: int, loc: Loc | None) -> int:
 
 @dataclass(frozen=True)
 class Linear:
-    """constant + sum of coefficient * atom; the atoms are sizes, numbers, and what is not linear."""
+    """A Linear is an integer, constant + sum of coefficient * atom; the atoms are sizes, numbers, and what is not linear.
+
+    terms: (atom, coefficient)
+    """
 
     terms: tuple[tuple[Expr, int], ...]
     constant: int = 0
 
     @staticmethod
     def of(expr: Expr) -> Linear:
+        """Returns an integer expression as a Linear."""
         match expr:
             case syntax.Const(value=value) if type(value) is int:
                 return Linear((), value)
@@ -71,6 +81,7 @@ class Linear:
 
     @property
     def is_constant(self) -> bool:
+        """Whether it is a number."""
         return not self.terms
 
     def __add__(self, other: Linear | int) -> Linear:
@@ -88,6 +99,7 @@ class Linear:
 
     @property
     def expr(self) -> Expr:
+        """The integer as an expression of the grammar."""
         total: Expr | None = None
         for atom, coefficient in self.terms:
             part = atom if abs(coefficient) == 1 else syntax.Binary("*", syntax.Const(abs(coefficient)), atom)
@@ -103,9 +115,11 @@ class Linear:
 
 
 def divided(value: Linear, divisor: int, lengths: Mapping[Expr, int]) -> tuple[Linear, Linear]:
-    """(value // divisor, value % divisor) of a value that is not negative. lengths: name -> what it stays below.
+    """Returns (value // divisor, value % divisor) of a value that is not negative.
 
     8 * i + j by 8 is (i, j) where j stays below 8.
+
+    lengths: loop variable -> what it stays below
     """
     if divisor == 1:
         return value, Linear((), 0)
@@ -127,24 +141,26 @@ def _linear(terms: Mapping[Expr, int], constant: int) -> Linear:
 
 @dataclass(frozen=True)
 class Extent:
-    """How many indices a dimension has: max(0, length). positive: length is known not to be negative.
+    """An Extent is how many indices a dimension has: max(0, length).
 
-    parts: the sizes whose product it is, where reshape made one dimension of several; loops run over each.
-    most: the dimension that a slice was taken of, which it is no larger than.
+    positive: whether length is known not to be negative
+    parts: the sizes whose product it is, where reshape made one dimension of several; loops run over each
+    sliced_from: the dimension that a slice was taken of, which it is no larger than
     """
 
     length: Linear
     positive: bool = False
     parts: tuple[int, ...] = ()
-    most: Extent | None = field(default=None, compare=False)
+    sliced_from: Extent | None = field(default=None, compare=False)
 
     @staticmethod
     def constant(length: int, parts: tuple[int, ...] = ()) -> Extent:
+        """Returns the extent of a size that is known."""
         return Extent(Linear((), length), True, parts)
 
     @property
     def known(self) -> int | None:
-        """The size, if it is a number."""
+        """The size, or None if it is not a number."""
         return self.length.constant if self.length.is_constant else None
 
     @property
@@ -159,6 +175,7 @@ class Extent:
 
     @property
     def is_one(self) -> bool:
+        """Whether the size is known to be 1."""
         return self.length == Linear((), 1)
 
     @property
@@ -170,7 +187,7 @@ class Extent:
 
 
 def strided(length: Linear, distance: int) -> Linear:
-    """How many of so many indices are taken, the first and then every distance-th."""
+    """Returns how many of `length` indices are taken, the first and then every distance-th."""
     if distance == 1:
         return length
     if length.is_constant:
@@ -179,72 +196,82 @@ def strided(length: Linear, distance: int) -> Linear:
 
 
 @dataclass(frozen=True)
-class Cut:
-    """What a slice takes of a dimension: indices first, first + step, ... of it, `extent` of them.
+class SlicedExtent:
+    """A SlicedExtent is what a slice takes of a dimension: the indices first, first + step, ...
 
-    needs: (conditions, what holds otherwise) under which this is so.
+    extent: how many indices are taken
+    conditions: (condition, what is the case where it does not hold) under which this is so
     """
 
     first: Linear
     step: int
     extent: Extent
-    needs: tuple[tuple[Expr, str], ...] = ()
+    conditions: tuple[tuple[Expr, str], ...] = ()
 
 
-def cut(extent: Extent, part: syntax.Slice) -> Cut:
-    """The slice of a dimension as Python clips it.
+def sliced(extent: Extent, part: syntax.Slice) -> SlicedExtent:
+    """Returns the slice of a dimension as Python clips it.
 
     Ends that are constants or counted from the end are exact for every size; where a size or a loop variable would have
-    to be compared first, the usual case is taken and `needs` says so.
+    to be compared first, the usual case is taken, under `conditions`.
     """
-    size, needs = extent.length, []
+    size, conditions = extent.length, []
     if not extent.positive:
-        needs.append((_at_least(size, 0), "a slice of an empty array"))
+        conditions.append((_at_least(size, 0), "a slice of an empty array"))
     start, stop = (None if bound is None else Linear.of(bound) for bound in (part.start, part.stop))
     if part.step > 0:
-        first = Linear((), 0) if start is None else _low(start, size, needs)
-        past = size if stop is None else _high(stop, size, needs)
+        first = Linear((), 0) if start is None else _low(start, size, conditions)
+        past = size if stop is None else _high(stop, size, conditions)
         length = past - first
     else:
-        first = size - 1 if start is None else _last(start, size, needs)
-        before = Linear((), -1) if stop is None else _high(stop, size, needs)
+        first = size - 1 if start is None else _last(start, size, conditions)
+        before = Linear((), -1) if stop is None else _high(stop, size, conditions)
         if stop is not None and stop.is_constant and stop.constant < 0:
-            needs.append((_at_least(size, -stop.constant - 1), "a slice that stops before the array"))
+            conditions.append((_at_least(size, -stop.constant - 1), "a slice that stops before the array"))
         length = first - before
     whole = part.start is None and part.stop is None and extent.positive
     length = strided(length, abs(part.step))
-    return Cut(first, part.step, Extent(length, whole, most=extent), tuple(needs))
+    return SlicedExtent(first, part.step, Extent(length, whole, sliced_from=extent), tuple(conditions))
 
 
-def _low(start: Linear, size: Linear, needs: list) -> Linear:
-    """Where a slice starts. One that starts behind the end is empty whatever this is."""
+def _low(start: Linear, size: Linear, conditions: list) -> Linear:
+    """Returns where a slice starts; one that starts behind the end is empty whatever this is.
+
+    conditions: gets those under which this is so
+    """
     if not start.is_constant:
-        needs.append((_at_least(start, 0), "a slice whose start is negative"))
+        conditions.append((_at_least(start, 0), "a slice whose start is negative"))
         return start
     if start.constant >= 0:
         return start
-    needs.append((_at_least(size, -start.constant), "a slice that starts before the array"))
+    conditions.append((_at_least(size, -start.constant), "a slice that starts before the array"))
     return size + start.constant
 
 
-def _high(stop: Linear, size: Linear, needs: list) -> Linear:
-    """Where a slice stops. One that stops before it starts is empty whatever this is."""
+def _high(stop: Linear, size: Linear, conditions: list) -> Linear:
+    """Returns where a slice stops; one that stops before it starts is empty whatever this is.
+
+    conditions: gets those under which this is so
+    """
     if stop.is_constant and stop.constant < 0:
         return size + stop.constant
     if stop != size:
         if not stop.is_constant:
-            needs.append((_at_least(stop, 0), "a slice whose stop is negative"))
-        needs.append((_at_least(size, stop), "a slice that stops behind the array"))
+            conditions.append((_at_least(stop, 0), "a slice whose stop is negative"))
+        conditions.append((_at_least(size, stop), "a slice that stops behind the array"))
     return stop
 
 
-def _last(start: Linear, size: Linear, needs: list) -> Linear:
-    """Where a slice that runs backwards starts."""
+def _last(start: Linear, size: Linear, conditions: list) -> Linear:
+    """Returns where a slice that runs backwards starts.
+
+    conditions: gets those under which this is so
+    """
     if start.is_constant and start.constant < 0:
         return size + start.constant
     if not start.is_constant:
-        needs.append((_at_least(start, 0), "a slice whose start is negative"))
-    needs.append((_at_least(size, start + 1), "a slice that starts behind the array"))
+        conditions.append((_at_least(start, 0), "a slice whose start is negative"))
+    conditions.append((_at_least(size, start + 1), "a slice that starts behind the array"))
     return start
 
 

@@ -1,4 +1,4 @@
-"""NumPy computes the whole right side before it stores: where a loop over the elements needs a temporary for that."""
+"""Temporaries: NumPy computes the whole right side before it stores, which some loops over elements need a temporary for."""
 
 from __future__ import annotations
 
@@ -7,34 +7,38 @@ from collections.abc import Set
 
 from polyml.frontend import syntax, traversal
 from polyml.frontend.arrays.shapes import Extent
-from polyml.frontend.arrays.views import Need, Point, stored_before
+from polyml.frontend.arrays.views import Point, Requires, stored_before
 from polyml.frontend.syntax import Expr
 
 
 def needs_temporary(
-    value: Expr, place: syntax.Subscript, point: Point, shape: tuple[Extent, ...], aliased: Set[str], need: Need
+    value: Expr, lvalue: syntax.Subscript, point: Point, shape: tuple[Extent, ...], aliased: Set[str], require: Requires
 ) -> bool:
-    """Whether a loop over the point, element by element, would read what it has stored already.
+    """Returns whether a loop over the elements would read what it has stored already.
 
-    aliased: arrays that may be one another. need: of conditions under which the answer is no.
+    value: the element that is stored, at the point
+    lvalue: the element that it is stored to
+    point: the loop variables, outermost first
+    aliased: arrays that may be one another
+    require: takes conditions under which the answer is no
     """
     longest = {index: extent.length for index, extent in zip(point, shape)}
     for node in traversal.nodes(value):
         if not isinstance(node, syntax.Subscript):
             continue
-        if node.array == place.array and node.indices != place.indices:
+        if node.array == lvalue.array and node.indices != lvalue.indices:
             read, conditions = _from_start(node)
-            if stored_before(place, read, longest):
+            if stored_before(lvalue, read, longest):
                 return True
             for condition in conditions:
-                need(condition, "a subscript that is negative", node.loc)
-        if node.array != place.array and {node.array, place.array} <= aliased:
+                require(condition, "a subscript that is negative", node.loc)
+        if node.array != lvalue.array and {node.array, lvalue.array} <= aliased:
             return True
     return False
 
 
 def _from_start(read: syntax.Subscript) -> tuple[syntax.Subscript, list[Expr]]:
-    """The element by subscripts that are not negative, and the conditions under which this is so."""
+    """Returns the element by subscripts that are not negative, and the conditions under which this is so."""
     if read.inside:
         return read, []
     indices: list[Expr] = []

@@ -1,4 +1,4 @@
-"""Arrays as functions from a point to the element there: views, broadcasting, and what subscripts make of them."""
+"""Views: arrays as functions from a point to the element there, broadcasting, and what subscripts make of them."""
 
 from __future__ import annotations
 
@@ -7,36 +7,40 @@ from dataclasses import dataclass
 
 from polyml.errors import BoundsError, LanguageError, PolymlValueError, SizesNeeded
 from polyml.frontend import syntax, traversal
-from polyml.frontend.arrays.shapes import Extent, Linear, cut, dimensions, divided
+from polyml.frontend.arrays.shapes import Extent, Linear, dimensions, divided, sliced
 from polyml.frontend.elementwise_functions import COMPARISONS
 from polyml.frontend.syntax import Expr
 from polyml.source import Loc
 
 Point = tuple[Expr, ...]
-Need = Callable[[Expr, str, "Loc | None"], None]  # (condition, what does not hold otherwise, where)
+Requires = Callable[[Expr, str, "Loc | None"], None]  # (condition, what does not hold otherwise, where)
 
 
 @dataclass(frozen=True)
 class Elements:
-    """An array that need not be in memory.
+    """An Elements is an array that need not be in memory: a function from a point to the element there.
 
-    at(point): the element; a Subscript where `storage` names the array that holds it, which may then be assigned.
-    whole: it is that array itself; `A[:]` is a view of it. perhaps: the array in memory that it may turn out to be itself.
+    shape: the extent of each dimension
+    at: gives the element at a point; a Subscript where the array is in memory
+    storage: the name of the array in memory that holds it, whose elements may be assigned; None if it is only computed
+    whole: whether it is that array itself; `A[:]` is a view of it
+    may_be_view_of: the array in memory that it may turn out to be a view of
     """
 
     shape: tuple[Extent, ...]
     at: Callable[[Point], Expr]
     storage: str | None = None
     whole: bool = False
-    perhaps: str | None = None
+    may_be_view_of: str | None = None
 
     @property
     def rank(self) -> int:
+        """The number of dimensions."""
         return len(self.shape)
 
     @property
     def memory(self) -> str:
-        """The array that holds it.
+        """The name of the array that holds it.
 
         Raises TypeError where it is not in memory.
         """
@@ -44,8 +48,11 @@ class Elements:
             raise TypeError("an array that is only computed has no memory")
         return self.storage
 
-    def place(self, point: Point) -> syntax.Subscript:
-        """The element as one that may be assigned, of an array in memory."""
+    def lvalue(self, point: Point) -> syntax.Subscript:
+        """Returns the element at a point as one that may be assigned.
+
+        Raises TypeError where it is not in memory.
+        """
         found = self.at(point)
         if not isinstance(found, syntax.Subscript):
             raise TypeError(f"an element that is only computed cannot be assigned: {found!r}")
@@ -58,17 +65,17 @@ class Elements:
 
 
 def any_point(rank: int) -> Point:
-    """Names that stand for the indices of whichever element."""
+    """Returns names that stand for the indices of any element."""
     return tuple(syntax.Name(f"_{dim}") for dim in range(rank))
 
 
 def stored(name: str, shape: tuple[Extent, ...]) -> Elements:
-    """All of an array in memory."""
+    """Returns all of an array in memory."""
     return Elements(shape, lambda point: syntax.Subscript(name, point, inside=True), name, True)
 
 
-def broadcast_shape(shapes: Sequence[tuple[Extent, ...]], need: Need, loc: Loc | None) -> tuple[Extent, ...]:
-    """The shape of an elementwise operation.
+def broadcast_shape(shapes: Sequence[tuple[Extent, ...]], require: Requires, loc: Loc | None) -> tuple[Extent, ...]:
+    """Returns the shape of an elementwise operation.
 
     Sizes that differ as text must be equal in every call; where they are not, plain Python decides what happens.
     """
@@ -79,33 +86,39 @@ def broadcast_shape(shapes: Sequence[tuple[Extent, ...]], need: Need, loc: Loc |
         long = [size for size in sizes if not size.is_one]
         chosen = min(long, key=lambda s: (not s.parts, not s.positive)) if long else sizes[0]
         for size in long:
-            need_equal(size, chosen, "shapes that broadcast only where they are equal", need, loc)
+            require_equal(size, chosen, "shapes that broadcast only where they are equal", require, loc)
         result.append(chosen)
     return tuple(result)
 
 
-def need_equal(one: Extent, other: Extent, otherwise: str, need: Need, loc: Loc | None) -> None:
-    """Two dimensions have one size; where that is not seen it is required as it stands, so that it is one parameter."""
+def require_equal(one: Extent, other: Extent, otherwise: str, require: Requires, loc: Loc | None) -> None:
+    """Requires two dimensions to have one size, where that is not seen.
+
+    otherwise: what is the case where they do not
+    """
     if one.length != other.length:
-        need(syntax.Compare("==", one.length.expr, other.length.expr), otherwise, loc)
+        require(syntax.Compare("==", one.length.expr, other.length.expr), otherwise, loc)
 
 
 def projected(point: Point, shape: tuple[Extent, ...]) -> Point:
-    """The point of an operand of this shape that a point of the result reads."""
+    """Returns the point of an operand of this shape that a point of the result reads."""
     own = point[len(point) - len(shape) :]
     return tuple(syntax.Const(0) if extent.is_one else index for index, extent in zip(own, shape))
 
 
 def element(value: Expr | Elements, point: Point) -> Expr:
-    """The element of an operand, a number or an array, at a point of the result."""
+    """Returns the element of an operand, a number or an array, at a point of the result."""
     return value.at(projected(point, value.shape)) if isinstance(value, Elements) else value
 
 
-def subscripted(base: Elements, indices: Sequence, need: Need, loc: Loc | None) -> Elements:
-    """base[indices]: numbers, slices, None, ... and arrays of integers, fewer than there are dimensions perhaps."""
+def subscripted(base: Elements, indices: Sequence, require: Requires, loc: Loc | None) -> Elements:
+    """Returns base[indices].
+
+    indices: numbers, slices, None, ... and arrays of integers; there may be fewer than dimensions
+    """
     taken = _spread(base, indices, loc)
     if any(isinstance(index, Elements) for index in taken):
-        return _gathered(base, taken, need, loc)
+        return _gathered(base, taken, require, loc)
     shape: list[Extent] = []
     pick: list[Callable[[Point], Expr]] = []  # per dimension of base: its index at a point of the result
     dim = 0
@@ -116,13 +129,13 @@ def subscripted(base: Elements, indices: Sequence, need: Need, loc: Loc | None) 
         extent = base.shape[dim]
         dim += 1
         if isinstance(index, syntax.Slice):
-            part = cut(extent, index)
-            for condition, what in part.needs:
-                need(condition, what, loc)
+            part = sliced(extent, index)
+            for condition, what in part.conditions:
+                require(condition, what, loc)
             pick.append(_along(len(shape), part.first, part.step))
             shape.append(part.extent)
             continue
-        pick.append(_always(_fixed(index, extent, need, loc)))
+        pick.append(_always(_fixed(index, extent, require, loc)))
     return Elements(tuple(shape), lambda point: base.at(tuple(p(point) for p in pick)), base.storage)
 
 
@@ -131,43 +144,44 @@ def _always(fixed: Expr) -> Callable[[Point], Expr]:
 
 
 def indexed_by_arrays(base: Elements, indices: Sequence, loc: Loc | None) -> list[int]:
-    """The dimensions of base that have an array as subscript."""
+    """Returns the dimensions of base that have an array as subscript."""
     given = [i for i in _spread(base, indices, loc) if not isinstance(i, syntax.NewAxis)]
     return [dim for dim, index in enumerate(given) if isinstance(index, Elements)]
 
 
-def _gathered(base: Elements, taken: Sequence, need: Need, loc: Loc | None) -> Elements:
-    """base[taken] with arrays among the indices: they and the numbers go together, and their dimensions stand where
-    they do, or first where something else is between them.
+def _gathered(base: Elements, taken: Sequence, require: Requires, loc: Loc | None) -> Elements:
+    """Returns base[taken] with arrays among the indices, which broadcast together with the numbers.
+
+    Their dimensions stand where they do, or first where something else is between them.
     """
     chosen = [k for k, index in enumerate(taken) if not isinstance(index, (syntax.Slice, syntax.NewAxis))]
-    together = broadcast_shape([taken[k].shape for k in chosen if isinstance(taken[k], Elements)], need, loc)
+    gathered_shape = broadcast_shape([taken[k].shape for k in chosen if isinstance(taken[k], Elements)], require, loc)
     side_by_side = chosen[-1] - chosen[0] == len(chosen) - 1
     rest = [syntax.Slice(None, None) if k in chosen else index for k, index in enumerate(taken)]
-    plain = subscripted(Elements(base.shape, lambda point: syntax.Subscript("", point)), rest, need, loc)  # by the other indices
+    plain = subscripted(Elements(base.shape, lambda point: syntax.Subscript("", point)), rest, require, loc)  # by the other indices
     own = [len([i for i in taken[:k] if not isinstance(i, syntax.NewAxis)]) for k in chosen]  # dimensions of base
     out = [k for k in range(len(taken)) if k not in chosen]  # dimensions of plain that stay
     start = chosen[0] if side_by_side else 0
     shape = [plain.shape[k] for k in out]
     numbers = {
-        dim: _fixed(taken[k], base.shape[dim], need, loc) for k, dim in zip(chosen, own) if not isinstance(taken[k], Elements)
+        dim: _fixed(taken[k], base.shape[dim], require, loc) for k, dim in zip(chosen, own) if not isinstance(taken[k], Elements)
     }
 
     def at(point: Point) -> Expr:
-        among, others = point[start : start + len(together)], [*point[:start], *point[start + len(together) :]]
+        among, others = point[start : start + len(gathered_shape)], [*point[:start], *point[start + len(gathered_shape) :]]
         whole: list[Expr] = [syntax.Const(0)] * len(taken)
         for k, index in zip(out, others):
             whole[k] = index
-        picked = list(plain.place(tuple(whole)).indices)
+        picked = list(plain.lvalue(tuple(whole)).indices)
         for k, dim in zip(chosen, own):
             picked[dim] = numbers[dim] if dim in numbers else element(taken[k], among)
         return base.at(tuple(picked))
 
-    return Elements((*shape[:start], *together, *shape[start:]), at)
+    return Elements((*shape[:start], *gathered_shape, *shape[start:]), at)
 
 
 def _spread(base: Elements, indices: Sequence, loc: Loc | None) -> list:
-    """The indices with ... written out and the missing ones added."""
+    """Returns the indices with ... written out and the missing ones added."""
     given = [i for i in indices if not isinstance(i, (syntax.NewAxis, syntax.Dots))]
     if len(given) > base.rank:
         raise BoundsError(
@@ -191,44 +205,48 @@ def _along(position: int, first: Linear, step: int) -> Callable[[Point], Expr]:
     return index
 
 
-def _fixed(index: Expr, extent: Extent, need: Need, loc: Loc | None) -> Expr:
-    """A number as a subscript that is not negative; outside the array Python raises."""
+def _fixed(index: Expr, extent: Extent, require: Requires, loc: Loc | None) -> Expr:
+    """Returns a number as a subscript that is not negative; calls with one outside the array run as plain Python, which raises."""
     value = Linear.of(index)
     outside = "a subscript outside its array"
     if value.is_constant and value.constant < 0:
         value = extent.length + value.constant
-        need(syntax.Compare(">=", value.expr, syntax.Const(0)), outside, loc)
+        require(syntax.Compare(">=", value.expr, syntax.Const(0)), outside, loc)
         return value.expr
     if not value.is_constant:
-        need(syntax.Compare(">=", value.expr, syntax.Const(0)), "a subscript that is negative", loc)
-    need(syntax.Compare("<", value.expr, extent.length.expr), outside, loc)
+        require(syntax.Compare(">=", value.expr, syntax.Const(0)), "a subscript that is negative", loc)
+    require(syntax.Compare("<", value.expr, extent.length.expr), outside, loc)
     return value.expr
 
 
 def permuted(base: Elements, axes: Sequence[int]) -> Elements:
-    """Dimension k of the result is dimension axes[k] of the array."""
-    places = [axes.index(dim) for dim in range(base.rank)]
+    """Returns the array transposed: dimension k of the result is dimension axes[k] of the array."""
+    positions = [axes.index(dim) for dim in range(base.rank)]
     return Elements(
         tuple(base.shape[axis] for axis in axes),
-        lambda point: base.at(tuple(point[place] for place in places)),
+        lambda point: base.at(tuple(point[position] for position in positions)),
         base.storage,
     )
 
 
 def without_leading(array: Elements, count: int) -> Elements:
-    """The array without its first dimensions, which have size 1."""
+    """Returns the array without its first dimensions, which have size 1."""
     zeros = (syntax.Const(0),) * count
     return Elements(array.shape[count:], lambda point: array.at((*zeros, *point)))
 
 
 def with_axis(base: Elements, axis: int) -> Elements:
-    """A dimension of size 1 at `axis`."""
+    """Returns the array with a dimension of size 1 added at `axis`."""
     shape = (*base.shape[:axis], Extent.constant(1), *base.shape[axis:])
     return Elements(shape, lambda point: base.at((*point[:axis], *point[axis + 1 :])), base.storage)
 
 
 def reshaped(base: Elements, shape: Sequence[Extent], lengths: Mapping[Expr, int], loc: Loc | None) -> Elements:
-    """The same elements in another shape, in the order of rows. lengths: loop variable -> what it stays below."""
+    """Returns the same elements in another shape, in the order of rows.
+
+    lengths: loop variable -> what it stays below
+    Raises SizesNeeded where sizes are not known.
+    """
     groups = list(_groups(base.shape, shape, loc))
     made: list[Extent] = []
     for old, new in groups:
@@ -248,7 +266,7 @@ def reshaped(base: Elements, shape: Sequence[Extent], lengths: Mapping[Expr, int
 
 
 def _groups(old: Sequence[Extent], new: Sequence[Extent], loc: Loc | None) -> Iterator[tuple[list[Extent], list[Extent]]]:
-    """Dimensions side by side that have as many elements: (the old ones, the new ones)."""
+    """Yields dimensions side by side that have as many elements: (the old ones, the new ones)."""
     old, new = list(old), list(new)
     while old or new:
         if old and new and old[0].length == new[0].length:
@@ -273,40 +291,42 @@ def _groups(old: Sequence[Extent], new: Sequence[Extent], loc: Loc | None) -> It
 
 
 def _along_group(old: Sequence[Extent], new: Sequence[Extent], point: Sequence[Expr], lengths: Mapping[Expr, int]) -> list[Expr]:
-    """The indices along the old dimensions of a group, at a point of the new ones."""
+    """Returns the indices along the old dimensions of a group, at a point of the new ones."""
     if len(old) == 1 and len(new) == 1:
         return list(point)
-    place = Linear((), 0)
+    flat = Linear((), 0)
     for index, extent in zip(point, new):
-        place = place * extent.number + Linear.of(index)
+        flat = flat * extent.number + Linear.of(index)
     picked: list[Expr] = []
     for extent in reversed(old[1:]):
-        place, rest = divided(place, extent.number, lengths)
+        flat, rest = divided(flat, extent.number, lengths)
         picked.append(rest.expr)
-    return [place.expr, *reversed(picked)] if old else []
+    return [flat.expr, *reversed(picked)] if old else []
 
 
-def elementwise(operands: Sequence[Expr | Elements], make: Callable[..., Expr], need: Need, loc: Loc | None) -> Expr | Elements:
-    """make(*elements) at every point of the broadcast shape; a number where no operand has dimensions.
+def elementwise(
+    operands: Sequence[Expr | Elements], make: Callable[..., Expr], require: Requires, loc: Loc | None
+) -> Expr | Elements:
+    """Returns make(*elements) at every point of the broadcast shape; a number where no operand has dimensions.
 
     An element among the operands is read also where the shape is empty: outside its array, Python raises.
     """
     for operand in operands:
         if not isinstance(operand, Elements):
-            need_inside(operand, need)
-    shape = broadcast_shape([o.shape for o in operands if isinstance(o, Elements)], need, loc)
+            require_inside(operand, require)
+    shape = broadcast_shape([o.shape for o in operands if isinstance(o, Elements)], require, loc)
     if not shape:
         return make(*(element(operand, ()) for operand in operands))
     return Elements(shape, lambda point: make(*(element(operand, point) for operand in operands)))
 
 
-def stored_before(place: syntax.Subscript, read: syntax.Subscript, longest: Mapping[Expr, Linear]) -> bool:
-    """Whether a loop that stores to `place` may read an element that it has stored to in an earlier iteration.
+def stored_before(lvalue: syntax.Subscript, read: syntax.Subscript, longest: Mapping[Expr, Linear]) -> bool:
+    """Returns whether a loop that stores to `lvalue` may read an element that it has stored to in an earlier iteration.
 
-    longest: the loop variables, outermost first, each with what it stays below.
+    longest: the loop variables, outermost first, each with what it stays below
     """
-    apart: dict[Expr, int] = {}  # by how much later a variable is when the element that is read is stored to
-    for own, other in zip(place.indices, read.indices):
+    later_by: dict[Expr, int] = {}  # by how much later a variable is when the element that is read is stored to
+    for own, other in zip(lvalue.indices, read.indices):
         here, there = Linear.of(own), Linear.of(other)
         if _is_above(here, there, longest) or _is_above(there, here, longest):
             return False
@@ -318,22 +338,22 @@ def stored_before(place: syntax.Subscript, read: syntax.Subscript, longest: Mapp
                 return False
             continue
         atom, step = moving[0]
-        if distance.constant % step or apart.get(atom, distance.constant // step) != distance.constant // step:
+        if distance.constant % step or later_by.get(atom, distance.constant // step) != distance.constant // step:
             return False
-        apart[atom] = distance.constant // step
-    first = next((apart[atom] for atom in longest if apart.get(atom)), 0)
+        later_by[atom] = distance.constant // step
+    first = next((later_by[atom] for atom in longest if later_by.get(atom)), 0)
     return first < 0
 
 
 def _is_above(one: Linear, other: Linear, longest: Mapping[Expr, Linear]) -> bool:
-    """Whether the one index is larger than the other in whatever iterations."""
+    """Returns whether the one index is larger than the other, each in any iteration."""
     low, high = (_extreme(one, longest, False), _extreme(other, longest, True))
     gap = low - high
     return gap.is_constant and gap.constant > 0
 
 
 def _extreme(index: Linear, longest: Mapping[Expr, Linear], most: bool) -> Linear:
-    """The smallest or the largest value of an index over the loops."""
+    """Returns the smallest or the largest value of an index over the loops."""
     total = Linear((), index.constant)
     for atom, c in index.terms:
         if atom not in longest:
@@ -343,21 +363,24 @@ def _extreme(index: Linear, longest: Mapping[Expr, Linear], most: bool) -> Linea
     return total
 
 
-def need_inside(number: Expr, need: Need) -> None:
-    """The elements that a number reads are there."""
+def require_inside(number: Expr, require: Requires) -> None:
+    """Requires the elements that a number reads to be inside their arrays."""
     outside = "a subscript outside its array"
-    for place in traversal.nodes(number):
-        if not isinstance(place, syntax.Subscript) or place.inside:
+    for read in traversal.nodes(number):
+        if not isinstance(read, syntax.Subscript) or read.inside:
             continue
-        for dim, index in enumerate(place.indices):
-            size = syntax.Shape(place.array, dim)
-            need(syntax.Compare("<", index, size), outside, place.loc)
+        for dim, index in enumerate(read.indices):
+            size = syntax.Shape(read.array, dim)
+            require(syntax.Compare("<", index, size), outside, read.loc)
             if not (isinstance(index, syntax.Const) and index.value >= 0):
-                need(syntax.Compare(">=", index, syntax.Unary("-", size)), outside, place.loc)
+                require(syntax.Compare(">=", index, syntax.Unary("-", size)), outside, read.loc)
 
 
 def is_truth(expr: Expr, truths: Set[str]) -> bool:
-    """Whether the number is certainly a truth value of NumPy."""
+    """Returns whether the number is certainly a truth value of NumPy.
+
+    truths: the arrays of bool
+    """
     match expr:
         case syntax.Compare():
             return True

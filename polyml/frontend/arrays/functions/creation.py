@@ -1,15 +1,16 @@
-"""NumPy's functions that make arrays of numbers, of triangles, and of other arrays put together."""
+"""NumPy's functions that make arrays: of numbers, of triangles, and of other arrays joined."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from polyml.dtypes import F64, I64
 from polyml.errors import NotAffineError, PolymlValueError
 from polyml.frontend import syntax, traversal
 from polyml.frontend.arrays.loop_builder import LoopBuilder, Value
 from polyml.frontend.arrays.shapes import Extent, Linear, checked_axis, strided
-from polyml.frontend.arrays.views import Elements, Point, need_equal, with_axis
+from polyml.frontend.arrays.views import Elements, Point, require_equal, with_axis
 from polyml.frontend.syntax import Expr
 from polyml.source import Loc
 
@@ -18,7 +19,7 @@ ZERO, ONE = syntax.Const(0), syntax.Const(1)
 
 
 def arange(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
-    """Of integers; the step is a constant."""
+    """Returns np.arange of integers; the step is a constant."""
     if not all(builder.is_integer(arg) for arg in args):
         raise NotAffineError("np.arange of what may not be integers", loc=loc, notes=["polyml compiles: sizes, ints, constants"])
     start, stop = (args[0], args[1]) if len(args) > 1 else (ZERO, args[0])
@@ -36,7 +37,7 @@ def arange(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> 
 
 
 def linspace(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
-    """Of Python's numbers: start + k * step in float64, the last one exactly stop."""
+    """Returns np.linspace of Python's numbers: start + k * step in float64, the last one exactly stop."""
     start, stop = args[:2]
     count = args[2] if len(args) > 2 else syntax.Const(50)
     if not _are_python_s(builder, start) or not _are_python_s(builder, stop) or not builder.is_integer(count):
@@ -45,7 +46,7 @@ def linspace(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -
         )
     number = Linear.of(count)
     steps = number - 1 if options.get("endpoint", True) else number
-    builder.need(syntax.Compare(">=", steps.expr, ONE), "np.linspace of one number", loc)
+    builder.require(syntax.Compare(">=", steps.expr, ONE), "np.linspace of one number", loc)
     first, last = (syntax.Binary("*", end, syntax.Const(1.0)) for end in (start, stop))
     to, step = options.get("dtype") or F64, syntax.Name(builder.fresh("_step"), loc=loc)
     builder.out.append(syntax.Assign(step, syntax.Binary("/", syntax.Binary("-", last, first), steps.expr), loc=loc))
@@ -60,7 +61,7 @@ def linspace(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -
 
 
 def _are_python_s(builder: LoopBuilder, number: Expr) -> bool:
-    """Whether a number is computed from Python's numbers alone."""
+    """Returns whether a number is computed from Python's numbers alone."""
     parts = (syntax.Binary, syntax.Unary)
     return all(
         isinstance(node, parts) or isinstance(node, syntax.Const) and type(node.value) in (int, float) or builder.is_integer(node)
@@ -69,7 +70,10 @@ def _are_python_s(builder: LoopBuilder, number: Expr) -> bool:
 
 
 def ones(op: str):
-    """np.eye has ones where column - row == k, np.tri where it is <= k."""
+    """Returns the function np.eye, which has ones where column - row == k, or np.tri, which has them where it is <= k.
+
+    op: the comparison
+    """
 
     def made(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
         to, k = options.get("dtype") or F64, syntax.Const(options.get("k", 0))
@@ -80,7 +84,10 @@ def ones(op: str):
 
 
 def triangle(op: str):
-    """np.tril keeps where column - row <= k, np.triu where it is >= k."""
+    """Returns the function np.tril, which keeps elements where column - row <= k, or np.triu, which keeps them where it is >= k.
+
+    op: the comparison
+    """
 
     def made(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
         array = _array(args[0], loc, 2)
@@ -96,7 +103,7 @@ def triangle(op: str):
 
 
 def diag(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
-    """Of a vector the matrix, of a matrix the vector."""
+    """Returns np.diag: the diagonal matrix of a vector, or the diagonal of a matrix."""
     array = _array(args[0], loc, 1)
     if array.rank == 1:
         size = array.shape[0]
@@ -108,12 +115,12 @@ def diag(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Va
     if array.rank > 2:
         raise PolymlValueError("np.diag of more than two dimensions", loc=loc, notes=["accepted: a vector or a matrix"])
     rows, columns = array.shape
-    need_equal(rows, columns, "the diagonal of a matrix that is not square", builder.need, loc)
+    require_equal(rows, columns, "the diagonal of a matrix that is not square", builder.require, loc)
     return Elements((rows,), lambda point: array.at((point[0], point[0])))
 
 
 def take(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
-    """a[..., indices, ...] along one axis."""
+    """Returns np.take: a[..., indices, ...] along one axis."""
     array, axis = _array(args[0], loc, 1), options.get("axis")
     if axis is None and array.rank > 1:
         raise NotAffineError("np.take of a flattened array", loc=loc, notes=["polyml compiles: np.take with axis="])
@@ -123,6 +130,7 @@ def take(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Va
 
 
 def roll(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
+    """Returns np.roll by a constant shift along one axis."""
     array, shift, axis = _array(args[0], loc, 1), options.get("shift"), options.get("axis")
     if type(shift) is not int or axis is None and array.rank > 1 or not isinstance(axis, (int, type(None))):
         raise NotAffineError(
@@ -131,7 +139,7 @@ def roll(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Va
     axis = checked_axis(0 if axis is None else axis, array.rank, loc)
     size = array.shape[axis].length
     least = syntax.Compare(">=", size.expr, syntax.Const(max(1, abs(shift))))
-    builder.need(least, "a shift that goes around more than once", loc)
+    builder.require(least, "a shift that goes around more than once", loc)
 
     def at(point: Point) -> Expr:
         index = Linear.of(point[axis])
@@ -148,6 +156,7 @@ def roll(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Va
 
 
 def repeat(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
+    """Returns np.repeat by a constant count along one axis."""
     array, times, axis = _array(args[0], loc, 1), options.get("repeats"), options.get("axis")
     if type(times) is not int or times < 1 or axis is None and array.rank > 1:
         raise NotAffineError("np.repeat of this", loc=loc, notes=["polyml compiles: a constant count along one axis"])
@@ -163,7 +172,7 @@ def repeat(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> 
 
 
 def tile(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
-    """The array several times along each dimension."""
+    """Returns np.tile: the array several times along each dimension."""
     array, times = _array(args[0], loc, 1), options.get("reps")
     times = times if isinstance(times, tuple) else (times,)
     if not all(type(n) is int and 0 < n <= MOST_PARTS for n in times):
@@ -178,8 +187,21 @@ def tile(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Va
     return array if array.storage is None else builder.memory(array, "_tiled", loc)
 
 
+@dataclass(frozen=True)
+class _Padding:
+    """A _Padding is how np.pad fills around an array with the array's own elements.
+
+    widths: (before, behind) of each dimension
+    mode: one of _PADDED_FROM
+    """
+
+    widths: Sequence[tuple[int, int]]
+    mode: str
+    loc: Loc | None
+
+
 def pad(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
-    """With numbers around it, or with its own elements, one dimension after the other."""
+    """Returns np.pad: numbers around the array, or its own elements, one dimension after the other."""
     array, mode = _array(args[0], loc, 1), options.get("mode", "constant")
     widths = _pad_widths(options.get("pad_width"), array.rank)
     if widths is None or mode not in _PADDED_FROM and mode != "constant":
@@ -194,35 +216,39 @@ def pad(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Val
     result = builder.allocated("_padded", shape, syntax.TypeOf(array.sample), start, loc)
 
     def inside(point: Point) -> list[syntax.Stmt]:
-        place = tuple((Linear.of(index) + before).expr for index, (before, _) in zip(point, widths))
-        return [syntax.Assign(result.place(place), array.at(point), whole=True, loc=loc)]
+        index = tuple((Linear.of(i) + before).expr for i, (before, _) in zip(point, widths))
+        return [syntax.Assign(result.lvalue(index), array.at(point), whole=True, loc=loc)]
 
     builder.loops(array.shape, inside, loc)
     for axis in range(len(widths)) if mode != "constant" else ():
-        _pad_axis(builder, result, array.shape, widths, axis, mode, loc)
+        _pad_axis(builder, result, array.shape, _Padding(widths, mode, loc), axis)
     return result
 
 
-def _pad_axis(
-    builder: LoopBuilder, result: Elements, shape: Sequence[Extent], widths: Sequence[tuple[int, int]], axis: int, mode: str, loc
-) -> None:
-    """Both ends of one dimension, where those before it are whole and those behind it have what the array had."""
-    size, (before, after) = shape[axis].length, widths[axis]
-    least = syntax.Const(max(1, before, after) if mode != "reflect" else max(before, after) + 1)
-    builder.need(syntax.Compare(">=", size.expr, least), "an array that is padded by more than it has", loc)
+def _pad_axis(builder: LoopBuilder, result: Elements, shape: Sequence[Extent], padding: _Padding, axis: int) -> None:
+    """Fills both ends of one dimension with the array's own elements.
+
+    The dimensions before it are whole already, and those behind it have what the array had.
+
+    result: the padded array
+    shape: that of the array without padding
+    """
+    size, (before, after) = shape[axis].length, padding.widths[axis]
+    least = syntax.Const(max(1, before, after) if padding.mode != "reflect" else max(before, after) + 1)
+    builder.require(syntax.Compare(">=", size.expr, least), "an array that is padded by more than it has", padding.loc)
     others = tuple(result.shape[d] if d < axis else shape[d] for d in range(len(shape)) if d != axis)
     ends = [(Linear((), k), k - before) for k in range(before)] + [(size + (before + k), k) for k in range(after)]
 
     def body(point: Point) -> list[syntax.Stmt]:
         made: list[syntax.Stmt] = []
-        for place, k in ends:
-            source = _PADDED_FROM[mode](k, size) + before
-            rest = [i if d < axis else (Linear.of(i) + widths[d + 1][0]).expr for d, i in enumerate(point)]
-            target, read = (result.place((*rest[:axis], at.expr, *rest[axis:])) for at in (place, source))
-            made.append(syntax.Assign(target, read, whole=True, loc=loc))
+        for index, k in ends:
+            source = _PADDED_FROM[padding.mode](k, size) + before
+            rest = [i if d < axis else (Linear.of(i) + padding.widths[d + 1][0]).expr for d, i in enumerate(point)]
+            target, read = (result.lvalue((*rest[:axis], at.expr, *rest[axis:])) for at in (index, source))
+            made.append(syntax.Assign(target, read, whole=True, loc=padding.loc))
         return made
 
-    builder.loops(others, body, loc)
+    builder.loops(others, body, padding.loc)
 
 
 # the index, in an array of that size, of what stands k places before its start (k < 0) or behind its end
@@ -235,7 +261,10 @@ _PADDED_FROM = {
 
 
 def _pad_widths(given: object, rank: int) -> list[tuple[int, int]] | None:
-    """Before and behind each dimension, as NumPy spreads what is given; None where it is not small constants."""
+    """Returns the widths before and behind each dimension, as NumPy spreads what is given.
+
+    None is returned where these are no small constants.
+    """
     given = given if isinstance(given, tuple) else (given,)
     pairs = [pair for pair in given if isinstance(pair, tuple)]
     if len(pairs) < len(given):
@@ -249,7 +278,7 @@ def _pad_widths(given: object, rank: int) -> list[tuple[int, int]] | None:
 
 
 def concatenate(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Elements:
-    """The parts stored one after the other; the type is that of their sum."""
+    """Returns np.concatenate: the arrays stored one after the other, in the type that NumPy promotes them to."""
     parts = [_array(arg, loc, 1) for arg in args]
     axis = checked_axis(options.get("axis", 0), parts[0].rank, loc)
     if len({part.rank for part in parts}) != 1:
@@ -257,21 +286,21 @@ def concatenate(builder: LoopBuilder, args: list, options: dict, loc: Loc | None
     for part in parts[1:]:
         for dim, (one, other) in enumerate(zip(parts[0].shape, part.shape)):
             if dim != axis:
-                need_equal(one, other, "arrays that do not fit together", builder.need, loc)
+                require_equal(one, other, "arrays that do not fit together", builder.require, loc)
     total = Linear((), 0)
     for part in parts:
         if not part.shape[axis].positive:
-            builder.need(syntax.Compare(">=", part.shape[axis].length.expr, ZERO), "a part that is empty", loc)
+            builder.require(syntax.Compare(">=", part.shape[axis].length.expr, ZERO), "a part that is empty", loc)
         total += part.shape[axis].length
     shape = (*parts[0].shape[:axis], Extent(total, True), *parts[0].shape[axis + 1 :])
-    kind = syntax.TypeOf(builder.together([p.sample for p in parts], loc))
+    kind = syntax.TypeOf(builder.promoted([p.sample for p in parts], loc))
     result = builder.allocated("_joined", shape, kind, None, loc)
     first = Linear((), 0)
     for part in parts:
 
         def body(point: Point, part: Elements = part, first: Linear = first) -> list[syntax.Stmt]:
-            place = result.place((*point[:axis], (Linear.of(point[axis]) + first).expr, *point[axis + 1 :]))
-            return [syntax.Assign(place, part.at(point), whole=True, loc=loc)]
+            lvalue = result.lvalue((*point[:axis], (Linear.of(point[axis]) + first).expr, *point[axis + 1 :]))
+            return [syntax.Assign(lvalue, part.at(point), whole=True, loc=loc)]
 
         builder.loops(part.shape, body, loc)
         first += part.shape[axis].length
@@ -279,17 +308,20 @@ def concatenate(builder: LoopBuilder, args: list, options: dict, loc: Loc | None
 
 
 def stack(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
+    """Returns np.stack: the arrays along a new axis."""
     parts = [_array(arg, loc, 1) for arg in args]
     axis = checked_axis(options.get("axis", 0), parts[0].rank + 1, loc)
     return concatenate(builder, [with_axis(part, axis) for part in parts], {"axis": axis}, loc)
 
 
 def hstack(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
+    """Returns np.hstack."""
     parts = [_array(arg, loc, 1) for arg in args]
     return concatenate(builder, parts, {"axis": 0 if parts[0].rank == 1 else 1}, loc)
 
 
 def vstack(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
+    """Returns np.vstack."""
     parts = [_array(arg, loc, 1) for arg in args]
     return concatenate(builder, [with_axis(p, 0) if p.rank == 1 else p for p in parts], {"axis": 0}, loc)
 

@@ -1,4 +1,4 @@
-"""Functions of each element that need more than the element: np.where, np.clip, and those of complex numbers."""
+"""Elementwise functions that need more than the element: np.where, np.clip, and those of complex numbers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _round(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> 
 
 
 def conj(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
-    """A.conj(), which is A itself if that is real."""
+    """Returns A.conj(), which is A itself if that is real."""
     storage = args[0].storage if isinstance(args[0], Elements) else None
     is_complex = builder.complex.get(storage) if storage else None  # None: not known
     if is_complex is False:
@@ -38,7 +38,7 @@ def conj(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Va
         known = "polyml compiles: np.conj, which makes a number of it"
         raise NotAffineError("conj of an array without dimensions, which is that array if it is real", loc=loc, notes=[known])
     made = map_elements(builder, args, lambda part: syntax.Call("conj", (part,), "method", loc=loc), loc)
-    return dataclasses.replace(made, perhaps=None if is_complex else storage) if isinstance(made, Elements) else made
+    return dataclasses.replace(made, may_be_view_of=None if is_complex else storage) if isinstance(made, Elements) else made
 
 
 def _angle(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
@@ -48,7 +48,7 @@ def _angle(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> 
 
 
 def _part(name: str):
-    """The real or the imaginary parts: of an array in memory they can be assigned."""
+    """Returns the function that gives the real or the imaginary parts; those of an array in memory can be assigned."""
 
     def part(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
         value = args[0]
@@ -56,13 +56,16 @@ def _part(name: str):
         if not isinstance(sample, syntax.Subscript) or sample.part:
             made = map_elements(builder, args, lambda number: syntax.Call(name, (number,), loc=loc), loc)
             return as_array(made, loc) if isinstance(value, Elements) else made  # of an array it is one, without dimensions too
-        return Elements(value.shape, lambda point: dataclasses.replace(value.place(point), part=name), value.storage)
+        return Elements(value.shape, lambda point: dataclasses.replace(value.lvalue(point), part=name), value.storage)
 
     return part
 
 
 def _number(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
-    """What must be one number, or an array without dimensions."""
+    """Returns a value as one number; an array must have no dimensions.
+
+    Raises NotAffineError for any other array.
+    """
     if isinstance(args[0], Elements) and args[0].rank:
         raise NotAffineError("an array stands where a number is needed", loc=loc, notes=["polyml compiles: a number"])
     return args[0].at(()) if isinstance(args[0], Elements) else args[0]

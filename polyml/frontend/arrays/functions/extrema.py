@@ -1,4 +1,4 @@
-"""NumPy's np.max and np.min, and where they are: np.argmax and np.argmin."""
+"""NumPy's np.max and np.min, and where these elements are: np.argmax and np.argmin."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from polyml.frontend.arrays.views import Elements, Point
 from polyml.frontend.syntax import Expr
 from polyml.source import Loc
 
-PLACE_BLOCK = 1024  # elements that are in the nearest cache when they are read again
+ARGMAX_BLOCK = 1024  # elements that are in the nearest cache when they are read again
 
 
 def _extremum(function: str):
-    """np.max and np.min, which start with the first elements; of halves they are found in float32."""
+    """Returns the function np.max or np.min, which starts with the first elements; of halves it is found in float32."""
 
     def reduce(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
         given, axes = as_array(args[0], loc), reduced_axes(args[0], options, loc)
@@ -36,8 +36,8 @@ def _extremum(function: str):
         best = _first_elements(builder, array, axes, keep, f"the {function[:3]} of no elements", loc)
 
         def body(point: Point) -> list[syntax.Stmt]:
-            place = best.place(reduced_point(point, axes, keep))
-            return [syntax.Assign(place, syntax.Call(function, (place, array.at(point))), loc=loc)]
+            lvalue = best.lvalue(reduced_point(point, axes, keep))
+            return [syntax.Assign(lvalue, syntax.Call(function, (lvalue, array.at(point))), loc=loc)]
 
         builder.loops(array.shape, body, loc)
         if builder.halves:
@@ -50,8 +50,12 @@ def _extremum(function: str):
 def _first_elements(
     builder: LoopBuilder, array: Elements, axes: Sequence[int], keep: bool, otherwise: str, loc: Loc | None
 ) -> Elements:
-    """The elements at index 0 of the axes, in memory; there must be some."""
-    _need_some(builder, array, axes, otherwise, loc)
+    """Returns the elements at index 0 of the axes, in memory.
+
+    keep: whether the axes stay, with size 1
+    otherwise: what is the case in calls where there are none, which run as plain Python
+    """
+    _require_some(builder, array, axes, otherwise, loc)
 
     def at(point: Point) -> Expr:
         return array.at(reduced_point(point, axes, True) if keep else with_axes(point, axes, ZERO))
@@ -59,25 +63,25 @@ def _first_elements(
     return builder.memory(Elements(reduced_shape(array, axes, keep), at), "_best", loc)
 
 
-def _need_some(builder: LoopBuilder, array: Elements, axes: Sequence[int], otherwise: str, loc: Loc | None) -> None:
+def _require_some(builder: LoopBuilder, array: Elements, axes: Sequence[int], otherwise: str, loc: Loc | None) -> None:
     for axis in axes:
-        builder.need(syntax.Compare(">=", array.shape[axis].expr, syntax.Const(1)), otherwise, loc)
+        builder.require(syntax.Compare(">=", array.shape[axis].expr, syntax.Const(1)), otherwise, loc)
 
 
-def _place_of(op: str):
-    """np.argmax and np.argmin: the index of the first extremum; the first NaN is one."""
+def _arg_extremum(op: str):
+    """Returns the function np.argmax or np.argmin: the index of the first extremum; the first NaN is one."""
 
     def reduce(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
         array, axes = as_array(args[0], loc), reduced_axes(args[0], options, loc)
         keep = bool(options.get("keepdims"))
         if array.rank and len(axes) == array.rank and not builder.halves:
-            return _place_among_all(builder, array, op, keep, loc)
+            return _flat_arg_extremum(builder, array, op, keep, loc)
         best = _first_elements(builder, array, axes, keep, "the extremum of no elements", loc)
-        place = builder.allocated("_place", best.shape, I64, ZERO, loc)
+        indices = builder.allocated("_place", best.shape, I64, ZERO, loc)
 
         def body(point: Point) -> list[syntax.Stmt]:
             target = reduced_point(point, axes, keep)
-            part, old, index = array.at(point), best.place(target), place.place(target)
+            part, old, index = array.at(point), best.lvalue(target), indices.lvalue(target)
             better = _is_better(op, part, old)
             here: Expr = ZERO
             for axis in axes:
@@ -89,7 +93,7 @@ def _place_of(op: str):
             ]
 
         builder.loops(array.shape, body, loc)
-        return place if place.rank else place.at(())
+        return indices if indices.rank else indices.at(())
 
     return reduce
 
@@ -99,18 +103,18 @@ def _is_better(op: str, part: Expr, best: Expr) -> Expr:
     return syntax.Logical("or", (syntax.Compare(op, part, best), first_nan))
 
 
-def _place_among_all(builder: LoopBuilder, array: Elements, op: str, keep: bool, loc: Loc | None) -> Value:
-    """The flat index of the first extremum of all elements.
+def _flat_arg_extremum(builder: LoopBuilder, array: Elements, op: str, keep: bool, loc: Loc | None) -> Value:
+    """Returns the flat index of the first extremum of all elements.
 
-    Of each block of a row first the extremum, then its first place: two reductions that lanes and threads share, the second
-    of what the first left in the cache. Then one block after the other.
+    For each block of a row the extremum is found, and then its first index: two reductions that lanes and threads share, the second
+    of what the first left in the cache. One block after the other is then compared.
     """
     axes = tuple(range(array.rank))
-    _need_some(builder, array, axes, "the extremum of no elements", loc)
+    _require_some(builder, array, axes, "the extremum of no elements", loc)
     array = builder.in_memory(array, loc)  # so that what is found is equal to what is looked for
     *outer, row = array.shape
-    size, past = syntax.Const(PLACE_BLOCK), syntax.Cast(row.expr, I64)
-    blocks = (*outer, Extent(strided(row.length, PLACE_BLOCK), row.positive))
+    size, past = syntax.Const(ARGMAX_BLOCK), syntax.Cast(row.expr, I64)
+    blocks = (*outer, Extent(strided(row.length, ARGMAX_BLOCK), row.positive))
     extreme = builder.allocated("_extreme", blocks, syntax.TypeOf(array.sample), None, loc)
     first = builder.allocated("_first", blocks, I64, None, loc)
 
@@ -119,25 +123,25 @@ def _place_among_all(builder: LoopBuilder, array: Elements, op: str, keep: bool,
         count = syntax.Binary("min", size, syntax.Binary("-", row.expr, start))
         index = syntax.Name(builder.fresh("_j"))
         here = syntax.Binary("+", start, index)
-        part, most, place = array.at((*point[:-1], here)), extreme.place(point), first.place(point)
+        part, most, nearest = array.at((*point[:-1], here)), extreme.lvalue(point), first.lvalue(point)
         nans = syntax.Logical("and", (syntax.Compare("!=", part, part), syntax.Compare("!=", most, most)))
         found = syntax.IfExp(syntax.Logical("or", (syntax.Compare("==", part, most), nans)), syntax.Cast(here, I64), past)
         more = syntax.Assign(most, syntax.Call("maximum" if op == ">" else "minimum", (most, part)), loc=loc)
-        nearer = syntax.Assign(place, syntax.Call("minimum", (place, found)), loc=loc)
+        update = syntax.Assign(nearest, syntax.Call("minimum", (nearest, found)), loc=loc)
         return [
             syntax.Assign(most, array.at((*point[:-1], start)), loc=loc),
             syntax.For(index.name, ZERO, count, 1, (more,), loc=loc),
-            syntax.Assign(place, past, loc=loc),
-            syntax.For(index.name, ZERO, count, 1, (nearer,), loc=loc),
+            syntax.Assign(nearest, past, loc=loc),
+            syntax.For(index.name, ZERO, count, 1, (update,), loc=loc),
         ]
 
     builder.loops(blocks, of_block, loc)
     origin = (ZERO,) * array.rank
     best = builder.memory(Elements((), lambda _: extreme.at(origin)), "_best", loc)
-    place = builder.memory(Elements(reduced_shape(array, axes, keep), lambda _: first.at(origin)), "_place", loc)
+    indices = builder.memory(Elements(reduced_shape(array, axes, keep), lambda _: first.at(origin)), "_place", loc)
 
     def in_turn(point: Point) -> list[syntax.Stmt]:
-        old, index = best.place(()), place.place(reduced_point(point, axes, keep))
+        old, index = best.lvalue(()), indices.lvalue(reduced_point(point, axes, keep))
         better = _is_better(op, extreme.at(point), old)
         here: Expr = syntax.Cast(ZERO, I64)
         for position, extent in zip((*point[:-1], first.at(point)), array.shape):
@@ -149,7 +153,7 @@ def _place_among_all(builder: LoopBuilder, array: Elements, op: str, keep: bool,
         ]
 
     builder.loops(blocks, in_turn, loc)
-    return place if place.rank else place.at(())
+    return indices if indices.rank else indices.at(())
 
 
 def _ptp(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
@@ -163,6 +167,6 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "max": _max,
     "min": _min,
     "ptp": _ptp,
-    "argmax": _place_of(">"),
-    "argmin": _place_of("<"),
+    "argmax": _arg_extremum(">"),
+    "argmin": _arg_extremum("<"),
 }

@@ -43,13 +43,13 @@ def _dot(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Va
     if max(ranks) > 2:
         raise NotAffineError("np.dot of more than two dimensions", loc=loc, notes=["polyml compiles: @, np.einsum"])
     a, b = args
-    return _product_of_matrices(builder, a, b, builder.together(samples(a, b), loc), loc)
+    return _product_of_matrices(builder, a, b, builder.promoted(samples(a, b), loc), loc)
 
 
 def _inner(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     a, b = (as_array(arg, loc) for arg in args)
     left, right = tuple(f"i{n}" for n in range(a.rank - 1)), tuple(f"j{n}" for n in range(b.rank - 1))
-    kind = builder.together(samples(a, b), loc)
+    kind = builder.promoted(samples(a, b), loc)
     return contraction(builder, [a, b], [(*left, "k"), (*right, "k")], (*left, *right), kind, loc)
 
 
@@ -59,7 +59,7 @@ def _vdot(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> V
         raise NotAffineError("np.vdot of different dimensions", loc=loc, notes=["polyml compiles: arrays of one shape"])
     a = as_array(elementwise.conj(builder, [a], {}, loc), loc)
     along = tuple(range(a.rank))
-    kind = builder.together(samples(a, b), loc)
+    kind = builder.promoted(samples(a, b), loc)
     return contraction(builder, [a, b], [[f"i{k}" for k in along]] * 2, (), kind, loc)
 
 
@@ -78,7 +78,7 @@ def _tensordot(builder: LoopBuilder, args: list, options: dict, loc: Loc | None)
         right[checked_axis(other, b.rank, loc)] = left[checked_axis(one, a.rank, loc)]
     summed = set(left) & set(right)
     result = [label for label in (*left, *right) if label not in summed]
-    kind = builder.together(samples(a, b), loc)
+    kind = builder.promoted(samples(a, b), loc)
     return as_array(contraction(builder, [a, b], [left, right], result, kind, loc), loc)  # never a number
 
 
@@ -92,7 +92,7 @@ def _outer(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> 
 def _product(builder: LoopBuilder, args: list, loc: Loc | None) -> Value:
     if not any(isinstance(arg, Elements) for arg in args):
         return syntax.Binary("*", *args, loc=loc)
-    return views.elementwise(args, lambda a, b: syntax.Binary("*", a, b, loc=loc), builder.need, loc)
+    return views.elementwise(args, lambda a, b: syntax.Binary("*", a, b, loc=loc), builder.require, loc)
 
 
 def contraction(
@@ -103,10 +103,11 @@ def contraction(
     kind: Expr | None,
     loc: Loc | None,
 ) -> Value:
-    """The sum over the labels that the result does not have of the product of the arrays' elements.
+    """Returns the sum over the labels that the result does not have of the product of the arrays' elements.
 
-    Labels that are numbers are batch dimensions, which broadcast. kind: a number of the type to which products of halves,
-    which are taken in float32, are rounded; None: they are not.
+    labels: one label per dimension of each array; those that are numbers are batch dimensions, which broadcast
+    result: the labels of the result's dimensions
+    kind: a number of the type to which products of halves, which are taken in float32, are rounded; None: they are not
     """
     every = {label for own in labels for label in own}
     arrays = [a if set(own) == every else builder.in_memory(a, loc) for a, own in zip(arrays, labels)]
@@ -118,7 +119,7 @@ def contraction(
             if known is None or broadcasts and known.is_one or same and extent.parts:
                 sizes[label] = extent
             elif not (broadcasts and extent.is_one):
-                views.need_equal(known, extent, "a product of arrays whose sizes differ", builder.need, loc)
+                views.require_equal(known, extent, "a product of arrays whose sizes differ", builder.require, loc)
     order = (*result, *(label for label in sizes if label not in result))
     halves = builder.halves and (len(arrays) > 1 or len(order) > len(result))
 
@@ -140,8 +141,8 @@ def contraction(
     total = builder.allocated("_product", shape, syntax.TypeOf(sample), ZERO, loc)  # of halves: float32
 
     def body(point: Point) -> list[syntax.Stmt]:
-        place = total.place(point[: len(result)])
-        return [syntax.Assign(place, syntax.Binary("+", place, product(dict(zip(order, point)))), loc=loc)]
+        lvalue = total.lvalue(point[: len(result)])
+        return [syntax.Assign(lvalue, syntax.Binary("+", lvalue, product(dict(zip(order, point)))), loc=loc)]
 
     builder.loops(tuple(sizes[label] for label in order), body, loc)
     if halves and kind:
@@ -164,7 +165,11 @@ def _einsum(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) ->
 
 
 def _einsum_labels(text: str, ranks: Sequence[int], loc: Loc | None) -> tuple[list[list[Label]], list[Label]]:
-    """The labels of each operand and of the result; the dimensions of an ellipsis are numbered from the last one."""
+    """Returns the labels of each operand and of the result; the dimensions of an ellipsis are numbered from the last one.
+
+    ranks: the number of dimensions of each operand
+    Raises PolymlValueError where the subscripts do not fit the operands.
+    """
     sides = text.replace(" ", "").split("->")
     operands = sides[0].split(",")
     letters = text.replace(" ", "").replace("->", "").replace(",", "").replace("...", "")
@@ -195,7 +200,7 @@ def _bad_subscripts(text: str, loc: Loc | None) -> PolymlValueError:
 
 
 def _vector_norm(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
-    """The root of the sum of squares; of a whole matrix Frobenius' norm."""
+    """Returns np.linalg.norm: the root of the sum of squares; of a whole matrix that is Frobenius' norm."""
     axis = options.get("axis")
     if options.get("ord") is not None or isinstance(axis, tuple):
         raise NotAffineError("np.linalg.norm of another order", loc=loc, notes=["polyml compiles: np.linalg.norm(x, axis=)"])

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from polyml.errors import LanguageError, NotAffineError, PolymlTypeError, PolymlValueError, SizesNeeded
 from polyml.frontend import syntax
 from polyml.frontend.arrays import views
-from polyml.frontend.arrays.functions.operands import ZERO, as_array, count, of_array, reduced_axes, rounded
+from polyml.frontend.arrays.functions.operands import ZERO, as_array, count, element_type_of, reduced_axes, rounded
 from polyml.frontend.arrays.loop_builder import LoopBuilder, Value
 from polyml.frontend.arrays.shapes import Extent, Linear, checked_axis
 from polyml.frontend.arrays.views import Elements
@@ -21,7 +21,7 @@ def _astype(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) ->
     if to is None:
         raise LanguageError("astype needs a type", loc=loc, notes=["accepted: A.astype(np.float32)"])
     if isinstance(to, syntax.TypeOf):
-        return rounded(builder, array, of_array(builder, to, loc), loc)
+        return rounded(builder, array, element_type_of(builder, to, loc), loc)
     cast = Elements(array.shape, lambda point: syntax.Cast(array.at(point), to, loc=loc))
     return builder.memory(cast, "_copy", loc)
 
@@ -44,7 +44,7 @@ def _ravel(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> 
 
 
 def _as_shape(builder: LoopBuilder, array: Elements, sizes: Sequence[Expr], loc: Loc | None) -> Elements:
-    """The elements in a shape that may have one -1 in it."""
+    """Returns the elements in a shape in which one size may be -1, which stands for the size that fits."""
     shape = [Extent(Linear.of(size), True) for size in sizes]
     open_at = [k for k, extent in enumerate(shape) if extent.known is not None and extent.known < 0]
     if len(open_at) > 1 or any(shape[k].known != -1 for k in open_at):
@@ -90,7 +90,7 @@ def _flip(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> V
     if not array.rank:
         raise NotAffineError("an array without dimensions is flipped along one", loc=loc, notes=["polyml compiles: an axis it has"])
     back = [syntax.Slice(None, None, -1 if axis in axes else 1) for axis in range(array.rank)]
-    return views.subscripted(array, back, builder.need, loc)
+    return views.subscripted(array, back, builder.require, loc)
 
 
 def _flipped(axis: int):
@@ -115,7 +115,7 @@ def _asarray(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -
 
 
 def _ascontiguousarray(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
-    """A view where the rows lie one after the other, else a copy."""
+    """Returns a view where the rows lie one after the other, else a copy."""
     array = as_array(args[0], loc)
     if not array.rank:
         return views.with_axis(array, 0)  # NumPy's result has at least one dimension
@@ -137,9 +137,9 @@ def _squeeze(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -
         axes = reduced_axes(args[0], options, loc)
         for axis in axes:
             one = syntax.Compare("==", array.shape[axis].expr, syntax.Const(1))
-            builder.need(one, "a dimension that is squeezed is not of size 1", loc)
+            builder.require(one, "a dimension that is squeezed is not of size 1", loc)
     fixed = [ZERO if axis in axes else syntax.Slice(None, None) for axis in range(array.rank)]
-    return views.subscripted(array, fixed, builder.need, loc)
+    return views.subscripted(array, fixed, builder.require, loc)
 
 
 def _size(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:

@@ -18,12 +18,12 @@ ZERO = syntax.Const(0)
 
 
 def as_array(value: Value, loc: Loc | None) -> Elements:
-    """A number is an array without dimensions."""
+    """Returns a value as an array; a number is one without dimensions."""
     return value if isinstance(value, Elements) else Elements((), lambda point: value)
 
 
 def reduced_axes(value: Value, options: dict, loc: Loc | None) -> tuple[int, ...]:
-    """The axes that are reduced, in order."""
+    """Returns the axes that are reduced, in order."""
     rank, given = as_array(value, loc).rank, options.get("axis")
     if given is None or rank == 0 and given in (0, -1):  # which NumPy takes for a number
         return tuple(range(rank))
@@ -34,16 +34,21 @@ def reduced_axes(value: Value, options: dict, loc: Loc | None) -> tuple[int, ...
 
 
 def reduced_shape(array: Elements, axes: Sequence[int], keep: bool) -> tuple[Extent, ...]:
-    """The shape of a reduction; keep: the axes stay, with size 1."""
+    """Returns the shape of a reduction.
+
+    keep: whether the axes stay, with size 1
+    """
     one = Extent.constant(1)
     return tuple(one if dim in axes else size for dim, size in enumerate(array.shape) if keep or dim not in axes)
 
 
 def reduced_point(point: Point, axes: Sequence[int], keep: bool) -> Point:
+    """Returns the point of a reduction's result that an element at `point` goes to."""
     return tuple(ZERO if dim in axes else index for dim, index in enumerate(point) if keep or dim not in axes)
 
 
 def with_axes(point: Point, axes: Sequence[int], index: Expr) -> Point:
+    """Returns the point with this index inserted at each of the axes."""
     result = list(point)
     for axis in axes:
         result.insert(axis, index)
@@ -59,19 +64,21 @@ def each_element(value: Expr, make: Callable[[Expr], Expr]) -> Expr: ...
 
 
 def each_element(value: Value, make: Callable[[Expr], Expr]) -> Value:
+    """Returns make(element) for every element of an array, or for a number."""
     if not isinstance(value, Elements):
         return make(value)
     return Elements(value.shape, lambda point: make(value.at(point)))
 
 
 def map_elements(builder: LoopBuilder, args: list, make: Callable[..., Expr], loc: Loc | None) -> Value:
+    """Returns make(*elements) of the broadcast operands, or of the numbers where there is no array."""
     if not any(isinstance(arg, Elements) for arg in args):
         return make(*args)
-    return views.elementwise(args, make, builder.need, loc)
+    return views.elementwise(args, make, builder.require, loc)
 
 
 def count(array: Elements, axes: Sequence[int], less: int) -> Expr:
-    """How many elements there are along the axes."""
+    """Returns how many elements there are along the axes, less `less`, but at least 0."""
     total: Expr | None = None
     for axis in axes:
         size = array.shape[axis].expr
@@ -80,27 +87,32 @@ def count(array: Elements, axes: Sequence[int], less: int) -> Expr:
     return syntax.Binary("max", syntax.Binary("-", total, syntax.Const(less)), ZERO) if less else total
 
 
-def of_array(builder: LoopBuilder, wanted: syntax.TypeOf, loc: Loc | None) -> syntax.TypeOf:
-    """The type of the elements of the array of which A.dtype was written."""
+def element_type_of(builder: LoopBuilder, wanted: syntax.TypeOf, loc: Loc | None) -> syntax.TypeOf:
+    """Returns the element type of the array of which A.dtype was written."""
     return syntax.TypeOf(as_array(builder.value(wanted.of), loc).sample, loc=loc)
 
 
 def element_type(sample: Expr, options: dict, typed: str, loc: Loc | None) -> syntax.TypeOf:
+    """Returns the element type of a result: that which dtype= gives, else the one that `typed` makes of the sample's.
+
+    typed: as TypeOf.function
+    """
     to = options.get("dtype")
     return syntax.TypeOf(sample, typed, loc=loc) if to is None else syntax.TypeOf(syntax.Cast(sample, to), loc=loc)
 
 
 def rounded(builder: LoopBuilder, value: Value, kind: syntax.TypeOf, loc: Loc | None) -> Elements:
-    """Sums of halves, which are taken in float32, in a type of their own."""
+    """Returns sums of halves, which are taken in float32, stored in their own type."""
     shape = value.shape if isinstance(value, Elements) else ()
     result = builder.allocated("_rounded", shape, kind, None, loc)
 
     def body(point: Point) -> list[syntax.Stmt]:
-        return [syntax.Assign(result.place(point), views.element(value, point), whole=True, loc=loc)]
+        return [syntax.Assign(result.lvalue(point), views.element(value, point), whole=True, loc=loc)]
 
     builder.loops(shape, body, loc)
     return result
 
 
 def samples(*arrays: Elements) -> tuple[Expr, ...]:
+    """Returns an element of each array, for its type."""
     return tuple(array.at((ZERO,) * array.rank) for array in arrays)

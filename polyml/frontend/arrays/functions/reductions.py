@@ -1,4 +1,4 @@
-"""NumPy's sums, products, differences and averages as loops over elements, and the same along an axis, running."""
+"""NumPy's sums, products, differences and averages as loops over elements, and running results along an axis."""
 
 from __future__ import annotations
 
@@ -27,18 +27,24 @@ from polyml.source import Loc
 
 
 def _reduction(start: object, combine: Callable[[Expr, Expr], Expr], typed: str, wide: bool = False):
-    """A function that combines all elements along some axes, from `start`. wide: of halves it stays float32."""
+    """Returns the function that combines all elements along some axes.
+
+    start: the result of no elements
+    combine: the result so far and an element -> the next result
+    typed: which type the result has, as TypeOf.function
+    wide: whether the result of halves stays float32
+    """
 
     def reduce(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
-        array, axes = _as_asked(args[0], options, loc), reduced_axes(args[0], options, loc)
+        array, axes = _with_dtype(args[0], options, loc), reduced_axes(args[0], options, loc)
         halves = builder.halves and typed != "truth"
         kind = element_type(array.sample, options, f"wide {typed}" if halves else typed, loc)
         keep = bool(options.get("keepdims"))
         total = builder.allocated("_total", reduced_shape(array, axes, keep), kind, syntax.Const(start), loc)
 
         def body(point: Point) -> list[syntax.Stmt]:
-            place = total.place(reduced_point(point, axes, keep))
-            return [syntax.Assign(place, combine(place, array.at(point)), loc=loc)]
+            lvalue = total.lvalue(reduced_point(point, axes, keep))
+            return [syntax.Assign(lvalue, combine(lvalue, array.at(point)), loc=loc)]
 
         builder.loops(array.shape, body, loc)
         if halves and not wide:
@@ -64,7 +70,7 @@ def _mean_of_halves(builder: LoopBuilder, mean: Value, array: Elements, options:
 
 def _variance(root: bool):
     def reduce(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
-        array, axes = _as_asked(args[0], options, loc), reduced_axes(args[0], options, loc)
+        array, axes = _with_dtype(args[0], options, loc), reduced_axes(args[0], options, loc)
         array = builder.in_memory(array, loc)
         mean = _mean(builder, [array], {"axis": options.get("axis"), "keepdims": True}, loc)
         mean = builder.memory(mean, "_mean", loc) if isinstance(mean, Elements) else mean
@@ -85,12 +91,13 @@ def _variance(root: bool):
 
 
 def _running(combine: Callable[[Expr, Expr], Expr], typed: str, first_axis: bool = False):
-    """np.cumsum, np.maximum.accumulate and their kin: each element joined to the result before it. first_axis: along that one
-    where none is given.
+    """Returns the function that joins each element to the result before it: np.cumsum, np.maximum.accumulate and their kin.
+
+    first_axis: whether that one is taken where none is given
     """
 
     def running(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
-        array, axis = _as_asked(args[0], options, loc), options.get("axis", 0 if first_axis else None)
+        array, axis = _with_dtype(args[0], options, loc), options.get("axis", 0 if first_axis else None)
         if axis is None:
             if array.rank != 1:
                 raise NotAffineError(
@@ -101,7 +108,7 @@ def _running(combine: Callable[[Expr, Expr], Expr], typed: str, first_axis: bool
         result = builder.allocated("_running", array.shape, element_type(array.sample, options, typed, loc), None, loc)
 
         def body(point: Point) -> list[syntax.Stmt]:
-            here, index = result.place(point), point[axis]
+            here, index = result.lvalue(point), point[axis]
             before = result.at((*point[:axis], syntax.Binary("-", index, syntax.Const(1)), *point[axis + 1 :]))
             more = syntax.Assign(here, combine(before, array.at(point)), loc=loc)
             first = syntax.Assign(here, array.at(point), loc=loc)
@@ -113,8 +120,8 @@ def _running(combine: Callable[[Expr, Expr], Expr], typed: str, first_axis: bool
     return running
 
 
-def _as_asked(value: Value, options: dict, loc: Loc | None) -> Elements:
-    """The elements in the type that dtype= asks for."""
+def _with_dtype(value: Value, options: dict, loc: Loc | None) -> Elements:
+    """Returns the elements in the type that dtype= gives, if it does."""
     array, to = as_array(value, loc), options.get("dtype")
     if to is None:
         return array
@@ -129,7 +136,7 @@ def _diff(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> V
     ends = []
     for part in (syntax.Slice(syntax.Const(1), None), syntax.Slice(None, syntax.Const(-1))):
         along = [part if dim == axis else syntax.Slice(None, None) for dim in range(array.rank)]
-        ends.append(views.subscripted(array, along, builder.need, loc))
+        ends.append(views.subscripted(array, along, builder.require, loc))
     if views.is_truth(array.sample, builder.truths):
         return map_elements(builder, ends, lambda after, before: syntax.Compare("!=", after, before, loc=loc), loc)
     return map_elements(builder, ends, lambda after, before: syntax.Binary("-", after, before, loc=loc), loc)

@@ -1,4 +1,4 @@
-"""NumPy's functions of whole arrays by their names."""
+"""The table of NumPy's functions of whole arrays, by their names."""
 
 from __future__ import annotations
 
