@@ -14,7 +14,7 @@ from polyml.ops.operands import Operands
 
 @dataclass(frozen=True)
 class Algorithm:
-    """One way to compute a convolution.
+    """An Algorithm is one way to compute a convolution.
 
     refusal: gives why the algorithm does not apply, or "".
     terms: gives its parts with their estimated seconds.
@@ -39,7 +39,7 @@ ALGORITHMS = {
 
 @dataclass(frozen=True)
 class ConvolutionPlan:
-    """What was weighed for one convolution; its text shows every term.
+    """A ConvolutionPlan holds what was weighed for one convolution; its text shows every term.
 
     geometry: the convolution.
     threads: how many run it.

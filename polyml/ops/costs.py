@@ -34,7 +34,7 @@ MEMORY_BYTES_PER_S = 28e9  # that all threads together read and write beyond the
 
 @dataclass(frozen=True)
 class CostTerm:
-    """One part of an algorithm.
+    """A CostTerm is one part of an algorithm's cost.
 
     seconds: its estimate.
     why: the work and the rate, as text.
@@ -47,7 +47,7 @@ class CostTerm:
 
 @dataclass(frozen=True)
 class Products:
-    """Products of matrices (rows, depth) @ (depth, columns).
+    """Products are several products of matrices (rows, depth) @ (depth, columns).
 
     count: products in one call.
     times: calls.
@@ -64,7 +64,7 @@ class Products:
 
 @dataclass(frozen=True)
 class Costs:
-    """The rates of a machine for elements of one size on a number of threads."""
+    """Costs estimate the parts of an algorithm, for elements of one size on a number of threads of a machine."""
 
     machine: CpuMachine
     element_bytes: int
@@ -77,12 +77,12 @@ class Costs:
 
     @property
     def flop_per_s(self) -> float:
-        """The peak of all threads."""
+        """Returns the peak of all threads."""
         return self.machine.lanes(self.element_bytes) * LANE_FLOP_PER_S * self.threads
 
     @property
     def block_bytes(self) -> int:
-        """The sum of the second caches of all threads."""
+        """Returns the sum of the second caches of all threads."""
         return self.machine.cache(2).size_bytes * self.threads
 
     def product(self, name: str, products: Products) -> CostTerm:
@@ -141,7 +141,7 @@ class Costs:
         return size_bytes / self._rate(size_bytes, NEAR_BYTES_PER_S if self._is_near(size_bytes) else FAR_BYTES_PER_S)
 
     def _is_near(self, size_bytes: int) -> bool:
-        """Whether an operand of this size stays in the last cache."""
+        """Returns whether an operand of this size stays in the last cache."""
         return size_bytes <= NEAR_SHARE * self.machine.cache(3).size_bytes
 
     def _rate(self, size_bytes: int, bytes_per_s: float) -> float:

@@ -27,7 +27,7 @@ MOST_BYTES = 2**30  # of the spectra of one group's filters
 
 @dataclass(frozen=True)
 class Tiling:
-    """The tiles that an image is cut into.
+    """A Tiling says how an image is cut into tiles.
 
     side: pixels of a tile in both directions.
     step: rows and columns of results of a tile.
@@ -41,7 +41,7 @@ class Tiling:
 
     @property
     def frequencies(self) -> int:
-        """The complex numbers in the spectrum of one real tile."""
+        """Returns the complex numbers in the spectrum of one real tile."""
         return self.side * (self.side // 2 + 1)
 
 

@@ -19,7 +19,7 @@ W_AXES = {"NCHW": "(c_out, c_in/groups, kh, kw)", "NHWC": "(kh, kw, c_in/groups,
 
 @dataclass(frozen=True, kw_only=True)
 class Geometry:
-    """The sizes of one convolution, without its data.
+    """A Geometry holds the sizes of one convolution, without its data.
 
     stride, dilation: (vertical, horizontal).
     padding: ((above, below), (left, right)), rows and columns of zeros.
@@ -43,49 +43,49 @@ class Geometry:
 
     @property
     def reach(self) -> tuple[int, int]:
-        """The rows and columns that the dilated filter covers."""
+        """Returns the rows and columns that the dilated filter covers."""
         return (self.kh - 1) * self.dilation[0] + 1, (self.kw - 1) * self.dilation[1] + 1
 
     @property
     def out_height(self) -> int:
-        """The rows of the result."""
+        """Returns the rows of the result."""
         return (self.height + sum(self.padding[0]) - self.reach[0]) // self.stride[0] + 1
 
     @property
     def out_width(self) -> int:
-        """The columns of the result."""
+        """Returns the columns of the result."""
         return (self.width + sum(self.padding[1]) - self.reach[1]) // self.stride[1] + 1
 
     @property
     def out_shape(self) -> tuple[int, int, int, int]:
-        """The shape of the result, in the axes of the layout."""
+        """Returns the shape of the result, in the axes of the layout."""
         if self.layout == "NHWC":
             return self.images, self.out_height, self.out_width, self.c_out
         return self.images, self.c_out, self.out_height, self.out_width
 
     @property
     def group_in(self) -> int:
-        """The channels that one filter reads."""
+        """Returns the channels that one filter reads."""
         return self.c_in // self.groups
 
     @property
     def group_out(self) -> int:
-        """The channels that one group writes."""
+        """Returns the channels that one group writes."""
         return self.c_out // self.groups
 
     @property
     def depth(self) -> int:
-        """The number of products that one element of the result sums up."""
+        """Returns the number of products that one element of the result sums up."""
         return self.kh * self.kw * self.group_in
 
     @property
     def pixels(self) -> int:
-        """The number of pixels of the result, in all images."""
+        """Returns the number of pixels of the result, in all images."""
         return self.images * self.out_height * self.out_width
 
     @property
     def flop(self) -> int:
-        """The additions and multiplications of the definition."""
+        """Returns the additions and multiplications of the definition."""
         return 2 * self.pixels * self.c_out * self.depth
 
     @property
@@ -106,22 +106,22 @@ class Geometry:
 
     @property
     def is_padded(self) -> bool:
-        """Whether there are zeros around the image."""
+        """Returns whether there are zeros around the image."""
         return self.padding != ((0, 0), (0, 0))
 
     @property
     def is_pointwise(self) -> bool:
-        """Whether the convolution is a product of matrices: a filter of one element that meets every pixel."""
+        """Returns whether the convolution is a product of matrices: a filter of one element that meets every pixel."""
         return (self.kh, self.kw) == (1, 1) and self.stride == (1, 1) and not self.is_padded
 
     @property
     def is_depthwise(self) -> bool:
-        """Whether each filter reads one channel only, and there are more groups than filters of one group."""
+        """Returns whether each filter reads one channel only, and there are more groups than filters of one group."""
         return self.group_in == 1 and self.groups > self.group_out
 
     @property
     def has_neighbouring_taps(self) -> bool:
-        """Whether what one row of a filter reads is contiguous in an image (h, w, c_in)."""
+        """Returns whether what one row of a filter reads is contiguous in an image (h, w, c_in)."""
         return self.groups == 1 and (self.dilation[1] == 1 or self.kw == 1)
 
     def __str__(self) -> str:
@@ -148,7 +148,7 @@ def check_layout(layout: object) -> None:
 
 @dataclass(frozen=True)
 class Definition:
-    """What a caller says of a convolution, as `conv2d` takes it, before it is checked.
+    """A Definition is what a caller says of a convolution, as `conv2d` takes it, before it is checked.
 
     x_shape, w_shape: the shapes of image and filters, in the axes of the layout.
     dtype: "float32" or "float64".
@@ -165,7 +165,7 @@ class Definition:
 
     @property
     def types(self) -> tuple[type, ...]:
-        """The types of what a caller may say wrongly: 1 and True are equal, but only 1 is accepted."""
+        """Returns the types of what a caller may say wrongly: 1 and True are equal, but only 1 is accepted."""
         return type(self.stride), type(self.padding), type(self.dilation), type(self.groups)
 
 

@@ -202,7 +202,7 @@ def outputs4(Y, M, bias):
 
 @dataclass(frozen=True)
 class Winograd:
-    """Minimal filtering F(m x m, 3 x 3).
+    """A Winograd algorithm computes convolutions by minimal filtering F(m x m, 3 x 3).
 
     inputs, filters, outputs: the kernels of the three transforms.
     """
@@ -214,7 +214,7 @@ class Winograd:
 
     @property
     def side(self) -> int:
-        """The rows and columns of pixels that a tile of m x m results reads."""
+        """Returns the rows and columns of pixels that a tile of m x m results reads."""
         return self.m + 2
 
     def refusal(self, g: Geometry) -> str:
@@ -283,7 +283,7 @@ class Winograd:
         return -(-g.out_height // self.m), -(-g.out_width // self.m)
 
     def _is_exact(self, g: Geometry) -> bool:
-        """Whether tiles can be written to the result itself: it has the layout of the kernels, and tiles fill it."""
+        """Returns whether tiles can be written to the result itself: it has the layout of the kernels, and tiles fill it."""
         return g.layout == "NHWC" and g.out_height % self.m == 0 and g.out_width % self.m == 0
 
     def _block(self, g: Geometry, size_bytes: int) -> tuple[int, int]:

@@ -12,7 +12,7 @@ ALIGNMENT_BYTES = 64
 
 
 class _Kept(threading.local):
-    """The arrays that one thread keeps, by name."""
+    """This holds the arrays that one thread keeps, by name."""
 
     def __init__(self) -> None:
         self.pieces: dict[str, np.ndarray] = {}

@@ -23,7 +23,7 @@ INCOHERENT = "without misses for the sake of coherence"
 
 @dataclass(frozen=True)
 class MissTotal:
-    """Sums over references at one level.
+    """A MissTotal is a sum over references, at one level.
 
     coherence: misses of lines that writes of other threads invalidated, where these are simulated.
     written: lines that the level sends on; the writes, where it writes through.
@@ -40,7 +40,7 @@ class MissTotal:
 
 @dataclass(frozen=True)
 class Misses:
-    """The misses of a form.
+    """Misses are those of a form at all levels, by reference.
 
     threads: how many share the program's loops.
     coherent: whether writes invalidate lines in the caches of other threads.
@@ -54,29 +54,29 @@ class Misses:
 
     @property
     def accuracy(self) -> str:
-        """What the numbers take for granted."""
+        """Returns what the numbers take for granted."""
         if self.threads == 1:
             return f"{EXACT}, one thread"
         return f"{EXACT}; {TURNS.format(self.threads)}" + ("" if self.coherent else f"; {INCOHERENT}")
 
     @property
     def levels(self) -> tuple[CacheLevel, ...]:
-        """The caches, from the nearest outwards."""
+        """Returns the caches, from the nearest outwards."""
         return self.simulation.levels
 
     @property
     def counts(self) -> Mapping[Reference, Counts]:
-        """The counts of each reference, over all threads."""
+        """Returns the counts of each reference, over all threads."""
         return self.simulation.counts
 
     @cached_property
     def arrays(self) -> tuple[str, ...]:
-        """The arrays in memory, in the order of their first reference."""
+        """Returns the arrays in memory, in the order of their first reference."""
         return tuple(dict.fromkeys(reference.array for reference in self.counts))
 
     @property
     def accesses(self) -> int:
-        """How many accesses all references make."""
+        """Returns how many accesses all references make."""
         return sum(counts.accesses for counts in self.counts.values())
 
     def of_array(self, array: str, level: int) -> MissTotal:

@@ -12,7 +12,7 @@ from polyml.machines.cpu import CacheLevel
 
 @dataclass(frozen=True)
 class Advice:
-    """A reference whose lines along a loop would fit a level, but not the sets that they fall into.
+    """An Advice names a reference whose lines along a loop would fit a level, but not the sets that they fall into.
 
     lines: how many different ones it uses.
     sets: how many sets these fall into.

@@ -18,7 +18,7 @@ from polyml.performance.variants import Form
 
 @dataclass(frozen=True)
 class Prediction:
-    """A predicted time in seconds.
+    """A Prediction is a time in seconds, by its parts.
 
     instructions: where all data are in the first cache.
     moves: transfers, by the level that lines come from, the nearest first.
@@ -29,7 +29,7 @@ class Prediction:
 
     @property
     def seconds(self) -> float:
-        """The sum of instructions and transfers."""
+        """Returns the sum of instructions and transfers."""
         return self.instructions + sum(self.moves.values())
 
 

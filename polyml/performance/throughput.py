@@ -31,7 +31,7 @@ Around = tuple[Jam | Unroll, ...]
 
 @dataclass(frozen=True)
 class Cycles:
-    """The cycles of a program.
+    """Cycles are what a program's instructions take.
 
     alone: of what one thread runs.
     shared: of what threads share.
@@ -60,7 +60,7 @@ def cycles_of(sites: Sequence[Site], program: Program, places: Mapping[str, Plac
 
 @dataclass(frozen=True)
 class _InstanceAccess:
-    """An access of an instance.
+    """An _InstanceAccess is an access of an instance, with its distance between lanes.
 
     subscripts: the element, in the variables of the loops around.
     around: the jams and unrolled loops around it, the outermost first.
@@ -77,7 +77,7 @@ class _InstanceAccess:
 
 
 class _Stretch:
-    """A stretch of straight code, and what its instructions take."""
+    """A _Stretch estimates what the instructions of straight code take."""
 
     def __init__(self, program: Program, table: AccessTable, places: Mapping[str, Placed], vector_bytes: int, site: Site):
         self._program, self._table, self._places, self._site = program, table, places, site
@@ -87,7 +87,7 @@ class _Stretch:
 
     @property
     def cycles(self) -> float:
-        """The cycles of all its iterations and starts."""
+        """Returns the cycles of all its iterations and starts."""
         site = self._site
         inside, outside = self._terms(moving=True), self._terms(moving=False)
         once = outside.per_iteration + (START_CYCLES if self._var is not None else 0.0)

@@ -24,7 +24,7 @@ ENTRY = "polyml_executions"
 
 @dataclass(frozen=True)
 class Site:
-    """Straight code: the instances in a loop, a condition or the program that are in no other loop or condition inside it.
+    """A Site is straight code: the instances of a loop, a condition or the program that are in no other loop or condition in it.
 
     node: that loop or condition; None for the program. instances: each with the jams and unrolled loops around it, the
     outermost first; those around the node are among them, since it runs
@@ -83,7 +83,7 @@ def _counted(program: Program, nodes: Sequence[Loop | Guard], sizes: Mapping[str
 
 
 class _Counting(ConstantBody):
-    """Emits the loops of a program, which compute their bounds and count.
+    """A _Counting emits the loops of a program, which compute their bounds and count.
 
     numbers: of loops and conditions, by identity.
     """
@@ -130,7 +130,7 @@ class _Counting(ConstantBody):
 
 
 class _Nothing:
-    """What evaluates statements, and here does nothing."""
+    """This stands in the place of what evaluates statements, and emits nothing."""
 
     def instance(self, node: Instance) -> None:
         """Emits nothing."""

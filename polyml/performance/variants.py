@@ -23,7 +23,7 @@ from polyml.schedule.tree.loop_tree import Block, Leaf, Loop, Node
 
 @dataclass(frozen=True)
 class Form:
-    """A kernel in one order of its instances.
+    """A Form is a kernel in one order of its instances.
 
     name: "source", "tiled 32, 32", "polyml" or "given".
     tree: the schedule, { S[i] -> [time] }.
@@ -42,7 +42,7 @@ class Form:
 
 @dataclass(frozen=True)
 class KernelCall:
-    """What the compiler is asked for: a kernel with the types and layouts of its arguments, and the sizes that choices are made by.
+    """A KernelCall is what the compiler is asked for: a kernel with types and layouts of arguments, and sizes to choose by.
 
     alone: gives a context in which no other thread compiles.
     given: a schedule, where none is to be looked for.

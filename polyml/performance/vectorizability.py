@@ -1,4 +1,4 @@
-"""Which of the source's loops may run in lanes, how references move along each, and what lanes would gain."""
+"""This module tells which of the source's loops may run in lanes, how references move along each, and what lanes would gain."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SAME, CONTIGUOUS, REVERSED, STRIDED, UNEVEN = "same", "contiguous", "reversed", 
 
 @dataclass(frozen=True)
 class LoopStride:
-    """How a reference moves from one iteration of a loop to the next.
+    """A LoopStride says how a reference moves from one iteration of a loop to the next.
 
     kind: "same" element, "contiguous", "reversed", "strided", or "uneven" where the distance differs.
     bytes: the distance; None where it differs.
@@ -37,7 +37,7 @@ class LoopStride:
 
 @dataclass(frozen=True)
 class Lanes:
-    """A loop as lanes of vectors.
+    """Lanes describe a loop of the source as lanes of vectors.
 
     loop: its name. reason: why it may not run in lanes, "" where it may. efficiency: the estimated gain, as a fraction of the
     lanes: a strided or uneven access takes an instruction for each lane, another one
@@ -51,7 +51,7 @@ class Lanes:
 
     @property
     def is_legal(self) -> bool:
-        """Whether the loop may run in lanes."""
+        """Returns whether the loop may run in lanes."""
         return not self.reason
 
 

@@ -22,7 +22,7 @@ MOST_SLICES = 4096  # values of one coordinate of time that are looked at one af
 
 @dataclass(frozen=True)
 class CapacityTerm:
-    """The capacity misses of one region, as a formula.
+    """A CapacityTerm holds the capacity misses of one region as a formula.
 
     number: over sizes and SPARE.
     spare: the value of SPARE, a formula of sizes.
@@ -32,12 +32,13 @@ class CapacityTerm:
     spare: Poly
 
     def evaluate(self, sizes: Mapping[str, int]) -> int:
+        """Returns the misses at given sizes, counted in their units."""
         return self.number.evaluate({**sizes, SPARE: int(self.spare.evaluate(sizes))})
 
 
 @dataclass(frozen=True)
 class MissFormula:
-    """The misses of a reference in a cache of a given size, as a formula.
+    """A MissFormula gives the misses of a reference in a cache of a given size, for any sizes of the arrays.
 
     cold: uses of lines that nothing used before.
     capacity: whose sum are the other misses.
@@ -56,7 +57,7 @@ class MissFormula:
 
 @dataclass(frozen=True)
 class Spread:
-    """The distances of a region's points.
+    """A Spread tells how the reuse distances of a region's points are distributed.
 
     points: how many there are.
     misses: by capacity, how many points have at least that distance.

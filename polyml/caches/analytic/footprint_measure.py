@@ -29,7 +29,7 @@ BOX_OPERATIONS, BOX_STEPS = 2_000_000, 5_000
 
 @dataclass(frozen=True)
 class Amount:
-    """A number of elements or lines.
+    """An Amount is a number of elements or lines, as a formula, as a value, or as both.
 
     count: the formula, of sizes, tile sizes and the iterators of loops around; None where only the value is known.
     context: { : constraints on parameters } under which the formula is shown.
@@ -48,7 +48,7 @@ class Amount:
 
     @cached_property
     def shown(self) -> Count | None:
-        """The formula in disjoint cases, within the context; None where there is no formula."""
+        """Returns the formula in disjoint cases, within the context; None where there is no formula."""
         if self.count is None:
             return None
         try:
@@ -75,7 +75,7 @@ class Amount:
 
 @dataclass(frozen=True)
 class Footprint:
-    """What part of a kernel uses of one array."""
+    """A Footprint is what part of a kernel uses of one array."""
 
     array: str
     element_bytes: int
@@ -84,7 +84,7 @@ class Footprint:
 
     @property
     def bytes(self) -> Amount:
-        """The bytes of its elements."""
+        """Returns the bytes of its elements."""
         return self.elements.scaled(self.element_bytes)
 
     def share(self, cache: CacheLevel) -> float | None:
@@ -111,7 +111,7 @@ def accessed_elements(scop: Scop, instances: Mapping[str, isl.Set]) -> dict[str,
 
 @dataclass(frozen=True)
 class Measure:
-    """How the elements and lines of part of a kernel are counted.
+    """A Measure counts the elements and lines that part of a kernel uses.
 
     sizes, places: of the parameters and arrays; None where formulas alone are wanted.
     around: the parameters that stand for iterators of loops around the part.
@@ -195,7 +195,7 @@ class Measure:
 
     @property
     def _steps(self) -> int:
-        """The number of steps that a count may take."""
+        """Returns the number of steps that a count may take."""
         return int(self.seconds * STEPS_PER_SECOND)
 
     def _limited(self) -> AbstractContextManager[None]:
@@ -237,7 +237,7 @@ def row_lines(array: Array, line_bytes: int) -> isl.Map:
 
 
 def rows_begin_on_lines(array: Array, place: Placed, line_bytes: int) -> bool:
-    """Whether the rows of an array begin on lines at this address."""
+    """Returns whether the rows of an array begin on lines at this address."""
     rows = place.strides[1:-1] if array.pairs else place.strides[:-1]
     return place.address % line_bytes == 0 and all(stride % line_bytes == 0 for stride in rows)
 

@@ -25,7 +25,7 @@ from polyml.schedule.tree.loop_tree import Block, Loop, Node
 
 @dataclass(frozen=True)
 class IterationFootprints:
-    """The footprints of one iteration of each of some loops, or of the whole kernel.
+    """IterationFootprints are those of one iteration of each of some loops, or of the whole kernel.
 
     loops: their names, the outermost first; () for the whole kernel.
     statements: those that run in it.
@@ -41,12 +41,12 @@ class IterationFootprints:
 
     @property
     def depth(self) -> int:
-        """How many loops there are."""
+        """Returns how many loops there are."""
         return len(self.loops)
 
     @property
     def lines(self) -> int | None:
-        """The lines of all arrays, for the given sizes; None where some are not known."""
+        """Returns the lines of all arrays, for the given sizes; None where some are not known."""
         values = [f.lines.value for f in self.footprints if f.lines.value is not None]
         return sum(values) if len(values) == len(self.footprints) else None
 
@@ -84,7 +84,7 @@ def footprints(
 
 @dataclass(frozen=True)
 class Compulsory:
-    """The lines that a whole kernel uses, each of which misses once.
+    """These are the lines that a whole kernel uses, each of which misses once.
 
     lines: by array.
     total: for the given sizes; a line that two arrays share counts once.
@@ -115,7 +115,7 @@ def compulsory(
 
 @dataclass(frozen=True)
 class _KernelPart:
-    """One iteration of some loops, or the whole kernel.
+    """A _KernelPart is one iteration of some loops, or the whole kernel.
 
     loops: their names in the schedule tree.
     names: the parameters that stand for their iterators.

@@ -40,7 +40,7 @@ def lines(elements: Iterable[tuple[isl.Set, Placed]], line_bytes: int) -> int:
 
 
 def _is_whole(domain: isl.Set, place: Placed) -> bool:
-    """Whether the elements are all of an array."""
+    """Returns whether the elements are all of an array."""
     return place.size_bytes > 0 and domain.is_equal(polyhedra.box_of(domain, place.shape))
 
 
@@ -155,5 +155,5 @@ def _column(name: str | int | polyhedra.Quotient, columns: Columns) -> np.ndarra
 
 
 def _involves(name: str | int | polyhedra.Quotient, dim: int) -> bool:
-    """Whether a name in a row is the dimension, or a quotient of it."""
+    """Returns whether a name in a row is the dimension, or a quotient of it."""
     return name == dim or isinstance(name, polyhedra.Quotient) and any(_involves(inner, dim) for inner, _ in name.terms)

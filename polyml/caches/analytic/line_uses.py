@@ -20,7 +20,7 @@ from polyml.schedule.tree.loop_tree import loops, read
 
 @dataclass(frozen=True)
 class LineUses:
-    """The uses of one reference.
+    """LineUses are the elements and lines that one reference uses, by time.
 
     elements: { [time, position] -> array[subscripts] }.
     lines: { [time, position] -> array[line] }.
@@ -32,7 +32,7 @@ class LineUses:
 
     @property
     def times(self) -> isl.Set:
-        """The set { [time, position] } of its uses."""
+        """Returns the set { [time, position] } of its uses."""
         return self.lines.domain()
 
     def within(self, times: isl.Set) -> LineUses:
@@ -85,7 +85,7 @@ def _known_strides(array: Array, sizes: Mapping[str, int]) -> list[int | None]:
 
 
 def begin_on_lines(array: Array, place: Placed, line_bytes: int) -> bool:
-    """Whether an array at this address has the lines that are counted where no size is known."""
+    """Returns whether an array at this address has the lines that are counted where no size is known."""
     steps = zip(_known_strides(array, {}), place.strides)
     return place.address % line_bytes == 0 and all(known is not None or step % line_bytes == 0 for known, step in steps)
 

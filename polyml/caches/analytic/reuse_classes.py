@@ -29,7 +29,7 @@ from polyml.model.counting.quasi_polynomial import Poly
 
 @dataclass(frozen=True)
 class ReuseClass:
-    """Uses of lines that one reference used last.
+    """A ReuseClass holds the uses of lines that one reference used last, of one kind and carried by one loop.
 
     source: that reference.
     kind: "temporal" where the element itself was used then, "spatial" where only its line was.
@@ -54,7 +54,7 @@ class ReuseClass:
 
 @dataclass(frozen=True)
 class ReferenceReuse:
-    """The reuse of one reference.
+    """A ReferenceReuse is all that is found of the reuse of one reference.
 
     uses: how many it makes, at the sizes. first: how many of lines that nothing used before. classes: those with most uses
     first. in_the_middle: whether only iterations in the middle of each loop, a line's length of it, are known; then `first` and
@@ -82,7 +82,7 @@ class ReferenceReuse:
 
 @dataclass(frozen=True)
 class Reuses:
-    """The reuse of all references.
+    """Reuses hold the reuse of all references, and what it takes for granted.
 
     capacities: of the levels, in lines.
     facts: what formulas take for granted of sizes.
@@ -139,7 +139,7 @@ def reuse(accesses: ScheduledAccesses, levels: Sequence[CacheLevel], seconds: fl
 
 @dataclass(frozen=True)
 class _ReuseSearch:
-    """A search for the reuse of references, for sizes that are counted in units.
+    """A _ReuseSearch finds the reuse of references for sizes that are counted in units, until a deadline.
 
     capacities: of the levels, in lines.
     loops: by statement, what the coordinates of its time count.
@@ -155,7 +155,7 @@ class _ReuseSearch:
 
     @cached_property
     def values(self) -> dict[str, int]:
-        """The sizes in their units."""
+        """Returns the sizes in their units."""
         return counted(self.accesses.sizes, self.units)
 
     def found(self, least: Mapping[str, int], in_the_middle: bool = False) -> dict[Reference, ReferenceReuse]:

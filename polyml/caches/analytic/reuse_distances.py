@@ -33,7 +33,7 @@ OPERATIONS_PER_SECOND = 4_000_000  # isl's
 
 @dataclass(frozen=True)
 class LineReuse:
-    """Uses of lines that one reference used last.
+    """A LineReuse holds uses of lines that one reference used last, and how many other lines were used since.
 
     source: that reference. same_element: whether the element itself was used before with the same first `carried` coordinates
     of time, not only its line. carried: the first coordinate of time in which the last use differs. region: { : constraints on
@@ -51,7 +51,7 @@ class LineReuse:
 
 @dataclass(frozen=True)
 class Distances:
-    """The reuse distances of one reference.
+    """Distances are all reuse distances of one reference.
 
     cold: uses of lines that nothing used before.
     clock: the names of the coordinates of time in regions and distances; other names there are sizes.
@@ -107,7 +107,7 @@ def within(deadline: float) -> Iterator[None]:
 
 
 class Finder:
-    """Finds the distances of one reference after the other.
+    """A Finder finds the reuse distances of one reference after the other.
 
     all_uses: of all references.
     deadline: when to give up, by CannotCount; it can be moved.

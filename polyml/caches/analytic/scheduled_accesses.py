@@ -14,7 +14,7 @@ from polyml.model.core.scop import Scop
 
 @dataclass(frozen=True)
 class ScheduledAccesses:
-    """References of a SCoP in the order of a schedule.
+    """ScheduledAccesses are references of a SCoP in the order of a schedule.
 
     schedule: { S[i] -> [time] }, as a tree of loops and sequences.
     sizes: the values of parameters; those that are left out stay symbolic.
@@ -31,7 +31,7 @@ class ScheduledAccesses:
 
 @dataclass(frozen=True)
 class SizeFacts:
-    """What is known of sizes that stay symbolic.
+    """SizeFacts are what is known of sizes that stay symbolic.
 
     context: { : constraints }; None for none.
     units: the sizes that are multiples of a number, each with this number, in which it is counted.

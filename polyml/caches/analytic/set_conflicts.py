@@ -1,4 +1,4 @@
-"""Into how many sets of a cache the lines of a reference fall along one loop.
+"""This module tells into how many sets of a cache the lines of a reference fall along one loop.
 
 Where these sets are few, a cache that has room for the lines misses all the same; rows of another length (padding), or a
 contiguous copy (packing), help.
@@ -25,7 +25,7 @@ from polyml.schedule.tree.loop_tree import Loop, Node, children, pieces, read, s
 
 @dataclass(frozen=True)
 class StridedWalk:
-    """A reference along one loop, while all other loops stand still.
+    """A StridedWalk is a reference along one loop, while all other loops stand still.
 
     iterations: the most that the loop has.
     stride_bytes: from one iteration to the next.
@@ -42,7 +42,7 @@ class StridedWalk:
     levels: tuple[CacheLevel, ...]
 
     def crowded(self, number: int) -> bool:
-        """Whether the level has room for all of the lines, but not in the sets that they fall into."""
+        """Returns whether the level has room for all of the lines, but not in the sets that they fall into."""
         level = self.levels[number]
         return self.sets[number] * level.ways < self.lines <= level.size_bytes // level.line_bytes
 
@@ -155,7 +155,7 @@ def _slopes(terms: Mapping) -> dict[object, Fraction]:
 
 
 def _in_quotient(terms: Mapping, iterator: int) -> bool:
-    """Whether a quotient has the iterator in it."""
+    """Returns whether a quotient has the iterator in it."""
     return any(isinstance(name, polyhedra.Quotient) and _slopes(dict(name.terms)).get(iterator) for name in terms)
 
 

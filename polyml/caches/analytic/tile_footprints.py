@@ -20,7 +20,7 @@ from polyml.schedule.tree.loop_tree import Node
 
 @dataclass(frozen=True)
 class Tile:
-    """What one tile of some loops uses, in the order of the schedule.
+    """A Tile holds what one tile of some loops uses, in the order of the schedule.
 
     sizes: by loop, a number or a name. statements: those that run in the tile. interior: footprints of a tile that iterations
     fill. Formulas are over sizes, names of tile sizes, and the first iterations of the

@@ -17,7 +17,10 @@ MOST_THREADS = 64
 
 
 def units(layout: StateLayout) -> Iterator[Unit]:
-    """Yields `cohere(line, write)`, called before a thread's access, and `deliver(line, thread)`, which writes back a dirty line."""
+    """Yields two functions, which make caches of several threads coherent.
+
+    `cohere(line, write)` is called before a thread's access; `deliver(line, thread)` writes back what that thread had dirty.
+    """
     yield _unit("cohere", "i32 %write", _cohere, layout)
     yield _unit("deliver", "i64 %other", _deliver, layout)
 

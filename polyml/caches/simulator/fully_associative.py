@@ -18,7 +18,7 @@ _NEXT, _PREVIOUS, _WORD = 0, 4, 8  # byte offsets in a node
 
 @dataclass(frozen=True, kw_only=True)
 class FullyAssociative(SimulatedLevel):
-    """Fully associative caches with LRU replacement.
+    """A FullyAssociative level has caches of one set each, with LRU replacement.
 
     lines: how many lines the memory has.
     """
@@ -27,6 +27,7 @@ class FullyAssociative(SimulatedLevel):
 
     @property
     def size_bytes(self) -> int:
+        """Returns the bytes of one cache in the state: a node for each line of memory, and node 0."""
         return state_header.rounded(NODE_BYTES * (self.lines + 1))
 
     def address(self, fn: FunctionBuilder, line: str, instance: str = "") -> str:
@@ -34,18 +35,21 @@ class FullyAssociative(SimulatedLevel):
         return fn.emit(f"getelementptr [{NODE_BYTES} x i8], ptr {self.begin(fn, instance)}, i64 {fn.emit(f'add i64 {line}, 1')}")
 
     def look(self, fn: FunctionBuilder, line: str, instance: str = "") -> Lookup:
+        """Emits a load of the word in the line's node, which says whether the cache has the line."""
         address = self.address(fn, line, instance)
         word = _get(fn, address, _WORD)
         return Lookup(address, word, "", fn.emit(f"icmp ne i32 {word}, 0"), instance)
 
     def word(self, fn: FunctionBuilder, found: Lookup) -> str:
-        """The word of the line that was found."""
+        """Returns the word of the line that was found."""
         return found.words
 
     def make_dirty(self, fn: FunctionBuilder, found: Lookup) -> None:
+        """Marks the line as dirty, and keeps its place in the list."""
         _set(fn, found.address, _WORD, fn.emit(f"or i32 {found.words}, 1"))
 
     def make_clean(self, fn: FunctionBuilder, found: Lookup) -> None:
+        """Marks the line as clean, and keeps its place in the list."""
         _set(fn, found.address, _WORD, fn.emit(f"and i32 {found.words}, -2"))
 
     def is_newest(self, fn: FunctionBuilder, line: str, dirty: bool) -> str:
@@ -88,12 +92,14 @@ class FullyAssociative(SimulatedLevel):
         return went
 
     def remove(self, fn: FunctionBuilder, found: Lookup) -> None:
+        """Takes the line out of the list."""
         begin = self.begin(fn, found.instance)
         self._unlink(fn, begin, found.address)
         _set(fn, found.address, _WORD, "0")
         _set(fn, begin, _WORD, fn.emit(f"sub i32 {_get(fn, begin, _WORD)}, 1"))
 
     def declarations(self) -> dict[str, str]:
+        """Returns {}: the code needs nothing declared."""
         return {}
 
     def _unlink(self, fn: FunctionBuilder, begin: str, node: str) -> None:

@@ -32,7 +32,7 @@ def _node_in_lane_order(node: Node, around: Around) -> tuple[Node, ...]:
 
 
 def _moves(guard: Guard, around: Around) -> bool:
-    """Whether the guard may hold for some iterations that run together, and not for others."""
+    """Returns whether the guard may hold for some iterations that run together, and not for others."""
     return any(isinstance(other, Jam) and other.var in guard.condition.names for other in around)
 
 

@@ -61,23 +61,23 @@ def touch(fn: FunctionBuilder, line: str, count: str, write: bool, layout: State
 
 @dataclass(frozen=True)
 class _LevelFunctions:
-    """The functions of one level."""
+    """_LevelFunctions emit the functions of one level."""
 
     layout: StateLayout
     number: int
 
     @property
     def sets(self) -> SimulatedLevel:
-        """The caches of the level."""
+        """Returns the caches of the level."""
         return self.layout.sets(self.number)
 
     @property
     def is_last(self) -> bool:
-        """Whether memory is behind the level."""
+        """Returns whether memory is behind the level."""
         return self.number + 1 == len(self.layout.levels)
 
     def is_(self, **wanted: str) -> bool:
-        """Whether the level's description has these values."""
+        """Returns whether the level's description has these values."""
         return all(getattr(self.sets.level, name) == value for name, value in wanted.items())
 
     def units(self) -> Iterator[Unit]:

@@ -96,7 +96,7 @@ def _node_of(fn: FunctionBuilder, line: str) -> str:
 
 
 class _Nodes:
-    """Loads and stores of the fields of nodes."""
+    """_Nodes load and store the fields of the stack's nodes."""
 
     def __init__(self, fn: FunctionBuilder, layout: StateLayout):
         self._fn, self._offset = fn, layout.stack

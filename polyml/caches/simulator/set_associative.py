@@ -20,7 +20,7 @@ LARGEST_LINE = 2**30  # no line has this number, or a greater one
 
 @dataclass(frozen=True)
 class Lookup:
-    """The result of looking for a line in a cache, as names of LLVM values.
+    """A Lookup is the result of looking for a line in a cache, as names of LLVM values.
 
     address: of the set, or of the line's node.
     words: what the set or the node holds.
@@ -38,7 +38,7 @@ class Lookup:
 
 @dataclass(frozen=True)
 class SimulatedLevel(ABC):
-    """The caches of one level, and the code that uses them.
+    """A SimulatedLevel emits the code that uses the caches of one level.
 
     level: the description of the hardware.
     offset: where they begin in the simulator's state, in bytes.
@@ -54,7 +54,7 @@ class SimulatedLevel(ABC):
     @property
     @abstractmethod
     def size_bytes(self) -> int:
-        """The bytes of one cache in the state."""
+        """Returns the bytes of one cache in the state."""
 
     def begin(self, fn: FunctionBuilder, instance: str = "") -> str:
         """Emits the address of a cache; without a number, that of the thread whose access is made."""
@@ -111,35 +111,36 @@ class SimulatedLevel(ABC):
 
 @dataclass(frozen=True)
 class SetAssociative(SimulatedLevel):
-    """Caches of sets, whatever they replace."""
+    """A SetAssociative level has caches of sets; subclasses decide which line of a set is replaced."""
 
     @property
     def ways(self) -> int:
-        """The lines in a set; a level without a number of ways has one set."""
+        """Returns the lines in a set; a level without a number of ways has one set."""
         return self.level.ways or self.level.lines
 
     @property
     def count(self) -> int:
-        """The number of sets."""
+        """Returns the number of sets."""
         return self.level.sets
 
     @property
     def size_bytes(self) -> int:
+        """Returns the bytes of one cache in the state."""
         return state_header.rounded(self.count * self.stride)
 
     @property
     def stride(self) -> int:
-        """The bytes from one set to the next."""
+        """Returns the bytes from one set to the next."""
         return 4 * self.ways
 
     @property
     def type(self) -> str:
-        """The LLVM type of a set's words."""
+        """Returns the LLVM type of a set's words."""
         return f"<{self.ways} x i32>"
 
     @property
     def mask(self) -> str:
-        """The LLVM type of one bit for each way."""
+        """Returns the LLVM type of one bit for each way."""
         return f"<{self.ways} x i1>"
 
     def address(self, fn: FunctionBuilder, line: str, instance: str = "") -> str:
@@ -151,6 +152,7 @@ class SetAssociative(SimulatedLevel):
         return fn.emit(f"getelementptr [{self.stride} x i8], ptr {self.begin(fn, instance)}, i64 {number}")
 
     def look(self, fn: FunctionBuilder, line: str, instance: str = "") -> Lookup:
+        """Compares the line with all ways of its set at once."""
         address = self.address(fn, line, instance)
         words = self.words(fn, address)
         clean = fn.emit(f"and {self.type} {words}, splat (i32 -2)")
@@ -162,22 +164,23 @@ class SetAssociative(SimulatedLevel):
         return fn.emit(f"load {self.type}, ptr {address}, align 4")
 
     def word(self, fn: FunctionBuilder, found: Lookup) -> str:
-        """The word of the line that was found."""
+        """Emits the word of the line that was found."""
         alone = fn.emit(f"select {self.mask} {found.same}, {self.type} {found.words}, {self.type} zeroinitializer")
         return fn.emit(f"call i32 @llvm.vector.reduce.or.v{self.ways}i32({self.type} {alone})")
 
     def make_dirty(self, fn: FunctionBuilder, found: Lookup) -> None:
-        """The line that was found, where it is."""
+        """Marks the line that was found as dirty, and keeps its place in the set."""
         one = fn.emit(f"zext {self.mask} {found.same} to {self.type}")
         self._store(fn, found.address, fn.emit(f"or {self.type} {found.words}, {one}"))
 
     def make_clean(self, fn: FunctionBuilder, found: Lookup) -> None:
-        """The same."""
+        """Marks the line that was found as clean, and keeps its place in the set."""
         one = fn.emit(f"zext {self.mask} {found.same} to {self.type}")
         kept = fn.emit(f"xor {self.type} {one}, splat (i32 -1)")
         self._store(fn, found.address, fn.emit(f"and {self.type} {found.words}, {kept}"))
 
     def declarations(self) -> dict[str, str]:
+        """Returns the declaration of the reduction that `word` uses."""
         name = f"llvm.vector.reduce.or.v{self.ways}i32"
         return {name: f"declare i32 @{name}({self.type})"}
 
@@ -196,7 +199,7 @@ class SetAssociative(SimulatedLevel):
 
 
 class Lru(SetAssociative):
-    """Caches that replace the least recently used line. Words are in the order of their last use, the newest first, zeros last."""
+    """The least recently used line of a set is replaced. Words are in the order of their last use, the newest first, zeros last."""
 
     def is_newest(self, fn: FunctionBuilder, line: str, dirty: bool) -> str:
         """Emits whether the line is the first of its set, and dirty where `dirty`."""
@@ -218,6 +221,7 @@ class Lru(SetAssociative):
         return fn.emit(f"extractelement {self.type} {words}, i32 {self.ways - 1}")
 
     def remove(self, fn: FunctionBuilder, found: Lookup) -> None:
+        """Removes the line; the words behind it move up by one way."""
         order = ", ".join(f"i32 {way}" for way in range(1, self.ways + 1))
         moved = fn.emit(f"shufflevector {self.type} {found.words}, {self.type} zeroinitializer, <{self.ways} x i32> <{order}>")
         from_it = fn.emit(f"sub i{self.ways} 0, {self._first(fn, found)}")
@@ -236,13 +240,14 @@ class Lru(SetAssociative):
 
 
 class Plru(SetAssociative):
-    """Caches with tree-PLRU replacement.
+    """The line that a tree of bits leads to is replaced (tree-PLRU).
 
     A free way is taken first, else the one that the tree leads to; each use turns the tree away from the line.
     """
 
     @property
     def stride(self) -> int:
+        """Returns the bytes from one set to the next: words, the tree, and the word of the last line."""
         return 4 * self.ways + 8
 
     def is_newest(self, fn: FunctionBuilder, line: str, dirty: bool) -> str:
@@ -250,6 +255,7 @@ class Plru(SetAssociative):
         return _is_word(fn, fn.emit(f"load i32, ptr {self._last(fn, self.address(fn, line))}, align 4"), line, dirty)
 
     def use(self, fn: FunctionBuilder, found: Lookup, dirty: str) -> None:
+        """Marks the line as the one used last, and turns the tree away from it."""
         written = self._splat(fn, dirty)
         one = fn.emit(f"select {self.mask} {found.same}, {self.type} {written}, {self.type} zeroinitializer")
         self._store(fn, found.address, fn.emit(f"or {self.type} {found.words}, {one}"))
@@ -257,6 +263,7 @@ class Plru(SetAssociative):
         fn.do(f"store i32 {fn.emit(f'or i32 {self.word(fn, found)}, {dirty}')}, ptr {self._last(fn, found.address)}, align 4")
 
     def put(self, fn: FunctionBuilder, address: str, word: str) -> str:
+        """Puts a line into a free way, else into the one that the tree leads to, and turns the tree away from it."""
         words = self.words(fn, address)
         free = fn.emit(f"icmp eq {self.type} {words}, zeroinitializer")
         some = fn.emit(f"icmp ne i{self.ways} {self._bits(fn, free)}, 0")
@@ -267,6 +274,7 @@ class Plru(SetAssociative):
         return fn.emit(f"extractelement {self.type} {words}, i32 {way}")
 
     def remove(self, fn: FunctionBuilder, found: Lookup) -> None:
+        """Frees the line's way; the tree stays as it is."""
         self._store(
             fn,
             found.address,
@@ -275,10 +283,12 @@ class Plru(SetAssociative):
         fn.do(f"store i32 0, ptr {self._last(fn, found.address)}, align 4")
 
     def make_clean(self, fn: FunctionBuilder, found: Lookup) -> None:
+        """Marks the line as clean; which line was used last is then unknown."""
         super().make_clean(fn, found)
         fn.do(f"store i32 0, ptr {self._last(fn, found.address)}, align 4")
 
     def declarations(self) -> dict[str, str]:
+        """Returns the tables of what to change in the tree for each way, and the declaration of the count of zeros."""
         away = [self._away(way) for way in range(self.ways)]
         path = ", ".join(f"i32 {~mask}" for mask, _ in away)
         value = ", ".join(f"i32 {bits}" for _, bits in away)

@@ -28,7 +28,7 @@ from polyml.runtime.loading.load import load
 
 @dataclass(frozen=True)
 class Counts:
-    """What one reference does, or several together.
+    """Counts tell how often one reference, or several together, accesses memory and misses.
 
     accesses: how many it makes.
     first: by level, compulsory misses: uses of lines that no thread that uses the cache used before.
@@ -46,7 +46,7 @@ class Counts:
 
     @property
     def cold(self) -> int:
-        """The compulsory misses of the nearest level; where one thread runs, those of every level."""
+        """Returns the compulsory misses of the nearest level; where one thread runs, those of every level."""
         return self.first[0]
 
     def capacity(self, level: int) -> int:
@@ -54,7 +54,7 @@ class Counts:
         return self.fully_associative[level] - self.first[level]
 
     def conflict(self, level: int) -> int:
-        """Returns the misses of a level that full associativity would avoid; negative where sets keep lines that it would not keep."""
+        """Returns the misses of a level that full associativity would avoid; negative where sets keep what it would not."""
         return self.misses[level] - self.fully_associative[level] - self.coherence(level)
 
     def coherence(self, level: int) -> int:
@@ -64,7 +64,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Simulation:
-    """The result of a simulation.
+    """A Simulation holds the counts of all references, and the lines that levels send on.
 
     levels: the caches, from the nearest outwards.
     counts: by reference, sums over all threads.
@@ -82,7 +82,7 @@ class Simulation:
 
 @dataclass(frozen=True)
 class ThreadModel:
-    """How threads run a program in the simulation.
+    """A ThreadModel says how threads run a program in the simulation.
 
     count: how many; each has its own caches of the levels that are not shared. Between barriers, which are before and after each
         parallel loop, they take turns, one access each (`shared_requests`; `trace` has what each of them runs). Where a shared
@@ -143,7 +143,7 @@ def simulate(
 
 @dataclass(frozen=True)
 class _Layouts:
-    """The two simulators of a run.
+    """_Layouts describe the two simulators of a run.
 
     own: that of each thread, with the caches that the thread has to itself.
     shared: that of all threads, whose levels are behind those; None where no thread changes what another one finds.

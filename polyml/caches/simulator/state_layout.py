@@ -27,7 +27,7 @@ MOST_WAYS = 16  # that are looked at together where there is one set; more are a
 
 @dataclass(frozen=True)
 class StateLayout:
-    """The layout of one simulator's state.
+    """A StateLayout says where one simulator keeps its data.
 
     levels: of the whole hierarchy.
     numbers: those that this simulator has.
@@ -69,27 +69,27 @@ class StateLayout:
 
     @property
     def counters(self) -> int:
-        """How many counters a reference has."""
+        """Returns how many counters a reference has."""
         return 1 + 4 * len(self.levels)
 
     @property
     def line_bytes(self) -> int:
-        """The length of a line, the same at all levels."""
+        """Returns the length of a line, the same at all levels."""
         return self.levels[0].line_bytes
 
     @property
     def written(self) -> int:
-        """The byte offset of the counters of lines sent on, (array, level)."""
+        """Returns the byte offset of the counters of lines sent on, (array, level)."""
         return state_header.HEADER_BYTES
 
     @property
     def seen_bytes(self) -> int:
-        """The size of a table with a byte for each line of memory."""
+        """Returns the size of a table with a byte for each line of memory."""
         return state_header.rounded(self.lines)
 
     @cached_property
     def _offsets(self) -> dict[str | tuple[str, int], int]:
-        """The byte offset of each part of the state, and that of its "end"."""
+        """Returns the byte offset of each part of the state, and that of its "end"."""
         found: dict[str | tuple[str, int], int] = {}
         end = self.written + state_header.rounded(8 * self.arrays * len(self.levels))
         for number in self.numbers:
@@ -124,7 +124,7 @@ class StateLayout:
 
     @cached_property
     def capacities(self) -> dict[int, tuple[int, ...]]:
-        """The capacities that the stack counts, in lines and ascending, each with the levels that have it."""
+        """Returns the capacities that the stack counts, in lines and ascending, each with the levels that have it."""
         found: dict[int, tuple[int, ...]] = {}
         for number in self.stacked:
             lines = self.levels[number].lines
@@ -149,32 +149,32 @@ class StateLayout:
 
     @property
     def holders(self) -> int:
-        """The byte offset of the threads, as bits, that may have a line (i64 each)."""
+        """Returns the byte offset of the threads, as bits, that may have a line (i64 each)."""
         return self._offsets["holders"]
 
     @property
     def owners(self) -> int:
-        """The byte offset of the number, plus 1, of the thread that may have a line dirty (i8 each); 0 for none."""
+        """Returns the byte offset of the number, plus 1, of the thread that may have a line dirty (i8 each); 0 for none."""
         return self._offsets["owners"]
 
     @property
     def owed(self) -> int:
-        """The byte offset of the tables, one per thread, of lines that were handed up dirty."""
+        """Returns the byte offset of the tables, one per thread, of lines that were handed up dirty."""
         return self._offsets["owed"]
 
     @property
     def stack(self) -> int:
-        """The byte offset of the stack's nodes; the first of them stands for no line."""
+        """Returns the byte offset of the stack's nodes; the first of them stands for no line."""
         return self._offsets["stack"]
 
     @property
     def tails(self) -> int:
-        """The byte offset of the stack's length (i64), then its tails (i32), one for each capacity."""
+        """Returns the byte offset of the stack's length (i64), then its tails (i32), one for each capacity."""
         return self._offsets["tails"]
 
     @property
     def state_bytes(self) -> int:
-        """The size of the state."""
+        """Returns the size of the state."""
         return self._offsets["end"]
 
     def _made(self, number: int, offset: int) -> SimulatedLevel:

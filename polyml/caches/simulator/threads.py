@@ -41,7 +41,7 @@ def run_independently(run: Run, threads: int) -> None:
 
 
 class SimulatedThreads:
-    """Threads that simulate their own caches, and whose requests to shared caches are served in the order of all.
+    """SimulatedThreads run the threads' own caches, and serve their requests to shared caches in the order of all.
 
     states: the state of each thread's own caches, as words; the buffer of its requests is entered in their headers.
     counters: of each thread.
@@ -86,7 +86,7 @@ def _start(thread: threading.Thread, count: int) -> None:
 
 
 class _RequestStream:
-    """A queue of one thread's requests, from the thread to the shared caches."""
+    """A _RequestStream is a queue of one thread's requests, from the thread to the shared caches."""
 
     def __init__(self, state: np.ndarray):
         self._state = state

@@ -40,7 +40,7 @@ _STAY = 8  # iterations after which a use that never moves is seen again
 
 @dataclass(frozen=True)
 class Reference:
-    """One access of a statement in the source.
+    """A Reference is one access of a statement in the source.
 
     position: its number among the statement's reads; the write comes after them.
     """
@@ -88,7 +88,7 @@ def caches(layout: StateLayout) -> tuple[Unit, ...]:
 
 @dataclass(frozen=True)
 class _InnermostLoop:
-    """A loop whose body has instances only, while it is emitted.
+    """An _InnermostLoop is a loop whose body has instances only, while it is emitted.
 
     lower, upper: its bounds.
     before: how many accesses the thread made before it, "" where that is not needed.
@@ -103,7 +103,7 @@ class _InnermostLoop:
 
 
 class _Tracer(ConstantBody):
-    """Emits the loops of a program; all that they compute is addresses."""
+    """A _Tracer emits the loops of a program; all that they compute is addresses."""
 
     thread = "%thread"
 
@@ -177,7 +177,10 @@ class _Tracer(ConstantBody):
         return True
 
     def _deal(self, count: str, threads: str, run: Callable[[str], None]) -> None:
-        """Emits run(number) for each of 0 ... count - 1 that the thread gets where these are dealt out in turn to so many threads."""
+        """Emits run(number) for each of 0 ... count - 1 that the thread gets, where these are dealt out in turn.
+
+        threads: how many threads get some.
+        """
         fn = self.fn
         before, own, done = fn.current, fn.block("own"), fn.block("done")
         fn.branch(fn.emit(f"icmp slt i64 {self.thread}, {count}"), own, done)
@@ -240,13 +243,13 @@ class _Tracer(ConstantBody):
 
 
 def _is_shared(node: Node) -> bool:
-    """Whether threads share a loop of the node, or the node itself."""
+    """Returns whether threads share a loop of the node, or the node itself."""
     return any(loop.parallel and not loop.partial for loop in loops((node,)))
 
 
 @dataclass(frozen=True)
 class _ReferenceUse:
-    """An access to be emitted: a reference with the element that it accesses.
+    """A _ReferenceUse is an access to be emitted: a reference with the element that it accesses.
 
     number: of the reference.
     subscripts: the element, in the variables of the loops around.
@@ -259,7 +262,7 @@ class _ReferenceUse:
 
 
 class _AccessEmitter:
-    """Emits the accesses of instances, in the place of what evaluates statements."""
+    """An _AccessEmitter emits the accesses of instances, in the place of what evaluates statements."""
 
     def __init__(self, tracer: _Tracer):
         self._tracer = tracer
