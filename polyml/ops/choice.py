@@ -9,7 +9,7 @@ from polyml.errors import PolymlValueError
 from polyml.ops import direct, fft, im2col, winograd
 from polyml.ops.costs import Costs, CostTerm, thread_count
 from polyml.ops.geometry import Geometry
-from polyml.ops.operands import Operands
+from polyml.ops.operands import ConvolutionArrays
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Algorithm:
 
     refusal: Callable[[Geometry], str]
     terms: Callable[[Geometry, Costs], tuple[CostTerm, ...]]
-    run: Callable[[Geometry, Operands, int], None]
+    run: Callable[[Geometry, ConvolutionArrays, int], None]
     keeps_sums: bool
 
 

@@ -10,8 +10,8 @@ from numpy.typing import DTypeLike
 from polyml import config
 from polyml.errors import PolymlMemoryError, PolymlTypeError, PolymlValueError
 from polyml.ops.choice import ALGORITHMS, ConvolutionPlan, plan
-from polyml.ops.geometry import W_AXES, X_AXES, Definition, Geometry, check_layout, geometry
-from polyml.ops.operands import Operands
+from polyml.ops.geometry import W_AXES, X_AXES, ConvolutionArguments, Geometry, check_layout, geometry
+from polyml.ops.operands import ConvolutionArrays
 from polyml.runtime.calling.arguments import argument
 
 DTYPES = {np.dtype("f4"): "float32", np.dtype("f8"): "float64"}
@@ -66,8 +66,8 @@ def conv2d(
         )
     options = config.resolve()
     threads = options.threads if threads is None else _threads(threads)
-    definition = Definition(x.shape, w.shape, DTYPES[x.dtype], stride, padding, dilation, groups, layout)
-    chosen = _plan(definition, algorithm, threads, options.fp)
+    arguments = ConvolutionArguments(x.shape, w.shape, DTYPES[x.dtype], stride, padding, dilation, groups, layout)
+    chosen = _plan(arguments, algorithm, threads, options.fp)
     g = chosen.geometry
     if bias is None:
         bias = np.zeros(g.c_out, x.dtype)
@@ -83,7 +83,7 @@ def conv2d(
     try:
         y = out if out is not None and _is_free(out, (x, w, bias)) else np.empty(g.out_shape, x.dtype)
         if g.images:
-            ALGORITHMS[chosen.algorithm].run(g, Operands(x, w, np.ascontiguousarray(bias), y), threads)
+            ALGORITHMS[chosen.algorithm].run(g, ConvolutionArrays(x, w, np.ascontiguousarray(bias), y), threads)
     except MemoryError:
         raise PolymlMemoryError(
             f"there is not enough memory for {chosen.algorithm}", notes=[str(g), "direct takes the least memory"]
@@ -120,13 +120,13 @@ def conv2d_plan(
         raise PolymlTypeError(f"`dtype` is {dtype!r}", notes=["float32 and float64 are accepted"])
     options = config.resolve()
     threads = options.threads if threads is None else _threads(threads)
-    definition = Definition(tuple(x_shape), tuple(w_shape), name, stride, padding, dilation, groups, layout)
-    return _plan(definition, algorithm, threads, options.fp)
+    arguments = ConvolutionArguments(tuple(x_shape), tuple(w_shape), name, stride, padding, dilation, groups, layout)
+    return _plan(arguments, algorithm, threads, options.fp)
 
 
-def _plan(definition: Definition, algorithm: str, threads: int, fp: str) -> ConvolutionPlan:
+def _plan(arguments: ConvolutionArguments, algorithm: str, threads: int, fp: str) -> ConvolutionPlan:
     """Returns the plan for what was asked; it is made once for arguments that can be remembered."""
-    key = definition, definition.types, algorithm, threads, fp
+    key = arguments, arguments.types, algorithm, threads, fp
     try:
         hash(key)
     except TypeError:
@@ -134,9 +134,9 @@ def _plan(definition: Definition, algorithm: str, threads: int, fp: str) -> Conv
     return _remembered(*key)
 
 
-def _made(definition: Definition, types: tuple[type, ...], algorithm: str, threads: int, fp: str) -> ConvolutionPlan:
-    """Makes the plan. types: those of the definition, which tell equal arguments apart where plans are remembered."""
-    return plan(geometry(definition), algorithm, threads, fp == "strict")
+def _made(arguments: ConvolutionArguments, types: tuple[type, ...], algorithm: str, threads: int, fp: str) -> ConvolutionPlan:
+    """Makes the plan. types: those of the arguments, which tell equal arguments apart where plans are remembered."""
+    return plan(geometry(arguments), algorithm, threads, fp == "strict")
 
 
 _remembered = lru_cache(maxsize=1024, typed=True)(_made)

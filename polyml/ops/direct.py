@@ -13,7 +13,7 @@ from polyml.ops import kernels
 from polyml.ops.costs import Costs, CostTerm, Products
 from polyml.ops.geometry import Geometry
 from polyml.ops.kernels import on
-from polyml.ops.operands import Operands
+from polyml.ops.operands import ConvolutionArrays
 from polyml.ops.patches import patches_last, strided
 from polyml.ops.workspace import piece
 
@@ -94,7 +94,7 @@ def terms(g: Geometry, costs: Costs) -> tuple[CostTerm, ...]:
     return tuple(found)
 
 
-def run(g: Geometry, operands: Operands, threads: int) -> None:
+def run(g: Geometry, operands: ConvolutionArrays, threads: int) -> None:
     """Computes the convolution by the kernel that fits.
 
     These are products of matrices, one filter for each channel, contiguous rows of filters, or anything else.
@@ -129,7 +129,7 @@ def run(g: Geometry, operands: Operands, threads: int) -> None:
         kernels.store(y, pixels, g.layout, threads)
 
 
-def _pointwise(g: Geometry, operands: Operands, threads: int) -> None:
+def _pointwise(g: Geometry, operands: ConvolutionArrays, threads: int) -> None:
     """Computes a convolution whose filters have one element, as products of matrices.
 
     NHWC: Y (g, pixels, o) = X (g, pixels, c) @ W (g, c, o)

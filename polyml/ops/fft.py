@@ -18,7 +18,7 @@ from polyml.ops import kernels
 from polyml.ops.costs import Costs, CostTerm, Products, block_bytes
 from polyml.ops.geometry import Geometry
 from polyml.ops.kernels import on
-from polyml.ops.operands import Operands
+from polyml.ops.operands import ConvolutionArrays
 from polyml.ops.patches import strided
 
 SIDES = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)  # fast lengths
@@ -59,7 +59,7 @@ def terms(g: Geometry, costs: Costs) -> tuple[CostTerm, ...]:
     return _terms(g, costs, _tiling(g, costs))
 
 
-def run(g: Geometry, operands: Operands, threads: int) -> None:
+def run(g: Geometry, operands: ConvolutionArrays, threads: int) -> None:
     """Computes the convolution, group by group and some images at a time."""
     y, bias = operands.y, operands.bias
     t = _tiling(g, Costs.of(g.element_bytes, threads))

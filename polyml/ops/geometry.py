@@ -147,8 +147,8 @@ def check_layout(layout: object) -> None:
 
 
 @dataclass(frozen=True)
-class Definition:
-    """A Definition is what a caller says of a convolution, as `conv2d` takes it, before it is checked.
+class ConvolutionArguments:
+    """ConvolutionArguments are what a caller says of a convolution, as `conv2d` takes it, before it is checked.
 
     x_shape, w_shape: the shapes of image and filters, in the axes of the layout.
     dtype: "float32" or "float64".
@@ -169,12 +169,12 @@ class Definition:
         return type(self.stride), type(self.padding), type(self.dilation), type(self.groups)
 
 
-def geometry(definition: Definition) -> Geometry:
+def geometry(arguments: ConvolutionArguments) -> Geometry:
     """Returns the sizes of the convolution that a caller defines.
 
     Raises PolymlTypeError or PolymlValueError for what makes no convolution, with the shapes and what would be accepted.
     """
-    x_shape, w_shape, layout = definition.x_shape, definition.w_shape, definition.layout
+    x_shape, w_shape, layout = arguments.x_shape, arguments.w_shape, arguments.layout
     check_layout(layout)
     for name, shape, axes in (("x", x_shape, X_AXES), ("w", w_shape, W_AXES)):
         if len(shape) != 4:
@@ -190,14 +190,14 @@ def geometry(definition: Definition) -> Geometry:
         raise PolymlValueError(
             f"`x` has shape {tuple(x_shape)} and `w` {tuple(w_shape)}", notes=["only the number of images may be 0"]
         )
-    groups = _count("groups", definition.groups, 1)
+    groups = _count("groups", arguments.groups, 1)
     if c_in != groups * group_in or c_out % groups:
         raise PolymlValueError(
             f"`x` has {c_in} channels (shape {tuple(x_shape)}), `w` {c_out} filters of {group_in} channels "
             f"(shape {tuple(w_shape)}), groups={groups}",
             notes=[f"w is {W_AXES[layout]}: {c_in} / {groups} channels a filter, and c_out a multiple of groups"],
         )
-    stride, dilation = _pair("stride", definition.stride, 1), _pair("dilation", definition.dilation, 1)
+    stride, dilation = _pair("stride", arguments.stride, 1), _pair("dilation", arguments.dilation, 1)
     made = Geometry(
         images=images,
         c_in=c_in,
@@ -210,9 +210,9 @@ def geometry(definition: Definition) -> Geometry:
         dilation=dilation,
         groups=groups,
         layout=layout,
-        dtype=definition.dtype,
+        dtype=arguments.dtype,
     )
-    made = replace(made, padding=_padding(definition.padding, made))
+    made = replace(made, padding=_padding(arguments.padding, made))
     if made.out_height < 1 or made.out_width < 1:
         (top, bottom), (left, right) = made.padding
         raise PolymlValueError(

@@ -17,7 +17,7 @@ from polyml.ops import kernels
 from polyml.ops.costs import Costs, CostTerm, Products, block_bytes
 from polyml.ops.geometry import Geometry
 from polyml.ops.kernels import on
-from polyml.ops.operands import Operands
+from polyml.ops.operands import ConvolutionArrays
 from polyml.ops.patches import block_shape, blocks, patches_first, patches_last, strided
 from polyml.ops.workspace import piece
 
@@ -60,7 +60,7 @@ def terms(g: Geometry, costs: Costs) -> tuple[CostTerm, ...]:
     return tuple(found)
 
 
-def run(g: Geometry, operands: Operands, threads: int) -> None:
+def run(g: Geometry, operands: ConvolutionArrays, threads: int) -> None:
     """Computes the convolution, block by block of the matrix."""
     shape = _block(g, block_bytes(threads))
     (_channels_last if g.layout == "NHWC" else _channels_first)(g, operands, threads, shape)
@@ -72,7 +72,7 @@ def _block(g: Geometry, size_bytes: int) -> tuple[int, int]:
     return block_shape(g.images, g.out_height, g.out_width, pixels)
 
 
-def _channels_last(g: Geometry, operands: Operands, threads: int, shape: tuple[int, int]) -> None:
+def _channels_last(g: Geometry, operands: ConvolutionArrays, threads: int, shape: tuple[int, int]) -> None:
     """Computes a convolution in the layout NHWC. shape: images and rows of a block."""
     y = operands.y
     x = kernels.image_last(operands.x, g.layout, g.padding, threads)
@@ -90,7 +90,7 @@ def _channels_last(g: Geometry, operands: Operands, threads: int, shape: tuple[i
         on(kernels.products, threads)(result, A, W, np.broadcast_to(bias, result.shape))
 
 
-def _channels_first(g: Geometry, operands: Operands, threads: int, shape: tuple[int, int]) -> None:
+def _channels_first(g: Geometry, operands: ConvolutionArrays, threads: int, shape: tuple[int, int]) -> None:
     """Computes a convolution in the layout NCHW. shape: images and rows of a block."""
     y = operands.y
     x = kernels.image_first(operands.x, g.padding, threads)

@@ -8,8 +8,8 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class Operands:
-    """Operands are the arrays of one convolution, in the layout and the shapes of its `Geometry`, all of one type.
+class ConvolutionArrays:
+    """ConvolutionArrays are those of one convolution, in the layout and the shapes of its `Geometry`, all of one type.
 
     x: the image, read.
     w: the filters, read.

@@ -20,7 +20,7 @@ from polyml.ops import kernels
 from polyml.ops.costs import Costs, CostTerm, Products, block_bytes
 from polyml.ops.geometry import Borders, Geometry
 from polyml.ops.kernels import on
-from polyml.ops.operands import Operands
+from polyml.ops.operands import ConvolutionArrays
 from polyml.ops.patches import block_shape, blocks, strided
 from polyml.ops.workspace import piece
 
@@ -247,7 +247,7 @@ class Winograd:
         found.append(costs.calls("kernels", 3 * count))
         return tuple(found)
 
-    def run(self, g: Geometry, operands: Operands, threads: int) -> None:
+    def run(self, g: Geometry, operands: ConvolutionArrays, threads: int) -> None:
         """Computes the convolution, group by group and block by block of tiles."""
         y, bias = operands.y, operands.bias
         m, side, (down, across) = self.m, self.side, self._tiles(g)
