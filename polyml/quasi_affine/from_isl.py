@@ -1,4 +1,4 @@
-"""isl's expressions and conditions as integer expressions of the Program's names."""
+"""Quasi-affine expressions and conditions of isl's ASTs, in the names of their iterators and parameters."""
 
 from __future__ import annotations
 
@@ -25,18 +25,19 @@ _AND, _OR = (getattr(_OP, name) for name in ("and_", "or_"))  # which the types 
 
 
 def integer_expression(value: isl.PwAff) -> Affine:
-    """[N, i] -> { [(e)] } as an expression of its parameters."""
+    """Returns [N, i] -> { [(e)] } as an expression of its parameters."""
     build_ = isl.AstBuild.from_context(isl.Set.universe(value.get_domain_space().params()))
     return integer_of_ast(build_.expr_from_pw_aff(value))
 
 
 def condition_expression(condition: isl.Set, context: isl.Set) -> Condition:
-    """{ : ... } as an expression of the names of its parameters."""
+    """Returns { : ... }, a set of parameters, as a condition on their names."""
     context = context.align_params(condition.get_space())
     return condition_of_ast(isl.AstBuild.from_context(context).expr_from_set(condition.align_params(context.get_space())))
 
 
 def integer_of_ast(expr: isl.AstExpr) -> Affine:
+    """Returns an integer expression of isl's AST. Raises ValueError for a call or an access."""
     kind = expr.get_type()
     if kind == isl.ast_expr_type.int:
         return Affine(expr.get_val().to_python())
@@ -64,6 +65,7 @@ def integer_of_ast(expr: isl.AstExpr) -> Affine:
 
 
 def condition_of_ast(expr: isl.AstExpr) -> Condition:
+    """Returns a condition of isl's AST. Raises ValueError for what is none."""
     if expr.get_type() == isl.ast_expr_type.int:
         return TRUE if expr.get_val().to_python() else FALSE
     op = expr.get_op_type()

@@ -1,4 +1,4 @@
-"""The algebra of integer expressions: every operation means what it says, and equal expressions are equal values."""
+"""The algebra of quasi-affine expressions: every operation means what it says, and equal expressions are equal values."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Affine expressions against Python's own arithmetic, before and after isl has them."""
+"""Quasi-affine expressions against Python's own arithmetic, before and after isl has them."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

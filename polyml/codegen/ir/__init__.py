@@ -1,3 +1,3 @@
-"""The Program, loops over instances of statements, with its integer expressions, accesses, array layouts, the words of the entry, and its
+"""The Program, loops over instances of statements, with its accesses, array layouts, the words of the entry, and its
 text.
 """
