@@ -1,4 +1,6 @@
-"""Integers and addresses in the code of one LLVM function, each computed where the loop runs that it depends on."""
+"""Integers and addresses in one LLVM function. Each is computed in the outermost loop that knows all that it depends on
+(loop-invariant code motion).
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,16 @@ from polyml.model.core.scop import Array, Role
 from polyml.quasi_affine.affine import Affine, Atom, Choice, Compare, Condition, Extremum, FloorDiv, modulo, of_atom
 
 FLAGS = {"strict": "", "reassociate": "contract ", "fast": "fast "}
-LINE_BYTES = 64  # of a cache line, for where vectors best begin
+LINE_BYTES = 64  # of a cache line, on which vectors should begin
 
 
 @dataclass(frozen=True)
 class ArrayArguments:
-    """x"""
+    """What the code may assume of the kernel's array arguments.
+
+    layouts: per array "C", "F" or "A": the last, the first or no dimension is known to have a stride of one element.
+    aliased: arrays may overlap, so each access happens where it stands and nothing is kept in registers across statements.
+    """
 
     layouts: tuple[str, ...]
     aliased: bool
@@ -30,7 +36,12 @@ class ArrayArguments:
 
 @dataclass(frozen=True)
 class FloatArithmetic:
-    """x"""
+    """How floats are computed.
+
+    mode: "strict" as in the source; "reassociate": products and sums may become multiply-adds; "fast": all of LLVM's fast-math
+        flags.
+    fused: the processor has multiply-adds, which round once.
+    """
 
     mode: str
     fused: bool
@@ -38,11 +49,20 @@ class FloatArithmetic:
 
 @dataclass
 class Module:
+    """What the functions of one kernel have in common while their text is made.
+
+    program: the program that they run.
+    arguments, floats: what the code is made for.
+    threads: parallel loops may run on several threads.
+    finished: is called with each function as soon as its text is complete.
+    units: the functions that are complete.
+    """
+
     program: Program
     arguments: ArrayArguments
     floats: FloatArithmetic
     threads: bool
-    finished: Callable[[Unit], None]  # gets each function as soon as it is whole
+    finished: Callable[[Unit], None]
     units: list[Unit] = field(default_factory=list)
 
     def __post_init__(self):
@@ -51,7 +71,7 @@ class Module:
         self.slots = SlotMap.of(self.program, self.arguments.layouts)
         self.ranges = Ranges(self.program)
         self.conflicts = ConflictTest(self.scop, self.table)
-        # arrays of one element that the kernel owns live on its stack, the others share a block of memory
+        # local arrays of one element are on the kernel's stack, the others in one block of memory
         self.owned = [a for a in self.scop.arrays.values() if a.role is Role.LOCAL]
         self.symbols = frozenset(p.name for p in self.scop.parameters)
         self.private = {a for loop in loops(self.program.body) for a in loop.private}
@@ -59,57 +79,68 @@ class Module:
 
 @dataclass
 class LoopScope:
-    """The code run once per iteration of one loop: where values that depend on its variable are computed. innermost: that
-    no loop is in it.
+    """The code that runs once per iteration of one loop, or once per call: values that depend on the loop's variable are
+    computed there.
+
+    entry: the block that they are appended to.
+    innermost: there is no loop in this one.
+    known: what has been computed there, by what it is.
+    extrema: minima and maxima, by operator and operands without their least constant: the name of the value, and that constant.
     """
 
     entry: BasicBlock
     innermost: bool = False
     known: dict[object, str] = field(default_factory=dict)
-    # by operator and operands without their least constant: the name, and that constant
     extrema: dict[tuple[str, frozenset], tuple[str, int]] = field(default_factory=dict)
 
 
-_Term = tuple[
-    Atom | None, Stride | None, int
-]  # bytes: a factor times an integer, if there is one, times a stride, if it is no constant
+# a term of an address in bytes: (integer, stride, factor), whose product is meant; None for an integer or a stride of 1
+_Term = tuple[Atom | None, Stride | None, int]
 
 
 def _in_order(terms: list[_Term]) -> list[_Term]:
-    """The same for the same terms, wherever they came from."""
+    """Returns the terms in an order that does not depend on where they came from."""
     return terms if len(terms) == 1 else sorted(terms, key=str)
 
 
 def _is_subtracted(term: tuple[object, int]) -> bool:
+    """Tells whether the term's coefficient is -1."""
     return term[1] == -1
 
 
 class Addresses:
-    """What the code of one LLVM function knows of integers and addresses."""
+    """The integers and addresses of one LLVM function.
+
+    names: { integer -> (the SSA name of its value, the depth of the scope that knows it) }.
+    scopes: those of the loops around the current place, the function's own first.
+    jams: the jams around the current place.
+    path: the loops and guards around the current place, outermost first.
+    """
 
     thread = "0"  # the number of the thread that runs this function
-    slots_pointer: str  # to the words of the call, see `SlotMap`
-    overflow: str  # pointer to the flag that says which Python integer did not fit
+    slots_pointer: str  # the address of the words of the call, see `SlotMap`
+    overflow: str  # the address of the flag that is set when a Python integer leaves 64 bits
 
     def __init__(self, module: Module, name: str, signature: str):
-        """signature: a format that puts the name in. declared: what is referred to, by name."""
+        """Starts the function. signature: its LLVM signature, with {} for its name."""
         self.module, self.scop = module, module.scop
         self.name = name
         self.declared: dict[str, str] = {}
         self.fn = FunctionBuilder(signature.format(name))
         self.math = Arithmetic(self.fn, FLAGS[module.floats.mode], self.declared, module.floats.fused)
         self.scopes = [LoopScope(self.fn.current)]
-        self.names: dict[str, tuple[str, int]] = {}  # integer name -> (ssa, depth of its scope)
+        self.names: dict[str, tuple[str, int]] = {}
         self.jams = JamStack()
-        self.path: list[Loop | Guard] = []  # the loops and guards around, outermost first
+        self.path: list[Loop | Guard] = []
 
     def depth(self, name: str) -> int:
+        """Returns the depth of the scope that knows the integer; parameters are read when they are first needed."""
         if name not in self.names:
             self.names[name] = (self.parameter(name), 0)
         return self.names[name][1]
 
     def parameter(self, name: str) -> str:
-        """A symbolic integer, read from its slot where the function starts."""
+        """Returns the value of a parameter, which is read in the function's entry."""
         program = self.module.program
         if name in program.phases:
             return self._phase(program.phases[name])
@@ -120,14 +151,14 @@ class Addresses:
         return self.word(self.module.slots.parameter(name))
 
     def _phase(self, array: str) -> str:
-        """How many elements behind the start of a cache line the array begins."""
+        """Returns how many elements behind the start of a cache line the array begins."""
         entry, size_bytes = self.scopes[0].entry, self.scop.arrays[array].element.size_bytes
         address = self.fn.emit(f"ptrtoint ptr {self.base(array)} to i64", entry)
         offset = self.fn.emit(f"and i64 {address}, {LINE_BYTES - 1}", entry)
         return self.fn.emit(f"sdiv i64 {offset}, {size_bytes}", entry)
 
     def word(self, index: int, kind: str = "i64") -> str:
-        """The slot's word, read once where the function starts."""
+        """Returns the word of the call with this index (see `SlotMap`), which is read once in the function's entry."""
         scope = self.scopes[0]
         key = ("slot", index, kind)
         if key not in scope.known:
@@ -136,7 +167,10 @@ class Addresses:
         return scope.known[key]
 
     def integer(self, e: Affine) -> str:
-        """The value of e, computed in the outermost loop that knows all its names. LeavesRange where 64 bits may not hold it."""
+        """Returns the value of the expression, which is computed in the outermost loop that knows all its names.
+
+        Raises LeavesRange if it may leave 64 bits.
+        """
         if e.is_constant:
             self.module.ranges.check(e)
             return str(e.constant)
@@ -161,7 +195,7 @@ class Addresses:
         return total
 
     def _times(self, value: str, factor: int | str, scope: LoopScope) -> str:
-        """A product of what the scope knows, computed once in it."""
+        """Returns the product, which is computed once in the scope."""
         if factor == 1:
             return value
         key = ("times", value, factor)
@@ -170,13 +204,17 @@ class Addresses:
         return scope.known[key]
 
     def _atom_depth(self, atom: Atom) -> int:
+        """Returns the depth of the scope that knows the atom."""
         return self.depth(atom) if isinstance(atom, str) else self.deepest(atom.names)
 
     def deepest(self, names: frozenset[str]) -> int:
-        """The depth of the innermost of the names; those not met before are read in the same order in every process."""
+        """Returns the greatest depth of the names. They are visited in alphabetical order, so that the text is the same in
+        every process.
+        """
         return max(map(self.depth, sorted(names)), default=0)
 
     def _atom(self, atom: Atom, scope: LoopScope) -> str:
+        """Returns the value of an atom."""
         if isinstance(atom, str):
             return self.names[atom][0]
         if isinstance(atom, FloorDiv):
@@ -190,7 +228,9 @@ class Addresses:
         raise TypeError(f"not an integer atom: {atom}")
 
     def _extremum(self, atom: Extremum, scope: LoopScope) -> str:
-        """Those of the same operands, all so much greater, differ by that constant."""
+        """Returns a minimum or maximum. One whose operands are all greater by the same constant than those of an earlier one is
+        that one plus the constant.
+        """
         least = min(operand.constant for operand in atom.operands)
         key = (atom.op, frozenset((operand.terms, operand.constant - least) for operand in atom.operands))
         if key in scope.extrema:
@@ -205,6 +245,7 @@ class Addresses:
         return total
 
     def _floor_div(self, value: str, divisor: int, at: BasicBlock) -> str:
+        """Returns floor(value / divisor), with a shift if the divisor is a power of two."""
         if divisor & (divisor - 1) == 0:
             return self.fn.emit(f"ashr i64 {value}, {divisor.bit_length() - 1}", at)
         quotient = self.fn.emit(f"sdiv i64 {value}, {divisor}", at)
@@ -214,7 +255,7 @@ class Addresses:
         return self.fn.emit(f"add i64 {quotient}, {adjust}", at)
 
     def condition(self, c: Condition, at: BasicBlock | None = None) -> str:
-        """The truth of c, computed in block `at` (default: here)."""
+        """Returns the truth of the condition, an i1, computed in block `at` (by default the current one)."""
         if isinstance(c, Compare):
             return self._compared(c, at)
         if not c.parts:
@@ -225,7 +266,7 @@ class Addresses:
         return total
 
     def _compared(self, c: Compare, at: BasicBlock | None) -> str:
-        """A value alone is compared with a constant, without a sum."""
+        """Returns the truth of a comparison; a single value is compared with a constant, without a sum."""
         value, bound, test = c.expr, 0, "sge" if c.op == ">=" else "eq"
         if len(c.expr.terms) == 1 and abs(c.expr.terms[0][1]) == 1:
             self.module.ranges.check(c.expr)
@@ -235,8 +276,11 @@ class Addresses:
         return self.fn.emit(f"icmp {test} i64 {self.integer(value)}, {bound}", at)
 
     def pointer(self, array: str, subscripts: tuple[Affine, ...]) -> str:
-        """The address of one element, each term added in the outermost loop that knows it. How far it is from where the
-        subscripts' constants are 0 comes last, so that neighbours share all else; in an innermost loop, before its own terms.
+        """Returns the address of one element.
+
+        Each term of the offset is added in the outermost loop that knows it. The part of the offset that comes from constants
+        in subscripts is added last, so that neighbouring elements share all else; but in an innermost loop it is added before
+        the loop's own terms.
         """
         steps, subscripts = self.module.slots.strides(array), self.within_window(array, subscripts)
         fixed = 0
@@ -262,7 +306,7 @@ class Addresses:
                 ((_, stride, rows),) = apart
                 one = 1 if rows > 0 else -1
                 neighbour = scope.known.get((array, (*before, (None, stride, rows - one))))
-                if neighbour is not None:  # one row further needs no register for how far it is
+                if neighbour is not None:  # the next row is reached without a register for the distance
                     pointer, group = neighbour, [(None, stride, one)]
             pointer = self._advance(pointer, array, done, group, scope)
         if fixed:
@@ -270,7 +314,7 @@ class Addresses:
         return pointer
 
     def within_window(self, array: str, subscripts: tuple[Affine, ...]) -> tuple[Affine, ...]:
-        """Where the element is in what has memory of the array."""
+        """Returns the subscripts of the element within the part of the array that has memory (`Program.windows`)."""
         window = self.module.program.windows.get(array)
         if window is None:
             return subscripts
@@ -282,7 +326,7 @@ class Addresses:
         return (*subscripts[: window.ring], here, *subscripts[window.ring + 1 :])
 
     def _advance(self, pointer: str, array: str, key: tuple[_Term, ...], terms: list[_Term], scope: LoopScope) -> str:
-        """The pointer moved on by the terms; key: all that it is moved by from the array's first element on."""
+        """Returns the pointer moved by the terms. key: all terms that it is moved by from the array's first element on."""
         known = scope.known.get((array, key))
         if known is not None:
             return known
@@ -300,7 +344,7 @@ class Addresses:
         return result
 
     def stride(self, stride: Stride) -> str:
-        """Bytes between neighbours in one dimension: a constant, a slot's word, or a product of sizes."""
+        """Returns the bytes between neighbours in one dimension: a constant, a word of the call, or a product of sizes."""
         if isinstance(stride, int):
             return str(stride)
         if isinstance(stride, SlotStride):
@@ -314,15 +358,18 @@ class Addresses:
         return scope.known[stride]
 
     def base(self, array: str) -> str:
+        """Returns the address of the array's first element."""
         return self.word(self.module.slots.data(array), "ptr")
 
     def thread_bytes(self, array: str) -> str:
-        """What one thread needs of a private array, in whole cache lines; at least 2**63 where that is no size."""
+        """Returns the bytes that one thread needs of a private array, in whole cache lines; 2**63 or more if there is no such
+        size.
+        """
         return self.whole_lines(self.size_bytes(self.scop.arrays[array]), 64)
 
     def size_bytes(self, array: Array, whole: bool = False) -> str:
-        """Of the memory of one local array: its window where it has one, if not the whole is asked for. At least 2**63 where NumPy has
-        no array of this shape, though there are no elements.
+        """Returns the bytes of a local array: of the part that has memory, or of all of it if `whole`. It is 2**63 or more if
+        NumPy has no array of this shape, even one without elements.
         """
         window = None if whole else self.module.program.windows.get(array.name)
         lengths = [None] * len(array.shape) if window is None else window.lengths
@@ -336,23 +383,23 @@ class Addresses:
         return self.fn.emit(f"select i1 {nothing}, i64 0, i64 {size}")
 
     def whole_lines(self, size: str, more: int) -> str:
-        """`size` bytes and so many more, rounded up; at least 2**63 where that is no size."""
+        """Returns `size` + `more` bytes, rounded up to whole cache lines; 2**63 or more if there is no such size."""
         return self.fn.emit(f"and i64 {self.total(size, str(63 + more))}, -64")
 
     def product(self, a: str, b: str) -> str:
-        """a * b of numbers without a sign, at most 2**64 - 1."""
+        """Returns a * b of unsigned numbers, at most 2**64 - 1."""
         self.declared.setdefault("llvm.umul.with.overflow.i64", "declare {i64, i1} @llvm.umul.with.overflow.i64(i64, i64)")
         pair = self.fn.emit(f"call {{i64, i1}} @llvm.umul.with.overflow.i64(i64 {a}, i64 {b})")
         value, over = (self.fn.emit(f"extractvalue {{i64, i1}} {pair}, {part}") for part in (0, 1))
         return self.fn.emit(f"select i1 {over}, i64 -1, i64 {value}")
 
     def total(self, a: str, b: str) -> str:
-        """a + b of numbers without a sign, at most 2**64 - 1."""
+        """Returns a + b of unsigned numbers, at most 2**64 - 1."""
         self.declared.setdefault("llvm.uadd.sat.i64", "declare i64 @llvm.uadd.sat.i64(i64, i64)")
         return self.fn.emit(f"call i64 @llvm.uadd.sat.i64(i64 {a}, i64 {b})")
 
     def lanes_up_to(self, last: Affine, lanes: int) -> str:
-        """Which lanes are those up to index `last`, computed in the outermost loop that knows it."""
+        """Returns the mask of the lanes up to index `last`, <lanes x i1>, computed in the outermost loop that knows `last`."""
         scope = self.scopes[self.deepest(last.names)]
         key = ("lanes", last, lanes)
         if key not in scope.known:

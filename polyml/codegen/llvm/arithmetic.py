@@ -1,4 +1,4 @@
-"""Operations of the language as LLVM instructions, on one number or on a vector of lanes."""
+"""The operations of the language as LLVM instructions, on scalars or on vectors of lanes."""
 
 from __future__ import annotations
 
@@ -14,31 +14,32 @@ _UNSIGNED_COMPARE = {"<": "ult", "<=": "ule", ">": "ugt", ">=": "uge", "==": "eq
 
 
 class Arithmetic:
-    """Instructions of one function. Equal operations on equal values inside one region are emitted once.
+    """The instructions of one function. Equal operations on equal values are emitted once per region of straight code (local
+    value numbering).
 
-    flags: fast-math flags of every floating operation ("", "contract ", "fast ").
-    declared: the module's external functions, filled as they are used.
-    fused: whether llvm.fmuladd rounds once, as on processors that have such an instruction.
+    flags: fast-math flags of every floating-point operation ("", "contract ", "fast ").
+    declared: the module's external functions, added as they are used.
+    fused: llvm.fmuladd rounds once, since the processor has such an instruction.
     """
 
     def __init__(self, function: FunctionBuilder, flags: str, declared: dict[str, str], fused: bool):
         self._function, self._flags, self._declared, self.fused = function, flags, declared, fused
         self._seen: dict[str, str] = {}
-        self._compared: dict[str, tuple[str, SsaValue, SsaValue]] = {}  # by name, comparisons of integers
+        self._compared: dict[str, tuple[str, SsaValue, SsaValue]] = {}  # comparisons of integers, by the name of the result
 
     def forget(self) -> None:
-        """Start a region: values of the last one need not dominate it."""
+        """Starts a region: values of the last one need not dominate it."""
         self._seen.clear()
 
     def once(self, operation: str) -> str:
-        """The name of a pure operation's result."""
+        """Returns the name of the result of an operation without side effects, which is emitted once per region."""
         known = self._seen.get(operation)
         if known is None:
             known = self._seen[operation] = self._function.emit(operation)
         return known
 
     def where_any(self, condition: SsaValue, value: SsaValue, otherwise: Callable[[], SsaValue]) -> SsaValue:
-        """The value, but where the condition holds in any lane what `otherwise` emits, behind a branch."""
+        """Returns the value, or what `otherwise` emits if the condition holds in any lane. `otherwise` runs behind a branch."""
         fn, kind = self._function, vector_type("i1", condition.lanes)
         found = condition.ssa
         if condition.lanes > 1:
@@ -47,7 +48,7 @@ class Arithmetic:
         fn.branch(found, seldom, after)
         fn.current, before = seldom, dict(self._seen)
         other = otherwise()
-        self._seen = before  # what the branch computed does not reach what follows it
+        self._seen = before  # values of the branch do not dominate what follows
         fn.jump(after)
         seldom, fn.current = fn.current, after
         result = fn.name()
@@ -55,7 +56,7 @@ class Arithmetic:
         return SsaValue(result, value.dtype, value.lanes)
 
     def splat(self, value: SsaValue, lanes: int) -> SsaValue:
-        """The number in every lane."""
+        """Returns a vector with the scalar in every lane."""
         if value.lanes == lanes:
             return value
         element = register_type(value.dtype)
@@ -68,14 +69,17 @@ class Arithmetic:
         return SsaValue(every, value.dtype, lanes)
 
     def broadcast(self, *values: SsaValue) -> tuple[SsaValue, ...]:
+        """Returns the values as vectors of the same number of lanes."""
         lanes = max(v.lanes for v in values)
         return tuple(self.splat(v, lanes) for v in values)
 
     def call(self, name: str, result: str, args: list[tuple[str, str]]) -> str:
+        """Returns the result of calling an external function without side effects. args: pairs of LLVM type and value."""
         self._declared.setdefault(name, f"declare {result} @{name}({', '.join(t for t, _ in args)})")
         return self.once(f"call {result} @{name}({', '.join(f'{t} {v}' for t, v in args)})")
 
     def intrinsic(self, stem: str, *values: SsaValue) -> SsaValue:
+        """Returns the result of `llvm.<stem>` for the type of the values."""
         values = self.broadcast(*values)
         head = values[0]
         suffix = name_suffix(register_type(head.dtype))
@@ -84,17 +88,21 @@ class Arithmetic:
         return SsaValue(ssa, head.dtype, head.lanes)
 
     def select(self, condition: SsaValue, then: SsaValue, orelse: SsaValue) -> SsaValue:
+        """Returns `then` in the lanes where the condition holds, else `orelse`. A select of the smaller or larger of two
+        compared integers becomes a minimum or maximum.
+        """
         if then == orelse:
             return then
         op, *sides = self._compared.get(condition.ssa, ("",))
         condition, then, orelse = self.broadcast(condition, then, orelse)
-        if sides in ([then, orelse], [orelse, then]):  # LLVM does not see an extreme in a select of lanes
+        if sides in ([then, orelse], [orelse, then]):  # LLVM does not recognise a minimum in a select of vectors
             least = (op in ("<", "<=")) == (sides[0] == then)
             return self.intrinsic(f"{'s' if then.dtype.kind == 'i' else 'u'}{'min' if least else 'max'}", then, orelse)
         ssa = self.once(f"select {condition.type} {condition.ssa}, {then.type} {then.ssa}, {orelse.type} {orelse.ssa}")
         return SsaValue(ssa, then.dtype, then.lanes)
 
     def compare(self, op: str, left: SsaValue, right: SsaValue) -> SsaValue:
+        """Returns the truth of `left op right`. Comparisons with NaN are false, except `!=`."""
         left, right = self.broadcast(left, right)
         if left.dtype.is_float:
             ssa = self.once(f"fcmp {_FLOAT_COMPARE[op]} {left.type} {left.ssa}, {right.ssa}")
@@ -106,22 +114,23 @@ class Arithmetic:
         return SsaValue(ssa, BOOL, left.lanes)
 
     def truth(self, value: SsaValue) -> SsaValue:
-        """value != 0."""
+        """Returns value != 0."""
         if value.dtype.kind == "b":
             return value
         return self.compare("!=", value, SsaValue(literal(0, value.dtype), value.dtype))
 
     def logical(self, op: str, left: SsaValue, right: SsaValue) -> SsaValue:
-        """op: "and" "or" "xor" on integers or truth values."""
+        """Returns the bitwise "and", "or" or "xor" of integers or truth values."""
         left, right = self.broadcast(left, right)
         return SsaValue(self.once(f"{op} {left.type} {left.ssa}, {right.ssa}"), left.dtype, left.lanes)
 
     def invert(self, value: SsaValue) -> SsaValue:
+        """Returns the bitwise complement, or the negation of a truth value."""
         ones = SsaValue("true" if value.dtype.kind == "b" else "-1", value.dtype)
         return self.logical("xor", value, ones)
 
     def plain(self, op: str, left: SsaValue, right: SsaValue) -> SsaValue:
-        """+ - * on wrapping integers or floats, / on floats, & | ^ on integers."""
+        """Returns + - * of floats or of integers that wrap around, / of floats, and & | ^ of integers."""
         left, right = self.broadcast(left, right)
         if left.dtype.is_float:
             name = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}[op]
@@ -133,12 +142,13 @@ class Arithmetic:
         return SsaValue(self.once(f"{name} {left.type} {left.ssa}, {right.ssa}"), left.dtype, left.lanes)
 
     def negate(self, value: SsaValue) -> SsaValue:
+        """Returns -value."""
         if value.dtype.is_float:
             return SsaValue(self.once(f"fneg {self._flags}{value.type} {value.ssa}"), value.dtype, value.lanes)
         return self.plain("-", SsaValue("0", value.dtype), value)
 
     def shift(self, op: str, left: SsaValue, right: SsaValue) -> SsaValue:
-        """<< and >> as NumPy defines them: a shift by the width or more gives 0, or the sign for a signed >>."""
+        """Returns << or >> as NumPy defines them: a shift by the width or more gives 0, or the sign for a signed >>."""
         left, right = self.broadcast(left, right)
         width = SsaValue(str(left.dtype.bits), left.dtype)
         inside = self._unsigned_below(right, width)
@@ -151,11 +161,12 @@ class Arithmetic:
         return self.select(inside, shifted, outside)
 
     def _unsigned_below(self, left: SsaValue, right: SsaValue) -> SsaValue:
+        """Returns left < right of unsigned integers."""
         left, right = self.broadcast(left, right)
         return SsaValue(self.once(f"icmp ult {left.type} {left.ssa}, {right.ssa}"), BOOL, left.lanes)
 
     def floor_divide(self, left: SsaValue, right: SsaValue, remainder: bool) -> SsaValue:
-        """// and % as NumPy's: they floor; integers divided by zero give 0."""
+        """Returns // or % as NumPy defines them: they round down, and integers divided by zero give 0."""
         if left.dtype.is_float:
             return self._float_floor_divide(left, right, remainder)
         left, right = self.broadcast(left, right)
@@ -180,7 +191,7 @@ class Arithmetic:
         return self.select(by_zero, zero, result)
 
     def _float_floor_divide(self, left: SsaValue, right: SsaValue, remainder: bool) -> SsaValue:
-        """NumPy's npy_divmod: the remainder is exact (fmod) and takes the divisor's sign."""
+        """Returns NumPy's npy_divmod: the remainder is exact (fmod) and has the divisor's sign."""
         left, right = self.broadcast(left, right)
         zero = SsaValue(literal(0, left.dtype), left.dtype)
         rest = self.library("fmod", left, right)
@@ -204,11 +215,11 @@ class Arithmetic:
         return self.select(self.compare("==", right, zero), whole, result)
 
     def minimum(self, op: str, left: SsaValue, right: SsaValue) -> SsaValue:
-        """Python's min and max: the first operand unless the second is strictly smaller (greater)."""
+        """Returns Python's min or max: the first operand unless the second is strictly smaller (greater)."""
         return self.select(self.compare("<" if op == "min" else ">", right, left), right, left)
 
     def convert(self, value: SsaValue, to: DType) -> SsaValue:
-        """NumPy's astype."""
+        """Returns the value as another type, as NumPy's astype does."""
         source = value.dtype
         if BF16 in (source, to) and source != to:
             return self._upper_half(self.convert(value, F32)) if to == BF16 else self.convert(self._extended(value), to)
@@ -234,12 +245,12 @@ class Arithmetic:
         return self._float_to_integer(value, to)
 
     def _extended(self, value: SsaValue) -> SsaValue:
-        """A bfloat16, which is the upper half of a float, as that float."""
+        """Returns a bfloat16, which is the upper half of a float, as that float."""
         bits = self._conversion("zext", value, U32)
         return self._conversion("bitcast", self._moved("shl", bits), F32)
 
     def _upper_half(self, value: SsaValue) -> SsaValue:
-        """A float as the nearest bfloat16, the even one of two; of a NaN only the sign is kept."""
+        """Returns a float rounded to the nearest bfloat16, ties to even. Of a NaN only the sign is kept."""
         bits = self._conversion("bitcast", value, U32)
         high = self._moved("lshr", bits)
         below_half, last, sign, nan = (SsaValue(str(n), U32) for n in (0x7FFF, 1, 0x8000, 0x7FC0))
@@ -249,12 +260,14 @@ class Arithmetic:
         return self._conversion("trunc", self.select(self.compare("!=", value, value), odd, nearest), BF16)
 
     def _moved(self, shift: str, bits: SsaValue) -> SsaValue:
-        """By half a word."""
+        """Shifts the bits by 16."""
         by = self.splat(SsaValue("16", U32), bits.lanes)
         return SsaValue(self.once(f"{shift} {bits.type} {bits.ssa}, {by.ssa}"), U32, bits.lanes)
 
     def _rounded_to_odd(self, value: SsaValue) -> SsaValue:
-        """A double as a float whose last bit tells whether bits were cut off: rounding it again is as rounding once."""
+        """Returns a double as a float whose last bit is set if bits were cut off: rounding it once more gives the same as
+        rounding the double once.
+        """
         lanes = value.lanes
         integers = vector_type("i64", lanes)
         bits = self.once(f"bitcast {value.type} {value.ssa} to {integers}")
@@ -270,7 +283,7 @@ class Arithmetic:
         )
 
     def _float_to_integer(self, value: SsaValue, to: DType) -> SsaValue:
-        """As C compilers do it for NumPy: through a signed type that is wide enough, then cut."""
+        """Converts as the C compilers do that NumPy is built with: to a signed type that is wide enough, then truncated."""
         if to.bits == 64 and to.kind == "i":
             return self._conversion("fptosi", value, to)
         if to.bits == 64:
@@ -283,16 +296,18 @@ class Arithmetic:
         return self.convert(self._conversion("fptosi", value, wide), to)
 
     def _conversion(self, name: str, value: SsaValue, to: DType) -> SsaValue:
+        """Returns the result of one of LLVM's conversion instructions."""
         target = vector_type(register_type(to), value.lanes)
         return SsaValue(self.once(f"{name} {value.type} {value.ssa} to {target}"), to, value.lanes)
 
     def element(self, value: SsaValue, lane: int) -> SsaValue:
+        """Returns one lane of a vector as a scalar."""
         if value.lanes == 1:
             return value
         return SsaValue(self.once(f"extractelement {value.type} {value.ssa}, i32 {lane}"), value.dtype)
 
     def vector(self, numbers: list[SsaValue]) -> SsaValue:
-        """One vector of the numbers, lane by lane."""
+        """Returns the scalars as one vector."""
         lanes, element = len(numbers), register_type(numbers[0].dtype)
         kind = vector_type(element, lanes)
         built = "poison"
@@ -301,7 +316,7 @@ class Arithmetic:
         return SsaValue(built, numbers[0].dtype, lanes)
 
     def library(self, name: str, *values: SsaValue) -> SsaValue:
-        """A function of the C library on every lane."""
+        """Returns the result of a function of the C library, which is called once per lane."""
         values = self.broadcast(*values)
         lanes, dtype = values[0].lanes, values[0].dtype
         symbol = name if dtype.bits == 64 else name + "f"

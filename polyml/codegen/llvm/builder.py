@@ -1,6 +1,7 @@
-"""LLVM text: functions made of blocks that stay open until the function is printed.
+"""LLVM text: functions made of basic blocks.
 
-Blocks stay open so that a value can be put where it is cheapest (in the block that enters an outer loop) at any time.
+Blocks stay open until the function is printed, so that a value can be put where it is cheapest, such as in the block before an
+outer loop, at any time.
 """
 
 from __future__ import annotations
@@ -8,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-GROUP_EFFORT = 10_000  # of functions, for which a module takes little more
+GROUP_EFFORT = 10_000  # the effort of a module, beside which what LLVM does once per module is small
 
 
 @dataclass
 class BasicBlock:
+    """A basic block: its label, phis, other instructions, and terminator."""
+
     label: str
     lines: list[str] = field(default_factory=list)
     phis: list[str] = field(default_factory=list)
@@ -20,7 +23,11 @@ class BasicBlock:
 
 
 class FunctionBuilder:
-    """One LLVM function under construction; `current` is where `emit` writes. attributes: LLVM's, in words."""
+    """One LLVM function under construction.
+
+    current: the block that instructions are appended to.
+    attributes: LLVM's attributes of the function.
+    """
 
     def __init__(self, signature: str):
         self._signature, self.attributes = signature, "nounwind"
@@ -29,30 +36,36 @@ class FunctionBuilder:
         self.current = self.block("entry")
 
     def block(self, hint: str) -> BasicBlock:
+        """Adds a block whose label begins with the hint."""
         block = BasicBlock(f"{hint}{len(self.blocks)}")
         self.blocks.append(block)
         return block
 
     def name(self) -> str:
+        """Returns a new SSA name."""
         self._counter += 1
         return f"%v{self._counter}"
 
     def emit(self, operation: str, at: BasicBlock | None = None) -> str:
-        """Append `%new = operation` and give the new name."""
+        """Appends `%new = operation` and returns the new name. at: the block, by default the current one."""
         result = self.name()
         (at or self.current).lines.append(f"{result} = {operation}")
         return result
 
     def do(self, operation: str, at: BasicBlock | None = None) -> None:
+        """Appends an instruction without a result."""
         (at or self.current).lines.append(operation)
 
     def jump(self, target: BasicBlock) -> None:
+        """Ends the current block with a branch to the target."""
         self.current.terminator = f"br label %{target.label}"
 
     def branch(self, condition: str, then: BasicBlock, orelse: BasicBlock) -> None:
+        """Ends the current block with a conditional branch."""
         self.current.terminator = f"br i1 {condition}, label %{then.label}, label %{orelse.label}"
 
     def text(self) -> str:
+        """Returns the function's definition."""
         out = [f"define {self._signature} {self.attributes} {{"]
         for block in self.blocks:
             out.append(f"{block.label}:")
@@ -63,8 +76,12 @@ class FunctionBuilder:
 
 @dataclass(frozen=True)
 class Unit:
-    """One finished function. declarations: of what it refers to, by name; some may be whole functions. effort: about how long
-    its code takes to make, in characters of optimised functions.
+    """One finished function.
+
+    name: its symbol.
+    definition: its text.
+    declarations: { name -> declaration } of what it refers to; some are whole functions.
+    effort: an estimate of how long it takes to compile, in characters of text that is optimised.
     """
 
     name: str
@@ -74,14 +91,16 @@ class Unit:
 
 
 def text(units: Sequence[Unit]) -> str:
-    """Functions as one module, which declares what it lacks."""
+    """Returns the functions as the text of one module, which declares what it does not define."""
     defined = {unit.name for unit in units}
     needed = {declaration for unit in units for name, declaration in unit.declarations.items() if name not in defined}
     return "\n".join([*sorted(needed), *(unit.definition for unit in units)]) + "\n"
 
 
 def shared(units: Sequence[Unit]) -> tuple[list[Unit], dict[str, str]]:
-    """Functions that are their module's own, as those of several modules together; by name, what others declare of them."""
+    """Returns functions that were internal to one module as hidden ones that several modules share, and their declarations by
+    name.
+    """
     found, declarations = [], {}
     for unit in units:
         head, rest = unit.definition.split("\n", 1)
@@ -92,19 +111,24 @@ def shared(units: Sequence[Unit]) -> tuple[list[Unit], dict[str, str]]:
 
 
 class Groups:
-    """Functions that follow one another as modules of some effort each, whose texts `take` gets as soon as they are whole."""
+    """Divides a sequence of functions into modules of about the same effort, each of which is passed on as soon as it is
+    complete.
+
+    take: is called with the text of each module.
+    """
 
     def __init__(self, take: Callable[[str], None]):
         self._take = take
         self._units: list[Unit] = []
 
     def add(self, unit: Unit) -> None:
+        """Adds a function, and passes the module on if it has enough effort."""
         self._units.append(unit)
         if sum(unit.effort for unit in self._units) >= GROUP_EFFORT:
             self.close()
 
     def close(self) -> None:
-        """What is left is the last module."""
+        """Passes on the last module."""
         if self._units:
             self._take(text(self._units))
         self._units = []

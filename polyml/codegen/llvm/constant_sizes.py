@@ -1,4 +1,4 @@
-"""The code of loops for which sizes and addresses are numbers, not what a call tells."""
+"""Code for one call whose sizes and addresses are known, so that they are constants of the code."""
 
 from __future__ import annotations
 
@@ -17,20 +17,27 @@ from polyml.quasi_affine.affine import Affine
 
 @dataclass(frozen=True)
 class _Strides:
-    """Of the arrays, in place of what a call tells."""
+    """The strides of arrays at known addresses, in place of those that a call would give."""
 
     places: Mapping[str, Placed]
 
     def strides(self, array: str) -> tuple[int, ...]:
+        """Returns the bytes between neighbours in each dimension."""
         return self.places[array].strides
 
     def unaligned(self, array: str) -> bool:
+        """Tells whether elements may be unaligned, which none are."""
         return False
 
 
 @dataclass(frozen=True)
 class CallConstants:
-    """x"""
+    """What a call would give, as constants.
+
+    sizes: values of parameters.
+    places: the address and strides of each array.
+    threads: how many threads run the code.
+    """
 
     sizes: Mapping[str, int]
     places: Mapping[str, Placed]
@@ -38,8 +45,10 @@ class CallConstants:
 
 
 class ConstantBody(Body):
-    """One function with the program's loops. threads: that run it, each `thread`'s own copy of an array where each has one.
-    aliased: every access as it stands, nothing in registers around a loop.
+    """One function with a program's loops, for a call whose sizes and addresses are constants. Private arrays have one copy per
+    thread.
+
+    aliased: each access happens where it stands, and nothing is kept in registers.
     """
 
     def __init__(self, program: Program, constants: CallConstants, name: str, signature: str, aliased: bool = True):
@@ -54,10 +63,10 @@ class ConstantBody(Body):
         module.slots = _Strides(constants.places)
         super().__init__(module, name, signature)
         self._sizes, self._places, self.threads = constants.sizes, constants.places, constants.threads
-        self._own: dict[str, str] = {}  # where arrays begin of which each thread has one
+        self._own: dict[str, str] = {}  # addresses of arrays of which each thread has a copy
 
     def define(self, nodes) -> list[Unit]:
-        """The function whose body are these nodes."""
+        """Emits the nodes as the body of the function, and returns its module's functions."""
         start = self.fn.block("start")
         self.fn.jump(start)
         self.fn.current = start
@@ -68,9 +77,10 @@ class ConstantBody(Body):
         return self.module.units
 
     def leave(self) -> None:
-        """What comes behind the nodes: nothing."""
+        """Emits what follows the nodes: by default nothing."""
 
     def parameter(self, name: str) -> str:
+        """Returns the parameter's value as a constant."""
         program = self.module.program
         if name in program.phases:
             array = program.phases[name]
@@ -79,6 +89,7 @@ class ConstantBody(Body):
         return known[name] if name in known else str(self._sizes[name])
 
     def base(self, array: str) -> str:
+        """Returns the address of the array, or of the thread's copy of it."""
         place = self._places[array]
         if place.copies == 1:
             return f"inttoptr (i64 {place.address} to ptr)"
@@ -90,7 +101,7 @@ class ConstantBody(Body):
         return self._own[array]
 
     def step_bytes(self, array: str, subscripts: tuple[Affine, ...], loop: Loop) -> int | None:
-        """How far apart the elements of two neighbouring iterations are; None where it is not always so far."""
+        """Returns the bytes from the element of one iteration to that of the next, or None if they differ between iterations."""
         total = 0
         for e, stride in zip(self.within_window(array, subscripts), self._places[array].strides):
             for atom, factor in e.terms:
@@ -101,7 +112,7 @@ class ConstantBody(Body):
         return total
 
     def iterations(self, node: Loop, lower: str, upper: str) -> str:
-        """How often a loop runs between these bounds."""
-        count = trips(self, node, lower, upper)  # not more than 0 where there are none
+        """Returns the number of iterations of a loop between these bounds."""
+        count = trips(self, node, lower, upper)  # 0 or less if there are none
         self.declared.setdefault("llvm.smax.i64", "declare i64 @llvm.smax.i64(i64, i64)")
         return self.fn.emit(f"call i64 @llvm.smax.i64(i64 {count}, i64 0)")

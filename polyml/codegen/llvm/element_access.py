@@ -1,4 +1,4 @@
-"""Elements of arrays in the code of one LLVM function: in registers where they are there, else in memory."""
+"""Elements of arrays in one LLVM function: they are read from registers if they are there, otherwise from memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from polyml.codegen.llvm.ssa_value import SsaValue
 
 
 class ElementAccess(Addresses):
-    """Loads and stores of one function, through registers that hold elements."""
+    """The loads and stores of one function, through registers that hold elements (scalar replacement).
+
+    memory: the loads and stores themselves.
+    registers: the elements that are in registers at the current place.
+    """
 
     def __init__(self, module: Module, name: str, signature: str):
         super().__init__(module, name, signature)
@@ -18,7 +22,7 @@ class ElementAccess(Addresses):
         self.registers = Registers()
 
     def load(self, location: Location) -> SsaValue:
-        """The elements of a location, from registers where they are there."""
+        """Returns the elements at a location, from a register if they are in one."""
         self._not_partial(location)
         if not self.module.arguments.aliased:
             held = self.registers.value(location)
@@ -33,12 +37,12 @@ class ElementAccess(Addresses):
         return value
 
     def fetch(self, location: Location) -> None:
-        """Bring the first element of a location, which need not exist, to the second cache."""
+        """Prefetches the cache line of the location's first element, which need not exist, to the second cache."""
         self.declared.setdefault("llvm.prefetch.p0", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
         self.fn.do(f"call void @llvm.prefetch.p0(ptr {self.pointer(location.array, location.subscripts)}, i32 0, i32 2, i32 1)")
 
     def _load_pair(self, location: Location) -> SsaValue:
-        """The same of complex numbers, of which both parts are loaded together."""
+        """Loads one part of complex numbers, real or imaginary, and keeps the other part, since one load has both."""
         other = self.memory.other_part(location)
         self._write_back(self.registers.overlapping(other), drop=False)
         parts = self.memory.loaded_pairs(location)
@@ -48,7 +52,7 @@ class ElementAccess(Addresses):
         return parts[location]
 
     def store(self, location: Location, value: SsaValue) -> None:
-        """Give the location a new value, in a register until the region ends or something may share its elements."""
+        """Gives the location a new value. It stays in a register until the region ends or another access may overlap it."""
         self._not_partial(location)
         value = self.math.splat(value, location.lanes)
         if self.module.arguments.aliased:
@@ -58,15 +62,18 @@ class ElementAccess(Addresses):
         self.registers.put(location, value, dirty=True)
 
     def remember(self, location: Location, value: SsaValue) -> None:
-        """Memory, or a register that is to be stored, has this value at the location."""
+        """Records that memory, or a register that will be stored, has this value at the location."""
         self.registers.put(location, value, dirty=False)
 
     def _not_partial(self, location: Location) -> None:
-        """A partial result is in a register of the loop around or nowhere: memory has the element alone."""
+        """Raises CannotRunTogether for a partial result that no loop around holds in a register: memory has only the element
+        itself.
+        """
         if location.part is not None and location not in self.registers.pinned:
             raise CannotRunTogether(f"a partial result of {location.array} has no register")
 
     def _write_back(self, locations: list[Location], drop: bool) -> None:
+        """Stores the locations whose registers are dirty. drop: their registers are given up."""
         for location in locations:
             if self.registers.is_dirty(location):
                 value = self.registers.known(location)
@@ -76,7 +83,7 @@ class ElementAccess(Addresses):
                 self.registers.drop(location)
 
     def _store_held(self, location: Location, value: SsaValue) -> None:
-        """Store what a register holds, with the other part of complex numbers if that is to be stored as well."""
+        """Stores the value of a register, together with the other part of complex numbers if that has to be stored as well."""
         other = self.memory.other_part(location) if self.memory.is_pair(location) else None
         held = None if other is None else self.registers.value(other)
         if other is None or held is None or not self.registers.is_dirty(other) or other in self.registers.pinned:
@@ -86,7 +93,7 @@ class ElementAccess(Addresses):
         self.registers.put(other, held, dirty=False)
 
     def flush(self) -> None:
-        """Write everything back that is only in registers, and start a new region."""
+        """Stores all dirty registers and starts a new region. Registers of loops around stay."""
         self._write_back(self.registers.dirty(), drop=False)
         pinned = {p: self.registers.known(p) for p in self.registers.pinned}
         self.registers = Registers()
@@ -96,7 +103,7 @@ class ElementAccess(Addresses):
         self.math.forget()
 
     def row_of(self, location: Location) -> int | None:
-        """The dimension along which all lanes lie side by side in memory; None where there is none, or not all lanes happen."""
+        """Returns the dimension along which the lanes are neighbours in memory, all without a mask; None if there is none."""
         array = self.scop.arrays[location.array]
         if location.lanes == 1 or location.last is not None or array.pairs or array.element.kind == "b":
             return None

@@ -1,6 +1,7 @@
 """Program -> LLVM text.
 
-The kernel is `i64 @polyml_kernel(ptr slots)`; slots holds the thread count, then for each argument its words (see `SlotMap`).
+The kernel is `i64 @polyml_kernel(ptr slots)`. The words at `slots` are the number of threads and what each argument needs (see
+`SlotMap`); the result is a `Status`.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from polyml.model.core.scop import Array, ScalarResult
 from polyml.quasi_affine.affine import Affine, extremum, floor_div, variable
 
 ENTRY = "polyml_kernel"  # the symbol of the compiled function
-ARRAY_GAP = 128  # bytes that vectors may read past the end of a local array, and a line apart from the next one
-SPARED_LIMIT = 2**39  # bytes of an array that Python would make and the kernel does without
-CHUNKS_PER_THREAD = 4  # of a short loop, for each thread
-SHORT_DEPTH = 2  # of the loops inside one
-PARALLEL_WORK = 100_000  # instances below which starting the threads costs more than it gains
+ARRAY_GAP = 128  # bytes after a local array, which vectors may read
+SPARED_LIMIT = 2**39  # the most bytes of an array that plain Python would allocate and the kernel does without
+CHUNKS_PER_THREAD = 4  # chunks of a short loop for each thread
+SHORT_DEPTH = 2  # the most nested loops inside of a short loop
+PARALLEL_WORK = 100_000  # with fewer instances, starting the threads costs more than it gains
 
 
 def emit(
@@ -36,12 +37,14 @@ def emit(
     threads: bool = True,
     finished: Callable[[Unit], None] = lambda unit: None,
 ) -> tuple[Unit, ...]:
-    """The functions of one kernel, the kernel itself first.
+    """Returns the functions of a kernel, the kernel itself first.
 
-    aliased: arguments may overlap, so nothing is kept in registers across statements.
-    layouts: per array argument "C", "F" or "A": which stride is known to be one element.
-    fused: whether the processor multiplies and adds in one rounding. threads: whether parallel loops run on several.
-    finished: gets each function as soon as it is whole, the kernel last.
+    arguments: what may be assumed of the array arguments.
+    floats: how floats are computed.
+    threads: parallel loops run on several threads.
+    finished: is called with each function as soon as it is complete, the kernel last.
+
+    Raises CannotRunTogether if statements cannot run in lanes as the program says.
     """
     module = Module(program, arguments, floats, threads, finished)
     kernel = KernelFunction(module)
@@ -52,7 +55,7 @@ def emit(
 
 
 class KernelFunction(Body):
-    """The kernel's own function: checks, memory of local arrays, the loops, results."""
+    """Emits the kernel's own function: checks, memory of local arrays, the loops, and results."""
 
     def __init__(self, module: Module):
         super().__init__(module, ENTRY, "i64 @{}(ptr noalias %slots)")
@@ -60,9 +63,11 @@ class KernelFunction(Body):
         self._local: dict[str, str] = {}
 
     def base(self, array: str) -> str:
+        """Returns the address of the array's first element."""
         return self._local[array] if array in self._local else super().base(array)
 
     def define(self) -> None:
+        """Emits the whole function."""
         fn, module = self.fn, self.module
         self.overflow = fn.emit("alloca i8")
         fn.do(f"store i8 0, ptr {self.overflow}")
@@ -95,8 +100,8 @@ class KernelFunction(Body):
             fn.attributes = UNOPTIMIZED
 
     def _check_sizes(self) -> None:
-        """Sizes small enough for all that is computed with them, before anything is: memory has none that are not, but arrays
-        without elements do, and those whose elements are one.
+        """Emits the check that all sizes are small enough for what is computed with them. No array in memory is too large, but
+        arrays without elements, or whose elements are all the same one, may be.
         """
         sizes = [p.name for p in self.scop.parameters if p.is_size]
         together = "0"
@@ -107,13 +112,16 @@ class KernelFunction(Body):
             self._stop_if(self.fn.emit(f"icmp uge i64 {together}, {limit}"), Status.TOO_GREAT_A_SIZE)
 
     def _check(self, late: list[bool], now: bool) -> None:
-        """The checks at entry, those first that ask for sizes alone."""
+        """Emits the checks at entry: those that depend on elements of index arrays if `now`, else the others.
+
+        late: for each check, whether it depends on elements.
+        """
         for number, (check, is_late) in enumerate(zip(self.scop.checks, late)):
             if is_late == now:
                 self._stop_if(self.condition(self.module.table.condition(check.violated), self.fn.current), number + 1)
 
     def _find(self, extremes: set[str]) -> None:
-        """Run what comes before the checks, which then know these names."""
+        """Emits the loops that find these bounds of index arrays (`Program.before`), and makes their results known."""
         self.nodes(self.module.program.before)
         self.flush()
         found = self.fn.block("found")
@@ -123,6 +131,7 @@ class KernelFunction(Body):
             self.names[name] = (self.memory.load(Location(name, ())).ssa, 0)
 
     def _stop_if(self, test: str, status: int) -> None:
+        """Emits a return with the status if the test holds."""
         fn = self.fn
         stop, go = fn.block("stop"), fn.block("go")
         fn.branch(test, stop, go)
@@ -130,12 +139,13 @@ class KernelFunction(Body):
         fn.current = go
 
     def _allocate_scalars(self) -> None:
+        """Emits the memory of local arrays of one element, which is on the stack."""
         for array in self.module.owned:
             if not array.shape:
                 self._local[array.name] = self.fn.emit(f"alloca {memory_type(array.element)}", self.fn.blocks[0])
 
     def _allocate(self) -> str | None:
-        """One block of memory for the arrays the kernel owns; gives what has to be released."""
+        """Emits the allocation of one block of memory for all local arrays. Returns what has to be released, or None."""
         fn, total = self.fn, "0"
         for array in (*self.scop.spared, *(a for a in self.module.owned if a.loc and a.name in self.module.program.windows)):
             whole = self.size_bytes(array, whole=True)
@@ -157,7 +167,9 @@ class KernelFunction(Body):
         return block
 
     def _needed_bytes(self, array: Array) -> str:
-        """For all threads where each has its own. An array of the source that NumPy cannot have ends the call."""
+        """Returns the bytes of the array, for all threads if each has its own. For an array of the source that is larger than
+        NumPy allows, the call ends.
+        """
         if array.loc is not None and array.name not in self.module.program.windows:
             whole = self.size_bytes(array, whole=True)
             self._stop_if(self.fn.emit(f"icmp slt i64 {whole}, 0"), Status.TOO_LARGE_AN_ARRAY)
@@ -167,6 +179,7 @@ class KernelFunction(Body):
         return self.size_bytes(array)
 
     def _results(self) -> None:
+        """Emits the stores of scalar results to the words of the call."""
         slot = self.module.slots.first_result
         for result in self.scop.results:
             if not isinstance(result, ScalarResult):
@@ -183,8 +196,10 @@ class KernelFunction(Body):
             slot += 1
 
     def fork(self, node: Loop) -> bool:
-        """Run the iterations on the pool if they are many. A short loop inside another one is there a second time for when they
-        are few, since it would be called often.
+        """Emits a parallel loop that runs on the pool's threads if it has many iterations.
+
+        A short loop inside another one is emitted a second time, for calls in which it has few iterations: it runs often, and
+        the second version needs no call.
         """
         if not self.module.threads:
             return False
@@ -206,9 +221,11 @@ class KernelFunction(Body):
         return True
 
     def _outline(self, node: Loop, enough: str | None) -> None:
-        """The body becomes a function of its own, which the pool calls; enough: whether on more threads than one."""
+        """Makes the loop a function of its own, which the pool's threads call. enough: the truth value of whether several
+        threads pay; None if they do.
+        """
         fn, module = self.fn, self.module
-        ends = {loop.last for loop in self.path if isinstance(loop, Loop)}  # which may be known outside all loops
+        ends = {loop.last for loop in self.path if isinstance(loop, Loop)}  # they may be known outside of all loops
         outer = [n for n, (_, depth) in self.names.items() if depth > 0 or n in ends]
         arrays = sorted(self._local)
         words = [("ptr", "%slots"), ("i64", "0"), ("ptr", self.overflow)]
@@ -233,14 +250,16 @@ class KernelFunction(Body):
 
 
 def is_short(program: Program, node: Loop) -> bool:
-    """Whether more shares than threads cost little: loops of a level or two, and nothing of a share's own."""
+    """Tells whether more chunks than threads cost little: the loop has at most two loops inside, and no chunk needs memory of
+    its own.
+    """
     if not node.last or node.private or sum(isinstance(n, Loop) for n in _longest_path(node.body)) > SHORT_DEPTH:
         return False
     return not any(program.thread in e.names for instance in instances(node.body) for e in instance.point)
 
 
 def work(body: Body, node: Loop) -> str:
-    """About how many instances the loop runs: the product of the trip counts on its longest path."""
+    """Estimates how many instances the loop runs: the product of the trip counts along its longest path of loops."""
     lower, upper = bounds(body, node)
     total = trips(body, node, lower, upper)
     fn = body.fn
@@ -261,20 +280,24 @@ def work(body: Body, node: Loop) -> str:
 
 
 def _middle(lower: Sequence[Affine], upper: Sequence[Affine]) -> Affine:
+    """Returns the middle of a range."""
     return floor_div(extremum("max", lower) + extremum("min", upper), 2)
 
 
 def _longest_path(nodes: tuple[Node, ...]) -> list[Loop | Jam | Unroll]:
-    """The deepest chain of loops below, and of what runs together: of those as deep as each other, one without masks."""
+    """Returns the longest chain of nested loops, jams and unrolled loops below the nodes; of those of equal length one without
+    masks.
+    """
     best: list[Loop | Jam | Unroll] = []
     for node in nodes:
         if isinstance(node, Instance):
             continue
         below = _longest_path(node.body)
         path = below if isinstance(node, Guard) else [node, *below]
-        best = max(best, path, key=_depth)  # the first of equal ones
+        best = max(best, path, key=_depth)  # of equal ones the first
     return best
 
 
 def _depth(path: list[Loop | Jam | Unroll]) -> tuple[int, bool]:
+    """Returns the key that chains are compared by."""
     return len(path), not any(isinstance(n, Jam) and n.limit is not None for n in path)

@@ -1,7 +1,4 @@
-"""The code of one LLVM function: the nodes of a program in order, each loop around what stays in registers.
-
-Values are computed where the loop runs that they depend on; elements that a loop updates in place stay in registers around it.
-"""
+"""The code of one LLVM function: a program's nodes in order."""
 
 from __future__ import annotations
 
@@ -18,37 +15,44 @@ from polyml.codegen.llvm.loops.partial_results import NOTHING, HandOver
 from polyml.codegen.llvm.statements.instances import StatementEmitter
 
 UNOPTIMIZED = "nounwind noinline optnone"
-UNOPTIMIZED_EFFORT = 0.4  # of what such code takes to be made, in that of optimised code
+UNOPTIMIZED_EFFORT = 0.4  # the effort of unoptimised code, relative to optimised code
 
 
 class InstanceEmitter(Protocol):
-    """What a function does with the instances of its program."""
+    """What a function does with the instances of its program. Most functions compute them; simulators count them or their
+    accesses.
+    """
 
-    def instance(self, node: Instance) -> None: ...
+    def instance(self, node: Instance) -> None:
+        """Emits an instance for all iterations that run together."""
 
     def enter(self, jam: Jam) -> None:
-        """Called before the nodes in a jam."""
+        """Is called before the nodes in a jam are emitted."""
 
 
 class Body(ElementAccess):
-    """The code of one LLVM function: the kernel itself, or the iterations of a parallel loop."""
+    """Emits the nodes of one LLVM function: of the kernel itself, or of the iterations of a parallel loop.
+
+    statements: what emits the instances.
+    repeats: an instance runs in a loop of this function, so optimising it pays.
+    """
 
     def __init__(self, module: Module, name: str, signature: str):
-        """signature: a format that puts the name in."""
+        """Starts the function. signature: its LLVM signature, with {} for its name."""
         super().__init__(module, name, signature)
         self._emitter = StatementEmitter(self)
-        self.statements: InstanceEmitter = self._emitter  # what makes no code of values puts another one in its place
-        self.repeats = False  # whether instances run in loops of this function
+        self.statements: InstanceEmitter = self._emitter  # simulators, which compute no values, replace it
+        self.repeats = False
 
     def finish(self) -> None:
-        """The function is whole."""
+        """Adds the complete function to the module."""
         text = self.fn.text()
         effort = len(text) * (UNOPTIMIZED_EFFORT if self.fn.attributes == UNOPTIMIZED else 1.0)
         self.module.units.append(Unit(self.name, text, self.declared, effort))
         self.module.finished(self.module.units[-1])
 
     def nodes(self, nodes: tuple[Node, ...]) -> None:
-        """Emit the nodes one after the other."""
+        """Emits the nodes one after the other."""
         handed = NOTHING
         for node, following in zip_longest(nodes, nodes[1:]):
             if isinstance(node, Instance):
@@ -67,17 +71,19 @@ class Body(ElementAccess):
                 self._unrolled(node)
 
     def _jam(self, node: Jam) -> None:
+        """Emits the body of a jam, in which each instance stands for all iterations that run together."""
         around, self.jams = self.jams, self.jams.inside(node)
         self.statements.enter(node)
         self.nodes(node.body)
         self.jams = around
 
     def _unrolled(self, node: Unroll) -> None:
+        """Emits the body once for each iteration."""
         for i in range(node.count):
             self.nodes(tuple(substitute(n, {node.var: node.base + i}) for n in node.body))
 
     def guard(self, node: Guard) -> None:
-        """Emit the body behind a branch on the condition."""
+        """Emits the body behind a branch on the condition."""
         self.flush()
         test = self.condition(node.condition)
         then, after = self.fn.block("then"), self.fn.block("after")
@@ -91,8 +97,10 @@ class Body(ElementAccess):
         self.fn.current = after
 
     def loop(self, node: Loop, following: Loop | None = None, handed: HandOver = NOTHING) -> HandOver:
-        """Emit a loop of this function. following: the loop that runs next, which may go on with this one's partial results, and
-        begin where this one ends. handed: what the loop before leaves to this one.
+        """Emits a loop of this function, and returns what it hands over to the next one.
+
+        following: the loop that runs next, which may go on with this one's partial results, and begin where this one ends.
+        handed: what the loop before hands over to this one.
         """
         lower, upper = loop_bounds.ends(self, node)
         if node.last:
@@ -102,9 +110,11 @@ class Body(ElementAccess):
         return left
 
     def counted(self, loop: CountedLoop) -> HandOver:
-        """Emit a loop from one integer to another. Returns what it leaves to the one behind it."""
+        """Emits a loop from one integer to another, and returns what it hands over to the next one."""
         return counted_loop.emit(self, self._emitter, loop, lambda: self.nodes(loop.node.body))
 
     def fork(self, node: Loop) -> bool:
-        """Run the iterations of a parallel loop on several threads: whether this function does so."""
+        """Emits a parallel loop so that it runs on several threads. Returns False if this function does not do so; the loop is
+        then emitted as any other.
+        """
         return False

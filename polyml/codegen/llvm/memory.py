@@ -1,4 +1,4 @@
-"""What locations mean in memory: loads and stores of one element, of lanes side by side or stride, under a mask, of pairs."""
+"""Locations in memory: loads and stores of one element, or of lanes side by side, apart, under a mask, or in pairs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,14 @@ from polyml.quasi_affine.affine import Affine
 
 @dataclass(frozen=True)
 class _MaskedRow:
-    """x"""
+    """Neighbouring elements in memory, some of which are accessed.
+
+    address: of the first element.
+    kind: the LLVM type of an element in memory.
+    lanes: the number of elements.
+    align: the alignment in bytes.
+    bits: the mask, <lanes x i1>.
+    """
 
     address: str
     kind: str
@@ -26,16 +33,17 @@ class _MaskedRow:
 
 
 class Memory:
-    """The memory of one function's arrays. Nothing here knows of registers that hold elements: see `ElementAccess.load`."""
+    """Loads and stores of one function. They do not know which elements are in registers: see `ElementAccess.load`."""
 
     def __init__(self, body: Addresses):
         self._body, self._fn, self._math = body, body.fn, body.math
 
     def _alignment(self, array: str) -> int:
+        """Returns the alignment of the array's elements in bytes."""
         return 1 if self._body.module.slots.unaligned(array) else self._body.scop.arrays[array].element.size_bytes
 
     def contiguous(self, location: Location) -> int:
-        """1 or -1 when neighbouring lanes are neighbours in memory (forwards, backwards), else 0."""
+        """Returns 1 if neighbouring lanes are neighbours in memory, -1 if they are in reverse order, else 0."""
         steps = self._body.module.slots.strides(location.array)
         moving = [(s, t) for s, t in zip(location.strides, steps) if s]
         if len(moving) != 1:
@@ -44,14 +52,16 @@ class Memory:
         return lane_step if stride == self._body.scop.arrays[location.array].element.size_bytes and abs(lane_step) == 1 else 0
 
     def _short_stride(self, location: Location) -> int:
-        """How many elements neighbouring lanes are stride in a row of memory, where it is a few; else 0."""
+        """Returns the elements from one lane to the next along a row of memory if they are few, else 0."""
         size_bytes = self._body.scop.arrays[location.array].element.size_bytes
         moving = [(s, t) for s, t in zip(location.strides, self._body.module.slots.strides(location.array)) if s]
         (step, stride), *others = moving
         return step if not others and stride == size_bytes and 2 <= step <= LONGEST_SHORT_STRIDE else 0
 
     def _load_short_stride(self, location: Location, stride: int) -> str:
-        """Lanes a few elements stride: what lies from the first to the last is loaded, and a shuffle takes every so many-th."""
+        """Loads lanes with a short stride: the row from the first to the last lane is loaded, and a shuffle takes every
+        stride-th element.
+        """
         kind, total = memory_type(self._body.scop.arrays[location.array].element), stride * location.lanes
         last = Affine(stride * (location.lanes - 1)) if location.last is None else location.last * stride
         bits, address = Mask(self._body, total, last).bits, self._body.pointer(location.array, location.subscripts)
@@ -61,7 +71,7 @@ class Memory:
         return self._fn.emit(f"shufflevector {wide} {row}, {wide} poison, <{location.lanes} x i32> <{order}>")
 
     def is_pair(self, location: Location) -> bool:
-        """Whether the lanes are the same part of complex numbers that are neighbours in memory."""
+        """Tells whether the lanes are the same part, real or imaginary, of complex numbers that are neighbours in memory."""
         array = self._body.scop.arrays[location.array]
         if not array.pairs or location.lanes == 1 or not location.subscripts[0].is_constant or location.part is not None:
             return False
@@ -69,11 +79,12 @@ class Memory:
         return moving == [(1, 2 * array.element.size_bytes)]
 
     def other_part(self, location: Location) -> Location:
+        """Returns the location of the other part of the complex numbers."""
         first, *rest = location.subscripts
         return replace(location, subscripts=(Affine(1 - first.constant), *rest))
 
     def loaded_pairs(self, location: Location) -> dict[Location, SsaValue]:
-        """Both parts of complex numbers side by side, by one load and two shuffles."""
+        """Loads both parts of neighbouring complex numbers, with one load and two shuffles."""
         first, second = self._in_order(location)
         element, lanes = self._body.scop.arrays[location.array].element, location.lanes
         kind, align, mask = memory_type(element), self._alignment(location.array), self._mask(location)
@@ -90,11 +101,12 @@ class Memory:
         return parts
 
     def _in_order(self, location: Location) -> tuple[Location, Location]:
+        """Returns the locations of the real and of the imaginary parts."""
         other = self.other_part(location)
         return (location, other) if location.subscripts[0].constant == 0 else (other, location)
 
     def store_pairs(self, parts: dict[Location, SsaValue]) -> None:
-        """Both parts of complex numbers side by side, by one shuffle and one store."""
+        """Stores both parts of neighbouring complex numbers, with one shuffle and one store."""
         first, second = self._in_order(next(iter(parts)))
         element, lanes = self._body.scop.arrays[first.array].element, first.lanes
         kind, align, mask = memory_type(element), self._alignment(first.array), self._mask(first)
@@ -109,9 +121,11 @@ class Memory:
             self._masked_store(both, _MaskedRow(address, kind, 2 * lanes, align, mask.doubled()))
 
     def _mask(self, location: Location) -> Mask | None:
+        """Returns the mask of the location's lanes; None if all are accessed."""
         return None if location.last is None else Mask(self._body, location.lanes, location.last)
 
     def load(self, location: Location) -> SsaValue:
+        """Returns the elements at the location."""
         mask = self._mask(location)
         element = self._body.scop.arrays[location.array].element
         kind, align = memory_type(element), self._alignment(location.array)
@@ -148,7 +162,7 @@ class Memory:
         return self._math.vector(numbers)
 
     def gather(self, e: Gather, indices: list[SsaValue], copy: Copy) -> SsaValue:
-        """The elements at indices that were computed: one number, or one per lane."""
+        """Returns the elements at computed indices: one, or one per lane."""
         array = self._body.scop.arrays[e.array]
         kind, align = memory_type(array.element), self._alignment(e.array)
         offset = SsaValue(literal(0, I64), I64)
@@ -171,7 +185,9 @@ class Memory:
         return self._from_memory(loaded, array.element, lanes)
 
     def _no_further(self, index: SsaValue, last: SsaValue) -> SsaValue:
-        """The index, or the last one: index arrays that another thread changes meanwhile do harm to nobody's memory."""
+        """Returns the index, or the last one if it is beyond: another thread that changes an index array meanwhile does no harm
+        to memory.
+        """
         index, last = self._math.broadcast(index, last)
         name = "llvm.umin.i64" if index.lanes == 1 else f"llvm.umin.v{index.lanes}i64"
         self._body.declared.setdefault(name, f"declare {index.type} @{name}({index.type}, {index.type})")
@@ -179,7 +195,7 @@ class Memory:
         return SsaValue(nearest, I64, index.lanes)
 
     def _lane_pointer(self, location: Location, lane: int, mask: Mask | None) -> str:
-        """The address of one lane; lanes beyond the mask read its last valid one."""
+        """Returns the address of one lane; for a lane that the mask leaves out, that of the last lane in the mask."""
         if mask is None:
             return self._body.pointer(location.array, self._lane(location, lane))
         first = self._body.pointer(location.array, location.subscripts)
@@ -196,9 +212,11 @@ class Memory:
         return self._math.once(f"getelementptr i8, ptr {first}, i64 {offset}")
 
     def _lane(self, location: Location, lane: int) -> tuple[Affine, ...]:
+        """Returns the subscripts of one lane's element."""
         return tuple(e + s * lane for e, s in zip(location.subscripts, location.strides))
 
     def _masked_load(self, row: _MaskedRow) -> str:
+        """Loads elements under a mask; the others become zero."""
         lanes, wide = row.lanes, vector_type(row.kind, row.lanes)
         name = f"llvm.masked.load.v{lanes}{name_suffix(row.kind)}.p0"
         self._body.declared.setdefault(name, f"declare {wide} @{name}(ptr, <{lanes} x i1>, {wide})")
@@ -206,17 +224,20 @@ class Memory:
         return self._fn.emit(f"call {wide} @{name}({pointer}, <{lanes} x i1> {row.bits}, {wide} zeroinitializer)")
 
     def _masked_store(self, ssa: str, row: _MaskedRow) -> None:
+        """Stores elements under a mask."""
         lanes, wide = row.lanes, vector_type(row.kind, row.lanes)
         name = f"llvm.masked.store.v{lanes}{name_suffix(row.kind)}.p0"
         self._body.declared.setdefault(name, f"declare void @{name}({wide}, ptr, <{lanes} x i1>)")
         self._fn.do(f"call void @{name}({wide} {ssa}, ptr align {row.align} {row.address}, <{lanes} x i1> {row.bits})")
 
     def _from_memory(self, ssa: str, element: DType, lanes: int) -> SsaValue:
+        """Returns the value of loaded elements: a bool is a byte in memory and an i1 in registers."""
         if element.kind == "b":
             ssa = self._fn.emit(f"icmp ne {vector_type('i8', lanes)} {ssa}, {'0' if lanes == 1 else 'zeroinitializer'}")
         return SsaValue(ssa, element, lanes)
 
     def store(self, location: Location, value: SsaValue) -> None:
+        """Stores the value at the location."""
         mask = self._mask(location)
         element = self._body.scop.arrays[location.array].element
         kind, align = memory_type(element), self._alignment(location.array)
@@ -251,6 +272,7 @@ class Memory:
             self._scatter(location, ssa, mask)
 
     def _scatter(self, location: Location, ssa: str, mask: Mask) -> None:
+        """Stores each lane of the vector that the mask has at an address of its own."""
         lanes, kind = location.lanes, memory_type(self._body.scop.arrays[location.array].element)
         wide, align = vector_type(kind, lanes), self._alignment(location.array)
         addresses = "poison"
@@ -263,7 +285,10 @@ class Memory:
 
 
 class Mask:
-    """Which lanes of a remainder happen: those up to index `last`."""
+    """The lanes of a remainder that are computed: those up to index `last`.
+
+    bits: the mask, <lanes x i1>.
+    """
 
     def __init__(self, body: Addresses, lanes: int, last: Affine):
         self._body, self.lanes = body, lanes
@@ -271,13 +296,13 @@ class Mask:
         self.bits = body.lanes_up_to(last, lanes)
 
     def doubled(self) -> str:
-        """The same of lanes that have two elements each."""
+        """Returns the mask for lanes of two elements each."""
         order = ", ".join(f"i32 {lane}, i32 {lane}" for lane in range(self.lanes))
         kind = f"<{self.lanes} x i1>"
         return self._body.math.once(f"shufflevector {kind} {self.bits}, {kind} poison, <{2 * self.lanes} x i32> <{order}>")
 
     def reversed(self) -> str:
-        """The same of lanes that lie the other way around: the last ones happen."""
+        """Returns the mask for lanes in reverse order."""
         math = self._body.math
         first = math.once(f"sub i64 {self.lanes - 1}, {self.last}")
         limit = math.splat(SsaValue(first, I64), self.lanes)
@@ -285,7 +310,7 @@ class Mask:
         return math.once(f"icmp sge <{self.lanes} x i64> {index}, {limit.ssa}")
 
     def clamped(self, lane: int) -> str:
-        """min(lane, the last lane that happens)."""
+        """Returns the smaller of the lane and the last lane in the mask."""
         name = "llvm.smin.i64"
         self._body.declared.setdefault(name, f"declare i64 @{name}(i64, i64)")
         return self._body.math.once(f"call i64 @{name}(i64 {lane}, i64 {self.last})")

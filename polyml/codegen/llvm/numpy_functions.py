@@ -1,4 +1,4 @@
-"""NumPy's functions of numbers that a few instructions compute; `elementary` has those that take an approximation."""
+"""NumPy's elementwise functions that take a few instructions. Those that need an approximation are in `elementary`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from polyml.codegen.llvm.ssa_value import SsaValue, literal
 from polyml.dtypes import BOOL, F64
 from polyml.frontend.elementwise_functions import MATH_NAMES
 
-# one LLVM intrinsic, also on vectors; correctly rounded
+# functions that are one LLVM intrinsic, on scalars and vectors; their results are correctly rounded
 _INTRINSICS = {
     "sqrt": "sqrt",
     "floor": "floor",
@@ -19,12 +19,12 @@ _INTRINSICS = {
     "copysign": "copysign",
     "fabs": "fabs",
 }
-# the C library's function of the same meaning, one lane at a time; `elementary` has the others
+# functions of the C library with the same meaning, which are called once per lane; `elementary` has the others
 _LIBM = ("erf", "fmod")
 
 
 def call(math: Arithmetic, name: str, values: Sequence[SsaValue]) -> SsaValue:
-    """A call of the language (syntax.Call) on values already converted to one type."""
+    """Returns the result of a function of the language (syntax.Call) on values that have been converted to one type."""
     name, _, part = name.partition(".")
     if part:
         return _part_of_complex(math, MATH_NAMES.get(name, name), part, values)
@@ -36,7 +36,9 @@ def call(math: Arithmetic, name: str, values: Sequence[SsaValue]) -> SsaValue:
 
 
 def _part_of_complex(math: Arithmetic, name: str, part: str, values: Sequence[SsaValue]) -> SsaValue:
-    """A part of what a function of the C library makes of complex numbers, given by their parts in double."""
+    """Returns the real or imaginary part of a complex function of the C library. values: real and imaginary parts of its
+    arguments, as float64.
+    """
     both = "{double, double}"
     numbers = []
     for lane in range(values[0].lanes):
@@ -88,9 +90,9 @@ def _isfinite(math: Arithmetic, value: SsaValue) -> SsaValue:
 
 
 def _extreme(math: Arithmetic, op: str, left: SsaValue, right: SsaValue, nan_wins: bool) -> SsaValue:
-    """np.minimum and maximum (NaN wins), fmin and fmax (NaN loses).
+    """Returns np.minimum or maximum (a NaN wins), or fmin or fmax (a NaN loses).
 
-    Of two equal zeros minimum and maximum give the second, as NumPy on x86-64 does; the others the first.
+    Of two equal zeros minimum and maximum return the second, as NumPy does on x86-64; fmin and fmax return the first.
     """
     if not left.dtype.is_float:
         return math.select(math.compare(op + "=", left, right), left, right)

@@ -1,4 +1,4 @@
-"""The code that runs one share of a parallel loop, as a function that the pool's threads call."""
+"""Parallel loops become functions of their own, which the threads of the pool call (outlining)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,12 @@ from polyml.quasi_affine.affine import variable
 
 @dataclass(frozen=True)
 class Environment:
-    """x"""
+    """What an outlined loop takes from the function around it.
+
+    path: the loops and guards around it, outermost first.
+    arrays: local arrays whose addresses it gets.
+    names: loop variables and other integers whose values it gets.
+    """
 
     path: Sequence[Loop | Guard]
     arrays: Sequence[str]
@@ -23,9 +28,11 @@ class Environment:
 
 
 class OutlinedLoop(Body):
-    """One share of a parallel loop: `void f(ptr environment, i64 share, i64 shares)`, of which a thread runs one or several.
+    """Emits the function that runs one chunk of a parallel loop: `void f(ptr environment, i64 share, i64 shares)`. share: the
+    chunk's number, of `shares` chunks.
 
-    environment: slots, the next iteration to take, the overflow flag, local arrays, outer loop variables.
+    The words at `environment` are the address of the call's words, the next iteration to take, the address of the overflow
+    flag, addresses of local arrays, and values of outer loop variables.
     """
 
     thread = "%share"
@@ -44,13 +51,16 @@ class OutlinedLoop(Body):
             self._local[array] = self.fn.emit(f"getelementptr i8, ptr {self._local[array]}, i64 {offset}")
 
     def _word(self, index: int, kind: str) -> str:
+        """Emits the load of a word of the environment."""
         address = self.fn.emit(f"getelementptr i64, ptr %environment, i64 {index}")
         return self.fn.emit(f"load {kind}, ptr {address}")
 
     def base(self, array: str) -> str:
+        """Returns the address of the array's first element."""
         return self._local[array] if array in self._local else super().base(array)
 
     def define(self) -> None:
+        """Emits the whole function."""
         fn, node = self.fn, self._node
         start = fn.block("start")
         fn.jump(start)
@@ -67,6 +77,7 @@ class OutlinedLoop(Body):
         fn.current.terminator = "ret void"
 
     def _even(self, lower: str, upper: str) -> None:
+        """Emits a loop whose body ends with the chunk (`Loop.last`)."""
         fn, node = self.fn, self._node
         first, last = balanced_chunk(self, node, lower, upper, ("%share", "%shares"))
         share = fn.block("share")
@@ -77,7 +88,9 @@ class OutlinedLoop(Body):
         self.counted(CountedLoop(node, first, last))
 
     def _dynamic(self, lower: str, trips: str) -> None:
-        """Take the next iteration from a shared counter: iterations differ in length."""
+        """Emits a loop that takes iteration after iteration from a counter that threads share, since they differ in length.
+        OpenMP calls this schedule(dynamic).
+        """
         fn, node = self.fn, self._node
         take, run, done = fn.block("take"), fn.block("run"), fn.block("done")
         fn.jump(take)
@@ -93,15 +106,17 @@ class OutlinedLoop(Body):
 
 
 def trips(body: Body, node: Loop, lower: str, upper: str) -> str:
-    """How many iterations the loop has; 0 or less where none."""
+    """Emits the number of iterations of the loop; 0 or less if it has none."""
     step, fn = node.step, body.fn
     reach = fn.emit(f"add i64 {fn.emit(f'sub i64 {upper}, {lower}')}, {step}")
     return reach if step == 1 else fn.emit(f"sdiv i64 {reach}, {step}")
 
 
 def balanced_chunk(body: Body, node: Loop, lower: str, upper: str, share: tuple[str, str]) -> tuple[str, str]:
-    """The first and the last iteration of a share (its number, how many there are) of a loop with `last`: as many as the others',
-    in multiples of those that run together.
+    """Emits the first and the last iteration of a chunk of a loop with `last`. Chunks differ in length by at most one step of
+    the point loop.
+
+    lower, upper: the loop's bounds. share: the chunk's number, and how many chunks there are.
     """
     fn, (number, shares) = body.fn, share
     multiple = max((inner.step for inner in loops(node.body) if variable(node.var) in inner.lower), default=1)
@@ -116,7 +131,11 @@ def balanced_chunk(body: Body, node: Loop, lower: str, upper: str, share: tuple[
 
 
 def equal_chunk(body: Body, node: Loop, lower: str, count: str, share: tuple[str, str]) -> tuple[str, str]:
-    """The first and the last iteration of a share of `count` iterations, of which all take equally long."""
+    """Emits the first and the last iteration of a chunk of a loop whose iterations all take equally long.
+
+    lower: the first iteration of the loop. count: the number of its iterations. share: the chunk's number, and how many chunks
+        there are.
+    """
     fn, (number, shares) = body.fn, share
     first = fn.emit(f"sdiv i64 {fn.emit(f'mul i64 {number}, {count}')}, {shares}")
     next_share = fn.emit(f"add i64 {number}, 1")
@@ -127,7 +146,7 @@ def equal_chunk(body: Body, node: Loop, lower: str, count: str, share: tuple[str
 
 
 def is_uneven(node: Loop) -> bool:
-    """Whether iterations differ in length: more than the loop's own point loop depends on its variable."""
+    """Tells whether iterations of the loop differ in length: more than one loop inside, or a guard, depends on its variable."""
     count = 0
     for inner in loops(node.body):
         if any(node.var in e.names for e in (*inner.lower, *inner.upper)):
@@ -136,6 +155,7 @@ def is_uneven(node: Loop) -> bool:
 
 
 def _guarded_by(nodes: tuple[Node, ...], name: str) -> bool:
+    """Tells whether a guard below tests the name."""
     for n in nodes:
         if isinstance(n, Guard) and name in n.condition.names:
             return True

@@ -1,4 +1,4 @@
-"""Elements of arrays held in registers: what a stretch of straight code has loaded or not yet stored."""
+"""The elements of arrays that are in registers while straight code runs."""
 
 from __future__ import annotations
 
@@ -11,10 +11,14 @@ from polyml.quasi_affine.affine import Affine
 
 @dataclass(frozen=True)
 class Location:
-    """One element, or `lanes` elements: subscripts of the first, and by how much each grows from lane to lane.
+    """One element of an array, or a vector of elements.
 
-    part: which partial result of a reduction this is, None for the element itself.
-    last: index of the last lane that happens, None when all do.
+    array: the array's name.
+    subscripts: of the element, or of the first lane.
+    lanes: the number of elements.
+    strides: by how much each subscript grows from lane to lane.
+    part: the number of a partial result of a reduction; None for the element itself.
+    last: the index of the last lane that is computed; None if all are.
     """
 
     array: str
@@ -33,7 +37,7 @@ class Location:
 
 
 def disjoint(a: Location, b: Location) -> bool:
-    """Whether the locations share no element, as far as constant differences show."""
+    """Tells whether the locations have no element in common, as far as constant differences of subscripts show."""
     if a.array != b.array:
         return True
     for d, (x, y) in enumerate(zip(a.subscripts, b.subscripts)):
@@ -48,7 +52,7 @@ def disjoint(a: Location, b: Location) -> bool:
 
 
 def _reach(location: Location, dim: int) -> tuple[int, int]:
-    """The smallest and largest offset of a lane in one dimension."""
+    """Returns the smallest and the largest offset of a lane in one dimension."""
     if location.lanes == 1:
         return 0, 0
     span = location.strides[dim] * (location.lanes - 1)
@@ -57,39 +61,44 @@ def _reach(location: Location, dim: int) -> tuple[int, int]:
 
 @dataclass
 class Register:
+    """The value of a location in a register. dirty: memory does not have it yet."""
+
     value: SsaValue
     dirty: bool
 
 
 class Registers:
-    """Which locations are in registers. `pinned` ones, in order, belong to an enclosing loop and are never written back
-    here.
-    """
+    """The locations that are in registers. `pinned` ones, in order, belong to loops around and are not written back here."""
 
     def __init__(self) -> None:
         self._registers: dict[Location, Register] = {}
         self.pinned: dict[Location, None] = {}
 
     def value(self, location: Location) -> SsaValue | None:
+        """Returns the value of a location, or None if it is in no register."""
         cell = self._registers.get(location)
         return cell.value if cell else None
 
     def known(self, location: Location) -> SsaValue:
-        """The value of a location that is in a register."""
+        """Returns the value of a location that is in a register."""
         return self._registers[location].value
 
     def overlapping(self, location: Location) -> list[Location]:
-        """Other locations in registers that may share an element with it."""
+        """Returns the other locations in registers, without pinned ones, that may have an element in common with this one."""
         return [p for p in self._registers if p != location and p not in self.pinned and not disjoint(p, location)]
 
     def dirty(self) -> list[Location]:
+        """Returns the locations that memory does not have yet, without pinned ones."""
         return [p for p, cell in self._registers.items() if cell.dirty and p not in self.pinned]
 
     def is_dirty(self, location: Location) -> bool:
+        """Tells whether memory does not have the location's value yet."""
         return self._registers[location].dirty
 
     def put(self, location: Location, value: SsaValue, dirty: bool) -> None:
+        """Puts a value into the location's register."""
         self._registers[location] = Register(value, dirty)
 
     def drop(self, location: Location) -> None:
+        """Gives up the location's register."""
         del self._registers[location]

@@ -1,4 +1,4 @@
-"""Values of LLVM's code, with the types that they have in registers and in memory."""
+"""SSA values of LLVM code, with the types that they have in registers and in memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ from polyml.dtypes import BF16, DType
 
 @dataclass(frozen=True)
 class SsaValue:
-    """An SSA value of element type dtype; lanes 1 is a plain number."""
+    """An SSA value.
+
+    ssa: its name or constant.
+    dtype: the type of an element.
+    lanes: the number of elements of a vector; 1 for a scalar.
+    """
 
     ssa: str
     dtype: DType
@@ -18,11 +23,12 @@ class SsaValue:
 
     @property
     def type(self) -> str:
+        """The value's LLVM type."""
         return vector_type(register_type(self.dtype), self.lanes)
 
 
 def register_type(dtype: DType) -> str:
-    """The LLVM type of a value: bool is i1 in registers, bfloat16 its bits."""
+    """Returns the LLVM type of a value in a register: a bool is i1, a bfloat16 its bits."""
     if dtype.kind == "b":
         return "i1"
     if dtype == BF16:
@@ -31,21 +37,22 @@ def register_type(dtype: DType) -> str:
 
 
 def memory_type(dtype: DType) -> str:
-    """The LLVM type of an element in memory: bool is one byte."""
+    """Returns the LLVM type of an element in memory: a bool is one byte."""
     return "i8" if dtype.kind == "b" else register_type(dtype)
 
 
 def vector_type(element: str, lanes: int) -> str:
+    """Returns the LLVM type of so many elements; a single one is a scalar."""
     return element if lanes == 1 else f"<{lanes} x {element}>"
 
 
 def name_suffix(kind: str) -> str:
-    """How intrinsics name a type: f64, f32, f16, i32."""
+    """Returns the name of a type in the names of intrinsics: f64, f32, f16, i32."""
     return {"double": "f64", "float": "f32", "half": "f16"}.get(kind, kind)
 
 
 def literal(value: float, dtype: DType) -> str:
-    """value as an LLVM constant of dtype."""
+    """Returns the value as an LLVM constant of the type."""
     if dtype.kind == "b":
         return "true" if value else "false"
     if dtype.is_float:
@@ -54,7 +61,7 @@ def literal(value: float, dtype: DType) -> str:
             return str(struct.unpack("<I", struct.pack("<f", number))[0] >> 16)
         if dtype.bits == 16:
             return f"0xH{struct.unpack('<H', struct.pack('<e', number))[0]:04X}"
-        if dtype.bits == 32:  # LLVM writes a float as the double of the same value
+        if dtype.bits == 32:  # LLVM's text has a float as the double of the same value
             number = struct.unpack("f", struct.pack("f", number))[0]
         return f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}"
     wrapped = int(value) & ((1 << dtype.bits) - 1)

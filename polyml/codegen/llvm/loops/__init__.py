@@ -1,4 +1,3 @@
-"""Loops -> blocks, tests and phis: bounds, one counted loop, and what loops that follow one another hand on.
-
-The door is `counted_loop.emit`.
+"""Loops become basic blocks, tests and phis: their bounds, one counted loop, and what loops hand over to the next one. The door
+is `counted_loop.emit`.
 """

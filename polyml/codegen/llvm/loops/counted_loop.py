@@ -1,4 +1,4 @@
-"""One loop: its blocks, the values that pass from one iteration to the next, and what it leaves in memory.
+"""One loop: its blocks, the values that are carried from one iteration to the next, and what it leaves in memory.
 
 skipped:  %runs = lower <= upper; br %runs, before, after
 before:   what iterations begin with
@@ -28,11 +28,12 @@ from polyml.quasi_affine.affine import Affine, extremum, variable
 
 @dataclass(frozen=True)
 class CountedLoop:
-    """for var = lower; var <= upper; var += step, with what it updates in place held in registers.
+    """A loop for var = lower; var <= upper; var += step. Elements that it updates in place stay in registers.
 
-    lower, upper: names of integers.
-    following: the loop that runs next, None where something else does, or nothing.
-    handed: what the loop before leaves to this one.
+    node: the loop in the program.
+    lower, upper: SSA names of its first and last iteration.
+    following: the loop that runs next; None if something else does, or nothing.
+    handed: what the loop before hands over to this one.
     """
 
     node: Loop
@@ -44,7 +45,12 @@ class CountedLoop:
 
 @dataclass
 class _CarriedValue:
-    """A value that passes from one iteration to the next. start: before the first one. phi: in an iteration. end: its last."""
+    """A value that is carried from one iteration to the next.
+
+    start: the value before the first iteration.
+    phi: the value at the beginning of an iteration.
+    end: the value at its end; None until it is emitted.
+    """
 
     start: SsaValue
     phi: SsaValue
@@ -52,18 +58,19 @@ class _CarriedValue:
 
     @property
     def last(self) -> SsaValue:
+        """The value at the end of an iteration."""
         if self.end is None:
             raise ValueError(f"nothing has been computed for the next iteration of {self.phi.ssa}")
         return self.end
 
 
 def emit(body: ElementAccess, statements: StatementEmitter, loop: CountedLoop, run: Callable[[], None]) -> HandOver:
-    """Emit a loop. run: emits its body. Returns what it leaves to the loop behind it."""
+    """Emits a loop, and returns what it hands over to the next one. run: emits its body."""
     return _LoopEmitter(body, statements, loop).emit(run)
 
 
 class _LoopEmitter:
-    """The code of one loop while it is made."""
+    """Emits the code of one loop."""
 
     def __init__(self, body: ElementAccess, statements: StatementEmitter, loop: CountedLoop):
         self._body, self._fn, self._statements = body, body.fn, statements
@@ -71,10 +78,11 @@ class _LoopEmitter:
         self._partial = PartialResults(body, statements.expressions)
         body.module.ranges.enter(loop.node)
         self._before, self._inner, self._after = (self._fn.block(hint) for hint in ("before", "body", "after"))
-        # in registers of the loop around, which goes on with what is in them behind this one
+        # locations in registers of the loop around, which continues with their values after this loop
         self._outer: dict[Location, SsaValue] = {p: body.registers.known(p) for p in body.registers.pinned}
 
     def emit(self, run: Callable[[], None]) -> HandOver:
+        """Emits the loop around what `run` emits."""
         body, fn, node = self._body, self._fn, self._node
         is_nest = _is_nest(body, node)
         runs = fn.emit(f"icmp sle i64 {self._loop.lower}, {self._loop.upper}")
@@ -107,7 +115,7 @@ class _LoopEmitter:
     # -- before the first iteration ------------------------------------------------------------------------------
 
     def _plan(self, node: Loop) -> RegisterPlan:
-        """What a loop, around nothing but the loops inside, keeps in registers."""
+        """Returns what the loop keeps in registers, if nothing but one nest of loops is inside."""
         inside = _only_loops(node)
         innermost = inside[-1] if inside else node
         if _is_nest(self._body, innermost):
@@ -121,7 +129,9 @@ class _LoopEmitter:
         return RegisterPlan(elements, dict.fromkeys(elements.updated(around)))
 
     def _exists(self, runs: str) -> str:
-        """Whether the loop runs, and where it holds elements of a nest, whether the nest does: else they may not exist."""
+        """Emits whether the loop has iterations. If it keeps elements of a nest in registers, all loops of the nest must have
+        some, since otherwise the elements may not exist.
+        """
         fn = self._fn
         for inner in _only_loops(self._node) if self._held else ():
             low, high = bounds(self._body, inner)
@@ -129,23 +139,24 @@ class _LoopEmitter:
         return runs
 
     def _starts(self) -> dict[Location, SsaValue]:
-        """What is in the loop's own registers at first: what the loop before has handed on, or what a loop begins with."""
+        """Returns the first values of the loop's registers: what the loop before hands over, or what a loop begins with."""
         partial = self._loop.handed.partial
         given = {parts[0]: partial[key].value for key, parts in accumulators(self._held).items() if key in partial}
         return {location: given.get(location) or self._partial.start(location, op) for location, op in self._held.items()}
 
     def _first(self, location: Location, first: Mapping[str, Affine]) -> SsaValue:
+        """Loads the location as it is in the first iteration."""
         return self._body.memory.load(_substituted(location, first))
 
     def _before_first(self, row: OverlappingVectors, first: Mapping[str, Affine]) -> SsaValue:
-        """What stands for the vector before a row's first one: its last lanes are what the first vectors begin with."""
+        """Returns what stands for the vector before a row's first one: its last lanes are the first elements of the row."""
         value, reach = self._first(row.locations[0][0], first), row.offsets[-1] - row.offsets[0]
         return self._picked(value, value, [*range(value.lanes - reach), *range(reach)])
 
     # -- an iteration --------------------------------------------------------------------------------------------
 
     def _enter(self, is_nest: bool) -> tuple[str, str]:
-        """Go to the loop's body. Returns the names of the iteration and of the following one."""
+        """Goes to the loop's body. Returns the SSA names of the loop's variable in this iteration and in the next one."""
         body, fn = self._body, self._fn
         fn.current = self._inner
         counter, following = fn.name(), fn.name()
@@ -157,7 +168,11 @@ class _LoopEmitter:
     def _begin_iteration(
         self, pinned: Mapping[Location, SsaValue], read_before: Mapping[Location, SsaValue]
     ) -> dict[Location, _CarriedValue]:
-        """Put what passes from one iteration to the next into registers. pinned: what they keep until the loop is left."""
+        """Puts the phis of carried values into registers.
+
+        pinned: values that keep their registers until the loop is left.
+        read_before: values that the iteration reads of earlier ones.
+        """
         registers, values = self._body.registers, {}
         for location, start in (*pinned.items(), *read_before.items()):
             values[location] = _CarriedValue(start, replace(start, ssa=self._fn.name()))
@@ -166,12 +181,14 @@ class _LoopEmitter:
         return values
 
     def _load_rows(self, rows: list[OverlappingVectors], behind: list[SsaValue]) -> list[_CarriedValue]:
-        """Load the vectors of each row; behind: what the first ones begin with."""
+        """Loads the vectors of each row. behind: the vectors before the first ones."""
         phis = [replace(value, ssa=self._fn.name()) for value in behind]
         return [_CarriedValue(start, phi, self._load_row(row, phi)) for row, start, phi in zip(rows, behind, phis)]
 
     def _load_row(self, row: OverlappingVectors, behind: SsaValue) -> SsaValue:
-        """Load each vector of a row once, the one furthest ahead, and shift the others out of it and the vector before."""
+        """Loads the vectors of a row that are furthest ahead; the others are shuffled from two of these. Returns the last
+        vector.
+        """
         for number, location in enumerate(row.locations[-1]):
             value = self._body.memory.load(location)
             self._body.registers.put(location, value, dirty=False)
@@ -183,14 +200,18 @@ class _LoopEmitter:
         return behind
 
     def _picked(self, a: SsaValue, b: SsaValue, order: Iterable[int]) -> SsaValue:
-        """Lanes of two vectors one behind the other."""
+        """Returns lanes of two concatenated vectors."""
         mask = ", ".join(f"i32 {lane}" for lane in order)
         return replace(a, ssa=self._fn.emit(f"shufflevector {a.type} {a.ssa}, {b.type} {b.ssa}, <{a.lanes} x i32> <{mask}>"))
 
     def _end_iteration(
         self, values: dict[Location, _CarriedValue], chains: list[tuple[Location, ...]], scanned: list[Location]
     ) -> None:
-        """Find what the next iteration reads of this one, and store all else."""
+        """Finds the values that the next iteration reads, and stores the others.
+
+        chains: locations as `LoopElements.carried` returns them.
+        scanned: locations that scans continue from.
+        """
         body = self._body
         for written, *later in chains:
             made = body.math.splat(body.registers.known(written), written.lanes)
@@ -201,7 +222,7 @@ class _LoopEmitter:
         body.flush()
 
     def _carried_on(self, location: Location) -> SsaValue:
-        """The value with which a scan goes on in the next iteration."""
+        """Returns the value from which a scan continues in the next iteration."""
         value = self._body.registers.value(_substituted(location, {self._node.var: variable(self._node.var) + self._node.step}))
         if value is None:
             raise CannotRunTogether(f"what a scan of {location.array} carries on has no register")
@@ -215,9 +236,9 @@ class _LoopEmitter:
         pinned: Mapping[Location, SsaValue],
         vectors: list[_CarriedValue],
     ) -> None:
-        """Go back to the body or leave the loop, and give the body the phis of all that passes on."""
+        """Emits the latch, and the phis of all carried values."""
         body, fn, node = self._body, self._fn, self._node
-        # an empty assembly keeps LLVM from rewriting the induction variables, which takes a third of its time for no gain
+        # an empty inline assembly keeps LLVM from rewriting induction variables, which takes a third of its time for no gain
         fn.do(f'{following} = call i64 asm "", "=r,0"(i64 {fn.emit(f"add i64 {counter}, {node.step}")})')
         again = fn.emit(f"icmp sle i64 {following}, {self._loop.upper}")
         latch, leave = fn.current.label, fn.block("leave")
@@ -234,15 +255,18 @@ class _LoopEmitter:
         body.math.forget()
 
     def _phi(self, name: str, kind: str, start: str, following: str, latch: str) -> None:
+        """Adds a phi to the loop's body."""
         incoming = f"[ {start}, %{self._before.label} ], [ {following}, %{latch} ]"
         self._inner.phis.append(f"{name} = phi {kind} {incoming}")
 
-    # -- behind the loop -----------------------------------------------------------------------------------------
+    # -- after the loop ------------------------------------------------------------------------------------------
 
     def _leave(
         self, runs: str, skipped: BasicBlock, values: Mapping[Location, _CarriedValue], outer_registers: Registers, following: str
     ) -> HandOver:
-        """Store what the loop has changed, and give the code behind it what it goes on with."""
+        """Emits the stores of what the loop changed, and the phis of the code after it. Returns what is handed over to the next
+        loop.
+        """
         body, fn, then, before = self._body, self._fn, self._loop.following, self._loop.handed.partial
         self._store_changed(values)
         found = accumulators(self._held).items()
@@ -276,9 +300,9 @@ class _LoopEmitter:
         return HandOver(end, handed, plan)
 
     def _store_changed(self, values: Mapping[Location, _CarriedValue]) -> None:
-        """Store the elements that the loop has changed."""
+        """Stores the elements that the loop changed in registers."""
         memory = self._body.memory
-        stored: set[Location] = set()  # with their other parts
+        stored: set[Location] = set()  # other parts of complex numbers, which were stored together with the first ones
         changed = {p: values[p].last for p, op in self._held.items() if op is None and values[p].last != values[p].phi}
         for location, value in changed.items():
             if location in stored:
@@ -292,17 +316,18 @@ class _LoopEmitter:
 
 
 def _is_nest(body: ElementAccess, node: Loop) -> bool:
-    """Whether more than a stretch of straight code is in the loop, or every access must happen as it stands."""
+    """Tells whether there is more than straight code in the loop, or each access has to happen where it stands."""
     return body.module.arguments.aliased or any(True for _ in loops(node.body)) or has_guard(node.body)
 
 
 def _substituted(location: Location, values: Mapping[str, Affine]) -> Location:
+    """Returns the location with names replaced in its subscripts."""
     last = None if location.last is None else location.last.substitute(values)
     return replace(location, subscripts=tuple(e.substitute(values) for e in location.subscripts), last=last)
 
 
 def _only_loops(node: Loop) -> list[Loop]:
-    """The loops inside, as far as each is all that the one around it runs."""
+    """Returns the loops inside, as long as each is the only node in the one around it."""
     found: list[Loop] = []
     while len(node.body) == 1 and isinstance(node.body[0], Loop) and not node.body[0].parallel:
         node = node.body[0]

@@ -1,4 +1,4 @@
-"""Where a loop begins and ends, as integers of the code around it."""
+"""The bounds of a loop as integers of the code around it."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ from polyml.codegen.ir.program import Instance, Loop, Node
 from polyml.codegen.llvm.addresses import Addresses
 from polyml.quasi_affine.affine import Compare, Condition, Logic, conjunction, extremum
 
-_SMALL_BOUND = 2**20  # of a loop that is short in every call
+_SMALL_BOUND = 2**20  # loops with constant bounds below it are short in every call
 
 
 def bounds(body: Addresses, node: Loop) -> tuple[str, str]:
-    """The loop's first and last iteration: the maximum of its lower bounds, the minimum of its upper ones."""
+    """Returns the loop's first and last iteration: the maximum of its lower bounds and the minimum of its upper ones."""
     return body.integer(extremum("max", node.lower)), body.integer(extremum("min", node.upper))
 
 
 def ends(body: Addresses, node: Loop) -> tuple[str, str]:
-    """The bounds of a loop, none of whose iterations are there where none of the loops inside has any: to go through the rows of
-    an array without columns would take as long as there are rows.
+    """Returns the loop's first and last iteration; the loop has none if no loop inside has any.
+
+    Otherwise to visit the rows of an array without columns would take as long as there are rows.
     """
     lower, upper = bounds(body, node)
     is_outermost = all(_is_fixed(n) for n in body.path if isinstance(n, Loop)) and not _is_fixed(node) and not node.resumes
@@ -29,12 +30,14 @@ def ends(body: Addresses, node: Loop) -> tuple[str, str]:
 
 
 def depth(body: Addresses, node: Loop) -> int:
-    """The depth of the scope where the loop's ends are known."""
+    """Returns the depth of the scope that knows the loop's bounds."""
     return max(body.deepest(e.names) for e in (*node.lower, *node.upper))
 
 
 def _something_inside(body: Addresses, nodes: tuple[Node, ...]) -> Condition | None:
-    """Whether loops whose ends sizes and numbers of the call tell have iterations; None where they do not decide it."""
+    """Returns the condition under which loops whose bounds depend on parameters alone have iterations; None if these loops do
+    not decide whether anything runs.
+    """
     found: list[Condition] = []
     for node in nodes:
         if isinstance(node, Instance):
@@ -51,6 +54,6 @@ def _something_inside(body: Addresses, nodes: tuple[Node, ...]) -> Condition | N
 
 
 def _is_fixed(loop: Loop) -> bool:
-    """Whether the loop has the same iterations in every call, and not many."""
+    """Tells whether the loop has the same iterations in every call, and few."""
     bounds = (*loop.lower, *loop.upper)
     return all(e.is_constant for e in bounds) and max(abs(e.constant) for e in bounds) < _SMALL_BOUND

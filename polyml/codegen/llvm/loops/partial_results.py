@@ -1,8 +1,8 @@
-"""Sums whose lanes have partial results each: where they begin, and how they become one number.
+"""Partial results of reductions, one per lane: their first values, and how they become one value.
 
-Loops that follow one another and reduce to the same element hand their partial results on, so that they are joined once:
+Loops that follow one another and reduce to the same element hand their partial results over, so that these are combined once:
 
-    for i = 0 .. m by 8: v += A[i..i+7]; for i = m .. n: v[0] += A[i]      ->   s = s + (v[0] + ... + v[7]) behind both
+    for i = 0 .. m by 8: v += A[i..i+7]; for i = m .. n: v[0] += A[i]      ->   s = s + (v[0] + ... + v[7]) after both
 """
 
 from __future__ import annotations
@@ -22,7 +22,12 @@ from polyml.quasi_affine.affine import Affine
 
 
 class Accumulator(NamedTuple):
-    """An element of which each lane has a partial result. operator: of the reduction, in Python's or NumPy's name."""
+    """An element for which each lane has a partial result.
+
+    array, subscripts: the element.
+    operator: the reduction's, by its name in Python or NumPy.
+    lanes: the number of partial results of a vector.
+    """
 
     array: str
     subscripts: tuple[Affine, ...]
@@ -32,7 +37,7 @@ class Accumulator(NamedTuple):
 
 @dataclass(frozen=True)
 class PartialResult:
-    """What loops that follow one another have reduced so far. ran: the name of a truth value, whether one of them ran."""
+    """What loops that follow one another have reduced so far. ran: the SSA name of whether one of them had iterations."""
 
     value: SsaValue
     ran: str
@@ -42,7 +47,7 @@ class PartialResult:
 class RegisterPlan:
     """What a loop keeps in registers.
 
-    elements: of an innermost loop without guards, else None.
+    elements: those of an innermost loop without guards; None for other loops.
     held: { location -> the operator of the reduction of which it is a partial result, None for an element itself }.
     """
 
@@ -52,11 +57,11 @@ class RegisterPlan:
 
 @dataclass(frozen=True)
 class HandOver:
-    """What a loop leaves to the one that runs right behind it.
+    """What a loop hands over to the one that runs right after it.
 
-    begin: the name of the iteration with which that loop begins, where it resumes this one; else None.
-    partial: the results that it goes on with.
-    plan: of that loop, if it has been made already.
+    begin: the SSA name of the iteration with which that loop begins, if it resumes this one; else None.
+    partial: the partial results that it continues.
+    plan: what it keeps in registers, if that is known already.
     """
 
     begin: str | None = None
@@ -69,9 +74,12 @@ NOTHING = HandOver()
 
 @dataclass(frozen=True)
 class LoopExits:
-    """The ways out of a loop. runs: the name of a truth value, whether it has iterations.
+    """The ways out of a loop.
 
-    skipped: the block from which it is skipped. left: the one that an iteration leaves to. after: the one behind the loop.
+    runs: the SSA name of whether it has iterations.
+    skipped: the block from which it is skipped.
+    left: the block that is reached after the last iteration.
+    after: the block where both meet.
     """
 
     runs: str
@@ -80,12 +88,12 @@ class LoopExits:
     after: BasicBlock
 
     def phi(self, name: str, kind: str, skipped: str, left: str) -> None:
-        """Behind the loop, `name` is one value where it was skipped, the other where it ran."""
+        """Adds a phi after the loop: one value if the loop was skipped, another if it ran."""
         self.after.phis.append(f"{name} = phi {kind} [ {skipped}, %{self.skipped.label} ], [ {left}, %{self.left.label} ]")
 
 
 def accumulators(held: Mapping[Location, str | None]) -> dict[Accumulator, list[Location]]:
-    """The locations of partial results, by what they are parts of."""
+    """Returns the locations of partial results, grouped by the element that they belong to."""
     found: dict[Accumulator, list[Location]] = {}
     for location, operator in held.items():
         if operator is not None:
@@ -94,13 +102,13 @@ def accumulators(held: Mapping[Location, str | None]) -> dict[Accumulator, list[
 
 
 class PartialResults:
-    """Emits the beginnings and ends of partial results in one function."""
+    """Emits the first values and the combination of partial results in one function."""
 
     def __init__(self, body: ElementAccess, expressions: ExpressionEmitter):
         self._body, self._expressions = body, expressions
 
     def start(self, location: Location, operator: str | None) -> SsaValue:
-        """What a location holds when a loop begins: the operator's identity, or for None the element itself."""
+        """Returns the first value of a location: the operator's identity, or the element itself if the operator is None."""
         body = self._body
         if operator is None:
             return body.math.splat(body.memory.load(location), location.lanes)
@@ -108,20 +116,20 @@ class PartialResults:
         return body.math.splat(self._expressions.constant(identity(operator, element), element), location.lanes)
 
     def total(self, key: Accumulator, parts: Sequence[SsaValue]) -> SsaValue:
-        """The partial results of all vectors as one vector."""
+        """Combines the partial results of several vectors into one vector."""
         total = parts[0]
         for part in parts[1:]:
             total = self._expressions.combine(key.operator, total, part)
         return total
 
     def join(self, key: Accumulator, total: SsaValue) -> None:
-        """Bring the partial results of all lanes to the element that they are for."""
+        """Combines the partial results of all lanes with the element in memory."""
         memory = self._body.memory
         target, number = Location(key.array, key.subscripts), self._expressions.across_lanes(key.operator, total)
         memory.store(target, self._expressions.combine(key.operator, memory.load(target), number))
 
     def merge(self, key: Accumulator, total: SsaValue, before: PartialResult | None, exits: LoopExits) -> PartialResult:
-        """Behind a loop: what it and the loops before have reduced, also where it did not run."""
+        """Returns, after a loop, what it and the loops before have reduced, whether or not it ran."""
         fn = self._body.fn
         start = self.start(Location(key.array, key.subscripts, key.lanes), key.operator) if before is None else before.value
         value = replace(total, ssa=fn.name())
@@ -130,7 +138,9 @@ class PartialResults:
         return PartialResult(value, ran)
 
     def join_if_run(self, key: Accumulator, result: PartialResult) -> None:
-        """Join what the last of several loops has merged, if one of them ran: else the element may not exist."""
+        """Combines the partial results of several loops with the element, if one of them ran; otherwise the element may not
+        exist.
+        """
         fn = self._body.fn
         join, done = fn.block("join"), fn.block("done")
         fn.branch(result.ran, join, done)

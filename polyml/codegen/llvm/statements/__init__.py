@@ -1,5 +1,5 @@
-"""Instances of statements -> instructions, for all the iterations that run together.
+"""Instances of statements become instructions, for all iterations that run together. The door is `instances.StatementEmitter`.
 
-`instances.StatementEmitter` is the door. `locations` says where accesses are, `expressions` computes values, `prefix_sums` those
-that pass from lane to lane, and `loop_elements` finds what an innermost loop may keep in registers.
+`locations` says where accesses are, `expressions` computes values, `prefix_sums` computes those that are passed from lane to
+lane, and `loop_elements` finds what an innermost loop may keep in registers.
 """

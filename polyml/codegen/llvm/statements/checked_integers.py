@@ -1,4 +1,4 @@
-"""Python's integers in 64 bits: where a result does not fit, the kernel answers so instead of wrapping."""
+"""Python's integers in 64 bits: if a result does not fit, the kernel says so in its answer instead of wrapping around."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ from polyml.codegen.llvm.ssa_value import SsaValue, literal
 from polyml.dtypes import BOOL, PYINT, DType
 from polyml.model.core.call_interface import Status
 
-_OVERFLOWING = {"+": "sadd", "-": "ssub", "*": "smul"}  # names of LLVM's intrinsics that tell
+_OVERFLOWING = {"+": "sadd", "-": "ssub", "*": "smul"}  # parts of the names of LLVM's intrinsics
 
 
 class CheckedIntegers:
-    """The checks of one function, whose outcomes are in a flag that all of a kernel's functions share."""
+    """The checks of one function. Their outcomes are in a flag that all functions of a kernel share."""
 
     def __init__(self, body: Addresses):
         self._body = body
-        self._conditions: list[SsaValue] = []  # under which what is being computed counts
+        self._conditions: list[SsaValue] = []  # conditions under which checks count now
 
     @contextmanager
     def only_if(self, condition: SsaValue) -> Iterator[None]:
-        """Both sides of a choice are computed; what goes wrong in the one not taken did not happen."""
+        """Makes the checks inside count only where the condition holds: both sides of a choice are computed, and what goes
+        wrong in the one that is not taken did not happen.
+        """
         self._conditions.append(condition)
         try:
             yield
@@ -31,9 +33,11 @@ class CheckedIntegers:
             self._conditions.pop()
 
     def flag(self, happened: SsaValue, status: Status = Status.LEFT_64_BITS, number: SsaValue | None = None) -> None:
-        """Remember the first number that Python raises an error for; the kernel then answers so.
+        """Emits code that sets the flag if something happened for which Python raises an error. The first one is kept.
 
-        happened: a truth value. status: what the kernel answers. number: a float that was converted, perhaps NaN.
+        happened: a truth value.
+        status: what the kernel answers.
+        number: a float that was converted; if it is a NaN, the kernel answers that.
         """
         fn, answer = self._body.fn, str(int(status))
         for condition in self._conditions:
@@ -53,7 +57,7 @@ class CheckedIntegers:
         fn.current = fine
 
     def plain(self, op: str, left: SsaValue, right: SsaValue) -> SsaValue:
-        """+, - or * of Python ints: it wraps nowhere, so leaving 64 bits is remembered."""
+        """Returns +, - or * of Python ints, and flags results that leave 64 bits."""
         body = self._body
         name = f"llvm.{_OVERFLOWING[op]}.with.overflow.i64"
         body.declared.setdefault(name, f"declare {{i64, i1}} @{name}(i64, i64)")
@@ -62,19 +66,19 @@ class CheckedIntegers:
         return SsaValue(body.fn.emit(f"extractvalue {{i64, i1}} {pair}, 0"), PYINT)
 
     def fits_floor_division(self, left: SsaValue, right: SsaValue) -> None:
-        """Flag the one quotient that leaves 64 bits: -2**63 // -1."""
+        """Flags the one quotient that leaves 64 bits: -2**63 // -1."""
         math = self._body.math
         least = math.compare("==", left, _number(-(1 << 63)))
         minus = math.compare("==", right, _number(-1))
         self.flag(math.logical("and", least, minus))
 
     def fits_shift(self, shifted: SsaValue, left: SsaValue, right: SsaValue) -> None:
-        """Flag a shift to the left that loses bits: shifted back it is another number."""
+        """Flags a shift to the left that loses bits: shifted back it is another number."""
         math = self._body.math
         self.flag(math.compare("!=", math.shift(">>", shifted, right), left))
 
     def fits_float(self, value: SsaValue) -> None:
-        """Flag a float that 64 bits do not hold as an integer."""
+        """Flags a float whose integer part 64 bits cannot hold."""
         math = self._body.math
         bound = SsaValue(literal(2.0**63, value.dtype), value.dtype)
         below = math.compare("<", value, bound)
@@ -82,7 +86,7 @@ class CheckedIntegers:
         self.flag(math.invert(math.logical("and", below, above)), Status.TOO_LARGE_A_FLOAT, value)
 
     def fits_type(self, value: SsaValue, to: DType) -> None:
-        """Flag a Python int that the type does not hold: NumPy raises OverflowError for it."""
+        """Flags a Python int that the type cannot hold, for which NumPy raises OverflowError."""
         math = self._body.math
         if to.bits == 64:
             if to.kind == "u":
@@ -95,4 +99,5 @@ class CheckedIntegers:
 
 
 def _number(value: int) -> SsaValue:
+    """Returns a constant Python int."""
     return SsaValue(literal(value, PYINT), PYINT)

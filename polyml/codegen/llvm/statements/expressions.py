@@ -1,4 +1,4 @@
-"""Values of statements -> instructions, on one number or on a vector of lanes."""
+"""The values of statements become instructions, on scalars or on vectors of lanes."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Gather, Index, Load, ScalarArg, Value
 
 _POINTWISE = "+-*/&|^"
-Term = Value | syntax.Expr  # nodes of a statement's value: those of the syntax have operands of its own type
+Term = Value | syntax.Expr  # a node of a statement's value
 
 
 @dataclass(frozen=True)
 class Operands:
     """What the reads of one copy of an instance stand for.
 
-    reduction: the one of which its lanes have partial results, None where they share one element or have one each.
-    loads: { number of a read -> its value }, filled as reads are met.
+    instance: the copy.
+    reduction: the reduction of which its lanes have partial results; None if they share one element or have one each.
+    loads: { position of a read -> its value }, filled as reads are met.
     """
 
     instance: InstanceCopy
@@ -36,9 +37,10 @@ class Operands:
 
 
 class ExpressionEmitter:
-    """Computes the values of one function's statements.
+    """Emits the values of one function's statements.
 
-    scanned: { (location, part) -> what a scan in lanes makes of the element }, for reads of the lanes that follow.
+    scanned: { (location, part) -> the element after the lanes before }, which a scan has computed for reads of the lanes that
+        follow.
     """
 
     def __init__(self, body: ElementAccess, locations: AccessLocations):
@@ -47,11 +49,11 @@ class ExpressionEmitter:
         self.scanned: dict[tuple[Location, int], SsaValue] = {}
 
     def constant(self, value: float, dtype: DType) -> SsaValue:
-        """A constant of that type."""
+        """Returns a constant of the type."""
         return SsaValue(literal(value, dtype), dtype)
 
     def combine(self, op: str, left: SsaValue, right: SsaValue) -> SsaValue:
-        """One step of a reduction's operator."""
+        """Applies a reduction's operator once."""
         math = self._body.math
         if op in ("min", "max"):
             return math.minimum(op, left, right)
@@ -60,7 +62,7 @@ class ExpressionEmitter:
         return math.plain(op, left, right)
 
     def across_lanes(self, op: str, value: SsaValue) -> SsaValue:
-        """All lanes combined into one number, by halves."""
+        """Combines all lanes into one scalar, by halves."""
         math = self._body.math
         while value.lanes > 2:
             half = value.lanes // 2
@@ -73,7 +75,7 @@ class ExpressionEmitter:
         return value if value.lanes == 1 else self.combine(op, math.element(value, 0), math.element(value, 1))
 
     def value(self, e: Term, operands: Operands) -> SsaValue:
-        """The value of a statement, or of a part of it."""
+        """Returns the value of an expression."""
         math = self._body.math
         if isinstance(e, Load):
             return self.load(e.access, operands)
@@ -104,7 +106,7 @@ class ExpressionEmitter:
     # -- leaves --------------------------------------------------------------------------------------------------
 
     def load(self, number: int, operands: Operands) -> SsaValue:
-        """The value of the read with that number, loaded once."""
+        """Returns the value of a read, by its position; it is loaded once."""
         known = operands.loads.get(number)
         if known is None:
             copy, reduction = operands.instance.copy, operands.reduction
@@ -117,14 +119,14 @@ class ExpressionEmitter:
         return known
 
     def _fetch(self, instance: InstanceCopy, number: int) -> None:
-        """Ask for what the read will name in a later iteration."""
+        """Prefetches what the read will access in a later iteration, if the program says so."""
         iterator, distance = self._body.module.program.ahead.get(instance.statement.name, {}).get(number, ("", 0))
         if iterator:
             later = {**instance.iterators, iterator: instance.iterators[iterator] + distance}
             self._body.fetch(self._locations.of(replace(instance, iterators=later), number))
 
     def _index(self, e: Index, instance: InstanceCopy) -> SsaValue:
-        """An affine integer: one number, or one per lane."""
+        """Returns an affine integer: a scalar, or a vector if it differs between lanes."""
         body, copy = self._body, instance.copy
         value = body.module.table.affine(e.value).substitute(instance.iterators)
         first = SsaValue(body.integer(value.substitute(copy.values)), e.dtype)
@@ -141,7 +143,7 @@ class ExpressionEmitter:
         return body.math.plain("+", first, SsaValue(f"<{ramp}>", e.dtype, copy.lanes))
 
     def _number(self, e: ScalarArg) -> SsaValue:
-        """A number argument, from its slot."""
+        """Returns a scalar argument, which is read once from the words of the call."""
         body, scope = self._body, self._body.scopes[0]
         key = ("number", e.name, e.dtype)
         if key not in scope.known:
@@ -159,6 +161,7 @@ class ExpressionEmitter:
     # -- operations ----------------------------------------------------------------------------------------------
 
     def _logical(self, e: syntax.Logical, operands: Operands) -> SsaValue:
+        """Returns `and` or `or`; all operands are computed."""
         math = self._body.math
         total = math.truth(self.value(e.operands[0], operands))
         for operand in e.operands[1:]:
@@ -167,6 +170,7 @@ class ExpressionEmitter:
         return total
 
     def _choice(self, e: syntax.IfExp, operands: Operands) -> SsaValue:
+        """Returns a conditional expression; both sides are computed."""
         math = self._body.math
         test = math.truth(self.value(e.condition, operands))
         with self._checks.only_if(test):
@@ -176,6 +180,7 @@ class ExpressionEmitter:
         return math.select(test, then, orelse)
 
     def _call(self, e: syntax.Call, operands: Operands) -> SsaValue:
+        """Returns the result of a function."""
         math = self._body.math
         given = [self.value(a, operands) for a in e.args]
         if e.function == "pow":
@@ -186,6 +191,7 @@ class ExpressionEmitter:
         return numpy_functions.call(math, e.function, args)
 
     def _cast(self, e: syntax.Cast, operands: Operands) -> SsaValue:
+        """Returns the value as another type. Numbers that Python ints or their targets cannot hold are flagged."""
         value, source = self.value(e.operand, operands), _type_of(e.operand)
         math = self._body.math
         if source == PYINT and e.to.is_integer and e.to != PYINT and not _is_known_to_fit(e):
@@ -197,6 +203,7 @@ class ExpressionEmitter:
         return math.convert(value, e.to)
 
     def _unary(self, e: syntax.Unary, value: SsaValue) -> SsaValue:
+        """Returns the result of an operator with one operand."""
         math = self._body.math
         if e.op == "-":
             return self._checks.plain("-", self.constant(0, PYINT), value) if e.dtype == PYINT else math.negate(value)
@@ -207,6 +214,7 @@ class ExpressionEmitter:
         return value
 
     def _binary(self, op: str, dtype: DType, left: SsaValue, right: SsaValue) -> SsaValue:
+        """Returns the result of an operator with two operands. dtype: its type."""
         math = self._body.math
         left, right = math.broadcast(left, right)
         if op in ("min", "max"):
@@ -227,6 +235,7 @@ class ExpressionEmitter:
         raise TypeError(f"not an operator: {op}")
 
     def _power(self, dtype: DType, left: SsaValue, right: SsaValue) -> SsaValue:
+        """Returns a power. A constant exponent of integers becomes multiplications, by repeated squaring."""
         math = self._body.math
         if dtype.is_float:
             return elementary.function(math, "pow", left, right)
@@ -243,7 +252,7 @@ class ExpressionEmitter:
         return math.splat(self.constant(1, dtype), left.lanes) if result is None else result
 
     def _integer_power(self, dtype: DType, left: SsaValue, right: SsaValue) -> SsaValue:
-        """A power whose exponent is known only when it runs, lane by lane through a loop of its own."""
+        """Returns an integer power whose exponent is known only at run time, by a call of a function for each lane."""
         math = self._body.math
         self._body.declared[integer_power.NAME] = integer_power.DEFINITION
         checked = "true" if dtype == PYINT else "false"
@@ -259,19 +268,19 @@ class ExpressionEmitter:
 
 
 def _type_of(e: Term) -> DType:
-    """The type that inference gave the node."""
+    """Returns the type that inference gave the node."""
     if isinstance(e, (syntax.Part, syntax.Function)) or e.dtype is None:
         raise TypeError(f"not a typed value: {e!r}")
     return e.dtype
 
 
 def _is_known_to_fit(e: syntax.Cast) -> bool:
-    """Whether what is converted was checked at entry, or when compiled."""
+    """Tells whether the converted value was checked at entry, or when the kernel was compiled."""
     return isinstance(e.operand, (Index, syntax.Const)) or always_fits(e.operand, e.to)
 
 
 def _constant_exponent(value: SsaValue) -> int | None:
-    """The exponent where it is a constant that is not negative, the same in all lanes."""
+    """Returns the exponent if it is a constant that is not negative and is the same in all lanes, else None."""
     text = value.ssa
     if value.lanes > 1 and text.startswith("<"):
         text = text[1:].split(",")[0].split()[-1]

@@ -24,16 +24,16 @@ class StatementEmitter:
         self._prefix_sums = PrefixSums(body, self._locations, self.expressions)
 
     def elements(self, loop: Loop) -> LoopElements:
-        """What an innermost loop touches, inside the jams around it."""
+        """Returns the elements that an innermost loop accesses, for all iterations of the jams around it."""
         return LoopElements(self._body, self._locations, loop)
 
     def enter(self, jam: Jam) -> None:
-        """Emit what must be known before the instances of a jam that has just been entered."""
+        """Emits what has to be known before the instances of a jam that was just entered."""
         if jam.scans:
             self._prefix_sums.begin(jam.body, self._copies)
 
     def instance(self, node: Instance) -> None:
-        """Emit the instance for all iterations that run together."""
+        """Emits the instance for all iterations that run together."""
         if self._prefix_sums.take_updated(node):
             return
         for copy in self._copies(node):
@@ -41,15 +41,17 @@ class StatementEmitter:
                 self._emit(copy)
 
     def _copies(self, node: Instance) -> Iterator[InstanceCopy]:
+        """Yields the copies of an instance, one for each iteration or vector of iterations that run together."""
         statement, jams = self._body.scop.statements[node.statement], self._body.jams
         iterators = dict(zip(statement.iterators, node.point))
         return (InstanceCopy(statement, iterators, copy, node, jams.jams) for copy in jams.copies)
 
     def _emit(self, instance: InstanceCopy) -> None:
+        """Emits one copy of an instance. If its lanes share the accumulator of a reduction, it updates their partial results."""
         statement, copy = instance.statement, instance.copy
         reduction = self._body.module.program.reductions.get(statement.name)
         if copy.lane_var is None or copy.scans or reduction is not None and self._locations.varies_over_lanes(instance):
-            reduction = None  # of which each lane has no partial result
+            reduction = None  # the lanes have no partial results
         operands = Operands(instance, reduction)
         value = self.expressions.value(statement.value, operands)
         target = self._locations.of(instance, instance.write, None if reduction is None else reduction.operator)

@@ -1,9 +1,9 @@
-"""Integers to powers that are known only when the code runs, as a function that code calls."""
+"""Integer powers whose exponents are known only at run time: the LLVM text of a function that code calls."""
 
 from __future__ import annotations
 
 NAME = "polyml_power"
-# base ** exponent by squaring; a Python int (checked) that leaves 64 bits sets the flag
+# base ** exponent by repeated squaring; the flag is set if a Python int (checked) leaves 64 bits
 DEFINITION = """define internal i64 @polyml_power(i64 %base, i64 %exponent, i1 %checked, ptr %flag) nounwind {
 entry:
   %negative = icmp slt i64 %exponent, 0

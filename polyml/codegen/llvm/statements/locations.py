@@ -1,4 +1,4 @@
-"""Where the accesses of a statement are, in each of the iterations that run together."""
+"""The locations of a statement's accesses, in each of the iterations that run together."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from polyml.quasi_affine.affine import Affine
 class InstanceCopy:
     """One copy of an instance of a statement.
 
-    iterators: { iterator of the statement -> its value, of loop variables and those of jams }.
+    statement: the statement.
+    iterators: { iterator of the statement -> its value in terms of loop variables and variables of jams }.
+    copy: which of the iterations that run together this is.
     node: the instance in the program.
-    around: what runs together around the node, outermost first.
+    around: the jams and unrolled loops around it, outermost first.
     """
 
     statement: Statement
@@ -30,16 +32,16 @@ class InstanceCopy:
 
     @property
     def write(self) -> int:
-        """The number of the statement's write, behind those of its reads."""
+        """The number of the statement's write, after those of its reads."""
         return len(self.statement.reads)
 
     def access(self, number: int) -> Access:
-        """The access with that number: the reads in order, then the write."""
+        """Returns the access with this number: the reads in order, then the write."""
         return self.statement.write if number == self.write else self.statement.reads[number]
 
 
 class AccessLocations:
-    """The memory locations of accesses, each found once."""
+    """The locations of accesses, each of which is found once."""
 
     def __init__(self, table: AccessTable):
         self._table = table
@@ -49,9 +51,11 @@ class AccessLocations:
     def of(self, instance: InstanceCopy, number: int, operator: str | None = None, copy: Copy | None = None) -> Location:
         """Returns the location of an access.
 
-        number: of the access, see `InstanceCopy.access`.
-        operator: of the reduction whose accumulator the access is, where its lanes have a partial result each; else None.
-        copy: another one than the instance's.
+        number: the access's number, see `InstanceCopy.access`.
+        operator: that of the reduction whose accumulator the access is, if each lane has a partial result; else None.
+        copy: a copy to use in place of the instance's own.
+
+        Raises CannotRunTogether if a vector's subscripts are not linear in the variable of its lanes.
         """
         copy = instance.copy if copy is None else copy
         key = instance.statement.name, number, copy, operator, *instance.iterators.values()
@@ -61,6 +65,7 @@ class AccessLocations:
         return found
 
     def _found(self, instance: InstanceCopy, number: int, operator: str | None, copy: Copy) -> Location:
+        """Finds the location of an access."""
         array, subscripts = instance.access(number).array, self.subscripts(instance, number)
         first = tuple(e.substitute(copy.values) for e in subscripts)
         if copy.lane_var is None:
@@ -78,7 +83,7 @@ class AccessLocations:
         return Location(array, first)
 
     def subscripts(self, instance: InstanceCopy, number: int) -> tuple[Affine, ...]:
-        """The access's subscripts where its statement has these iterators, the same for all copies of an instance."""
+        """Returns the access's subscripts in terms of loop variables, which are the same for all copies of an instance."""
         key = instance.statement.name, number, *instance.iterators.values()
         known = self._subscripts.get(key)
         if known is None:
@@ -87,6 +92,6 @@ class AccessLocations:
         return known
 
     def varies_over_lanes(self, instance: InstanceCopy) -> bool:
-        """Whether the lanes of the instance write to elements of their own."""
+        """Tells whether each lane of the instance writes to an element of its own."""
         lane_var = instance.copy.lane_var
         return any(lane_var in e.names for e in self.subscripts(instance, instance.write))

@@ -1,4 +1,6 @@
-"""What an innermost loop touches, and which of it may stay in registers or pass from one iteration to the next."""
+"""The elements that an innermost loop accesses: which of them may stay in registers, and which are carried from one iteration
+to the next.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +20,10 @@ from polyml.quasi_affine.affine import variable
 
 @dataclass(frozen=True)
 class OverlappingVectors:
-    """Vectors of one row that a loop reads a few elements apart, in locations that it does not write.
+    """Vectors of one row that a loop reads at offsets of less than a vector, in locations that it does not write.
 
-    locations: by offset, from the furthest back to the furthest ahead, those of each vector of an iteration, in order.
-    offsets: the constants of the subscripts in which they differ, in elements.
+    locations: for each offset, from the smallest to the largest, the vectors of an iteration in order.
+    offsets: the constants of the subscripts by which they differ, in elements.
     """
 
     locations: tuple[tuple[Location, ...], ...]
@@ -30,7 +32,11 @@ class OverlappingVectors:
 
 @dataclass(frozen=True)
 class _LocationAccess:
-    """An access of a copy of an instance. operator: of the reduction of which it touches a partial result, else None."""
+    """One access of one copy of an instance.
+
+    number: the access's number, see `InstanceCopy.access`.
+    operator: that of the reduction of which the location is a partial result, else None.
+    """
 
     location: Location
     instance: InstanceCopy
@@ -40,7 +46,7 @@ class _LocationAccess:
 
 
 class LoopElements:
-    """The elements that one innermost loop touches: each question is answered from the same list of copies, found once."""
+    """The elements that one innermost loop accesses, for all iterations that run together."""
 
     def __init__(self, body: ElementAccess, locations: AccessLocations, loop: Loop):
         self._body, self._locations, self.loop = body, locations, loop
@@ -52,6 +58,7 @@ class LoopElements:
         return [*self._within(self.loop.body, self._jams)]
 
     def _within(self, nodes: tuple[Node, ...], jams: JamStack) -> Iterator[InstanceCopy]:
+        """Yields the copies of the instances below the nodes. jams: those around the nodes."""
         statements = self._body.scop.statements
         for node in nodes:
             if isinstance(node, Instance):
@@ -73,9 +80,10 @@ class LoopElements:
     # -- elements that stay in registers -------------------------------------------------------------------------
 
     def held(self) -> dict[Location, str | None]:
-        """Locations the loop can keep in registers: the same in every iteration, touched by nothing else.
+        """Returns the locations that the loop can keep in registers: they are the same in every iteration, and no other access
+        overlaps them.
 
-        The value is the operator for a partial result of a reduction over lanes, None for an element itself.
+        The value is the operator for a partial result of a reduction over lanes, and None for an element itself.
         """
         moving: list[_LocationAccess] = []
         fixed: dict[Location, _LocationAccess] = {}
@@ -91,7 +99,7 @@ class LoopElements:
         return self._without_conflicts(moving, fixed)
 
     def _accesses(self) -> Iterator[_LocationAccess]:
-        """Each access of each copy: the reads, then the write."""
+        """Yields each access of each copy: the reads, then the write."""
         reductions = self._body.module.program.reductions
         for instance in self._copies:
             reduction = reductions.get(instance.statement.name)
@@ -105,7 +113,10 @@ class LoopElements:
     def _without_conflicts(
         self, moving: list[_LocationAccess], fixed: Mapping[Location, _LocationAccess]
     ) -> dict[Location, str | None]:
-        """The fixed locations that share no element with others that the loop touches."""
+        """Returns those of the fixed locations that have no element in common with others that the loop accesses.
+
+        moving: accesses whose locations change from iteration to iteration. fixed: those whose locations do not.
+        """
         kept: dict[Location, str | None] = {}
         written = {p.array for p, access in fixed.items() if access.writes} | {m.location.array for m in moving if m.writes}
         is_separate: dict[str, bool] = {}
@@ -122,7 +133,7 @@ class LoopElements:
         return kept
 
     def _is_separate(self, array: str, moving: list[_LocationAccess], fixed: Mapping[Location, _LocationAccess]) -> bool:
-        """Whether the array's fixed locations share no element with each other or with its moving ones."""
+        """Tells whether the array's fixed locations have no element in common with each other or with its moving ones."""
         mine = [location for location in fixed if location.array == array]
         for i, a in enumerate(mine):
             for b in mine[i + 1 :]:
@@ -144,15 +155,17 @@ class LoopElements:
         return True
 
     def _may_conflict(self, a: _LocationAccess, b: _LocationAccess) -> bool:
-        """Whether two accesses, in any iterations of the loop, access one element."""
+        """Tells whether the two accesses, in any two iterations of the loop, may refer to the same element."""
         one, other = a.instance, b.instance
         first, second = (one.access(a.number), one.node), (other.access(b.number), other.node)
         ranged = (RangedAccess(accessed, tuple(map(jam_range, inst.around))) for accessed, inst in ((first, one), (second, other)))
         return self._body.module.conflicts.may_conflict(*ranged, self._body.path, self.loop)
 
     def updated(self, around: set[str]) -> list[Location]:
-        """Locations that all iterations of the loop and of the loops around it, which have these variables, update, in arrays of
-        which they access nothing else.
+        """Returns the locations that all iterations of the loop and of loops around it update, in arrays of which they access
+        nothing else.
+
+        around: the variables of those loops.
         """
         found: dict[str, dict[Location, bool] | None] = {}
         names, reductions = {*around, self.loop.var}, self._body.module.program.reductions
@@ -165,7 +178,7 @@ class LoopElements:
                 locations = found.setdefault(array, {})
                 is_accumulator = reduction is not None and (writes or number == reduction.access)
                 if instance.copy.lane_var is not None and is_accumulator and location.lanes == 1:
-                    found[array] = None  # a sum over the lanes
+                    found[array] = None  # the lanes update one element
                 elif locations is not None and any(e.names & names for e in (*location.subscripts, *limits)):
                     found[array] = None
                 elif locations is not None:
@@ -176,8 +189,8 @@ class LoopElements:
     # -- elements that pass from one iteration to the next -------------------------------------------------------
 
     def carried(self) -> list[tuple[Location, ...]]:
-        """Locations that the loop writes and reads again in the next iterations: (written, read one iteration later, two later,
-        ...). Nothing else in the loop writes to where they are.
+        """Returns the locations that the loop writes and that later iterations read, as (written, read one iteration later,
+        read two iterations later, ...). No other write in the loop overlaps them.
         """
         arrays = {instance.statement.write.array for instance in self._copies}
         reads = {
@@ -196,7 +209,9 @@ class LoopElements:
         for locations in writes.values():
             for location in locations:
                 chain, before = [location], _one_iteration_before(location, self.loop)
-                while before is not None and before in reads and before not in chain:  # which a remainder comes back to
+                while (
+                    before is not None and before in reads and before not in chain
+                ):  # a chain may come back to its start in a remainder loop
                     chain.append(before)
                     before = _one_iteration_before(before, self.loop)
                 if len(chain) > 1 and all(
@@ -206,7 +221,7 @@ class LoopElements:
         return found
 
     def overlapping_vectors(self) -> list[OverlappingVectors]:
-        """Rows that the loop, along lanes, reads several times, less than a vector apart."""
+        """Returns the rows that the loop, along lanes, reads several times at offsets of less than a vector."""
         found: dict[tuple, dict[int, Location]] = {}
         written: set[str] = set()
         for instance in self._copies:
@@ -225,7 +240,7 @@ class LoopElements:
         return [row for row in rows if row is not None]
 
     def scanned(self) -> list[Location]:
-        """The elements that the loop's scans begin an iteration with."""
+        """Returns the elements from which the loop's scans continue at the beginning of an iteration."""
         found = []
         module = self._body.module
         for instance in self._copies:
@@ -239,7 +254,7 @@ class LoopElements:
 
 
 def _overlapping(locations: Mapping[int, Location], lanes: int, step: int) -> OverlappingVectors | None:
-    """The locations by their offsets; None where they do not overlap, or not in every vector of an iteration."""
+    """Groups locations by their offsets; None if they do not overlap, or not in every vector of an iteration."""
     first = sorted(o for o in locations if o - lanes not in locations)
     vectors = range(step // lanes)
     if len(first) < 2 or first[-1] - first[0] >= lanes or step % lanes or len(locations) != len(first) * len(vectors):
@@ -250,7 +265,9 @@ def _overlapping(locations: Mapping[int, Location], lanes: int, step: int) -> Ov
 
 
 def _one_iteration_before(location: Location, loop: Loop) -> Location | None:
-    """The location that the iteration before has in its stead; None where it does not move with the loop, or its lanes do."""
+    """Returns the location that the iteration before has in place of this one; None if it does not move with the loop, or if
+    its mask does.
+    """
     if not any(loop.var in e.names for e in location.subscripts) or location.last is not None and loop.var in location.last.names:
         return None
     return replace(
@@ -259,12 +276,12 @@ def _one_iteration_before(location: Location, loop: Loop) -> Location | None:
 
 
 def _always_disjoint(a: Location, b: Location, name: str) -> bool:
-    """Whether the locations share no element whatever values a variable has in either."""
+    """Tells whether the locations have no element in common, whatever values the variable has in either of them."""
     dims = [d for d, (x, y) in enumerate(zip(a.subscripts, b.subscripts)) if name not in x.names | y.names]
     return disjoint(_in_dimensions(a, dims), _in_dimensions(b, dims))
 
 
 def _in_dimensions(location: Location, dims: list[int]) -> Location:
-    """The location as far as some of its dimensions say."""
+    """Returns the location with only some of its dimensions."""
     strides = location.strides or (0,) * len(location.subscripts)
     return replace(location, subscripts=tuple(location.subscripts[d] for d in dims), strides=tuple(strides[d] for d in dims))

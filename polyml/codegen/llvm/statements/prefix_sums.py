@@ -1,6 +1,7 @@
-"""Scans in lanes: each lane needs what the one before passes on (see `codegen.analysis.scans`).
+"""Scans in lanes: each lane needs what the lane before passes on (see `codegen.analysis.scans`).
 
-    X[i] = X[i - 1] + A[i], lanes i ... i + 7:   v = A[i ... i + 7]; v += v shifted by 1, 2, 4 lanes; X[i ... i + 7] = X[i - 1] + v
+    X[i] = X[i - 1] + A[i], lanes i ... i + 7:   v = A[i ... i + 7]; v += v shifted by 1, 2, 4 lanes; X[i ... i + 7] = X[i - 1]
+    + v
 
 Source: Hillis and Steele, "Data parallel algorithms", CACM 1986.
 """
@@ -23,9 +24,11 @@ from polyml.model.core.reductions import identity
 
 @dataclass(frozen=True)
 class _Scan:
-    """A statement's scan. access: the read that is the element to go on from. operator: what joins it with each lane's value.
+    """A statement's scan.
 
-    passes_on: each lane writes an element of its own, which the next lane reads; else all lanes update one element.
+    access: the position of the read from which the scan continues.
+    operator: combines it with the value of each lane.
+    passes_on: each lane writes an element of its own, which the next lane reads; otherwise all lanes update one element.
     """
 
     access: int
@@ -38,30 +41,35 @@ class PrefixSums:
 
     def __init__(self, body: ElementAccess, locations: AccessLocations, expressions: ExpressionEmitter):
         self._body, self._locations, self._expressions = body, locations, expressions
-        # by instance that has been emitted before its turn: what its update makes of the elements
+        # values of elements after the updates of instances that were emitted before their turn
         self._updated: dict[Instance, dict[tuple[Location, int], SsaValue]] = {}
 
     def take_updated(self, node: Instance) -> bool:
-        """Whether the instance has been emitted before its turn; what it has made is then known from here on."""
+        """Tells whether the instance was emitted before its turn. If so, what it computed is what later reads see."""
         if node not in self._updated:
             return False
         self._expressions.scanned |= self._updated.pop(node)
         return True
 
     def begin(self, body: tuple[Node, ...], copies_of: Callable[[Instance], Iterable[InstanceCopy]]) -> None:
-        """Emit the scans of single elements that others read before the update; of all others nothing is known yet."""
+        """Emits the scans of single elements that other instances read before the update, and forgets those of an earlier jam.
+
+        body: the jam's nodes. copies_of: returns the copies of an instance.
+        """
         self._expressions.scanned.clear()
         module = self._body.module
         nodes = tuple(node for node in body if isinstance(node, Instance))
         if len(nodes) < len(body):
             raise CannotRunTogether("lanes pass on values among instances alone")
-        for node in reversed(nodes):  # as one of them may be among the readers of those behind it
+        for node in reversed(nodes):  # an earlier one may read what a later one updates
             if node.statement in module.program.reductions and is_read_before(module.program, module.conflicts, nodes, node):
                 for copy in copies_of(node):
                     self.emit(copy, early=True)
 
     def emit(self, instance: InstanceCopy, early: bool = False) -> bool:
-        """Emit the copy as a part of a scan, if it is one: the answer. early: others read next what there is before each lane."""
+        """Emits the copy as a part of a scan, and returns whether it is one. early: the reads that follow see the element as it
+        was before each lane's update.
+        """
         scan = self._scan(instance)
         if scan is None:
             return False
@@ -93,7 +101,7 @@ class PrefixSums:
         return True
 
     def _scan(self, instance: InstanceCopy) -> _Scan | None:
-        """How the lanes of the copy pass on what they compute; None where they do not."""
+        """Returns the scan that the lanes of the copy are a part of, or None."""
         module, statement, lane_var = self._body.module, instance.statement, instance.copy.lane_var
         if lane_var is None:
             return None
@@ -106,7 +114,7 @@ class PrefixSums:
         return _Scan(reduction.access, reduction.operator, False)
 
     def _prefixes(self, operator: str, value: SsaValue, nothing: SsaValue) -> SsaValue:
-        """Each lane joined to all lanes before it."""
+        """Combines each lane with all lanes before it, in log2(lanes) steps."""
         step = 1
         while step < value.lanes:
             value = self._expressions.combine(operator, self._shifted(value, nothing, step), value)
@@ -114,7 +122,7 @@ class PrefixSums:
         return value
 
     def _shifted(self, value: SsaValue, nothing: SsaValue, by: int) -> SsaValue:
-        """Each lane's value so many lanes later, the first ones of `nothing`."""
+        """Shifts the lanes by so many places; the first ones are those of `nothing`."""
         order = ", ".join(f"i32 {lane - by if lane >= by else value.lanes}" for lane in range(value.lanes))
         picked = f"shufflevector {value.type} {value.ssa}, {value.type} {nothing.ssa}, <{value.lanes} x i32> <{order}>"
         return replace(value, ssa=self._body.math.once(picked))
