@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import Union
@@ -15,7 +15,7 @@ from polyml.model.core.scop import Statement
 
 @dataclass(frozen=True)
 class SourceLoop:
-    """A loop over dimension `dim` of the statements inside; direction -1 where it runs downwards."""
+    """A SourceLoop is a loop over dimension `dim` of the statements inside; its direction is -1 where it runs downwards."""
 
     body: SourceBlock
     dim: int
@@ -24,7 +24,7 @@ class SourceLoop:
 
 @dataclass(frozen=True)
 class SourceBlock:
-    """Statements (by name) and loops, one after the other."""
+    """A SourceBlock holds statements (by name) and loops, one after the other."""
 
     parts: tuple[SourcePart, ...]
 
@@ -33,7 +33,7 @@ SourcePart = Union[str, SourceLoop]
 
 
 def names(order: SourcePart | SourceBlock) -> list[str]:
-    """The statements inside, in source order."""
+    """Returns the statements inside, in source order."""
     if isinstance(order, str):
         return [order]
     parts = order.body.parts if isinstance(order, SourceLoop) else order.parts
@@ -41,7 +41,7 @@ def names(order: SourcePart | SourceBlock) -> list[str]:
 
 
 def schedule_tree(order: SourceBlock, statements: Mapping[str, Statement], context: isl.Set) -> isl.Schedule:
-    """The schedule tree of a block; a domain node without instances where there are no statements."""
+    """Returns the schedule tree of a block; a domain node without instances where there are no statements."""
     if not order.parts:
         return isl.Schedule.from_domain(isl.UnionSet.empty(context.get_space()))
     return reduce(isl.Schedule.sequence, (_part_tree(part, statements, context) for part in order.parts))
@@ -55,16 +55,16 @@ def _part_tree(part: SourcePart, statements: Mapping[str, Statement], context: i
 
 
 def _partial_schedule(part: SourceLoop, statements: Mapping[str, Statement]) -> isl.MultiUnionPwAff:
-    """[{ S0[i,j] -> [(i)]; S1[i] -> [(i)] }]"""
+    """Returns [{ S0[i,j] -> [(i)]; S1[i,j] -> [(i)] }], the loop's iterator for each statement inside."""
     members = (polyhedra.dimension(statements[name].domain, part.dim) for name in names(part))
     pieces = (isl.UnionPwAff.from_pw_aff((m if part.direction > 0 else m.neg()).to_pw_aff()) for m in members)
     return isl.MultiUnionPwAff.from_union_pw_aff(reduce(isl.UnionPwAff.union_add, pieces))
 
 
 def loop_paths(schedule: isl.Schedule) -> dict[str, tuple[int, ...]]:
-    """For each statement the loops around it, outermost first, as numbers that differ between loops.
+    """Returns for each statement the loops around it, outermost first, as numbers that differ between loops.
 
-    schedule: a tree of filters, sequences and bands of one member, as `schedule_tree` makes it.
+    schedule: a tree of filters, sequences and bands of one member, as `schedule_tree` makes it
     """
     paths: dict[str, tuple[int, ...]] = {}
     numbers = iter(range(10**9))
@@ -72,7 +72,7 @@ def loop_paths(schedule: isl.Schedule) -> dict[str, tuple[int, ...]]:
     return paths
 
 
-def _walk_tree(node: isl.ScheduleNode, loops: tuple[int, ...], numbers, paths: dict[str, tuple[int, ...]]) -> None:
+def _walk_tree(node: isl.ScheduleNode, loops: tuple[int, ...], numbers: Iterator[int], paths: dict[str, tuple[int, ...]]) -> None:
     if node.get_type() == isl.schedule_node_type.leaf:
         for name in polyhedra.set_names(node.get_domain()):
             paths[name] = loops

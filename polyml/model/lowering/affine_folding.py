@@ -1,4 +1,4 @@
-"""Operations on affine operands as one affine leaf: what `model.lowering.resolve` knows of arithmetic."""
+"""Arithmetic on affine operands, folded into one affine leaf."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ CONDITIONS = 24  # of one kernel that have more quotients around, each of which 
 
 
 def is_exact(dtype: DType) -> bool:
-    """Whether arithmetic in the type is that of the integers, as long as values are small."""
+    """Says whether arithmetic in the type is that of the integers, as long as values are small."""
     return dtype in _EXACT
 
 
 def folded(expr: syntax.Expr, operands: tuple[Value, ...]) -> Value | None:
-    """The operation on affine operands as one leaf, or None where it is not affine."""
+    """Returns the operation on affine operands as one leaf, or None where it is not affine."""
     if isinstance(expr, syntax.IfExp):
         return _folded_choice(expr, operands)
     if isinstance(expr, syntax.Cast):
@@ -111,12 +111,13 @@ def _folded_cast(expr: syntax.Cast, operand: Value) -> Value | None:
 
 
 def formula_choice(condition: Condition, then: Condition, orelse: Condition) -> Condition:
+    """Returns the formula `then if condition else orelse`."""
     return af.disjunction(af.conjunction(condition, then), af.conjunction(af.negate(condition), orelse))
 
 
 def is_small(value: Affine) -> bool:
-    """Whether an affine expression is one that isl decides quickly, and its value fits 64 bits by far for every parameter polyml
-    accepts.
+    """Says whether isl decides an affine expression quickly, and its value stays far inside 64 bits for all parameters that
+    polyml accepts.
     """
     if value.is_constant:
         return abs(value.constant) < 2**63
@@ -133,7 +134,7 @@ def _is_simple(value: Affine) -> bool:
 
 
 def known(value: Value) -> Affine | Condition | None:
-    """The affine integer or condition that a value is, None for any other."""
+    """Returns the affine integer or condition that a value is, None for any other value."""
     if isinstance(value, Integer) and is_exact(value.dtype):
         return value.affine
     return value.formula if isinstance(value, Truth) else None

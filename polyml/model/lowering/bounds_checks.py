@@ -1,12 +1,13 @@
-"""What must hold of the sizes for a call to be in bounds: one test at entry instead of one per access.
+"""What the sizes of a call must satisfy for it to be in bounds: one test at entry instead of one per access.
 
-Computed on the nest as the user wrote it, before anything is substituted or removed, so that an access that nobody
-needs still raises what Python raises.
+It is computed on the nest as the user wrote it, before anything is substituted or removed, so that an access that nobody needs
+still raises what Python raises.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import islpy as isl
@@ -15,18 +16,21 @@ from polyml import polyhedra
 from polyml.frontend import syntax
 from polyml.model.core.evaluation import operations
 from polyml.model.core.iteration_context import IterationContext
-from polyml.model.core.nest import ArrayInfo, Assign, Guard, Integer, Nest, Read, Requirement
+from polyml.model.core.nest import ArrayInfo, Assign, Guard, Integer, Nest, Node, Read, Requirement
 from polyml.model.core.scop import Check, Gather
 from polyml.model.nest_passes.split_selects import split
 from polyml.polyhedra import Frame
 from polyml.quasi_affine import affine as af
 from polyml.quasi_affine.affine import Affine
 from polyml.quasi_affine.to_isl import to_pw_aff, to_set
+from polyml.source import Loc
 
 
 def checks(nest: Nest, top: IterationContext) -> tuple[Check, ...]:
-    """In source order: shapes, then accesses that some sizes put out of bounds. None is implied by an earlier one."""
-    found = _Found()
+    """Returns the checks in source order: shapes, then accesses that some sizes put out of bounds. None is implied by an earlier
+    one.
+    """
+    found = _CheckCollector()
     for array in nest.arrays.values():
         for dim, extent in enumerate(array.shape):
             if array.loc is not None and not top.is_never_negative(extent):
@@ -40,8 +44,9 @@ def checks(nest: Nest, top: IterationContext) -> tuple[Check, ...]:
 
 
 def limit_checks(names: tuple[str, ...], limits: Mapping[str, int]) -> tuple[Check, ...]:
-    """Integer arguments small enough for 64-bit arithmetic; others run as plain Python. They come before all other checks, which
-    compute with them.
+    """Returns checks that integer arguments are small enough for 64-bit arithmetic; other calls run as plain Python.
+
+    They come before all other checks, which compute with these arguments.
     """
     result = []
     for name in names:
@@ -53,8 +58,22 @@ def limit_checks(names: tuple[str, ...], limits: Mapping[str, int]) -> tuple[Che
     return tuple(result)
 
 
-class _Found:
-    """Checks in order, without those that an earlier one on the same thing implies."""
+@dataclass(frozen=True)
+class _CheckedAccess:
+    """A _CheckedAccess is an access whose subscripts are to be checked.
+
+    subscripts: by dimension
+    may: it stands under a data-dependent condition
+    """
+
+    array: str
+    subscripts: Mapping[int, Affine]
+    may: bool
+    loc: Loc | None
+
+
+class _CheckCollector:
+    """A _CheckCollector holds checks in order, without those that an earlier check of the same kind and subject implies."""
 
     def __init__(self) -> None:
         self.checks: list[Check] = []
@@ -62,12 +81,14 @@ class _Found:
         self._by_subject: dict[tuple, list[Check]] = {}
 
     def is_new(self, key: tuple) -> bool:
+        """Says whether the key is met for the first time."""
         if key in self._seen:
             return False
         self._seen.add(key)
         return True
 
     def add(self, check: Check, subject: tuple = ()) -> None:
+        """Adds a check, unless an earlier one on the same subject implies it."""
         earlier = self._by_subject.setdefault(subject, [])
         for other in earlier:
             if other.may <= check.may and check.violated.is_subset(other.violated):
@@ -77,7 +98,7 @@ class _Found:
 
 
 def _check(context: IterationContext, outside: isl.Set, **facts: Any) -> Check:  # Any: of as many types as a Check has fields
-    """The check that no point of the context is in `outside`."""
+    """Returns the check that no point of the context is in `outside`."""
     return Check(
         violated=outside.params().coalesce(),
         instances=outside.set_tuple_name("S"),
@@ -86,7 +107,7 @@ def _check(context: IterationContext, outside: isl.Set, **facts: Any) -> Check: 
     )
 
 
-def _requirement(requirement: Requirement, top: IterationContext, found: _Found) -> None:
+def _requirement(requirement: Requirement, top: IterationContext, found: _CheckCollector) -> None:
     here = top
     for outer in requirement.around:
         here = here.within(outer.condition) if isinstance(outer, Guard) else here.loop(outer)
@@ -97,7 +118,7 @@ def _requirement(requirement: Requirement, top: IterationContext, found: _Found)
     found.add(check, ("usual",))
 
 
-def _walk(body, nest: Nest, context: IterationContext, found: _Found) -> None:
+def _walk(body: tuple[Node, ...], nest: Nest, context: IterationContext, found: _CheckCollector) -> None:
     for node in body:
         if isinstance(node, Guard):
             _walk(node.body, nest, context.within(node.condition), found)
@@ -107,29 +128,29 @@ def _walk(body, nest: Nest, context: IterationContext, found: _Found) -> None:
             _walk(node.body, nest, context.loop(node), found)
 
 
-def _assign(assign: Assign, nest: Nest, context: IterationContext, found: _Found) -> None:
+def _assign(assign: Assign, nest: Nest, context: IterationContext, found: _CheckCollector) -> None:
     for formula, value in split(assign.value, evaluated=True):
         here = context if formula == af.TRUE else context.within(formula)
         for part, may in operations(value):
             if isinstance(part, Read) and not part.inside:
-                _access(part.array, dict(enumerate(part.subscripts)), may, part.loc, nest, here, found)
+                _access(_CheckedAccess(part.array, dict(enumerate(part.subscripts)), may, part.loc), nest, here, found)
             elif isinstance(part, Gather) and not part.inside:
                 affine = {d: i.affine for d, i in enumerate(part.indices) if isinstance(i, Integer)}
-                _access(part.array, affine, may, part.loc, nest, here, found)
+                _access(_CheckedAccess(part.array, affine, may, part.loc), nest, here, found)
             elif isinstance(part, syntax.Cast) and isinstance(part.operand, Integer):
                 _cast(part, part.operand.affine, may, here, found)
     if assign.inside:
         return
-    _access(assign.array, dict(enumerate(assign.subscripts)), assign.may, assign.target_loc or assign.loc, nest, context, found)
+    written = _CheckedAccess(assign.array, dict(enumerate(assign.subscripts)), assign.may, assign.target_loc or assign.loc)
+    _access(written, nest, context, found)
 
 
-def _access(
-    array: str, subscripts: Mapping[int, Affine], may: bool, loc, nest: Nest, context: IterationContext, found: _Found
-) -> None:
-    """subscripts: by dimension."""
-    for dim, subscript in subscripts.items():
-        size = nest.arrays[array].shape[dim]
-        if not found.is_new((id(context), array, dim, subscript, may)):
+def _access(access: _CheckedAccess, nest: Nest, context: IterationContext, found: _CheckCollector) -> None:
+    """Adds a bounds check for each subscript that is not known to be in bounds."""
+    info = nest.arrays[access.array]
+    for dim, subscript in access.subscripts.items():
+        size = info.shape[dim]
+        if not found.is_new((id(context), access.array, dim, subscript, access.may)):
             continue
         parts = []
         if not context.is_never_negative(subscript):
@@ -139,25 +160,25 @@ def _access(
         outside = _instances(context, parts)
         if outside is None:
             continue
-        what = loc.text if loc else f"{nest.arrays[array].source_name}[{', '.join(map(str, subscripts.values()))}]"
+        what = access.loc.text if access.loc else f"{info.source_name}[{', '.join(map(str, access.subscripts.values()))}]"
         found.add(
             _check(
                 context,
                 outside,
                 kind="bounds",
                 what=what,
-                may=may,
-                dim=dim - nest.arrays[array].pairs,
+                may=access.may,
+                dim=dim - info.pairs,
                 subscript=polyhedra.rename_domain(context.pw_aff(subscript), "S"),
                 size=size_pw_aff(size),
-                loc=loc,
+                loc=access.loc,
             ),
-            ("bounds", array, dim),
+            ("bounds", access.array, dim),
         )
 
 
 def _instances(context: IterationContext, parts: list[af.Condition]) -> isl.Set | None:
-    """The points of the context where one of the conditions holds; None when there are none."""
+    """Returns the points of the context at which one of the conditions holds; None when there are none."""
     outside = None
     for part in parts:
         piece = context.assumed.intersect(context.set(part))
@@ -166,8 +187,8 @@ def _instances(context: IterationContext, parts: list[af.Condition]) -> isl.Set 
     return outside
 
 
-def _cast(cast: syntax.Cast, value: af.Affine, may: bool, context: IterationContext, found: _Found) -> None:
-    """A Python int must fit the integer type it becomes; NumPy raises OverflowError where it does not."""
+def _cast(cast: syntax.Cast, value: af.Affine, may: bool, context: IterationContext, found: _CheckCollector) -> None:
+    """Adds a check that a Python int fits the integer type it becomes; NumPy raises OverflowError where it does not."""
     to = cast.to
     if not (cast.operand.dtype.weak and to.is_integer) or not found.is_new((id(context), to, value, may)):
         return
@@ -210,5 +231,5 @@ def _shape_check(top: IterationContext, array: ArrayInfo, dim: int, extent: Affi
 
 
 def size_pw_aff(size: Affine) -> isl.PwAff:
-    """{ [] -> [(size)] } over the parameters the size mentions."""
+    """Returns { [] -> [(size)] } over the parameters that the size mentions."""
     return to_pw_aff(size, Frame(tuple(sorted(size.names)), ()))

@@ -1,14 +1,15 @@
 """Operations on complex numbers as expressions of their parts, as NumPy computes them.
 
-Products, quotients (Smith, "Algorithm 116: Complex division", CACM 1962), comparisons (by the real parts, then by the
-imaginary ones) and what is made of them are NumPy's; exponentials, logarithms and square roots are made of functions of
-real numbers, with the special values of the C standard's Annex G; the others are the C library's, in double.
+Products, quotients (Smith, "Algorithm 116: Complex division", CACM 1962), comparisons (by the real parts, then by the imaginary
+ones) and what is built on them follow NumPy; exponentials, logarithms and square roots use functions of real numbers, with the
+special values of the C standard's Annex G; the others call the C library, in double precision.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 from polyml.dtypes import BOOL, F32, F64, DType
@@ -25,7 +26,7 @@ _NEAR = {F64: 2.0**-960, F32: 2.0**-100}  # and whose squares are not normal
 
 
 class Pair(NamedTuple):
-    """A complex number: two expressions of one float type."""
+    """A Pair is a complex number: two expressions of one float type."""
 
     real: Expr
     imag: Expr
@@ -36,19 +37,22 @@ class Pair(NamedTuple):
 
 
 def constant(value: complex, dtype: DType) -> Pair:
-    """dtype: of the parts."""
+    """Returns a constant as a pair. dtype: of the parts"""
     return Pair(syntax.Const(value.real, dtype=dtype), syntax.Const(value.imag, dtype=dtype))
 
 
 def converted(number: Pair, to: DType) -> Pair:
+    """Returns the number with parts of another float type."""
     return Pair(*(_cast(part, to) for part in number))
 
 
 def negated(number: Pair) -> Pair:
+    """Returns -number."""
     return Pair(*(_negated(part) for part in number))
 
 
 def binary(op: str, left: Pair, right: Pair) -> Pair:
+    """Returns `left op right` for + - * / and **."""
     match op:
         case "+" | "-":
             return Pair(*(_real(op, a, b) for a, b in zip(left, right)))
@@ -62,6 +66,7 @@ def binary(op: str, left: Pair, right: Pair) -> Pair:
 
 
 def compared(op: str, left: Pair, right: Pair) -> Expr:
+    """Returns the truth value of `left op right`; NumPy orders by the real parts, then by the imaginary ones."""
     real, imag = (_compare("==" if op != "!=" else "!=", a, b) for a, b in zip(left, right))
     if op in ("==", "!="):
         return _logical("and" if op == "==" else "or", real, imag)
@@ -71,7 +76,7 @@ def compared(op: str, left: Pair, right: Pair) -> Expr:
 
 
 def of_parts(function: str, number: Pair) -> Expr:
-    """A function of a complex number that is real, or a truth value."""
+    """Returns a function of a complex number whose value is real, or a truth value."""
     match function:
         case "real":
             return number.real
@@ -89,13 +94,14 @@ def of_parts(function: str, number: Pair) -> Expr:
 
 
 def called(function: str, args: list[Pair]) -> Pair:
-    """A function of complex numbers that is one."""
+    """Returns a function of complex numbers whose value is complex."""
     if function in LIBRARY:
         return _from_library(function, *args)
     return _FUNCTIONS[function](*args)
 
 
 def selected(condition: Expr, then: Pair, orelse: Pair) -> Pair:
+    """Returns `then if condition else orelse`."""
     return Pair(*(_choice(condition, a, b) for a, b in zip(then, orelse)))
 
 
@@ -125,7 +131,7 @@ def _reciprocal(z: Pair) -> Pair:
 
 
 def _sign(z: Pair) -> Pair:
-    """z/|z|; of infinite numbers the direction where it is one of an axis."""
+    """Returns z/|z|; for an infinite number the direction where it is that of an axis, else NaN."""
     size, zero = of_parts("abs", z), _number(0.0, z.dtype)
     infinite = [_test("isinf", part) for part in z]
     along = [_call("copysign", _number(1.0, z.dtype), part) for part in z]
@@ -140,8 +146,10 @@ def _rint(z: Pair) -> Pair:
     return Pair(*(_call("rint", part) for part in z))
 
 
-def _extremum(op: str, keeps: int):
-    """The first number if it is the better one or the one of this position is NaN, else the second."""
+def _extremum(op: str, keeps: int) -> Callable[[Pair, Pair], Pair]:
+    """Returns a function of two numbers: the first one where it compares as `op` with the second or `(a, b)[keeps]` is NaN, else
+    the second.
+    """
 
     def chosen(a: Pair, b: Pair) -> Pair:
         return selected(_logical("or", of_parts("isnan", (a, b)[keeps]), compared(op, a, b)), a, b)
@@ -149,7 +157,7 @@ def _extremum(op: str, keeps: int):
     return chosen
 
 
-def _scaled_logarithm(base: float):
+def _scaled_logarithm(base: float) -> Callable[[Pair], Pair]:
     def logarithm(z: Pair) -> Pair:
         factor = _number(1 / math.log(base), z.dtype)
         return _scaled(_log(z), factor)
@@ -168,7 +176,7 @@ def _exp2(z: Pair) -> Pair:
 
 
 def _exp(z: Pair) -> Pair:
-    """e**x * (cos y + i sin y)."""
+    """Returns e**x * (cos y + i sin y)."""
     x, y = z
     size, root = _call("exp", x), _call("exp", _real("*", x, _number(0.5, z.dtype)))
     large = _compare(">", x, _number(_LARGEST_EXPONENT[z.dtype], z.dtype))
@@ -187,7 +195,7 @@ def _exp(z: Pair) -> Pair:
 
 
 def _log(z: Pair) -> Pair:
-    """log |z| + i arctan2(y, x); where |z| is about 1 its logarithm is that of |z|**2 - 1, halved."""
+    """Returns log |z| + i arctan2(y, x); where |z| is about 1, its logarithm is log1p(|z|**2 - 1) / 2."""
     one, half = _number(1.0, z.dtype), _number(0.5, z.dtype)
     sizes = [_call("abs", part) for part in z]
     large, small = _call("maximum", *sizes), _call("minimum", *sizes)
@@ -202,7 +210,7 @@ def _log(z: Pair) -> Pair:
 
 
 def _sqrt(z: Pair) -> Pair:
-    """t + i y/(2t) of t = sqrt((|x| + |z|) / 2), the parts exchanged where x is negative."""
+    """Returns t + i y/(2t) with t = sqrt((|x| + |z|) / 2); the parts are exchanged where x is negative."""
     x, y = z
     zero, infinity, nan = (_number(value, z.dtype) for value in (0.0, math.inf, math.nan))
     sizes = [_call("abs", part) for part in z]
@@ -235,7 +243,7 @@ def _expm1(z: Pair) -> Pair:
     return Pair(real, _real("*", _call("exp", z.real), _call("sin", z.imag)))
 
 
-_FUNCTIONS = {
+_FUNCTIONS: dict[str, Callable[..., Pair]] = {
     "exp": _exp,
     "log": _log,
     "sqrt": _sqrt,

@@ -1,14 +1,14 @@
-"""Typed syntax -> the same without complex numbers: each is two numbers, its real and its imaginary part.
+"""Typed syntax -> the same without complex numbers: each becomes two numbers, its real and its imaginary part.
 
     z = a * b        ->        z.real = a.real * b.real - a.imag * b.imag
                                z.imag = a.real * b.imag + a.imag * b.real
 
-An array of complex numbers is one of their parts with a first dimension of size 2, so that rows stay rows: those of an
+An array of complex numbers becomes an array of their parts with a first dimension of size 2, so that rows stay rows: those of an
 argument are strided in memory, those of a local array are not. So everything behind this pass knows real numbers alone, and the
 dependences of the parts are exact. (Scalar replacement of aggregates, LLVM's SROA.)
 
-What stays complex: the element types of arguments and allocations, whose memory is made elsewhere, and what is
-returned, a Call of "complex".
+What stays complex: the element types of arguments and allocations, whose memory is made elsewhere, and what is returned, a Call
+    of "complex".
 """
 
 from __future__ import annotations
@@ -31,22 +31,23 @@ _LEAVES = (syntax.Const, syntax.Name, syntax.Subscript)
 
 
 def in_parts(kernel: syntax.Kernel, *, aliased: bool = False) -> syntax.Kernel:
-    """The kernel without complex numbers; the same kernel where there are none.
+    """Returns the kernel without complex numbers; the same kernel where there are none.
 
-    aliased: arguments may share memory, so that storing one part may change any element.
+    aliased: arguments may share memory, so that storing one part may change any element
     """
     given = (t.element if isinstance(t, ArrayType) else t.dtype for t in kernel.types)
     if not any(dtype.is_complex for dtype in (*given, *_dtypes(kernel.body))):
         return kernel
-    return _Splitter(kernel, aliased).kernel()
+    return _ComplexSplitter(kernel, aliased).kernel()
 
 
 def parts_of(name: str) -> tuple[str, str]:
-    """What the parts of a complex number are called."""
+    """Returns the names of the parts of a complex number."""
     return f"{name}.real", f"{name}.imag"
 
 
 def _dtypes(body: Sequence[Stmt]) -> Iterator[DType]:
+    """Yields the types of all allocations and expressions in a body."""
     for stmt in statements(body):
         if isinstance(stmt, syntax.Alloc):
             yield stmt.dtype
@@ -55,12 +56,15 @@ def _dtypes(body: Sequence[Stmt]) -> Iterator[DType]:
 
 
 def _as_place(expr: Expr) -> Place:
+    """Returns an expression that can be assigned to. Raises TypeError for any other."""
     if not isinstance(expr, (syntax.Name, syntax.Subscript)):
         raise TypeError(f"nothing can be stored in {expr!r}")
     return expr
 
 
-class _Splitter:
+class _ComplexSplitter:
+    """A _ComplexSplitter rewrites a kernel statement by statement; assignments that an expression needs go before it."""
+
     def __init__(self, kernel: syntax.Kernel, aliased: bool):
         self._kernel, self._aliased = kernel, aliased
         self._scalars = dict(kernel.scalars)
@@ -109,7 +113,7 @@ class _Splitter:
                 self._out.append(dataclasses.replace(stmt, values=tuple(map(self._returned, stmt.values))))
 
     def _assign(self, stmt: syntax.Assign) -> None:
-        """Both parts; a part that the other one still needs is held back."""
+        """Appends the assignments to both parts; a new part that the other one still needs the old value of is stored last."""
         value, places = self._parts(stmt.value), self._places(stmt.target)
         first, second = (dataclasses.replace(stmt, target=t, value=v) for t, v in zip(places, value))
         if not any(self._may_be(places[0], node) for node in traversal.nodes(value.imag)):
@@ -119,16 +123,16 @@ class _Splitter:
         self._out += [syntax.Assign(held, value.real, loc=stmt.loc), second, dataclasses.replace(first, value=held)]
 
     def _target(self, target: Expr) -> Place:
-        """Where a real number is stored."""
+        """Returns where a real number is stored."""
         return target if isinstance(target, syntax.Name) else _as_place(self._real(target))
 
     def _places(self, target: Expr) -> tuple[Place, Place]:
-        """Where the parts of a complex number are stored."""
+        """Returns where the parts of a complex number are stored."""
         real, imag = self._parts(target)
         return _as_place(real), _as_place(imag)
 
     def _may_be(self, place: Place, read: Expr) -> bool:
-        """Whether storing to `place` may change what is read."""
+        """Says whether storing to `place` may change what is read."""
         if isinstance(place, syntax.Name):
             return isinstance(read, syntax.Name) and read.name == place.name
         if not isinstance(read, syntax.Subscript):
@@ -170,7 +174,7 @@ class _Splitter:
     # Expressions
 
     def _real(self, expr: Expr) -> Expr:
-        """An expression that is not complex."""
+        """Returns an expression that is not complex, with its complex operands in parts."""
         match expr:
             case syntax.Subscript(part=part) if part:
                 whole = dataclasses.replace(expr, part="")
@@ -187,7 +191,7 @@ class _Splitter:
         return traversal.with_operands(expr, tuple(map(self._real, traversal.operands(expr))))
 
     def _parts(self, expr: Expr) -> Pair:
-        """The parts of a complex expression."""
+        """Returns the parts of a complex expression."""
         match expr:
             case syntax.Const():
                 return arithmetic.constant(complex(expr.value), expr.dtype.part)
@@ -220,25 +224,25 @@ class _Splitter:
         raise TypeError(f"not a complex expression: {expr!r}")
 
     def _lazily(self, operands: Sequence[Expr]) -> tuple[Expr, ...]:
-        """Operands of which Python perhaps evaluates only the first."""
+        """Returns the operands of an operation of which Python may evaluate only the first."""
         first = self._real(operands[0])
         with self._perhaps():
             return first, *map(self._real, operands[1:])
 
     @contextmanager
     def _perhaps(self) -> Iterator[None]:
-        """What is read inside may not be evaluated."""
+        """Marks what is read inside the block as something that may not be evaluated."""
         outer, self._is_certain = self._is_certain, False
         yield
         self._is_certain = outer
 
     def _operand(self, expr: Expr) -> Pair:
-        """The parts of what is used several times."""
+        """Returns the parts of an operand that is used several times, in scalars where they are not leaves."""
         pair = self._parts(expr)
         return pair if isinstance(expr, _LEAVES) or not self._is_certain else self._held(pair)
 
     def _held(self, number: Pair) -> Pair:
-        """The parts as scalars, or constants."""
+        """Returns the parts as new scalars, or as constants."""
         result = []
         for part in number:
             if not isinstance(part, syntax.Const):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import islpy as isl
@@ -22,23 +22,25 @@ from polyml.model.lowering.size_limits import limits, names_in_extents
 from polyml.model.nest_passes.split_selects import explicit, split
 from polyml.quasi_affine import affine as af
 from polyml.quasi_affine.affine import Affine
+from polyml.source import Loc
 
 _LEGAL_CASES_LIMIT = 4
 
 
 def to_scop(nest: Nest, written: Nest, kernel: syntax.Kernel, top: IterationContext) -> Scop:
-    """The polyhedral model of a nest: its domains, accesses, checks and the order of the source.
+    """Returns the polyhedral model of a nest: its domains, accesses, checks and the order of the source.
 
-    written: the nest before passes changed it, whose accesses are checked at entry.
-    kernel: the typed kernel that it was made of.
-    top: the context around all loops, with the parameters of `parameter_context(nest, written)`.
+    written: the nest before passes changed it, whose accesses are checked at entry
+    kernel: the typed kernel that it was made of
+    top: the context around all loops, with the parameters of `parameter_context(nest, written)`
+
     Raises NotAffineError, with the culprit's location, for a bound, subscript or allocation that is not affine.
     """
     context = top.parameters
     structural = context.sizes.union(context.names, names_in_extents(written))
     least = limits((written, nest), (p.name for p in written.parameters if not p.extreme), structural)
     found = checks(written, top)
-    builder = _Builder(nest, context, found)
+    builder = _StatementBuilder(nest, context, found)
     order = builder.block(nest.body, outermost(replace(context, numbered=True)))
     mentioned = set(context.names).union(*(polyhedra.used_parameters(c.violated) for c in found))
     spared = [name for name, array in written.arrays.items() if array.loc and array.shape and name not in nest.arrays]
@@ -63,17 +65,27 @@ def to_scop(nest: Nest, written: Nest, kernel: syntax.Kernel, top: IterationCont
     )
 
 
-class _Builder:
-    """Turns assignments into statements, numbered in source order."""
+@dataclass(frozen=True)
+class _Reference:
+    """A reference is an element of an array as the nest names it; its fields are those of nest.Read."""
 
-    def __init__(self, nest: Nest, parameters: ParameterContext, found: tuple[Check, ...]):
+    array: str
+    subscripts: tuple[Affine, ...]
+    inside: bool
+
+
+class _StatementBuilder:
+    """A _StatementBuilder turns assignments into statements, numbered in source order."""
+
+    def __init__(self, nest: Nest, parameters: ParameterContext, found: tuple[Check, ...]) -> None:
         self.nest = nest
         self.parameters = parameters
         self.checks = found
         self.statements: dict[str, Statement] = {}
-        self._accesses: dict[tuple, tuple[isl.Map, tuple[isl.PwAff, ...]]] = {}
+        self._accesses: dict[tuple[int, _Reference], tuple[isl.Map, tuple[isl.PwAff, ...]]] = {}
 
     def array(self, name: str, info: ArrayInfo) -> Array:
+        """Returns an array of the nest as an array of the Scop."""
         shape = tuple(size_pw_aff(extent) for extent in info.shape)
         return Array(
             name=name, element=info.element, shape=shape, role=info.role, source_name=info.source_name,
@@ -81,7 +93,7 @@ class _Builder:
         )  # fmt: skip
 
     def block(self, body: tuple[Node, ...], context: IterationContext) -> SourceBlock:
-        """The order of a block: its statements and loops, guards dissolved into domains."""
+        """Returns the order of a block: its statements and loops, with guards dissolved into domains."""
         parts: list[SourcePart] = []
         for node in body:
             if isinstance(node, Assign):
@@ -95,7 +107,7 @@ class _Builder:
         return SourceBlock(tuple(parts))
 
     def assign(self, assign: Assign, context: IterationContext) -> list[str]:
-        """The names of the statements that one assignment becomes."""
+        """Returns the names of the statements that one assignment becomes."""
         names = []
         for formula, value in split(assign.value):
             here = context if formula == af.TRUE else context.within(formula)
@@ -107,63 +119,67 @@ class _Builder:
         return names
 
     def statement(self, name: str, assign: Assign, value: Value, context: IterationContext) -> Statement:
+        """Returns the statement of an assignment in a context, with a read for each distinct element of its value."""
         value = map_leaves(value, _explicit_truth)
         accesses: list[Access] = []
-        places: dict[tuple, int] = {}
+        positions: dict[tuple[str, tuple[Affine, ...]], int] = {}
         for part, may in operations(value):
             if not isinstance(part, Read):
                 continue
             key = (part.array, part.subscripts)
-            if key not in places:
-                places[key] = len(accesses)
-                accesses.append(self.access(name, *key, may, part.loc, context, part.inside))
-            elif accesses[places[key]].may and not may:
-                accesses[places[key]] = replace(accesses[places[key]], may=False)
+            if key not in positions:
+                positions[key] = len(accesses)
+                reference = _Reference(part.array, part.subscripts, part.inside)
+                accesses.append(self.access(name, reference, context, may=may, loc=part.loc))
+            elif accesses[positions[key]].may and not may:
+                accesses[positions[key]] = replace(accesses[positions[key]], may=False)
 
         if any(isinstance(v, Gather) for v in subvalues(value)):
             _check_indices(value, context)
 
         def leaf(v: Value) -> Value:
             if isinstance(v, Read):
-                return Load(places[v.array, v.subscripts], dtype=v.dtype)
+                return Load(positions[v.array, v.subscripts], dtype=v.dtype)
             return _index(v, name, context) if isinstance(v, Integer) else v
 
-        target_loc = assign.target_loc or assign.loc
+        written = _Reference(assign.array, assign.subscripts, assign.inside)
         return Statement(
             name=name,
             iterators=context.iterators,
             domain=context.domain.set_tuple_name(name),
-            write=self.access(name, assign.array, assign.subscripts, assign.may, target_loc, context, assign.inside),
+            write=self.access(name, written, context, may=assign.may, loc=assign.target_loc or assign.loc),
             reads=tuple(accesses),
             value=map_leaves(value, leaf),
             loc=assign.loc,
         )
 
-    def access(self, statement: str, array: str, subscripts, may: bool, loc, context: IterationContext, inside: bool) -> Access:
-        key = (id(context), array, subscripts, inside)
+    def access(self, statement: str, reference: _Reference, context: IterationContext, *, may: bool, loc: Loc | None) -> Access:
+        """Returns the access of a statement to an element, with its subscripts wrapped."""
+        key = (id(context), reference)
         if key not in self._accesses:
-            self._accesses[key] = self._relation(array, subscripts, context, inside)
+            self._accesses[key] = self._relation(reference, context)
         relation, wrapped = self._accesses[key]
         return Access(
-            array=array,
+            array=reference.array,
             relation=polyhedra.rename_domain(relation, statement),
             subscripts=tuple(polyhedra.rename_domain(s, statement) for s in wrapped),
             may=may,
             loc=loc,
         )
 
-    def _relation(self, array: str, subscripts, context: IterationContext, inside: bool) -> tuple[isl.Map, tuple[isl.PwAff, ...]]:
-        if inside:
-            wrapped = tuple(map(context.pw_aff, subscripts))
+    def _relation(self, reference: _Reference, context: IterationContext) -> tuple[isl.Map, tuple[isl.PwAff, ...]]:
+        """Returns { [i] -> A[e] }, and { [i] -> [(e)] } for each subscript."""
+        if reference.inside:
+            wrapped = tuple(map(context.pw_aff, reference.subscripts))
         else:
-            shape = self.nest.arrays[array].shape
-            wrapped = tuple(self.wrap(subscript, size, context) for subscript, size in zip(subscripts, shape))
-        return polyhedra.relation(context.frame.space, array, wrapped), wrapped
+            shape = self.nest.arrays[reference.array].shape
+            wrapped = tuple(self.wrap(subscript, size, context) for subscript, size in zip(reference.subscripts, shape))
+        return polyhedra.relation(context.frame.space, reference.array, wrapped), wrapped
 
     def wrap(self, subscript: Affine, size: Affine, context: IterationContext) -> isl.PwAff:
-        """{ [i] -> [(subscript)] } where it is not negative, and subscript + size where it is, as Python counts.
+        """Returns { [i] -> [(subscript)] } where it is not negative, and subscript + size where it is, as Python counts.
 
-        Only what can happen for a call that passed its checks: a case that the domain excludes is left out.
+        Only cases that can happen in a call that passed its checks are kept.
         """
         if context.is_never_negative(subscript):
             return context.pw_aff(subscript)
@@ -174,7 +190,7 @@ class _Builder:
 
     @cached_property
     def legal(self) -> isl.Set:
-        """Sizes that pass the checks, or more where that has too many cases: { : N > 0 }."""
+        """The sizes { : N > 0 } that pass the checks, or more where these would have too many cases."""
         result = self.parameters.facts
         for check in self.checks:
             if check.violated.n_basic_set() > 1:
@@ -186,7 +202,7 @@ class _Builder:
 
 
 def wrap(subscript: Affine, size: Affine, context: IterationContext, possible: isl.Set) -> isl.PwAff:
-    """The same for the iterations and sizes that are `possible`."""
+    """Returns { [i] -> [(subscript)] } where it is not negative, else subscript + size, for the `possible` iterations and sizes."""
     plain = context.pw_aff(subscript)
     negative = context.set(af.non_negative(-subscript - 1))
     inside = possible.intersect(context.set(af.non_negative(subscript + size)))
@@ -203,6 +219,7 @@ def _explicit_truth(value: Value) -> Value:
 
 
 def _index(value: Integer, statement: str, context: IterationContext) -> Value:
+    """Returns an affine integer as a constant or an Index of the statement."""
     if value.affine.is_constant:
         return syntax.Const(value.affine.constant, dtype=value.dtype)
     dtype = I64 if value.dtype == I64 else PYINT
@@ -211,7 +228,7 @@ def _index(value: Integer, statement: str, context: IterationContext) -> Value:
 
 
 def _check_indices(value: Value, context: IterationContext) -> None:
-    """The affine indices of a gather are not negative."""
+    """Raises NotAffineError where an affine index of a gather may be negative."""
     for part in subvalues(value):
         for index in part.indices if isinstance(part, Gather) and not part.inside else ():
             if isinstance(index, Integer) and not context.is_never_negative(index.affine):
@@ -224,4 +241,5 @@ def _check_indices(value: Value, context: IterationContext) -> None:
 
 
 def _is_self_copy(assign: Assign, value: Value) -> bool:
+    """Says whether the assignment stores an element to itself."""
     return isinstance(value, Read) and value.array == assign.array and value.subscripts == assign.subscripts

@@ -1,4 +1,4 @@
-"""Arithmetic of float16 and bfloat16 is float32's, rounded after each operation, as NumPy does it."""
+"""Arithmetic of float16 and bfloat16: computed in float32 and rounded after each operation, as NumPy does."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from polyml.model.core.nest import Value, children, with_children
 
 
 def widened(value: Value) -> Value:
-    """An operation on operands of which some are halves, as one of float32; any other value as it is."""
+    """Returns an operation on half-precision operands as one of float32; any other value as it is."""
     if isinstance(value, syntax.Cast):
         return _converted(value)
     operands = children(value)
@@ -23,7 +23,7 @@ def widened(value: Value) -> Value:
 
 
 def _converted(value: syntax.Cast) -> syntax.Cast:
-    """Between halves and integers by way of float32."""
+    """Returns a conversion between a half and an integer type by way of float32."""
     source = value.operand.dtype
     if _is_half(value.operand) and not value.to.is_float:
         return replace(value, operand=_wide(value.operand))

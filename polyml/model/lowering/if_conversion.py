@@ -1,4 +1,4 @@
-"""The branches of an `if` on data: their assignments as selects on the stored condition."""
+"""If-conversion: the assignments in the branches of an `if` on data become selects on the stored condition."""
 
 from __future__ import annotations
 
@@ -18,15 +18,17 @@ def joined(
     orelse: tuple[Assign, ...],
     rename: Callable[[str], str | None],
 ) -> tuple[Assign, ...]:
-    """Scalars of straight-line branches get a name of their own in each branch and one select after both, so that
-    a scalar assigned in both branches does not depend on its older value.
+    """Returns both branches as straight-line code, in which a scalar assigned in both does not depend on its older value.
 
-        if c: t = a      ->     t_1 = a if c else 0
-        else: t = b             t_2 = 0 if c else b
-                                t   = t_1 if c else t_2
+    Each branch gets a name of its own for its scalars, and one select follows both:
 
-    test: the stored condition; otherwise: the condition of the second branch. rename: a new scalar for a local one,
-    None for anything that has to keep its place.
+            if c: t = a      ->     t_1 = a if c else 0
+            else: t = b             t_2 = 0 if c else b
+                                    t   = t_1 if c else t_2
+
+    test: the stored condition
+    otherwise: the condition of the second branch
+    rename: returns a new scalar for a local one, None for anything that has to keep its place
     """
     then_renamed, then_names = _renamed(then, test, rename)
     else_renamed, else_names = _renamed(orelse, otherwise, rename)
@@ -39,19 +41,21 @@ def joined(
 
 
 def flag(name: str) -> Condition:
-    """The condition that the truth argument `name` (0 or 1) is true."""
+    """Returns the condition that the truth argument `name` (0 or 1) is true."""
     return af.non_negative(af.variable(name) - 1)
 
 
 def select(condition: Value, then: Value, orelse: Value) -> syntax.IfExp:
-    """then if condition else orelse, without a negation at the head of the condition."""
+    """Returns `then if condition else orelse`, without a negation at the head of the condition."""
     if isinstance(condition, syntax.Unary) and condition.op == "not":
         condition, then, orelse = condition.operand, orelse, then
     return syntax.IfExp(condition, then, orelse, dtype=then.dtype)
 
 
 def leading_truths(test: Value) -> tuple[Condition | None, Value, str]:
-    """`affine and data` or `affine or data`: the affine condition, which comes first, the rest, and the operator."""
+    """Splits `affine and data` or `affine or data` into (affine condition, rest, operator); the condition is None where none
+    comes first.
+    """
     if not isinstance(test, syntax.Logical) or not isinstance(test.operands[0], Truth):
         return None, test, ""
     leading: list[Condition] = []
@@ -68,7 +72,7 @@ def leading_truths(test: Value) -> tuple[Condition | None, Value, str]:
 def _renamed(
     branch: tuple[Assign, ...], predicate: Value, rename: Callable[[str], str | None]
 ) -> tuple[list[Assign], dict[str, str]]:
-    """The assignments of one branch with its scalars renamed, and the last name of each."""
+    """Returns the assignments of one branch with its scalars renamed, and the last name of each."""
     current: dict[str, str] = {}
     result = []
     for assign in branch:
@@ -83,7 +87,7 @@ def _renamed(
 
 
 def _merged_stores(test: Value, then: list[Assign], orelse: list[Assign]) -> list[Assign]:
-    """Both branches after each other, the stores of both to the same elements as one that always happens.
+    """Returns both branches one after the other; stores of both to the same elements become one that always happens.
 
     B[i] = a if c else B[i]      ->      B[i] = a if c else b
     B[i] = B[i] if c else b
@@ -103,7 +107,7 @@ def _merged_stores(test: Value, then: list[Assign], orelse: list[Assign]) -> lis
 
 
 def _merged_pair(test: Value, a: Assign, b: Assign) -> Assign | None:
-    """The store that stands for two to the same element, one where `test` holds, the other where it does not; None for others."""
+    """Returns the store that replaces two to the same element, one where `test` holds, the other where it does not; else None."""
     if (a.array, a.subscripts) != (b.array, b.subscripts):
         return None
     first, second = a.value, b.value
@@ -115,11 +119,12 @@ def _merged_pair(test: Value, a: Assign, b: Assign) -> Assign | None:
 
 
 def _is_element(value: Value, assign: Assign) -> bool:
+    """Says whether a value is the old value of the element that is assigned."""
     return isinstance(value, Read) and (value.array, value.subscripts) == (assign.array, assign.subscripts)
 
 
 def _until(assigns: Iterator[Assign], last: Assign) -> Iterator[Assign]:
-    """The assignments before `last`, which is taken too."""
+    """Yields the assignments before `last`, and consumes `last` too."""
     for assign in assigns:
         if assign is last:
             return
@@ -127,7 +132,7 @@ def _until(assigns: Iterator[Assign], last: Assign) -> Iterator[Assign]:
 
 
 def _without_old(value: Value, scalar: str, predicate: Value) -> Value:
-    """`v if predicate else scalar` with zero for the scalar's old value: only the predicate's branch reads it."""
+    """Returns `v if predicate else scalar` with zero for the scalar's old value, since only the predicate's branch reads it."""
     if not isinstance(value, syntax.IfExp):
         return value
     bare = select(predicate, value.then, value.orelse)

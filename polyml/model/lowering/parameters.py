@@ -1,4 +1,4 @@
-"""Which numbers of a call a model depends on, and what is always true of them."""
+"""The numbers of a call that a model depends on, and what is always true of them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from polyml.quasi_affine.to_isl import to_set
 
 
 def without_value_arguments(nest: Nest, written: Nest) -> Nest:
-    """The nest with number arguments that no domain or access depends on as numbers: Integer and Truth leaves become ScalarArg.
+    """Returns the nest with Integer and Truth leaves made ScalarArg where no domain or access depends on the number argument.
 
-        parameter k; for i: A[i] = A[i]*k        ->        for i: A[i] = A[i]*k, where k is a value like alpha
+            parameter k; for i: A[i] = A[i]*k        ->        for i: A[i] = A[i]*k, where k is a value like alpha
 
-    written: the nest before passes changed it: what its loops and accesses depend on stays a parameter as well.
+    written: the nest before passes changed it; what its loops and accesses depend on stays a parameter as well
     """
     structural = _structural_names(nest) | _structural_names(written)
     plain = {p.name: p.argument for p in nest.parameters if p.array is None and p.name not in structural}
@@ -47,7 +47,10 @@ def without_value_arguments(nest: Nest, written: Nest) -> Nest:
 
 
 def parameter_context(nest: Nest, written: Nest) -> ParameterContext:
-    """The parameters of domains, accesses and affine values. written: the nest before it was simplified."""
+    """Returns the parameters of domains, accesses and affine values.
+
+    written: the nest before it was simplified
+    """
     structural = _structural_names(nest) | _structural_names(written)
     for assign in assigns(nest.body):
         for part in subvalues(assign.value):
@@ -59,12 +62,12 @@ def parameter_context(nest: Nest, written: Nest) -> ParameterContext:
 
 
 def integer_arguments(parameters: tuple[Parameter, ...], kernel: syntax.Kernel) -> tuple[str, ...]:
-    """The parameters that are integer arguments of the call."""
+    """Returns the parameters that are integer arguments of the call."""
     return tuple(p.name for p in parameters if p.array is None and not _is_truth_argument(p, kernel))
 
 
 def facts(parameters: tuple[Parameter, ...], sizes: frozenset[str], kernel: syntax.Kernel) -> isl.Set:
-    """Sizes are not negative and truth values are 0 or 1."""
+    """Returns { : sizes are not negative, truth values are 0 or 1 }."""
     names = tuple(p.name for p in parameters)
     result = ParameterContext(names, sizes).facts
     frame = polyhedra.Frame(names, ())
@@ -77,7 +80,7 @@ def facts(parameters: tuple[Parameter, ...], sizes: frozenset[str], kernel: synt
 
 
 def _structural_names(nest: Nest) -> frozenset[str]:
-    """Names on which domains and accesses depend."""
+    """Returns the names on which domains and accesses depend."""
     found: set[str] = set()
     _collect_structure(nest.body, found)
     for requirement in nest.requirements:

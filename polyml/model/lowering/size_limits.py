@@ -1,7 +1,7 @@
-"""How great the numbers of a call may be for every integer of its loops to stay inside 64 bits.
+"""How large the numbers of a call may be so that every integer of its loops stays inside 64 bits.
 
-Loops, subscripts, conditions and affine values are computed in 64 bits without a test. So what each may come to, at most, follows
-from how great sizes and integer arguments may be; the entry compares these, and a call beyond runs as plain Python. A kernel whose
+Loops, subscripts, conditions and affine values are computed in 64 bits without a test. An upper bound of each follows from limits
+of sizes and integer arguments; the entry tests these limits, and a call beyond them runs as plain Python. A kernel whose
 constants leave no room is not compiled.
 """
 
@@ -23,15 +23,17 @@ Range = tuple[int, int]  # the least and the greatest value
 
 
 def limits(nests: Iterable[Nest], names: Iterable[str], structural: frozenset[str]) -> dict[str, int]:
-    """Of each symbolic integer, how far from 0 it may be. structural: those that expressions are computed from. NotAffineError
-    where no such limits make the integers of these nests small enough.
+    """Returns the largest absolute value that each symbolic integer may have. Raises NotAffineError where no limits suffice.
+
+    nests: all their integers must fit
+    structural: the names that other integers are computed from
     """
     nests, names = tuple(nests), tuple(names)
     for limit in LIMITS:
         found = {name: limit if name in structural else COMPARED_LIMIT for name in names}
         try:
             for nest in nests:
-                _Nest(nest, {name: (-most, most) for name, most in found.items()}).look()
+                _RangeAnalysis(nest, {name: (-most, most) for name, most in found.items()}).check()
         except _TooGreat as problem:
             too_great = problem
         else:
@@ -45,23 +47,26 @@ def limits(nests: Iterable[Nest], names: Iterable[str], structural: frozenset[st
 
 
 def names_in_extents(nest: Nest) -> frozenset[str]:
-    """What extents of arrays are computed from, besides those that are an extent."""
+    """Returns the names that extents of arrays are computed from, except those that are an extent themselves."""
     shapes = (extent for array in nest.arrays.values() for extent in array.shape)
     return frozenset().union(*(e.names for e in shapes if e.constant or len(e.terms) > 1 or any(c != 1 for _, c in e.terms)))
 
 
 class _TooGreat(Exception):
+    """The exception that names an integer that may leave 64 bits."""
+
     def __init__(self, what: str, loc: Loc | None):
         self.what, self.loc = what, loc
 
 
-class _Nest:
-    """The integers of one nest. ranges: of the names that are known so far."""
+class _RangeAnalysis:
+    """A _RangeAnalysis bounds the integers of one nest (interval arithmetic). ranges: of the names that are known so far"""
 
     def __init__(self, nest: Nest, ranges: dict[str, Range]):
         self._nest, self._ranges = nest, ranges
 
-    def look(self) -> None:
+    def check(self) -> None:
+        """Raises _TooGreat for the first integer that may leave 64 bits."""
         for array in self._nest.arrays.values():
             for extent in array.shape:
                 self._affine(extent, self._ranges, f"a size of `{array.source_name}`", array.loc)
@@ -135,6 +140,7 @@ class _Nest:
 
 
 def _within(found: Range, what: str, loc: Loc | None) -> Range:
+    """Returns the range. Raises _TooGreat where it leaves ROOM."""
     if max(-found[0], found[1]) > ROOM:
         raise _TooGreat(what, loc)
     return found
