@@ -1,6 +1,5 @@
-"""NumPy's elementary functions as instructions that run in lanes.
-
-Plain numbers take the same way, so that lanes change no bit.
+"""NumPy's elementary functions as instructions that run in lanes. Scalars are computed in the same way, so that vectorization
+changes no bit of a result.
 """
 
 from __future__ import annotations
@@ -26,5 +25,5 @@ FUNCTIONS: dict[str, Callable[..., SsaValue]] = {
 
 
 def function(arithmetic: Arithmetic, name: str, *values: SsaValue) -> SsaValue:
-    """One of FUNCTIONS of floats of one type or of as many lanes of them."""
+    """Returns the result of one of FUNCTIONS, on floats of one type or on vectors of them."""
     return FUNCTIONS[name](FloatOperations(arithmetic, values[0]), *values)

@@ -1,12 +1,13 @@
-"""What all elementary functions are made of: exact sums and products, reductions, polynomials, on lanes or numbers.
+"""Building blocks of the elementary functions: exact sums and products, argument reduction, and polynomials, on scalars or
+vectors.
 
-Arguments are reduced as in Cody and Waite, "Software Manual for the Elementary Functions" (1980), with multiply-adds.
-Constants whose product with a small integer must be exact are short, so that it is exact in two roundings too. Sums
-and products with their errors are those of Dekker, "A floating-point technique for extending the available
-precision" (1971), and Knuth, "The Art of Computer Programming", volume 2. Fast-math flags do not apply here.
+Arguments are reduced as in Cody and Waite, "Software Manual for the Elementary Functions" (1980), with multiply-adds. Constants
+whose product with a small integer has to be exact are short, so that it is exact in two roundings too. Sums and products with
+their errors are those of Dekker, "A floating-point technique for extending the available precision" (1971), and of Knuth, "The
+Art of Computer Programming", volume 2. Fast-math flags do not apply here.
 
-All polynomials of this package interpolate their function at Chebyshev's points of the interval; the number of
-coefficients is the least that leaves a seventh of a unit in the last place.
+All polynomials of this package interpolate their function at the Chebyshev points of the interval. They have the fewest
+coefficients that leave an error of at most a seventh of a unit in the last place.
 """
 
 from __future__ import annotations
@@ -22,16 +23,22 @@ from polyml.dtypes import F32, F64, I32, I64, DType
 
 @dataclass(frozen=True)
 class Format:
-    """What a floating type needs.
+    """The constants of a floating-point type.
 
-    ln2, pi: in two parts; the first of ln2 is so short that its product with an exponent is exact; pi has its quarters.
-    least, most: exp is 0 below and infinite above. exp: (e**r - 1 - r) / r**2 in r, ascending, |r| < 0.35. inverse_root: the bits
-    from which half those of x are taken for about 1 / sqrt(x); inverse_cube_root: a third, for x**(-1/3), and
-    cube_root the terms of (1 - e)**(-1/3) after 1, divided by e, of each step that improves it.
+    integer: the integer type of the same width.
+    mantissa: the stored bits of the mantissa.
+    bias: the exponent's bias.
+    ln2: log(2) in two parts; the first is so short that its product with an exponent is exact.
+    pi: the multiples of pi / 4 from 0 to 4, each in two parts.
+    exp_zero_below, exp_infinite_above: exp is 0 below the first and infinite above the second.
+    inverse_root: the bits from which half the bits of x are subtracted for an estimate of 1 / sqrt(x).
+    inverse_cube_root: the bits from which a third of the bits of x are subtracted for an estimate of x**(-1/3).
+    cube_root: for each step that improves this estimate, the terms of (1 - e)**(-1/3) after 1, divided by e.
+    exp: the coefficients of (e**r - 1 - r) / r**2 in r, ascending, for |r| < 0.35.
     """
 
     integer: DType
-    mantissa: int  # bits of it that are stored
+    mantissa: int
     bias: int
     ln2: tuple[float, float]
     pi: tuple[tuple[float, float], ...]
@@ -44,7 +51,7 @@ class Format:
 
 
 def _quarters(first: str, third: str) -> tuple[tuple[float, float], ...]:
-    """Multiples of pi / 4 from 0 to 4, each in two parts, from the odd ones."""
+    """Returns the multiples of pi / 4 from 0 to 4, each in two parts, computed from those of 1 and 3."""
     (a, b), (c, d) = (map(float.fromhex, text.split()) for text in (first, third))
     return (0.0, 0.0), (a, b), (2 * a, 2 * b), (c, d), (4 * a, 4 * b)
 
@@ -68,7 +75,7 @@ FORMATS = {
 
 
 class FloatOperations:
-    """Operations without fast-math flags, on as many lanes as the argument has."""
+    """Floating-point operations without fast-math flags, on scalars or on vectors of as many lanes as the argument has."""
 
     def __init__(self, arithmetic: Arithmetic, value: SsaValue):
         self._math, self._dtype, self._lanes = arithmetic, value.dtype, value.lanes
@@ -76,86 +83,100 @@ class FloatOperations:
 
     @property
     def dtype(self) -> DType:
+        """The type of the numbers."""
         return self._dtype
 
     def in_double(self, *values: SsaValue) -> tuple[FloatOperations, list[SsaValue]]:
-        """The same operations on float64, and the values as such."""
+        """Returns the operations on float64, and the values converted to it."""
         wide = [self._math.convert(v, F64) for v in values]
         return FloatOperations(self._math, wide[0]), wide
 
     def rounded_to(self, value: SsaValue) -> SsaValue:
-        """A float64 as one of these numbers."""
+        """Returns a float64 as a number of this type."""
         return self._math.convert(value, self._dtype)
 
     def narrowed(self, integer: SsaValue) -> SsaValue:
-        """A small integer of float64's fp as one of these."""
+        """Returns a small integer of float64's width as one of this type's width."""
         return self._math.convert(integer, self.format.integer)
 
     def number(self, value: float) -> SsaValue:
+        """Returns a constant of this type in all lanes."""
         return self._math.splat(SsaValue(literal(value, self._dtype), self._dtype), self._lanes)
 
     def integer(self, value: int) -> SsaValue:
+        """Returns an integer constant of this type's width in all lanes."""
         dtype = self.format.integer
         return self._math.splat(SsaValue(literal(value, dtype), dtype), self._lanes)
 
     def op(self, name: str, left: SsaValue, right: SsaValue) -> SsaValue:
+        """Returns the result of an LLVM instruction with two operands, such as fadd."""
         return SsaValue(self._math.once(f"{name} {left.type} {left.ssa}, {right.ssa}"), left.dtype, left.lanes)
 
     def muladd(self, a: SsaValue, b: SsaValue, c: SsaValue) -> SsaValue:
-        """a * b + c, in one rounding where the processor can."""
+        """Returns a * b + c, rounded once if the processor has such an instruction."""
         return self._math.intrinsic("fmuladd", a, b, c)
 
     def intrinsic(self, name: str, value: SsaValue) -> SsaValue:
+        """Returns the result of one of LLVM's intrinsics."""
         return self._math.intrinsic(name, value)
 
     def bits(self, value: SsaValue) -> SsaValue:
+        """Returns the bits of a number as an integer."""
         return self._cast(value, self.format.integer)
 
     def from_bits(self, value: SsaValue) -> SsaValue:
+        """Returns the number that has these bits."""
         return self._cast(value, self._dtype)
 
     def _cast(self, value: SsaValue, to: DType) -> SsaValue:
+        """Returns the bits of the value as another type."""
         target = vector_type(register_type(to), self._lanes)
         return SsaValue(self._math.once(f"bitcast {value.type} {value.ssa} to {target}"), to, self._lanes)
 
     def minimum(self, limit: float, value: SsaValue) -> SsaValue:
-        """min(limit, value), NaN where value is."""
+        """Returns the smaller of the limit and the value; NaN if the value is NaN."""
         bound = self.number(limit)
         return self.select(self.compare("<", bound, value), bound, value)
 
     def maximum(self, limit: float, value: SsaValue) -> SsaValue:
+        """Returns the larger of the limit and the value; NaN if the value is NaN."""
         bound = self.number(limit)
         return self.select(self.compare(">", bound, value), bound, value)
 
     def compare(self, op: str, left: SsaValue, right: SsaValue) -> SsaValue:
+        """Returns the truth of `left op right`."""
         return self._math.compare(op, left, right)
 
     def select(self, condition: SsaValue, then: SsaValue, orelse: SsaValue) -> SsaValue:
+        """Returns `then` in the lanes where the condition holds, else `orelse`."""
         return self._math.select(condition, then, orelse)
 
     def absolute(self, value: SsaValue) -> SsaValue:
+        """Returns |value|."""
         return self._math.intrinsic("fabs", value)
 
     def negative(self, value: SsaValue) -> SsaValue:
+        """Returns -value."""
         return SsaValue(self._math.once(f"fneg {value.type} {value.ssa}"), value.dtype, value.lanes)
 
     def with_sign(self, value: SsaValue, sign: SsaValue) -> SsaValue:
+        """Returns the value with the sign of another one."""
         return self._math.intrinsic("copysign", value, sign)
 
     def fast_sum(self, large: SsaValue, small: SsaValue) -> tuple[SsaValue, SsaValue]:
-        """The sum of two numbers and its error, where the first one is 0 or not the smaller one."""
+        """Returns the sum of two numbers and its rounding error, if the first is 0 or not the smaller one in size."""
         total = self.op("fadd", large, small)
         return total, self.op("fsub", small, self.op("fsub", total, large))
 
     def exact_sum(self, a: SsaValue, b: SsaValue) -> tuple[SsaValue, SsaValue]:
-        """The sum of any two numbers and its error."""
+        """Returns the sum of any two numbers and its rounding error."""
         total = self.op("fadd", a, b)
         part = self.op("fsub", total, a)
         rest = self.op("fsub", a, self.op("fsub", total, part))
         return total, self.op("fadd", rest, self.op("fsub", b, part))
 
     def exact_product(self, a: SsaValue, b: SsaValue) -> tuple[SsaValue, SsaValue]:
-        """The product and its error; where multiply-adds round twice, by products of halves."""
+        """Returns the product and its rounding error; without multiply-adds that round once, by products of halves."""
         product = self.op("fmul", a, b)
         if self._math.fused:
             return product, self.muladd(a, b, self.negative(product))
@@ -166,35 +187,38 @@ class FloatOperations:
         return product, self.op("fadd", error, self.op("fmul", a_low, b_low))
 
     def _halves(self, value: SsaValue) -> tuple[SsaValue, SsaValue]:
+        """Returns the upper half of the number's bits and the rest of it."""
         high = self.truncated(value, self.format.mantissa // 2 + 1)
         return high, self.op("fsub", value, high)
 
     def truncated(self, value: SsaValue, zeros: int) -> SsaValue:
-        """The number with its last bits cleared."""
+        """Returns the number with its last bits cleared."""
         return self.from_bits(self.op("and", self.bits(value), self.integer(-(1 << zeros))))
 
     def residual(self, whole: SsaValue, a: SsaValue, b: SsaValue) -> SsaValue:
-        """whole - a * b for a product close to it, with the product's error."""
+        """Returns whole - a * b, without the product's rounding error, for a product close to `whole`."""
         if self._math.fused:
             return self.muladd(self.negative(a), b, whole)
         product, error = self.exact_product(a, b)
         return self.op("fsub", self.op("fsub", whole, product), error)
 
     def accurate_muladd(self, a: SsaValue, b: SsaValue, c: SsaValue) -> SsaValue:
-        """a * b + c where the product is the larger one, in about one rounding."""
+        """Returns a * b + c in about one rounding, if the product is the larger one."""
         if self._math.fused:
             return self.muladd(a, b, c)
         product, error = self.exact_product(a, b)
         return self.op("fadd", product, self.op("fadd", error, c))
 
     def half_inverse_root(self, value: SsaValue) -> SsaValue:
-        """1 / sqrt(value) / 2 to four parts in a hundred: what turns the rest of a root into its correction."""
+        """Returns 1 / sqrt(value) / 2 with an error of at most four percent, which turns the residual of a root into its
+        correction.
+        """
         bits = self.op("lshr", self.bits(value), self.integer(1))
         own = self.format
         return self.from_bits(self.op("sub", self.integer(own.inverse_root - (1 << own.mantissa)), bits))
 
     def inverse_cube_root(self, value: SsaValue) -> SsaValue:
-        """value**(-1/3) of a positive normal number to four parts in a hundred, from its first 32 bits."""
+        """Returns value**(-1/3) with an error of at most four percent, from the first 32 bits of a positive normal number."""
         bits, shift = self.bits(value), self.format.integer.bits - 32
         if shift:
             third = self.op("lshr", self.op("mul", self.op("lshr", bits, self.integer(32)), self.integer(0x55555556)),
@@ -205,44 +229,50 @@ class FloatOperations:
         return self.from_bits(self.op("sub", self.integer(self.format.inverse_cube_root), third))
 
     def sign(self, of: int) -> SsaValue:
-        """The sign bit of 1 or -1."""
+        """Returns the sign bit of 1 or -1."""
         return self.integer(0 if of > 0 else 1 << (self._dtype.bits - 1))
 
     def signs(self, value: SsaValue) -> SsaValue:
-        """The sign bits of numbers."""
+        """Returns the sign bits of the numbers."""
         return self.op("and", self.bits(value), self.integer(1 << (self._dtype.bits - 1)))
 
     def flipped(self, value: SsaValue, signs: SsaValue) -> SsaValue:
-        """The number, negative where the sign bit is set."""
+        """Returns the number, negated where the sign bit is set."""
         return self.from_bits(self.op("xor", self.bits(value), signs))
 
     def plain(self, op: str, left: SsaValue, right: SsaValue) -> SsaValue:
-        """The language's own operation, with its fast-math flags."""
+        """Returns the result of an operator as the language has it, with its fast-math flags."""
         return self._math.plain(op, left, right)
 
     def either(self, first: SsaValue, second: SsaValue) -> SsaValue:
+        """Returns whether one of two conditions holds."""
         return self._math.logical("or", first, second)
 
     def both(self, first: SsaValue, second: SsaValue) -> SsaValue:
+        """Returns whether both conditions hold."""
         return self._math.logical("and", first, second)
 
     def choice(self, condition: SsaValue, then: float, orelse: float) -> SsaValue:
+        """Returns one of two constants."""
         return self.select(condition, self.number(then), self.number(orelse))
 
     def is_normal(self, value: SsaValue) -> SsaValue:
-        """Whether a number is positive, finite and not subnormal."""
+        """Returns whether a number is positive, finite and not subnormal."""
         return self.is_between(2.0 ** (1 - self.format.bias), value, math.inf)
 
     def is_between(self, least: float, value: SsaValue, limit: float) -> SsaValue:
+        """Returns whether least <= value < limit."""
         above = self.compare(">=", value, self.number(least))
         return self.both(above, self.compare("<", value, self.number(limit)))
 
     def unless(self, seldom: SsaValue, result: SsaValue, other: Callable[[], SsaValue]) -> SsaValue:
-        """The result, but the other one in lanes where the condition holds: behind a branch."""
+        """Returns the result, but the other one in lanes where the condition `seldom` holds; that one is computed behind a
+        branch.
+        """
         return self._math.where_any(seldom, result, lambda: self.select(seldom, other(), result))
 
     def from_library(self, seldom: SsaValue, name: str, result: SsaValue, x: SsaValue) -> SsaValue:
-        """The result, but that of the C library where the condition holds."""
+        """Returns the result, but that of the C library in lanes where the condition holds."""
 
         def call() -> SsaValue:
             return self._math.library(name, self.select(seldom, x, self.number(0.0)))
@@ -250,27 +280,31 @@ class FloatOperations:
         return self.unless(seldom, result, call)
 
     def where(self, usual: SsaValue, result: SsaValue, other: Callable[[], SsaValue]) -> SsaValue:
-        """The result where the condition holds, the other one elsewhere: behind a branch."""
+        """Returns the result in lanes where the condition `usual` holds, elsewhere the other one, which is computed behind a
+        branch.
+        """
         return self.unless(self._math.invert(usual), result, other)
 
     def angle(self, quarters: Callable[[int], SsaValue], high: SsaValue, low: SsaValue) -> SsaValue:
-        """base + high + low, where base is 0 or the larger one; `quarters` gives its part of that number."""
+        """Returns base + high + low, where base is 0 or the larger one. quarters: returns one of the two parts of base."""
         total, error = self.fast_sum(quarters(0), high)
         return self.op("fadd", total, self.op("fadd", error, self.op("fadd", quarters(1), low)))
 
     def rounded(self, value: SsaValue, factor: float) -> tuple[SsaValue, SsaValue]:
-        """The integer next to value * factor, as a number and as an integer. It must be small."""
+        """Returns the integer next to value * factor, as a float and as an integer. It has to be small."""
         shift = self.number(1.5 * 2.0**self.format.mantissa)
         shifted = self.muladd(value, self.number(factor), shift)
         return self.op("fsub", shifted, shift), self.op("sub", self.bits(shifted), self.bits(shift))
 
     def as_number(self, exponent: SsaValue) -> SsaValue:
-        """A small integer as a number."""
+        """Returns a small integer as a float."""
         shift = self.number(1.5 * 2.0**self.format.mantissa)
         return self.op("fsub", self.from_bits(self.op("add", exponent, self.bits(shift))), shift)
 
     def polynomial(self, coefficients: tuple[float, ...], x: SsaValue) -> SsaValue:
-        """Ascending coefficients, by halves: as many operations side by side as Estrin's scheme has."""
+        """Returns the value of a polynomial with ascending coefficients, by halves: as many operations are independent as in
+        Estrin's scheme.
+        """
         terms, power = [self.number(c) for c in coefficients], x
         while len(terms) > 1:
             pairs = [self.muladd(b, power, a) for a, b in zip(terms[::2], terms[1::2])]
@@ -279,25 +313,25 @@ class FloatOperations:
         return terms[0]
 
     def power_of_two(self, exponent: SsaValue) -> SsaValue:
-        """2 ** exponent for a normal result."""
+        """Returns 2**exponent, which has to be a normal number."""
         biased = self.op("add", exponent, self.integer(self.format.bias))
         return self.from_bits(self.op("shl", biased, self.integer(self.format.mantissa)))
 
     def scaled(self, value: SsaValue, exponent: SsaValue) -> SsaValue:
-        """value * 2 ** exponent, in two fp so that neither factor leaves the format."""
+        """Returns value * 2**exponent, in two steps so that neither factor overflows."""
         half = self.op("ashr", exponent, self.integer(1))
         first = self.op("fmul", value, self.power_of_two(half))
         return self.op("fmul", first, self.power_of_two(self.op("sub", exponent, half)))
 
     def reduced(self, x: SsaValue) -> tuple[SsaValue, SsaValue]:
-        """(r, n) with x = n * ln 2 + r and r small."""
+        """Returns (r, n) with x = n * ln 2 + r, where r is small."""
         times, exponent = self.rounded(x, 1 / math.log(2))
         high, low = self.format.ln2
         r = self.muladd(times, self.number(-high), x)
         return self.muladd(times, self.number(-low), r), exponent
 
     def reduced_exactly(self, x: SsaValue) -> tuple[SsaValue, SsaValue, SsaValue]:
-        """(r, rest, n) with x = n * ln 2 + r + rest."""
+        """Returns (r, rest, n) with x = n * ln 2 + r + rest, where r is small and rest is its rounding error."""
         times, exponent = self.rounded(x, 1 / math.log(2))
         high, low = self.format.ln2
         first = self.muladd(times, self.number(-high), x)
@@ -305,7 +339,7 @@ class FloatOperations:
         return r, self.muladd(times, self.number(-low), self.op("fsub", first, r)), exponent
 
     def exponential(self, r: SsaValue, rest: SsaValue | None = None) -> tuple[SsaValue, SsaValue]:
-        """e**(r + rest) of a small r and a rest of its rounding, as the sum of a number near it and a small one."""
+        """Returns e**(r + rest) of a small r and its rounding error, as a sum of 1 + r rounded and a small number."""
         near, lost = self.fast_sum(self.number(1.0), r)
         lost = lost if rest is None else self.op("fadd", lost, rest)
         return near, self.muladd(self.op("fmul", r, r), self.polynomial(self.format.exp, r), lost)

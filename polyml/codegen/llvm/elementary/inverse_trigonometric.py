@@ -1,4 +1,4 @@
-"""arcsin, arccos, arctan and arctan2: polynomials on half or all of [0, 1], reflected to the rest."""
+"""arcsin, arccos, arctan and arctan2: polynomials on half or all of [0, 1], reflected to the other arguments."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ARCSIN = {
 
 
 def arctan(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """The arctan of |x| / 1 or 1 / |x|, whichever is smaller."""
+    """Returns arctan(x), from |x| / 1 or 1 / |x|, whichever is smaller."""
     size, one = fp.minimum(2.0 ** (fp.format.mantissa + 8), fp.absolute(x)), fp.number(1.0)
     steep = fp.compare(">", size, one)
     over, under = fp.select(steep, one, size), fp.select(steep, size, one)
@@ -43,7 +43,9 @@ def arctan(fp: FloatOperations, x: SsaValue) -> SsaValue:
 
 
 def arctan2(fp: FloatOperations, y: SsaValue, x: SsaValue) -> SsaValue:
-    """The arctan of the smaller size divided by the larger one, both scaled where quotients leave the format."""
+    """Returns the angle of (x, y), from the smaller size divided by the larger one; both are scaled if the quotient could
+    overflow or underflow.
+    """
     rise, run = fp.absolute(y), fp.absolute(x)
     steep = fp.compare(">", rise, run)
     over, under = fp.select(steep, run, rise), fp.select(steep, rise, run)
@@ -57,7 +59,7 @@ def arctan2(fp: FloatOperations, y: SsaValue, x: SsaValue) -> SsaValue:
     over, under = fp.select(infinite, one, over), fp.select(infinite, one, under)
     under = fp.select(fp.compare("==", under, fp.number(0.0)), one, under)
     middle, t, rest = _quotient(fp, over, under)
-    rest = fp.select(fp.compare("==", rest, rest), rest, fp.number(0.0))  # where the divisor is infinite
+    rest = fp.select(fp.compare("==", rest, rest), rest, fp.number(0.0))  # it is NaN if the divisor is infinite
     back = fp.signs(x)
     left = fp.compare("!=", back, fp.sign(1))
     reflection = fp.op("xor", back, fp.select(steep, fp.sign(-1), fp.sign(1)))
@@ -71,12 +73,12 @@ def arctan2(fp: FloatOperations, y: SsaValue, x: SsaValue) -> SsaValue:
 
 
 def _parts(fp: FloatOperations, part: int) -> list[SsaValue]:
-    """That part of the multiples of pi / 4."""
+    """Returns one of the two parts of the multiples of pi / 4."""
     return [fp.number(parts[part]) for parts in fp.format.pi]
 
 
 def _quotient(fp: FloatOperations, over: SsaValue, under: SsaValue) -> tuple[SsaValue, SsaValue, SsaValue]:
-    """(whether 2 * over > under, t, rest) with arctan(over / under) = arctan(t + rest), or pi / 4 more than that."""
+    """Returns (whether 2 * over > under, t, rest) with arctan(over / under) = arctan(t + rest), plus pi / 4 if so."""
     middle = fp.compare(">", fp.op("fadd", over, over), under)
     total, lost = fp.fast_sum(under, over)
     over = fp.select(middle, fp.op("fsub", over, under), over)
@@ -89,14 +91,14 @@ def _quotient(fp: FloatOperations, over: SsaValue, under: SsaValue) -> tuple[Ssa
 
 
 def _reflected(fp: FloatOperations, base: Callable[[int], SsaValue], t: SsaValue, rest: SsaValue, reflection: SsaValue) -> SsaValue:
-    """base + arctan(t + rest), or - where the sign bit is set."""
+    """Returns base + arctan(t + rest), or base - arctan(t + rest) where the bit of `reflection` is set."""
     z = fp.op("fmul", t, t)
     tail = fp.muladd(fp.op("fmul", z, t), fp.polynomial(_ARCTAN[fp.dtype], z), rest)
     return fp.angle(base, fp.flipped(t, reflection), fp.flipped(tail, reflection))
 
 
 def arcsin(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """pi / 2 - 2 * arcsin(sqrt((1 - |x|) / 2)) where |x| > 1/2."""
+    """Returns arcsin(x); where |x| > 1/2, as pi / 2 - 2 * arcsin(sqrt((1 - |x|) / 2))."""
     large, s, tail = _half_angle(fp, fp.absolute(x))
     factor = fp.choice(large, -2.0, 1.0)
 
@@ -108,7 +110,9 @@ def arcsin(fp: FloatOperations, x: SsaValue) -> SsaValue:
 
 
 def arccos(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """2 * arcsin(sqrt((1 - |x|) / 2)), from pi for a negative x; pi / 2 - arcsin(x) where |x| <= 1/2."""
+    """Returns arccos(x): pi / 2 - arcsin(x) where |x| <= 1/2, else 2 * arcsin(sqrt((1 - |x|) / 2)), or pi minus that for a
+    negative x.
+    """
     large, s, tail = _half_angle(fp, fp.absolute(x))
     factor = fp.flipped(fp.choice(large, 2.0, -1.0), fp.signs(x))
     negative = fp.compare("<", x, fp.number(0.0))
@@ -121,7 +125,7 @@ def arccos(fp: FloatOperations, x: SsaValue) -> SsaValue:
 
 
 def _half_angle(fp: FloatOperations, size: SsaValue) -> tuple[SsaValue, SsaValue, SsaValue]:
-    """(whether size > 1/2, s, tail): arcsin(size), or half of arccos(size) if it is larger, as s + tail."""
+    """Returns (whether size > 1/2, s, tail), where s + tail is arcsin(size), or half of arccos(size) if size > 1/2."""
     large = fp.compare(">", size, fp.number(0.5))
     half = fp.muladd(size, fp.number(-0.5), fp.number(0.5))
     root = fp.intrinsic("sqrt", half)

@@ -1,7 +1,7 @@
-"""log, log2, log10, log1p and the inverses of sinh, cosh and tanh: x = 2**n * (1 + f) with 1 + f around 1.
+"""log, log2, log10, log1p, and the inverses of sinh, cosh and tanh: x = 2**n * (1 + f), where 1 + f is around 1.
 
-log(1 + f) = 2 * atanh(s) of s = f / (2 + f), summed so that only f counts in full precision, as in FDLIBM's e_log.c
-(Sun Microsystems, 1993).
+log(1 + f) = 2 * atanh(s) of s = f / (2 + f). The sum is arranged so that only f counts in full precision, as in FDLIBM's
+e_log.c (Sun Microsystems, 1993).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LOG = (
     0.666666666666667, 0.3999999999989322, 0.28571428628810996, 0.22222210674238516, 0.18182922513515942,
     0.15330617306743305, 0.1463003136412286,
 )  # fmt: skip
-# (log(1 + f) - f + f**2 / 2) / f**3 in f, -0.293 < f < 0.415: for float32, where a division takes as long
+# (log(1 + f) - f + f**2 / 2) / f**3 in f, -0.293 < f < 0.415: for float32, where a division would take as long
 _LOG_FLOAT32 = (
     0.3333333134651184, -0.2499999701976776, 0.20000717043876648, -0.16667808592319489, 0.14249008893966675,
     -0.12425486743450165, 0.11685719341039658, -0.11481477320194244, 0.06973070651292801,
@@ -47,6 +47,8 @@ _LOG10_OF_2 = {
 
 
 def log(fp: FloatOperations, x: SsaValue) -> SsaValue:
+    """Returns log(x), as n * ln 2 + log(1 + f)."""
+
     def of(times: SsaValue, f: SsaValue) -> SsaValue:
         return _sum(fp, times, f, *_parts(fp, f))
 
@@ -54,11 +56,13 @@ def log(fp: FloatOperations, x: SsaValue) -> SsaValue:
 
 
 def log2(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """n + f / log(2) with what the product loses, and the rest of log(1 + f)."""
+    """Returns log2(x), as n + log(1 + f) / log(2); the error of the product with f is added."""
     return _of_any(fp, x, lambda times, f: fp.op("fadd", times, _divided(fp, f, _PER_LN2)))
 
 
 def log10(fp: FloatOperations, x: SsaValue) -> SsaValue:
+    """Returns log10(x), as n * log10(2) + log(1 + f) / log(10)."""
+
     def of(times: SsaValue, f: SsaValue) -> SsaValue:
         high, low = (fp.number(part) for part in _LOG10_OF_2[fp.dtype])
         return fp.muladd(times, high, fp.muladd(times, low, _divided(fp, f, _PER_LN10)))
@@ -67,6 +71,7 @@ def log10(fp: FloatOperations, x: SsaValue) -> SsaValue:
 
 
 def log1p(fp: FloatOperations, x: SsaValue) -> SsaValue:
+    """Returns log(1 + x)."""
     result = _log_of_sum(fp, x)
     result = fp.select(fp.compare("<", x, fp.number(math.inf)), result, x)
     pole = fp.compare("==", x, fp.number(-1.0))
@@ -76,7 +81,7 @@ def log1p(fp: FloatOperations, x: SsaValue) -> SsaValue:
 
 
 def arcsinh(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """log(1 + |x| + (sqrt(1 + x**2) - 1)); a large |x| is doubled instead, as 2**n."""
+    """Returns arcsinh(x), as log(1 + |x| + (sqrt(1 + x**2) - 1)); a large |x| is doubled instead."""
     size, large, doublings = _large(fp, fp.absolute(x))
     square = fp.op("fmul", size, size)
     root = fp.intrinsic("sqrt", fp.op("fadd", square, fp.number(1.0)))
@@ -88,7 +93,7 @@ def arcsinh(fp: FloatOperations, x: SsaValue) -> SsaValue:
 
 
 def arccosh(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """log(1 + t + sqrt(t * (t + 2))) of t = x - 1, with what is left of the root."""
+    """Returns arccosh(x), as log(1 + t + sqrt(t * (t + 2))) of t = x - 1, with the residual of the root."""
     size, large, doublings = _large(fp, x)
     t = fp.op("fsub", size, fp.number(1.0))
     factor, lost = fp.exact_sum(t, fp.number(2.0))
@@ -105,17 +110,22 @@ def arccosh(fp: FloatOperations, x: SsaValue) -> SsaValue:
 
 
 def _large(fp: FloatOperations, size: SsaValue) -> tuple[SsaValue, SsaValue, SsaValue]:
+    """Returns the size, whether it is so large that its square overflows or 1 is lost beside it, and how often it is then
+    doubled.
+    """
     large = fp.compare(">", size, fp.number(2.0**60))
     return size, large, fp.choice(large, 1.0, 0.0)
 
 
 def arctanh(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """n * ln 2 / 2 + atanh(s), where 2**n is near (1 + |x|) / (1 - |x|) and s what remains: |x| itself where n is 0."""
+    """Returns arctanh(x), as n * ln 2 / 2 + atanh(s), where 2**n is near (1 + |x|) / (1 - |x|) and s is what remains: |x|
+    itself if n is 0.
+    """
     own, size, one = fp.format, fp.absolute(x), fp.number(1.0)
     above, above_low = fp.fast_sum(one, size)
     below, below_low = fp.fast_sum(one, fp.negative(size))
     near = fp.op("sub", fp.bits(above), fp.bits(below))
-    near = fp.op("add", near, fp.integer(1 << (own.mantissa - 2)))  # n is 0 until |x| is 1/4
+    near = fp.op("add", near, fp.integer(1 << (own.mantissa - 2)))  # so that n is 0 for |x| < 1/4
     exponent = fp.op("ashr", near, fp.integer(own.mantissa))
     power = fp.power_of_two(exponent)
     minus = fp.negative(power)
@@ -135,7 +145,7 @@ def arctanh(fp: FloatOperations, x: SsaValue) -> SsaValue:
 
 
 def split(fp: FloatOperations, x: SsaValue) -> tuple[SsaValue, SsaValue, SsaValue]:
-    """(n, n, f) of a normal x: n as a number and as an integer, sqrt(1/2) <= 1 + f < sqrt(2)."""
+    """Returns (n, n, f) with x = 2**n * (1 + f), for a normal x and sqrt(1/2) <= 1 + f < sqrt(2); n is a float and an integer."""
     own = fp.format
     half = fp.bits(fp.number(math.sqrt(0.5)))
     above = fp.op("sub", fp.bits(x), half)
@@ -146,7 +156,7 @@ def split(fp: FloatOperations, x: SsaValue) -> tuple[SsaValue, SsaValue, SsaValu
 
 
 def _of_any(fp: FloatOperations, x: SsaValue, of: Callable[[SsaValue, SsaValue], SsaValue]) -> SsaValue:
-    """A logarithm from n and f of x, also of numbers that are not normal."""
+    """Returns a logarithm, given as a function of n and f, of any x, also of one that is not a normal number."""
     times, _, f = split(fp, x)
 
     def of_others() -> SsaValue:
@@ -161,7 +171,7 @@ def _of_any(fp: FloatOperations, x: SsaValue, of: Callable[[SsaValue, SsaValue],
 
 
 def _parts(fp: FloatOperations, f: SsaValue) -> tuple[SsaValue, SsaValue]:
-    """(a, b) with log(1 + f) = f - a + b."""
+    """Returns (a, b) with log(1 + f) = f - a + b."""
     square = fp.op("fmul", f, f)
     half = fp.op("fmul", square, fp.number(0.5))
     if fp.dtype == F32:
@@ -173,14 +183,14 @@ def _parts(fp: FloatOperations, f: SsaValue) -> tuple[SsaValue, SsaValue]:
 
 
 def _sum(fp: FloatOperations, times: SsaValue, f: SsaValue, square: SsaValue, more: SsaValue) -> SsaValue:
-    """times * ln 2 + f - square + more."""
+    """Returns times * ln 2 + f - square + more."""
     high, low = fp.format.ln2
     small = fp.muladd(times, fp.number(low), more)
     return fp.muladd(times, fp.number(high), fp.op("fsub", f, fp.op("fsub", square, small)))
 
 
 def _divided(fp: FloatOperations, f: SsaValue, factors: dict[DType, tuple[float, float]]) -> SsaValue:
-    """log(1 + f) times a number in two parts."""
+    """Returns log(1 + f) times a constant in two parts."""
     square, more = _parts(fp, f)
     factor, factor_low = (fp.number(part) for part in factors[fp.dtype])
     rest = fp.op("fmul", fp.op("fsub", more, square), factor)
@@ -188,7 +198,7 @@ def _divided(fp: FloatOperations, f: SsaValue, factors: dict[DType, tuple[float,
 
 
 def _log_of_sum(fp: FloatOperations, x: SsaValue, rest: SsaValue | None = None, doublings: SsaValue | None = None) -> SsaValue:
-    """log((1 + x + rest) * 2**doublings) of a finite x > -1 and a rest of its rounding."""
+    """Returns log((1 + x + rest) * 2**doublings) of a finite x > -1 and its rounding error `rest`."""
     total, error = fp.exact_sum(fp.number(1.0), x)
     times, exponent, near = split(fp, total)
     limit = fp.integer(fp.format.bias - 2)

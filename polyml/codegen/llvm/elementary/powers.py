@@ -1,7 +1,8 @@
 """Powers, cube roots and lengths.
 
-x**y is 2**(y * log2 x). log2 x is the sum of two numbers, right to about 2**-65 of it (in float32 one float64 does):
-2 * atanh(s) of s = f / (2 + f), whose first terms are such sums too, as in FDLIBM's e_pow.c (Sun Microsystems, 1993).
+x**y is 2**(y * log2 x), where log2 x is a sum of two numbers with a relative error of about 2**-65 (for float32, one float64
+suffices). It is 2 * atanh(s) of s = f / (2 + f), whose first terms are such sums too, as in FDLIBM's e_pow.c (Sun Microsystems,
+1993).
 """
 
 from __future__ import annotations
@@ -35,13 +36,14 @@ _EXP2 = (
 
 
 def power(fp: FloatOperations, base: SsaValue, exponent: SsaValue) -> SsaValue:
+    """Returns base**exponent. A few constant exponents have instructions of their own."""
     known = next((e for e in EASY_POWERS if exponent.ssa.split(",")[0].endswith(literal(e, base.dtype))), None)
     return _general(fp, base, exponent) if known is None else _easy(fp, base, known)
 
 
 def _easy(fp: FloatOperations, base: SsaValue, exponent: float) -> SsaValue:
-    """One of EASY_POWERS to one unit in the last place."""
-    if exponent == 0.5:  # unlike the root, a power is never -0 and infinite at -inf
+    """Returns the power for one of EASY_POWERS, to one unit in the last place."""
+    if exponent == 0.5:  # unlike sqrt, the power is never -0, and it is infinite at -inf
         root = fp.intrinsic("sqrt", fp.op("fadd", base, fp.number(0.0)))
         infinite = fp.compare("==", base, fp.number(-math.inf))
         return fp.select(infinite, fp.number(math.inf), root)
@@ -57,7 +59,9 @@ def _easy(fp: FloatOperations, base: SsaValue, exponent: float) -> SsaValue:
 
 
 def _general(fp: FloatOperations, base: SsaValue, exponent: SsaValue) -> SsaValue:
-    """A negative base is seldom where the exponent is not a constant, whose sign and parity take no instructions."""
+    """Returns the power for any exponent. Unless the exponent is a constant, whose sign and parity take no instructions,
+    negative bases are treated as rare.
+    """
     size, varies = fp.absolute(base), exponent.ssa.startswith("%")
     result, usual = (_normal if fp.dtype == F64 else _normal_float32)(fp, base if varies else size, exponent)
     if varies:
@@ -66,7 +70,9 @@ def _general(fp: FloatOperations, base: SsaValue, exponent: SsaValue) -> SsaValu
 
 
 def _signed(fp: FloatOperations, base: SsaValue, exponent: SsaValue, result: SsaValue) -> SsaValue:
-    """From |base|**exponent: negative for a negative base and an odd exponent, NaN for one that is not an integer."""
+    """Returns base**exponent from |base|**exponent: negated for a negative base and an odd exponent, NaN for a negative base
+    and an exponent that is no integer.
+    """
     zero, infinity = fp.number(0.0), fp.number(math.inf)
     whole = fp.compare("==", fp.intrinsic("trunc", exponent), exponent)
     half = fp.op("fmul", exponent, fp.number(0.5))
@@ -78,7 +84,7 @@ def _signed(fp: FloatOperations, base: SsaValue, exponent: SsaValue, result: Ssa
 
 
 def _normal(fp: FloatOperations, size: SsaValue, exponent: SsaValue) -> tuple[SsaValue, SsaValue]:
-    """size**exponent, and whether it is right: where both are normal numbers, and positive."""
+    """Returns size**exponent, and whether it is right, as it is if both are positive normal numbers."""
     high, low = _log2(fp, size)
     product, error = fp.exact_product(exponent, high)
     inside = fp.compare("<", fp.absolute(product), fp.number(1020.0))
@@ -88,7 +94,7 @@ def _normal(fp: FloatOperations, size: SsaValue, exponent: SsaValue) -> tuple[Ss
 
 
 def _special(fp: FloatOperations, size: SsaValue, exponent: SsaValue) -> SsaValue:
-    """The same for all numbers, where the exponent is 0 or the size 1 whatever the other one is."""
+    """Returns size**exponent for all numbers: 1 if the exponent is 0 or the size is 1, whatever the other one is."""
     zero, one = fp.number(0.0), fp.number(1.0)
     size = fp.select(fp.compare("==", exponent, zero), one, size)
     exponent = fp.select(fp.compare("==", size, one), zero, exponent)
@@ -108,7 +114,7 @@ def _special(fp: FloatOperations, size: SsaValue, exponent: SsaValue) -> SsaValu
 
 
 def _exp2(fp: FloatOperations, product: SsaValue, error: SsaValue) -> tuple[SsaValue, SsaValue]:
-    """(p, n) with 2**(product + error) = p * 2**n."""
+    """Returns (p, n) with 2**(product + error) = p * 2**n."""
     times, whole = fp.rounded(product, 1.0)
     r, rest = fp.fast_sum(fp.op("fsub", product, times), error)
     scaled, lost = fp.exact_product(r, fp.number(_LN2[0]))
@@ -117,7 +123,7 @@ def _exp2(fp: FloatOperations, product: SsaValue, error: SsaValue) -> tuple[SsaV
 
 
 def _log2(fp: FloatOperations, x: SsaValue, less: SsaValue | None = None) -> tuple[SsaValue, SsaValue]:
-    """log2 of a positive normal number, less an integer, as the sum of two numbers."""
+    """Returns log2 of a positive normal number, minus an integer, as a sum of two numbers."""
     times, _, f = split(fp, x)
     times = times if less is None else fp.op("fsub", times, less)
     divisor, lost = fp.fast_sum(fp.number(2.0), f)
@@ -144,21 +150,23 @@ def _log2(fp: FloatOperations, x: SsaValue, less: SsaValue | None = None) -> tup
 
 
 def _normal_float32(fp: FloatOperations, size: SsaValue, exponent: SsaValue) -> tuple[SsaValue, SsaValue]:
-    """size**exponent of float32, and whether it is right: only the logarithm and the product need float64."""
+    """Returns size**exponent of float32, and whether it is right. Only the logarithm and the product need float64."""
     times, _, f = split(fp, size)
     wide, (n, f, y) = fp.in_double(times, f, exponent)
     product = wide.op("fmul", y, wide.muladd(f, wide.polynomial(_LOG2, f), n))
     near, whole = wide.rounded(product, 1.0)
     r, whole = fp.rounded_to(wide.op("fsub", product, near)), fp.narrowed(whole)
     power = fp.muladd(r, fp.polynomial(_EXP2, r), fp.number(1.0))
-    small = fp.compare("<", fp.absolute(exponent), fp.number(2.0**20))  # then the integer fits its type
+    small = fp.compare("<", fp.absolute(exponent), fp.number(2.0**20))  # so that `whole` fits its type
     low = fp.compare(">", whole, fp.integer(-126))
     inside = fp.both(small, fp.both(low, fp.compare("<", whole, fp.integer(127))))
     return fp.op("fmul", power, fp.power_of_two(whole)), fp.both(inside, fp.is_normal(size))
 
 
 def hypot(fp: FloatOperations, x: SsaValue, y: SsaValue) -> SsaValue:
-    """sqrt(a * a + b * b) of sizes a >= b with what is left of the root; both scaled where squares leave the format."""
+    """Returns sqrt(a * a + b * b) of sizes a >= b, corrected by the root's residual; both are scaled if squares could overflow
+    or underflow.
+    """
     x, y = fp.absolute(x), fp.absolute(y)
     swapped = fp.compare("<", x, y)
     a, b = fp.select(swapped, y, x), fp.select(swapped, x, y)
@@ -182,7 +190,9 @@ def hypot(fp: FloatOperations, x: SsaValue, y: SsaValue) -> SsaValue:
 
 
 def cbrt(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """Near the ends of the format, where products and their errors leave it, that of a scaled number."""
+    """Returns the cube root. Very large and very small numbers, whose products or their errors would overflow or underflow, are
+    scaled first.
+    """
     size, third = fp.absolute(x), fp.format.mantissa // 3 + 1
     usual = fp.is_between(2.0 ** (fp.format.mantissa - fp.format.bias), size, 2.0**fp.format.bias)
 
@@ -197,7 +207,9 @@ def cbrt(fp: FloatOperations, x: SsaValue) -> SsaValue:
 
 
 def _cbrt(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """x * y**2 of y near x**(-1/3), which starts from a third of the bits; corrected once by what is left."""
+    """Returns x * y**2, where y is near x**(-1/3) and starts from a third of the bits of x. The result is corrected once by its
+    residual.
+    """
     inverse = fp.inverse_cube_root(x)
     for terms in fp.format.cube_root:
         product = fp.op("fmul", fp.op("fmul", x, inverse), fp.op("fmul", inverse, inverse))

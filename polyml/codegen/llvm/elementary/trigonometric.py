@@ -1,7 +1,7 @@
-"""sin, cos and tan: x = n * pi / 2 + r, and polynomials of r; huge arguments go to the C library.
+"""sin, cos and tan: x = n * pi / 2 + r, and polynomials in r; huge arguments go to the C library.
 
-pi / 2 is in several parts (Cody and Waite). Where so little is left of x that they do not suffice, and for large x, a
-branch takes another way: float32 is computed in float64, float64 and what is too large for that in the C library.
+pi / 2 is a sum of several parts (Cody and Waite). If so little is left of x that they do not suffice, or if x is large, a
+branch is taken: float32 is then computed in float64, and float64, or what is too large for that, in the C library.
 """
 
 from __future__ import annotations
@@ -16,9 +16,12 @@ from polyml.dtypes import F32, F64
 
 @dataclass(frozen=True)
 class _TrigConstants:
-    """half_pi: in parts, of which n times all but the last is exact while |x| is at most the limit.
+    """The constants of a floating-point type.
 
-    too_small: of r divided by n. sin: (sin(r) / r - 1) / r**2, cos: (cos(r) - 1 + r**2 / 2) / r**4, in r**2, |r| < 0.786.
+    half_pi: pi / 2 in parts; n times each but the last is exact while |x| is at most `limit`.
+    limit: the largest |x| that these parts suffice for.
+    too_small: they do not suffice either if |r| is less than this times n.
+    sin, cos: the coefficients of (sin(r) / r - 1) / r**2 and of (cos(r) - 1 + r**2 / 2) / r**4, in r**2, for |r| < 0.786.
     """
 
     half_pi: tuple[float, ...]
@@ -50,23 +53,27 @@ _TAN_FLOAT32 = (
 
 
 def sin(fp: FloatOperations, x: SsaValue) -> SsaValue:
+    """Returns sin(x)."""
     return _keep_zero(fp, x, _by_range(fp, x, "sin"))
 
 
 def cos(fp: FloatOperations, x: SsaValue) -> SsaValue:
+    """Returns cos(x)."""
     return _by_range(fp, x, "cos")
 
 
 def tan(fp: FloatOperations, x: SsaValue) -> SsaValue:
+    """Returns tan(x)."""
     return _keep_zero(fp, x, _by_range(fp, x, "tan"))
 
 
 def _keep_zero(fp: FloatOperations, x: SsaValue, result: SsaValue) -> SsaValue:
-    """The zero's sign is lost where zeros are added."""
+    """Returns x itself if it is zero, else the result: sums of zeros lose their sign."""
     return fp.select(fp.compare("==", x, fp.number(0.0)), x, result)
 
 
 def _by_range(fp: FloatOperations, x: SsaValue, name: str) -> SsaValue:
+    """Returns the function's value, computed behind a branch if x is too large or too little is left of it."""
     result, outside = _REDUCED[name](fp, x)
     if fp.dtype == F64:
         return fp.from_library(outside, name, result, x)
@@ -79,15 +86,17 @@ def _by_range(fp: FloatOperations, x: SsaValue, name: str) -> SsaValue:
 
 
 def _sin(fp: FloatOperations, x: SsaValue) -> tuple[SsaValue, SsaValue]:
+    """Returns sin(x), and where it is not accurate."""
     return _shifted_sine(fp, x, 0)
 
 
 def _cos(fp: FloatOperations, x: SsaValue) -> tuple[SsaValue, SsaValue]:
+    """Returns cos(x), and where it is not accurate."""
     return _shifted_sine(fp, x, 1)
 
 
 def _shifted_sine(fp: FloatOperations, x: SsaValue, quarters: int) -> tuple[SsaValue, SsaValue]:
-    """sin(x + quarters * pi / 2), and where that is not good enough."""
+    """Returns sin(x + quarters * pi / 2), and where it is not accurate."""
     r, rest, quadrant, outside = _reduced(fp, x)
     sine, cosine = (fp.op("fadd", *parts) for parts in _both(fp, r, rest))
     quadrant = fp.op("add", quadrant, fp.integer(quarters)) if quarters else quadrant
@@ -96,13 +105,14 @@ def _shifted_sine(fp: FloatOperations, x: SsaValue, quarters: int) -> tuple[SsaV
 
 
 def _tan(fp: FloatOperations, x: SsaValue) -> tuple[SsaValue, SsaValue]:
+    """Returns tan(x), and where it is not accurate."""
     return (_tan_float32 if fp.dtype == F32 else _tan_float64)(fp, *_reduced(fp, x))
 
 
 def _tan_float64(
     fp: FloatOperations, r: SsaValue, rest: SsaValue, quadrant: SsaValue, outside: SsaValue
 ) -> tuple[SsaValue, SsaValue]:
-    """sin(r) / cos(r) or -cos(r) / sin(r), the quotient corrected once by what is left of it."""
+    """Returns sin(r) / cos(r) or -cos(r) / sin(r); the quotient is corrected once by its residual."""
     sine, cosine = (fp.fast_sum(*parts) for parts in _both(fp, r, rest))
     swap = _is_odd(fp, quadrant)
     over, over_rest = (fp.select(swap, c, s) for s, c in zip(sine, cosine))
@@ -118,7 +128,7 @@ def _tan_float64(
 def _tan_float32(
     fp: FloatOperations, r: SsaValue, rest: SsaValue, quadrant: SsaValue, outside: SsaValue
 ) -> tuple[SsaValue, SsaValue]:
-    """tan(r) or -1 / tan(r)."""
+    """Returns tan(r) or -1 / tan(r)."""
     z = fp.op("fmul", r, r)
     polynomial = fp.polynomial(_TAN_FLOAT32, z)
     tail = fp.muladd(fp.op("fmul", z, r), polynomial, fp.muladd(rest, z, rest))
@@ -131,11 +141,12 @@ _REDUCED = {"sin": _sin, "cos": _cos, "tan": _tan}
 
 
 def _is_odd(fp: FloatOperations, quadrant: SsaValue) -> SsaValue:
+    """Returns whether the number of the quadrant is odd."""
     return fp.compare("!=", fp.op("and", quadrant, fp.integer(1)), fp.integer(0))
 
 
 def _reduced(fp: FloatOperations, x: SsaValue) -> tuple[SsaValue, SsaValue, SsaValue, SsaValue]:
-    """(r, rest, n, where they are not good enough) with x = n * pi / 2 + r + rest."""
+    """Returns (r, rest, n, where they are not accurate) with x = n * pi / 2 + r + rest."""
     own = _CONSTANTS[fp.dtype]
     times, quadrant = fp.rounded(x, 2 / math.pi)
     *first, second, third = own.half_pi
@@ -150,7 +161,7 @@ def _reduced(fp: FloatOperations, x: SsaValue) -> tuple[SsaValue, SsaValue, SsaV
 
 
 def _both(fp: FloatOperations, r: SsaValue, rest: SsaValue) -> tuple[tuple[SsaValue, SsaValue], tuple[SsaValue, SsaValue]]:
-    """sin and cos of r + rest, each as the sum of a number near it and a smaller one."""
+    """Returns sin and cos of r + rest, each as a sum of a number and a smaller one."""
     own = _CONSTANTS[fp.dtype]
     z = fp.op("fmul", r, r)
     near, error = fp.fast_sum(fp.number(1.0), fp.op("fmul", z, fp.number(-0.5)))
