@@ -12,10 +12,10 @@ from tests.docs.blocks import ROOT, blocks
 PROGRAM = """
 import numpy as np, polyml
 @polyml.kernel(fallback="error")
-def turned(A):
+def in_radians(A):
     return np.radians(A)
 A = np.random.rand(7)
-assert (turned(A) == np.radians(A)).all() and turned.compiled
+assert (in_radians(A) == np.radians(A)).all() and in_radians.compiled
 """
 
 
