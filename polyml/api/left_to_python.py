@@ -21,7 +21,7 @@ from polyml.runtime.calling.guards import captures, of_itself
 from polyml.source import Loc
 
 if TYPE_CHECKING:
-    from polyml.frontend.parsing.parse import Refusals
+    from polyml.frontend.parsing.refusals import Refusals
     from polyml.frontend.regions.loop_lifting import LiftedPart
     from polyml.schedule.script.file import Saved
 
@@ -104,9 +104,9 @@ class LeftToPython(KernelFunction):
     def _refusals(self, decided: bool) -> tuple[Refusals, tuple[CaptureGuard, ...]]:
         """The statements that no argument makes affine, none where the data decide, and what that depends on."""
         if not decided:
-            from polyml.frontend.parsing.parse import NOTHING
+            from polyml.frontend.parsing.refusals import NO_REFUSALS
 
-            return NOTHING, ()
+            return NO_REFUSALS, ()
         found = refusals(self.py_func)
         names = {c.name for c in found.captured}
         return found, tuple(g for g in captures(self.py_func).guards if g.key in names)

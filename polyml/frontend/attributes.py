@@ -80,7 +80,7 @@ def read(holder: object, attr: str) -> object:
     if kind.__getattribute__ is not object.__getattribute__:
         return MISSING
     of_class = inspect.getattr_static(kind, attr, MISSING)
-    if isinstance(of_class, MemberDescriptorType):  # of __slots__
+    if isinstance(of_class, MemberDescriptorType):  # a slot, which __slots__ made
         return getattr(holder, attr, MISSING)
     if hasattr(type(of_class), "__set__") or hasattr(type(of_class), "__delete__"):
         return MISSING

@@ -102,12 +102,12 @@ def changed(function: FunctionType, captured: Iterable[Captured]) -> Captured | 
     return next((c for c in captured if not _same(c.value, current(function, c.kind, c.name))), None)
 
 
-def _same(old: Any, new: Any) -> bool:  # Any: what the type has is asked of the value
+def _same(old: Any, new: Any) -> bool:  # Any, since the values' attributes depend on their types
     if old is new:
         return True
     if type(old) is not type(new):
         return False
-    if isinstance(old, float):  # also np.float64; 0.0 is not -0.0, a NaN is itself
+    if isinstance(old, float):  # np.float64 is one too; 0.0 is not -0.0, and a NaN equals itself
         return struct.pack("d", old) == struct.pack("d", new)
     if isinstance(old, int):
         return old == new

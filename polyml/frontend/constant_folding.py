@@ -50,7 +50,7 @@ def _logical(op: str, operands: tuple[syntax.Expr, ...]) -> object:
 
 def _applied(function: Callable[..., object], *operands: syntax.Expr) -> object:
     values: list[object] = []
-    for operand in reversed(operands):  # of a long sum the last term says at once that it is not constant
+    for operand in reversed(operands):  # the last term of a long sum shows at once that the sum is not constant
         value = constant(operand)
         if value is MISSING:
             return MISSING

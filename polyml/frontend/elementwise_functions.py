@@ -65,7 +65,7 @@ def _table() -> dict[object, tuple[str, str, int]]:
 FUNCTIONS = _table()
 
 
-def dtype_of(value: Any) -> DType | None:  # Any: whatever a kernel gives for dtype=
+def dtype_of(value: Any) -> DType | None:  # Any, since a kernel may give anything for dtype=
     """Returns the type that NumPy's `dtype=value` means, or None if it is not one of the language's."""
     try:
         dtype = np.dtype(value)

@@ -19,7 +19,7 @@ from typing import Any, Union, cast
 from polyml.dtypes import DType
 from polyml.source import Loc, Source
 
-_UNTYPED = cast(DType, None)  # stands until inference has run, and all that reads a type comes after it
+_UNTYPED = cast(DType, None)  # until inference has run; whatever reads a type runs after it
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Expr(Located):
 class Const(Expr):
     """A Const is a literal, a captured global or a closure value: int, float, complex, bool, or a NumPy scalar."""
 
-    value: Any  # one of those: which operations it has, dtype says and not Python's type
+    value: Any  # Any of those; dtype says which operations it has
 
 
 @dataclass(frozen=True)
@@ -233,7 +233,7 @@ class If(Located):
     orelse: tuple[Stmt, ...] = ()
 
 
-Target = Union[Name, Subscript, Part]  # of an assignment: a local number, an element, an array or a part of one
+Target = Union[Name, Subscript, Part]  # what is assigned: a local number, an element, an array or a part of one
 
 
 @dataclass(frozen=True)

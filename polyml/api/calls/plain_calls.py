@@ -15,7 +15,7 @@ from polyml.runtime.calling.arguments import CallArgument
 from polyml.runtime.calling.binding import MISS, CaptureGuard
 
 if TYPE_CHECKING:
-    from polyml.frontend.parsing.parse import Refusals
+    from polyml.frontend.parsing.refusals import Refusals
 
 _EXACT = (np.ndarray, int, float, bool, complex)
 SETTLED = 3  # calls of one kind that ran as plain Python, after which such arguments are not looked at again
@@ -81,12 +81,13 @@ class Kinds:
 
 def refusals(function: FunctionType) -> Refusals:
     """The statements of a function that no argument makes affine; none where the function as a whole is refused."""
-    from polyml.frontend.parsing.parse import NOTHING, refused
+    from polyml.frontend.parsing.parse import refused
+    from polyml.frontend.parsing.refusals import NO_REFUSALS
 
     try:
         return refused(function)
     except (PolymlError, RecursionError):
-        return replace(NOTHING, whole=True)
+        return replace(NO_REFUSALS, whole=True)
 
 
 def reasons(refused: Refusals, problem: PolymlError) -> tuple[PolymlError, ...]:

@@ -23,7 +23,7 @@ from polyml.frontend.arrays.views import Elements
 from polyml.frontend.name_resolution import bound_names, unused
 from polyml.frontend.syntax import Expr, Stmt
 
-LONGEST_PERIOD = 4  # iterations of a loop that are written out
+LONGEST_PERIOD = 4  # how many iterations of a loop are written out at most
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,14 +50,14 @@ def swap_cycle(builder: LoopBuilder, stmt: syntax.For) -> SwapCycle | None:
     ):
         return None
     before = dict(builder.arrays)
-    entry = {n: dataclasses.replace(before[n]) for n in bound}  # distinct also where two names stand for one array
+    entry = {n: dataclasses.replace(before[n]) for n in bound}  # copies, which are distinct where two names stand for one array
     builder.arrays |= entry
     try:
         builder.iteration(stmt)
     except SizesNeeded:
         raise
     except PolymlError:
-        return None  # which the loop itself then says
+        return None  # the loop is lowered as it is, and raises it again
     finally:
         after, builder.arrays = builder.arrays, before
     for name in bound:

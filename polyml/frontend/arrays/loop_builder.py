@@ -85,7 +85,7 @@ class LoopBuilder(ABC):
         self.truths = {p.name for p, t in types_of if isinstance(t, ArrayType) and t.element == BOOL}  # arrays of bool
         self.kept: set[str] = set()  # names that loops around bind to new arrays, which are stored where the old ones were
         self._reads = reads_of(kernel.body)
-        self._possibly_viewed: set[str] = set()  # arrays of which there is what may be a view or a copy
+        self._possibly_viewed: set[str] = set()  # arrays of which there is something that may be a view or a copy
         self.lengths: dict[Expr, int] = {}  # loop variable -> what it stays below
         for param, kind in zip(kernel.params, types):
             if isinstance(kind, ScalarType) and kind.value is not None and param.name in self._bound_once:
@@ -97,7 +97,7 @@ class LoopBuilder(ABC):
         self.arrays.update(self._storage)
         self.out: list[Stmt] = []
         self._required: set[Expr] = set()  # conditions that are required already
-        self._loop_variables: list[str] = []  # of the loops around
+        self._loop_variables: list[str] = []  # those of the loops around, outermost first
         self._counter = 0
 
     def _argument_extent(self, param: syntax.Param, kind: ArrayType, dim: int) -> Extent:

@@ -77,7 +77,7 @@ class Lowering(LoopBuilder):
             for stmt in body:
                 self._stmt(stmt)
         finally:
-            self.out, self._required = outer, needed  # what a block needs, it may not reach
+            self.out, self._required = outer, needed  # the block may not run, so its conditions are not required behind it
         return tuple(made)
 
     def _stmt(self, stmt: Stmt) -> None:
@@ -202,7 +202,7 @@ class Lowering(LoopBuilder):
         def direct(point: Point) -> list[Stmt]:
             lvalue, here = target.lvalue(point), element(value, point)
             if needs_temporary(here, lvalue, point, target.shape, self._aliased, self.require):
-                full = self._storage[target.memory].shape  # which does not change with the loops around
+                full = self._storage[target.memory].shape  # the whole array's size, which does not change with the loops around
                 kind = syntax.TypeOf(value.sample if isinstance(value, Elements) else value)
                 held.append(self._fresh_array("_value", full, kind, None, loc))
                 lvalue = syntax.Subscript(held[0], lvalue.indices, inside=True)
@@ -304,7 +304,7 @@ class Lowering(LoopBuilder):
             return syntax.Const(number, loc=expr.loc) if type(number) is int else made
         _check_elementwise(expr)
         if isinstance(expr, syntax.Binary) and expr.op == "**" and isinstance(operands[0], Elements) and _is_two(expr.right):
-            expr, operands = syntax.Call("square", (expr.left,), loc=expr.loc), operands[:1]  # as NumPy's arrays do
+            expr, operands = syntax.Call("square", (expr.left,), loc=expr.loc), operands[:1]  # NumPy's arrays compute a square so
         return elementwise(operands, lambda *parts: traversal.with_operands(expr, parts), self.require, expr.loc)
 
     def _shape(self, expr: syntax.Shape) -> Expr:

@@ -13,7 +13,7 @@ from polyml.frontend.syntax import Expr
 from polyml.source import Loc
 
 Point = tuple[Expr, ...]
-Requires = Callable[[Expr, str, "Loc | None"], None]  # (condition, what does not hold otherwise, where)
+Requires = Callable[[Expr, str, "Loc | None"], None]  # called with (condition, what is the case where it does not hold, place)
 
 
 @dataclass(frozen=True)
@@ -158,9 +158,13 @@ def _gathered(base: Elements, taken: Sequence, require: Requires, loc: Loc | Non
     gathered_shape = broadcast_shape([taken[k].shape for k in chosen if isinstance(taken[k], Elements)], require, loc)
     side_by_side = chosen[-1] - chosen[0] == len(chosen) - 1
     rest = [syntax.Slice(None, None) if k in chosen else index for k, index in enumerate(taken)]
-    plain = subscripted(Elements(base.shape, lambda point: syntax.Subscript("", point)), rest, require, loc)  # by the other indices
-    own = [len([i for i in taken[:k] if not isinstance(i, syntax.NewAxis)]) for k in chosen]  # dimensions of base
-    out = [k for k in range(len(taken)) if k not in chosen]  # dimensions of plain that stay
+    plain = subscripted(
+        Elements(base.shape, lambda point: syntax.Subscript("", point)), rest, require, loc
+    )  # the array subscripted by the other indices alone
+    own = [
+        len([i for i in taken[:k] if not isinstance(i, syntax.NewAxis)]) for k in chosen
+    ]  # the dimensions of base that have these indices
+    out = [k for k in range(len(taken)) if k not in chosen]  # the dimensions of plain that stay
     start = chosen[0] if side_by_side else 0
     shape = [plain.shape[k] for k in out]
     numbers = {
@@ -325,7 +329,7 @@ def stored_before(lvalue: syntax.Subscript, read: syntax.Subscript, longest: Map
 
     longest: the loop variables, outermost first, each with what it stays below
     """
-    later_by: dict[Expr, int] = {}  # by how much later a variable is when the element that is read is stored to
+    later_by: dict[Expr, int] = {}  # for each loop variable, how much larger it is when the element that is read is stored to
     for own, other in zip(lvalue.indices, read.indices):
         here, there = Linear.of(own), Linear.of(other)
         if _is_above(here, there, longest) or _is_above(there, here, longest):

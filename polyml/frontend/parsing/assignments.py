@@ -160,7 +160,7 @@ def _independent(targets: Sequence[syntax.Name | syntax.Subscript | syntax.Part]
         later = [node for expr in (*values[position + 1 :], *subscripts) for node in nodes(expr)]
         if isinstance(target, syntax.Name):
             conflicts = (name_of(node) == target.name for node in later)
-        else:  # two arrays may be one
+        else:  # two arrays may share memory
             conflicts = (isinstance(node, (syntax.Subscript, syntax.Part, syntax.Function)) for node in later)
         if any(conflicts):
             return False

@@ -23,7 +23,9 @@ _FUNCTIONS = (
     "elementwise functions of numpy and math, functions of arrays such as np.sum, min, max, abs, pow, len, and casts "
     "such as np.float32"
 )
-_UFUNC_OPTIONS = "out where dtype casting order subok signature initial mean weights correction".split()  # which Python knows
+_UFUNC_OPTIONS = (
+    "out where dtype casting order subok signature initial mean weights correction".split()
+)  # arguments of ufuncs that polyml does not compile, but Python runs
 _NOT_COMPILED = ("out", "weights", "returned")
 
 
@@ -58,7 +60,7 @@ class CallParser(NameLookup, ABC):
         super().__init__(function, text, taken)
         self.before: list[syntax.Stmt] = []
         self._inline, self._allocate = inline, allocate
-        self._lazy = 0  # how many `and` and `or` are around, of which the operand may not be evaluated
+        self._lazy = 0  # how many `and` and `or` are around whose operand may not be evaluated
 
     @abstractmethod
     def expr(self, node: ast.expr) -> syntax.Expr:
@@ -180,7 +182,7 @@ class CallParser(NameLookup, ABC):
         if not isinstance(subscripts, str):
             raise self.error(node, f"`{name}` needs its subscripts as text", accepted)
         for keyword in node.keywords:
-            if keyword.arg != "optimize":  # which changes the order of the products, not what they are
+            if keyword.arg != "optimize":  # it changes the order of the products, not their value
                 raise self.error(keyword, f"`{name}` does not take this in a kernel", accepted)
         args = tuple(map(self.expr, node.args[1:]))
         return syntax.Function("einsum", args, (("subscripts", subscripts),), loc=self.text.loc(node))

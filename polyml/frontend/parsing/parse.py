@@ -19,7 +19,7 @@ import ast
 import copy
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import FunctionType
 
 import numpy as np
@@ -35,6 +35,7 @@ from polyml.frontend.parsing.assignments import AssignmentParser
 from polyml.frontend.parsing.calls import Inlined
 from polyml.frontend.parsing.expressions import ExpressionParser
 from polyml.frontend.parsing.names import is_number, spelled
+from polyml.frontend.parsing.refusals import Refusals, Refused
 from polyml.frontend.parsing.source_text import last_line, text_of
 from polyml.source import Loc
 
@@ -68,37 +69,6 @@ def parse_with_captured(function: FunctionType) -> tuple[syntax.Kernel, tuple[Ca
     return parser.kernel(), parser.expressions.scope.captured
 
 
-@dataclass(frozen=True)
-class Refused:
-    """A Refused is a statement that is refused.
-
-    place: where the statement stands in the function
-    problem: why it is refused, perhaps at a place in a function that it calls
-    """
-
-    place: Loc
-    problem: LanguageError
-
-
-@dataclass(frozen=True)
-class Refusals:
-    """The Refusals of a function are the statements that the language does not have, and what that depends on.
-
-    statements: the refused statements, in order
-    captured: the values from outside that were looked at
-    objects: the parameters of which at most attributes are read, so that they may be any object
-    whole: whether the function is refused whatever its statements are
-    """
-
-    statements: tuple[Refused, ...]
-    captured: tuple[Captured, ...]
-    objects: frozenset[str]
-    whole: bool = False
-
-
-NOTHING = Refusals((), (), frozenset())
-
-
 def refused(function: FunctionType) -> Refusals:
     """Returns the statements of a function that the language does not have.
 
@@ -129,7 +99,7 @@ class _FunctionParser:
         code = function.__code__
         taken = {*code.co_varnames, *code.co_cellvars, *code.co_names, *code.co_freevars}
         values = liftable_attributes(self._text.tree, taken) if collects else {}
-        if values:  # which parts of the function take as they take arguments
+        if values:  # lifted parts get these attributes as arguments
             self._text = replace(self._text, tree=AttributeReplacer(values).visit(copy.deepcopy(self._text.tree)))
         self.expressions: ExpressionParser = ExpressionParser(
             function, self._text, caller.expressions.taken if caller else taken, self._inlined, self._allocated
@@ -239,7 +209,7 @@ class _FunctionParser:
         return tuple(syntax.Param(a.arg, loc=self._name_loc(a)) for a in everything)
 
     def _name_loc(self, arg: ast.arg) -> Loc:
-        loc = self._text.loc(arg)  # with its annotation
+        loc = self._text.loc(arg)  # it includes the annotation
         return Loc(loc.source, loc.line, loc.column, len(arg.arg))
 
     def _body(self, stmts: Sequence[ast.stmt]) -> tuple[syntax.Stmt, ...]:
@@ -338,7 +308,9 @@ class _FunctionParser:
         """Returns `for row in A` as a loop over the first dimension whose first statement binds the row."""
         array, loc = self.expressions.array(stmt.iter), self._text.loc(stmt, stmt.iter)
         bound = {n.id for part in stmt.body for n in ast.walk(part) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        if isinstance(stmt.iter, ast.Name) and stmt.iter.id in bound:  # the rows are those of the array that it was
+        if (
+            isinstance(stmt.iter, ast.Name) and stmt.iter.id in bound
+        ):  # the loop goes over the rows of the array that the name stood for before
             rows = syntax.Name(self.expressions.fresh("_rows"), loc=loc)
             self.expressions.before.append(syntax.Assign(rows, syntax.Name(array, loc=loc), loc=loc))
             array = rows.name

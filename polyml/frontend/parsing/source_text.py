@@ -14,7 +14,7 @@ from polyml.errors import LanguageError
 from polyml.reading.function_source import definition_of
 from polyml.source import Loc, Source
 
-Written = ast.stmt | ast.expr | ast.keyword | ast.arg  # what has a place in the text
+Written = ast.stmt | ast.expr | ast.keyword | ast.arg  # nodes that have a place in the text
 
 FUTURES = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
 

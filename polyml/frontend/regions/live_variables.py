@@ -116,7 +116,7 @@ class _Liveness:
                 return self._loop(_LoopStatement(body, orelse, loaded(target), stored(target)), after, jumps) | loaded(values)
             case ast.While(test=test, body=body, orelse=orelse):
                 return self._loop(_LoopStatement(body, orelse, loaded(test)), after, jumps)
-        for inner in _blocks(stmt):  # control may leave it anywhere
+        for inner in _blocks(stmt):  # control may leave this block anywhere
             everything = after | loaded(stmt) | jumps.any
             self.block(inner, everything, _Jumps(everything, everything))
         leaves = any(isinstance(n, (ast.Break, ast.Continue)) for n in ast.walk(stmt))

@@ -40,7 +40,7 @@ from polyml.frontend.regions.names_in_text import (
 )
 from polyml.source import Loc, Source
 
-BULK = 256  # elements from which an array makes a part without loops worth a call
+BULK = 256  # from so many elements an array makes a part without loops worth a call
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.Expr, ast.For, ast.If, ast.Pass)
 _UNLIFTABLE = (
     ast.Return, ast.Break, ast.Continue, ast.While, ast.Yield, ast.YieldFrom, ast.Await, ast.Delete, ast.NamedExpr, ast.Raise, ast.Assert,
@@ -138,7 +138,9 @@ def lift_parts(
     own = own if own in live_variables.loaded(tree) and own not in lifter.bound_names else None
     found = [stmt for stmt in tree.body if lifter.is_refused(stmt)]
     if not (function.__code__ in _parts and (not found or any(isinstance(stmt, ast.Return) for stmt in found))):
-        tree.body = lifter.block(tree.body, {a.arg for a in _parameters(tree)})  # else it is in a function that is called
+        tree.body = lifter.block(
+            tree.body, {a.arg for a in _parameters(tree)}
+        )  # otherwise the refused statement is in a function that is called
     if not lifter.parts and own is None:
         return None
     tree.decorator_list, tree.returns = [], None
@@ -279,7 +281,7 @@ class _PartLifter:
         out = set(stored(body)) & self._live[id(body[-1])]
         reads |= out - definitely_assigned(body)
         view = next((k for k, stmt in enumerate(body) if binds_view(stmt) and set(stored([stmt])) & out), None)
-        if view is not None:  # a part cannot return it, and Python binds it at once
+        if view is not None:  # a part cannot return a view, and Python binds it at once
             before, stmt, behind = body[:view], body[view], body[view + 1 :]
             known = bound | definitely_assigned(before)
             return [*self._part(before, bound), stmt, *self._part(behind, known | definitely_assigned([stmt]))]

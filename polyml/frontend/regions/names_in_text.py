@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from polyml.frontend.regions import live_variables
 
-SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.GeneratorExp)  # which run when they like
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.GeneratorExp)  # their bodies run at any later time
 _VIEWS = {
     "T",
     "real",

@@ -31,9 +31,9 @@ from polyml.frontend.syntax import Expr
 from polyml.frontend.text import constants
 from polyml.reading.text_scanner import Line, Token, quoted
 
-LONGEST, DEEPEST = 600, 24  # characters of an expression and operations in one another, before a part of it gets a line of its own
-_LONGEST_SHARED = 12  # characters of what is written out wherever it is used
-_MOST_NESTED = 200  # expressions in one another that are read
+LONGEST, DEEPEST = 600, 24  # characters, and nested operations, of an expression before a part of it gets a line of its own
+_LONGEST_SHARED = 12  # characters of a shared part that is still written out at each use
+_MOST_NESTED = 200  # how deep expressions may be nested in a text that is read
 UNTYPED = "untyped"
 BINDING = {
     "if": 0, "or": 1, "and": 2, "not": 3, "compare": 4, "|": 5, "^": 6, "&": 7, "<<": 8, ">>": 8, "+": 9, "-": 9,
@@ -205,7 +205,7 @@ def enclosed(spelled: Printed, binding: int) -> str:
 def _sign(value: syntax.Unary, operand: Printed) -> Printed:
     if value.op == "not":
         return Printed(f"not {enclosed(operand, BINDING['not'])}", BINDING["not"])
-    is_constant = isinstance(value.operand, syntax.Const)  # -1 is a constant itself
+    is_constant = isinstance(value.operand, syntax.Const)  # without parentheses -1 would be read as a constant
     return Printed(f"{value.op}{f'({operand.text})' if is_constant else enclosed(operand, BINDING['sign'])}", BINDING["sign"])
 
 

@@ -18,7 +18,7 @@ from polyml.reading.text_scanner import INDENT, Line, Lines, Token, opened
 _STEP = len(INDENT)
 _PARTS = ("real", "imag")
 _STATEMENT = "a statement: for, if, alloc, require, return, pass or an assignment"
-_DEEPEST = 50  # statements in one another
+_DEEPEST = 50  # how deep statements may be nested
 
 
 def parse(text: str, file: str = "<text>") -> Kernel:

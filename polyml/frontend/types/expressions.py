@@ -105,7 +105,7 @@ class ExpressionInference:
             return UNKNOWN
         typed: syntax.Expr = dataclasses.replace(expr, dtype=dtype)
         if typed.dtype == I64 and read.may_overflow:
-            typed = syntax.Cast(typed, PYINT, True, dtype=PYINT, loc=expr.loc)  # it may not fit: then it raises
+            typed = syntax.Cast(typed, PYINT, True, dtype=PYINT, loc=expr.loc)  # it may not fit, which raises when the program runs
         return narrowed(typed, read.types)
 
     def array(self, name: str, loc: Loc | None) -> ArrayType | None:

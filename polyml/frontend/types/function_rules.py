@@ -34,7 +34,7 @@ def call(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
         return _joined(expr, args)
     if expr.function == "angle":
         return _angle(expr, args[0])
-    if expr.module == "method":  # which keeps the type, Python's too
+    if expr.module == "method":  # a method keeps the type, Python's too
         made = dataclasses.replace(expr, args=(args[0].expr,), module="numpy", dtype=args[0].dtype)
         return TypedValue(made, args[0].types) if args[0].dtype.is_complex else args[0]
     if expr.function == "round":
@@ -47,7 +47,7 @@ def call(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
             else _numpy_call(dataclasses.replace(expr, function="rint"), args)
         )
     if expr.function == "inexact":
-        is_inexact = args[0].dtype.kind in "cf" and args[0].dtype != BF16  # which NumPy's rules do not know
+        is_inexact = args[0].dtype.kind in "cf" and args[0].dtype != BF16  # NumPy's rules do not know bfloat16
         return args[0] if is_inexact else TypedValue(converted(args[0], F64), of_type(F64))
     if expr.function == "norm":
         return _norm(expr, args[0])
@@ -136,7 +136,7 @@ def _absolute(expr: syntax.Call, operand: TypedValue) -> TypedValue:
 def _numpy_call(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
     name = expr.function
     if name in COMPARISONS:
-        if all(a.is_weak for a in args) and any(PYCOMPLEX in a.types for a in args):  # of which Python has no order
+        if all(a.is_weak for a in args) and any(PYCOMPLEX in a.types for a in args):  # Python does not order complex numbers
             args = tuple(TypedValue(converted(a, C128), of_type(C128)) for a in args)
         compared = compare(syntax.Compare(COMPARISONS[name], *expr.args, loc=expr.loc), *args)
         return TypedValue(compared.expr, of_type(BOOL))
@@ -183,7 +183,7 @@ def _of_one_type(expr: syntax.Call, name: str, args: tuple[TypedValue, ...], dty
     if name in _ANGLES:
         return syntax.Binary("*", operands[0], _number(_ANGLES[name], dtype), dtype=dtype, loc=expr.loc)
     if dtype.kind not in "cf":
-        name = {"fmin": "minimum", "fmax": "maximum"}.get(name, name)  # they differ for NaN alone
+        name = {"fmin": "minimum", "fmax": "maximum"}.get(name, name)  # the two differ only for NaN
     if dtype == BOOL and name in ("minimum", "maximum"):
         return syntax.Binary("&" if name == "minimum" else "|", *operands, dtype=BOOL, loc=expr.loc)
     if name == "square" and not dtype.is_float:

@@ -40,7 +40,7 @@ from polyml.frontend.syntax import ArgType, ArrayType, Stmt
 from polyml.frontend.types import rules
 from polyml.frontend.types.conversions import TypedValue, widened
 from polyml.frontend.types.expressions import ExpressionInference
-from polyml.frontend.types.local_numbers import State, source_name
+from polyml.frontend.types.local_numbers import ReachingState, source_name
 from polyml.frontend.types.type_sets import (
     integer_range,
     representation,
@@ -86,7 +86,7 @@ class _KernelInference(ExpressionInference):
 
     # Statements
 
-    def _body(self, stmts: Sequence[Stmt], state: State) -> tuple[Stmt, ...]:
+    def _body(self, stmts: Sequence[Stmt], state: ReachingState) -> tuple[Stmt, ...]:
         result = []
         for stmt in stmts:
             self.state = state
@@ -94,7 +94,7 @@ class _KernelInference(ExpressionInference):
             state = self.numbers.after(stmt, state)
         return tuple(result)
 
-    def _stmt(self, stmt: Stmt, state: State) -> Stmt:
+    def _stmt(self, stmt: Stmt, state: ReachingState) -> Stmt:
         match stmt:
             case syntax.For():
                 start, stop = (self.integer(bound, "a bound of range") for bound in (stmt.start, stmt.stop))

@@ -15,8 +15,8 @@ from polyml.frontend.types.type_sets import TypeSet, spelled, stands_for, storag
 from polyml.source import Loc
 
 
-class State(NamedTuple):
-    """A State is the definitions that reach one place in the kernel.
+class ReachingState(NamedTuple):
+    """A ReachingState is the definitions that reach one place in the kernel.
 
     usual: those that reach it if every loop runs
     any: those that reach it whether loops run or not
@@ -58,17 +58,17 @@ class LocalNumbers:
         self.required: dict[syntax.Expr, syntax.Require] = {}
 
     @property
-    def start(self) -> State:
+    def start(self) -> ReachingState:
         """The definitions at the start of the kernel's body."""
-        return State(self._flow.start, self._any_flow.start)
+        return ReachingState(self._flow.start, self._any_flow.start)
 
-    def after(self, stmt: Stmt, state: State) -> State:
+    def after(self, stmt: Stmt, state: ReachingState) -> ReachingState:
         """Returns the definitions behind a statement, from those before it."""
-        return State(self._flow.after(stmt, state.usual), self._any_flow.after(stmt, state.any))
+        return ReachingState(self._flow.after(stmt, state.usual), self._any_flow.after(stmt, state.any))
 
-    def inside(self, loop: syntax.For, state: State) -> State:
+    def inside(self, loop: syntax.For, state: ReachingState) -> ReachingState:
         """Returns the definitions at the start of a loop's body, from those before the loop."""
-        return State(self._flow.inside(loop, state.usual), self._any_flow.inside(loop, state.any))
+        return ReachingState(self._flow.inside(loop, state.usual), self._any_flow.inside(loop, state.any))
 
     def snapshot(self) -> Mapping[Definition, TypeSet]:
         """Returns the types of all assignments as they are now."""
@@ -90,7 +90,7 @@ class LocalNumbers:
             assignments.append(assigned)
         self._types[assigned] = union((self._types.get(assigned, {}), types))
 
-    def read(self, name: str, state: State) -> NumberRead | None:
+    def read(self, name: str, state: ReachingState) -> NumberRead | None:
         """Returns what is known of a read of a local number, or None for a loop variable."""
         definitions = reaching_definitions.reaching(state.usual, name)
         if any(isinstance(d, LoopVariable) for d in definitions):

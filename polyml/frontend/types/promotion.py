@@ -24,7 +24,7 @@ UFUNCS = {
 _UNARY_UFUNCS = {"-": np.negative, "+": np.positive, "~": np.invert, "abs": np.absolute}
 _BITS = ("&", "|", "^", "<<", ">>")
 _OF_COMPLEX = ("+", "-", "*", "/", "**")
-_BY_EXAMPLE: dict[str, Callable[..., Any]] = {  # of elements; these have rules of their own, which NumPy tells by its results alone
+_BY_EXAMPLE: dict[str, Callable[..., Any]] = {  # functions with rules of their own, which only NumPy's results tell
     "where": lambda then, orelse: np.where(True, then, orelse),
     "clip": np.clip,
     "matmul": lambda left, right: np.matmul([left], [right]),
@@ -159,7 +159,7 @@ def _numpy(ufunc: np.ufunc, *operands: DType) -> tuple[DType, DType]:
 
 
 def _resolvable(dtype: DType):
-    if dtype.weak and dtype != PYBOOL:  # a Python bool is NumPy's bool to NumPy
+    if dtype.weak and dtype != PYBOOL:  # NumPy takes a Python bool for its own bool
         return {PYCOMPLEX: complex, PYFLOAT: float, PYINT: int}[dtype]
     return numpy_dtype(dtype)
 

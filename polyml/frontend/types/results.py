@@ -49,7 +49,7 @@ def result_types(
     if len([d for d in distinct if not d.weak]) > 1:
         raise depends_on_path(expr, distinct)
     if {k for operand_types in results for k in operand_types} <= {BOOL, PYBOOL} and set(distinct) <= {BOOL, PYBOOL}:
-        return distinct  # & | ^ of truth values, whosever they are
+        return distinct  # & | ^ of truth values, be they Python's or NumPy's
     main = main_type(distinct)
     types: TypeSet = {main: None}
     for operand_types, dtype in results.items():
@@ -61,7 +61,7 @@ def result_types(
         if values is None and not same:
             raise depends_on_path(expr, distinct)
         types = union((types, {dtype: values}))
-    if storage(types) != representation(main):  # too many constants to keep
+    if storage(types) != representation(main):  # there were too many constants to keep them all
         raise depends_on_path(expr, distinct)
     return types
 

@@ -19,12 +19,12 @@ from polyml.dtypes import BF16, BOOL, C128, F32, F64, FIXED, HALVES, PYBOOL, PYC
 from polyml.frontend.types.promotion import embeds
 from polyml.numpy_dtypes import numpy_dtype
 
-Number = Any  # a number of Python's: mypy has one type for none of int, float and complex alone
+Number = Any  # a Python number: int, float and complex have no type in common that has their operators
 # None: any value of the type.
 Known = tuple | None
 TypeSet = Mapping[DType, Known]
 
-_MOST_KNOWN = 8  # so that a constant which changes in a loop ends as "any value"
+_MOST_KNOWN = 8  # a constant that changes in a loop soon becomes "any value"
 
 
 def of_type(dtype: DType) -> TypeSet:
@@ -44,7 +44,7 @@ def union(type_sets: Iterable[TypeSet]) -> TypeSet:
 def _merged(one: Known, other: Known) -> Known:
     if one is None or other is None:
         return None
-    distinct = {repr(value): value for value in (*one, *other)}  # 0.0 is not -0.0, a NaN is itself
+    distinct = {repr(value): value for value in (*one, *other)}  # 0.0 is not -0.0, and a NaN equals itself
     return tuple(distinct.values()) if len(distinct) <= _MOST_KNOWN else None
 
 

@@ -14,7 +14,7 @@ from polyml.frontend.arrays.views import Elements, Point, require_equal, with_ax
 from polyml.frontend.syntax import Expr
 from polyml.source import Loc
 
-MOST_PARTS = 16  # copies and borders that are written out
+MOST_PARTS = 16  # how many copies and borders are written out at most
 ZERO, ONE = syntax.Const(0), syntax.Const(1)
 
 

@@ -15,7 +15,7 @@ from polyml.source import Loc
 
 def _where(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     made = map_elements(builder, args, lambda *parts: syntax.Call("where", parts, loc=loc), loc)
-    return as_array(made, loc)  # of numbers it is an array without dimensions
+    return as_array(made, loc)  # np.where of numbers is an array without dimensions
 
 
 def _clip(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
@@ -31,7 +31,7 @@ def _round(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> 
 def conj(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     """Returns A.conj(), which is A itself if that is real."""
     storage = args[0].storage if isinstance(args[0], Elements) else None
-    is_complex = builder.complex.get(storage) if storage else None  # None: not known
+    is_complex = builder.complex.get(storage) if storage else None  # None: it is not known
     if is_complex is False:
         return args[0]
     if is_complex is None and isinstance(args[0], Elements) and not args[0].rank:
@@ -55,7 +55,9 @@ def _part(name: str):
         sample = value.sample if isinstance(value, Elements) and value.storage is not None else None
         if not isinstance(sample, syntax.Subscript) or sample.part:
             made = map_elements(builder, args, lambda number: syntax.Call(name, (number,), loc=loc), loc)
-            return as_array(made, loc) if isinstance(value, Elements) else made  # of an array it is one, without dimensions too
+            return (
+                as_array(made, loc) if isinstance(value, Elements) else made
+            )  # that of an array is an array, also without dimensions
         return Elements(value.shape, lambda point: dataclasses.replace(value.lvalue(point), part=name), value.storage)
 
     return part

@@ -23,7 +23,7 @@ from polyml.frontend.arrays.views import Elements, Point
 from polyml.frontend.syntax import Expr
 from polyml.source import Loc
 
-ARGMAX_BLOCK = 1024  # elements that are in the nearest cache when they are read again
+ARGMAX_BLOCK = 1024  # so few elements that they are still in the nearest cache when they are read again
 
 
 def _extremum(function: str):

@@ -16,7 +16,7 @@ from polyml.frontend.arrays.views import Elements, Point
 from polyml.frontend.syntax import Expr
 from polyml.source import Loc
 
-Label = Union[str, int]  # of a dimension in a contraction
+Label = Union[str, int]  # names a dimension in a contraction
 
 
 def _matmul(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
@@ -79,7 +79,9 @@ def _tensordot(builder: LoopBuilder, args: list, options: dict, loc: Loc | None)
     summed = set(left) & set(right)
     result = [label for label in (*left, *right) if label not in summed]
     kind = builder.promoted(samples(a, b), loc)
-    return as_array(contraction(builder, [a, b], [left, right], result, kind, loc), loc)  # never a number
+    return as_array(
+        contraction(builder, [a, b], [left, right], result, kind, loc), loc
+    )  # NumPy's result is an array also without dimensions
 
 
 def _outer(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
@@ -138,7 +140,7 @@ def contraction(
     if len(order) == len(result):
         made = Elements(shape, lambda point: product(dict(zip(result, point))))
         return rounded(builder, made, syntax.TypeOf(kind, loc=loc), loc) if halves and kind else made
-    total = builder.allocated("_product", shape, syntax.TypeOf(sample), ZERO, loc)  # of halves: float32
+    total = builder.allocated("_product", shape, syntax.TypeOf(sample), ZERO, loc)  # sums of halves are float32
 
     def body(point: Point) -> list[syntax.Stmt]:
         lvalue = total.lvalue(point[: len(result)])

@@ -86,7 +86,7 @@ def _swapaxes(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) 
 def _flip(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     array, axes = as_array(args[0], loc), reduced_axes(args[0], options, loc)
     if not array.rank and options.get("axis") is None:
-        return array.at(())  # NumPy's m[()], a number
+        return array.at(())  # NumPy returns m[()], a number
     if not array.rank:
         raise NotAffineError("an array without dimensions is flipped along one", loc=loc, notes=["polyml compiles: an axis it has"])
     back = [syntax.Slice(None, None, -1 if axis in axes else 1) for axis in range(array.rank)]

@@ -25,7 +25,7 @@ def as_array(value: Value, loc: Loc | None) -> Elements:
 def reduced_axes(value: Value, options: dict, loc: Loc | None) -> tuple[int, ...]:
     """Returns the axes that are reduced, in order."""
     rank, given = as_array(value, loc).rank, options.get("axis")
-    if given is None or rank == 0 and given in (0, -1):  # which NumPy takes for a number
+    if given is None or rank == 0 and given in (0, -1):  # NumPy treats an array without dimensions as a number
         return tuple(range(rank))
     axes = [checked_axis(axis, rank, loc) for axis in (given if isinstance(given, tuple) else (given,))]
     if len(set(axes)) != len(axes):
