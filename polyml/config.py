@@ -42,24 +42,19 @@ class Options:
     """All settings, each with a value.
 
     fp: "strict" keeps the source's order of operations; "reassociate" may reorder recognised reductions and contract a*b+c; "fast"
-        is
-        LLVM's fast.
+        is LLVM's fast.
     schedule: "auto" lets the compiler choose the order of loops; "source" keeps the source's.
     fusion: which neighbouring nests become one, "no": none; "max": all that may; "smart": where the loop stays parallel and they
-        use the same
-        data; "model": those, and where the memory traffic saved is worth what it costs.
+        use the same data; "model": those, and where the memory traffic saved is worth what it costs.
     threads: how many threads run a kernel; 0: one for every core this process may use.
     parallel, vectorize, tile: whether loops may run in parallel, as vectors, in tiles.
     fallback: what a call does that is not compiled as a whole, "warn" and "silent": it runs as plain Python, in which parts may be
-        compiled,
-        with a warning or without; "error": it raises.
+        compiled, with a warning or without; "error": it raises.
     recompile: what a kernel that has compiled code does with a call that needs other code, "default": it compiles; "fail": it
-        raises;
-        "plain": it runs as plain Python.
+        raises; "plain": it runs as plain Python.
     on_defect: what happens where the compiler itself fails, "simpler": the call goes on in a simpler form; "raise": CompileError.
     compile_budget_s: how many seconds a compilation should take at most, counted in work and not by a clock, so that the same
-        budget gives the
-        same code.
+        budget gives the same code.
     cache: whether compiled kernels are kept on disk.
     cache_dir: the absolute path of the cache's folder; None: the user's cache folder.
     cache_size_mb: the size of the cache at most.

@@ -10,8 +10,7 @@ class DType:
     """A type of numbers: one of NumPy's fixed-size types, or one of Python's own numbers, which are weak.
 
     A weak type takes part in NumPy's promotion (NEP 50) without widening the other operand. `PYINT` is held in 64 bits and checked
-    for
-    overflow, since a Python int never wraps.
+    for overflow, since a Python int never wraps.
 
     name: how polyml prints it, such as "f64" or "int".
     kind: "c" complex, "f" float, "i" signed, "u" unsigned, "b" bool.

@@ -1,10 +1,8 @@
 """Ctrl-C, handled at moments of polyml's choice.
 
 Python raises KeyboardInterrupt between any two of its instructions: in the midst of the import of an extension module, which
-cannot be
-imported a second time, in a callback that isl calls, or after a lock is acquired. Inside `deferred` a signal is remembered, and
-its
-handler, Python's or the user's, is called at the next `checkpoint` or at the end.
+cannot be imported a second time, in a callback that isl calls, or after a lock is acquired. Inside `deferred` a signal is
+remembered, and its handler, Python's or the user's, is called at the next `checkpoint` or at the end.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Passes as values: a named function from a kernel, nest, SCoP, schedule or program to the same kind of value, and how one is run.
 
 The lists are in `polyml.pipeline.passes`. All that looks at passes or changes one goes through `run`: dumps by name, `polyml show
---after`,
-`polyml trace`, `polyml bisect`, the checkers, and tests that leave a pass out. Without any of these `run` calls the function
-alone.
+--after`, `polyml trace`, `polyml bisect`, the checkers, and tests that leave a pass out. Without any of these `run` calls the
+function alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The decorator and what it makes: a kernel, which is called, scheduled, inspected, reported on."""
+"""The decorator, and the kernel that it makes: called, scheduled, inspected, reported on. The doors are `kernel` and `status`."""
 
 from polyml.api.decorator import Kernel, kernel, status
 

@@ -1,4 +1,4 @@
-"""The decorator: a function that compiles itself for the arguments it is called with.
+"""The decorator, which makes a function that compiles itself for the arguments of each call.
 
 call -> native entry of the last specialisation -> the kernel
           | MISS
@@ -61,12 +61,25 @@ _RECENT = 8  # entries tried natively before Python looks at the arguments
 
 
 class Kernel(Schedulable, Reported, Specialised, LeftToPython):
-    """A function compiled on its first call for each combination of argument types.
+    """A function that is compiled on its first call for each combination of argument types.
 
-    py_func: the function itself. compiled: None before the first call, then whether the last call that was not like
-    the one before it ran as native code (False: as plain Python). timings: stage -> seconds of the last compilation
-    or load; from_cache: whether that was a load. target: what it runs on, None: the processor; a call on another target is
-    simulated, and `compiled` stays as it is.
+    py_func: the function itself.
+    settings: those given to the decorator, by name.
+    target: what it runs on; None: the processor. A call on another target is simulated, and `compiled` stays as it is.
+    compiled: None before the first call, then whether the last call that was not like the one before it ran as native code; False:
+        it ran as plain Python.
+    timings: stage -> seconds of the last compilation or load.
+    from_cache: whether that was a load from the cache.
+
+    >>> import numpy as np
+    >>> @kernel
+    ... def total(A):
+    ...     s = 0.0
+    ...     for i in range(A.shape[0]):
+    ...         s += A[i]
+    ...     return s
+    >>> float(total(np.ones(5))), total.compiled, total
+    (5.0, True, <polyml.kernel total(A)>)
     """
 
     def __init__(
@@ -94,7 +107,7 @@ class Kernel(Schedulable, Reported, Specialised, LeftToPython):
         return self._call_otherwise(args, kwargs)
 
     def __get__(self, instance: object, owner: type | None = None) -> Kernel | MethodType:
-        """A method of the class that it stands in, as a function is."""
+        """Returns a method of the class in which the kernel stands, as a function does."""
         return self if instance is None else MethodType(self, instance)
 
     def __repr__(self) -> str:
@@ -106,7 +119,20 @@ class Kernel(Schedulable, Reported, Specialised, LeftToPython):
         return self.__qualname__  # pickled by reference, as functions are
 
     def explain(self) -> str:
-        """What the last call's types were compiled to, why, how long each stage took, and what runs as Python."""
+        """Returns what the last call's types were compiled to, why, how long each stage took, and what runs as Python.
+
+        >>> import numpy as np
+        >>> @kernel
+        ... def double(A):
+        ...     for i in range(A.shape[0]):
+        ...         A[i] *= 2.0
+        >>> double(np.ones(4))
+        >>> print(double.explain())
+        double (<doctest ...>:1): compiled...
+          A: f64[:], written
+          options: fp reassociate, schedule auto, fusion model, threads all cores
+        ...
+        """
         last = self._last
         called = "" if last is None else explain.signature(last.request.types, last.request.layouts)
         if self._simulation is not None:
@@ -128,7 +154,17 @@ class Kernel(Schedulable, Reported, Specialised, LeftToPython):
         return "\n".join(lines)
 
     def status(self) -> KernelStatus:
-        """The kernel's form, the reasons for it, and what ran as plain Python so far."""
+        """Returns the kernel's form, the reasons for it, and how much of its calls ran as plain Python so far.
+
+        >>> import numpy as np
+        >>> @kernel
+        ... def double(A):
+        ...     for i in range(A.shape[0]):
+        ...         A[i] *= 2.0
+        >>> double(np.ones(4))
+        >>> double.status().form, double.status().signatures
+        ('compiled', ('(f64[:])',))
+        """
         parts = tuple(dict.fromkeys(self.compiled_parts()))
         signatures = tuple(
             dict.fromkeys(
@@ -144,6 +180,7 @@ class Kernel(Schedulable, Reported, Specialised, LeftToPython):
     # A call that the last entry does not take
 
     def _call_otherwise(self, args: tuple, kwargs: Mapping[str, object]):
+        """Returns the result of a call that the last entry does not take."""
         if (always := self._always) is not None and always.scope is active():
             result = always(*args, **kwargs)
             if result is not MISS:
@@ -154,7 +191,7 @@ class Kernel(Schedulable, Reported, Specialised, LeftToPython):
         return self._call_slowly(self._bound(args, kwargs))
 
     def _without_names(self) -> PolymlError:
-        """Why a function whose arguments have no names is not compiled."""
+        """Returns the error that says why a function whose parameters take any arguments is not compiled."""
         try:
             self._parsed()
         except PolymlError as problem:
@@ -162,6 +199,9 @@ class Kernel(Schedulable, Reported, Specialised, LeftToPython):
         raise CompileError(f"the parameters of `{self.__name__}` were read as named ones")
 
     def _call_slowly(self, values: tuple[object, ...]):
+        """Returns the result of a call whose values are bound to the parameters: by an entry used before, as plain Python, or by a
+        specialisation.
+        """
         if self.target is not None:
             self._simulation = self._simulated(self._arguments(values), {**self.target.asked, "mapping": ()})
             return self._simulation.result
@@ -198,7 +238,7 @@ class Kernel(Schedulable, Reported, Specialised, LeftToPython):
         return self._failed(self._last, result.status, given)
 
     def _call_specialised(self, types: tuple[ArgType, ...], layouts: tuple[str, ...], given: tuple[CallArgument, ...]) -> object:
-        """What the specialisation for these types returns, or the Outcome of a call that it is not made for."""
+        """Returns what the specialisation for these types returns, or the Outcome of a call that it is not made for."""
         options, found = config.resolve(self.settings), captures(self.py_func)
         wanted = Request(types, layouts, options, found)
         chosen = self._specialised(wanted, given)
@@ -227,13 +267,13 @@ class Kernel(Schedulable, Reported, Specialised, LeftToPython):
         return result if is_unusual(chosen, result) else self._failed(chosen, result.status, given)
 
     def _not_writable(self, artifact: Artifact, given: tuple[CallArgument, ...]) -> PolymlError | None:
-        """Why an argument that the kernel writes cannot be written."""
+        """Returns the error of an argument that the kernel writes and that cannot be written; None where there is none."""
         found = (arguments.not_writable(a) for a in given if a.name in artifact.written)
         problem = next(filter(None, found), None)
         return None if problem is None else self._in_call(problem)
 
     def _unusable(self, artifact: Artifact, given: tuple[CallArgument, ...]) -> PolymlError:
-        """Why an entry made for these arguments does not take them: their sizes make no array."""
+        """Returns the error of arguments that the entry made for them does not take: their sizes make no array."""
         try:
             results.allocator(artifact)(*(a.value for a in given))
         except (MemoryError, ValueError) as problem:
@@ -241,12 +281,13 @@ class Kernel(Schedulable, Reported, Specialised, LeftToPython):
         return CompileError(f"the entry of `{self.__name__}` refuses the arguments it was made for")
 
     def _remember(self, hot: Hot) -> None:
+        """Puts an entry in front of those that are tried first."""
         others = [h for h in self._recent if h.scope is hot.scope and h.specialisation is not hot.specialisation]
         self._recent = (hot, *others[: _RECENT - 1])
         self._hot = hot
 
     def _ended(self, chosen: Specialisation, status: int, values: Sequence[object]):
-        """A call that ended with a status: Python runs it at once where it did so before after such a one."""
+        """Returns the result of a call that ended with a status: Python's at once where Python ran after the same status before."""
         if (chosen, status) in self._left_by_data and all(map(is_exact, values)):
             self._hot, self.compiled = NO_ENTRY, False  # the next call says whether it is compiled
             positional, named = self._passed(values)
@@ -254,7 +295,7 @@ class Kernel(Schedulable, Reported, Specialised, LeftToPython):
         return self._failed(chosen, status, self._arguments(values))
 
     def _failed(self, chosen: Specialisation, status: int, given: tuple[CallArgument, ...]):
-        """A status other than 0: Python runs what only it can decide, anything else is an error."""
+        """Returns Python's result where only Python can decide what happens. Raises the error of the status otherwise."""
         artifact, values = chosen.made, {a.name: a.value for a in given}
         with alone():  # it asks isl
             error = bounds_errors.failure(artifact, status, values)
@@ -265,11 +306,12 @@ class Kernel(Schedulable, Reported, Specialised, LeftToPython):
         raise error
 
     def _run_refused(self, given: tuple[CallArgument, ...], problem: PolymlError, decided: bool = True):
-        """The function on what the caller passed, or on the arrays that foreign objects are."""
+        """Returns what the function returns as plain Python, on what the caller passed or on the arrays that foreign objects are."""
         values = [for_python(a) for a in given]
         return originals(self._run_as_python(*self._passed(values), problem, values if decided else None, decided), given)
 
     def _call_of_part(self, part: LiftedPart) -> PartCall:
+        """Returns what calls a lifted part of the function, by a kernel of its own."""
         own = Kernel(part.lifted, self.settings)
         own._is_part = True
         return PartCall(part, own, self._without_a_part)
@@ -286,14 +328,25 @@ def kernel(function: None = None, /, *, target: Target | None = None, **settings
 def kernel(
     function: Callable[..., object] | None = None, /, *, target: Target | None = None, **settings
 ) -> Kernel | Callable[[Callable[..., object]], Kernel]:
-    """Compile a function of loops over NumPy arrays on its first call.
+    """Makes a function of loops over NumPy arrays a kernel, which is compiled on its first call.
 
         @polyml.kernel
         @polyml.kernel(fp="strict", threads=1)
         @polyml.kernel(target=polyml.Target.systolic(rows=16, cols=16))
 
-    settings: see config.Options; they win over scopes and the environment. ConfigError for one that does not exist. target: what
-    the kernel runs on instead of the processor.
+    settings: the fields of `polyml.config.Options`; they win over scopes and the environment.
+    target: what the kernel runs on instead of the processor.
+    Raises ConfigError for a setting that does not exist or a value that it does not take.
+
+    >>> import numpy as np, polyml
+    >>> @polyml.kernel(fp="strict", threads=1)
+    ... def dot(x, y):
+    ...     s = 0.0
+    ...     for i in range(x.shape[0]):
+    ...         s += x[i] * y[i]
+    ...     return s
+    >>> float(dot(np.arange(3.0), np.ones(3)))
+    3.0
     """
     if target is not None and not isinstance(target, Target):
         kind = type(target).__name__
@@ -316,7 +369,7 @@ def kernel(
 
 @dataclass(frozen=True)
 class _KernelReference:
-    """A kernel by its place, for pickles."""
+    """A kernel by its module and its name, as pickles have it."""
 
     module: str
     name: str
@@ -327,14 +380,22 @@ class _KernelReference:
 
 
 def status() -> ProcessStatus:
-    """What all kernels of the process are compiled to, why not, and how much time went to plain Python.
+    """Returns what all kernels of the process are compiled to, why not, and how much time went to plain Python.
 
-    print(polyml.status())
+    >>> import numpy as np, polyml
+    >>> @polyml.kernel
+    ... def double(A):
+    ...     for i in range(A.shape[0]):
+    ...         A[i] *= 2.0
+    >>> double(np.ones(4))
+    >>> [each.form for each in polyml.status() if each.name == "double"][-1:]
+    ['compiled']
     """
     return status_of(k.status() for k in list(_kernels) if not k._is_part)
 
 
 def _given_to(reference: _KernelReference, settings: dict[str, object], given: Saved) -> Kernel:
+    """Returns the kernel of a pickle, with its settings and the schedule it was given."""
     return Kernel(reference().py_func, settings, given)
 
 
@@ -342,7 +403,7 @@ _kernels: weakref.WeakSet[Kernel] = weakref.WeakSet()
 
 
 def _renew_locks() -> None:
-    """In the child of a fork, as for compilations."""
+    """Gives every kernel a new lock in the child of a fork, where the threads that held the old ones do not exist."""
     for each in list(_kernels):
         each._renew_lock()
 

@@ -14,7 +14,7 @@ _MEANING = {"C": "", "F": ", first dimension contiguous", "A": ", any strides"}
 
 
 def signature(types: Sequence[ArgType], layouts: Sequence[str]) -> str:
-    """(float, f64[:, :], f64[:] A): types, with the layout where it is not C."""
+    """Returns types as text, with the layout of an array where it is not C: (float, f64[:, :], f64[:] A)."""
     remaining = iter(layouts)
     shown = []
     for kind in types:
@@ -24,7 +24,10 @@ def signature(types: Sequence[ArgType], layouts: Sequence[str]) -> str:
 
 
 def compiled(artifact: Artifact, options: Options, timings: Mapping[str, float], from_cache: bool, where: str) -> str:
-    """Several lines: arguments, options, stages with their times, notes."""
+    """Returns the lines of `Kernel.explain` for compiled code: arguments, settings, stages with their times, notes.
+
+    where: the kernel and its place.
+    """
     lines = [f"{where}: compiled{', from the disk cache' if from_cache else ''}"]
     if artifact.aliased:
         lines.append("  for arguments that share memory: source order, one element at a time")
@@ -38,12 +41,19 @@ def compiled(artifact: Artifact, options: Options, timings: Mapping[str, float],
 
 
 def python(called: str, reason: str, where: str) -> str:
-    """The same for a call that runs as plain Python. called: the signature, "" where the arguments have no types."""
+    """Returns the lines of `Kernel.explain` for a call that runs as plain Python.
+
+    called: the signature; "" where the arguments have no types.
+    """
     return "\n".join([f"{where}: runs as plain Python{f' for {called}' if called else ''}", *_indented(reason)])
 
 
 def refused(where: str, problems: Sequence[PolymlError], partly: bool, is_part: bool) -> str:
-    """What a warning says of a call that runs as plain Python, or does around its parts. is_part: it is one itself."""
+    """Returns the text of the warning that a call runs as plain Python.
+
+    partly: whether parts of the function are compiled.
+    is_part: whether the function is such a part itself.
+    """
     what = "a part of it runs" if is_part else "runs"
     codes = ", ".join(dict.fromkeys(problem.code for problem in problems))
     head = f"{where} {what} {'partly ' if partly else ''}as plain Python ({codes}): "
@@ -52,13 +62,16 @@ def refused(where: str, problems: Sequence[PolymlError], partly: bool, is_part: 
 
 
 def reason(problem: PolymlError) -> str:
-    """Why a call runs as plain Python, the number of that, and what to write instead."""
+    """Returns why a call runs as plain Python, with the number of the reason and what to write instead."""
     text = str(problem) if problem.loc or problem.notes else problem.message
     return f"{text}\n  {problem.code}: {remedy(problem.code)}"
 
 
 def simulated(target: str, runs: Sequence[tuple[str, str, int]], where: str) -> str:
-    """The same for a call that was simulated. runs: (nest, mapping, cycles)."""
+    """Returns the lines of `Kernel.explain` for a call that was simulated.
+
+    runs: (nest, mapping, cycles) of each nest.
+    """
     return "\n".join(
         [f"{where}: simulated on {target}", *(f"  {nest}: {mapping}; {cycles:,} cycles" for nest, mapping, cycles in runs)]
     )

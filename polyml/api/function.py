@@ -1,4 +1,4 @@
-"""A function with what it is compiled with: what calls, schedules and reports of it share."""
+"""A function with what it is compiled with, which calls, schedules and reports of it share."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ Made = TypeVar("Made")
 
 
 class KernelFunction:
-    """A function that is compiled.
+    """A function that is compiled, with its settings.
 
-    py_func: the function itself. settings: of `polyml.config.Options`, over those of scopes and the environment. target: what it
-    runs on, None: the processor.
+    py_func: the function itself.
+    settings: those given to the decorator, which win over scopes and the environment.
+    target: what it runs on; None: the processor.
     """
 
     __name__: str
@@ -77,9 +78,10 @@ class KernelFunction:
         return problem.noted(f"in a call of {self._where}")
 
     def _compile(self, wanted: Request, schedules: Cache | None = None) -> tuple[Compiled, dict[str, float]]:
-        """Returns what the compiler makes, and stage -> seconds. isl's state is the process's, so one compilation at a time.
+        """Returns what the compiler makes of a request, and {stage: seconds}. One compilation runs at a time, since isl's state is
+        the process's.
 
-        schedules: where those found before are kept.
+        schedules: where schedules that were found before are kept; None: nowhere.
         """
         timings: dict[str, float] = {}
         options = wanted.options
@@ -98,9 +100,11 @@ class KernelFunction:
         return compiled, timings | compiled.timings
 
     def _compiling(self, made: Callable[[], Made], lasting: bool = False) -> Made:
-        """What the compiler makes; what goes wrong in it is a CompileError, or a PolymlMemoryError where it is for want of memory.
+        """Returns what `made` makes in the compiler. What goes wrong in it is a CompileError, or a PolymlMemoryError for want of
+        memory.
 
-        lasting: it may take minutes, so that Ctrl-C is answered at any moment of it, not between the stages of a compilation alone.
+        lasting: whether it may take minutes, so that Ctrl-C is answered at any moment of it, not only between the stages of a
+            compilation.
         """
         try:
             try:
@@ -130,7 +134,7 @@ class KernelFunction:
 
     @contextmanager
     def _loading(self) -> Iterator[None]:
-        """What goes wrong where code is loaded is a CompileError too, but for want of memory."""
+        """Makes what goes wrong inside the block, where code is loaded, a CompileError, except for want of memory."""
         try:
             yield
         except (PolymlError, MemoryError):
@@ -142,6 +146,7 @@ class KernelFunction:
             ) from problem
 
     def _by_itself(self, made: Callable[[], Made], lasting: bool) -> Made:
+        """Returns what `made` makes while no other thread compiles and Python looks for no garbage."""
         with alone(), without_collections():
             memory_shortage.require_room(self.__name__)
             if not lasting:
@@ -153,7 +158,7 @@ class KernelFunction:
 
 
 def outside() -> int:
-    """The stack level of the first caller outside this folder, for a warning raised in the calling function."""
+    """Returns the stack level of the first caller outside this folder, for a warning that is raised in the calling function."""
     here, folder = inspect.currentframe(), os.path.dirname(__file__)
     level, frame = 1, here and here.f_back
     while frame is not None and frame.f_code.co_filename.startswith(folder + os.sep):

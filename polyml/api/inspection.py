@@ -1,4 +1,4 @@
-"""What a kernel is compiled to, stage by stage: k.lower and k.inspect_*."""
+"""What a kernel is compiled to, stage by stage: `lower` and `inspect_*`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,21 @@ from polyml.runtime.storage.size_classes import Sizes, sizes_of
 
 
 class Inspected(KernelFunction):
-    """The stages of a compilation for given arguments, or for their types."""
+    """A function whose compilation can be looked at, for given arguments or for their types."""
 
     def lower(self, *args_or_types):
-        """Every stage of the compilation for these arguments (values, types, or texts such as "f64[:, :]").
+        """Returns every stage of the compilation for these arguments, as a `pipeline.compile.Compiled`. Nothing is taken from the
+        disk cache.
 
-        A pipeline.Compiled; nothing is taken from the disk cache.
+        args_or_types: values, types, or texts such as "f64[:, :]"; none: the types of the last call.
+
+        >>> import polyml
+        >>> @polyml.kernel
+        ... def double(A):
+        ...     for i in range(A.shape[0]):
+        ...         A[i] *= 2.0
+        >>> list(double.lower("f64[:]").stages)
+        ['kernel', 'domain', 'deps', 'schedule', 'ast', 'llvm', 'asm']
         """
         options = config.resolve(self.settings)
         return self._of_these(
@@ -30,27 +39,94 @@ class Inspected(KernelFunction):
         )
 
     def inspect_domain(self, *args_or_types) -> str:
-        """The statements' instances as text; of the last call's types where none are given. So the others."""
+        """Returns the text of the statements, with the set of their instances { S[i] } and their accesses { S[i] -> A[i] }.
+
+        args_or_types: as for `lower`, here and in the methods that follow.
+
+        >>> import polyml
+        >>> @polyml.kernel
+        ... def double(A):
+        ...     for i in range(A.shape[0]):
+        ...         A[i] *= 2.0
+        >>> print(double.inspect_domain("f64[:]"))
+        kernel double(A: f64[:])
+        ...
+            domain  { S0[i] : 0 <= i < A_0 }
+            write   { S0[i] -> A[i] }
+        ...
+        """
         return self._stage("domain", args_or_types)
 
     def inspect_deps(self, *args_or_types) -> str:
-        """The dependences."""
+        """Returns the text of the dependences, { S[i] -> S[i'] }, by their kinds.
+
+        >>> import polyml
+        >>> @polyml.kernel
+        ... def prefix_sums(A):
+        ...     for i in range(1, A.shape[0]):
+        ...         A[i] += A[i - 1]
+        >>> print(prefix_sums.inspect_deps("f64[:]"))
+        flow
+            S0[i] -> S0[i' = 1 + i] : 0 < i <= -2 + A_0
+        ...
+        """
         return self._stage("deps", args_or_types)
 
     def inspect_schedule(self, *args_or_types) -> str:
-        """The schedule tree."""
+        """Returns the text of the schedule tree.
+
+        >>> import polyml
+        >>> @polyml.kernel
+        ... def prefix_sums(A):
+        ...     for i in range(1, A.shape[0]):
+        ...         A[i] += A[i - 1]
+        >>> print(prefix_sums.inspect_schedule("f64[:]"))
+        domain: "[A_0] -> { S0[i] : 0 < i < A_0 }"
+        child:
+          schedule: "[A_0] -> [{ S0[i] -> [(i)] }]"
+        """
         return self._stage("schedule", args_or_types)
 
     def inspect_ast(self, *args_or_types) -> str:
-        """The loops that the schedule becomes."""
+        """Returns the text of the loops that the schedule becomes.
+
+        >>> import polyml
+        >>> @polyml.kernel(vectorize=False, parallel=False)
+        ... def double(A):
+        ...     for i in range(A.shape[0]):
+        ...         A[i] *= 2.0
+        >>> print(double.inspect_ast("f64[:]"))
+        def double(A):
+            A_0 = A.shape[0]
+            for c0 in range(0, A_0):
+                A[c0] = A[c0]*2.0  # S0
+        """
         return self._stage("ast", args_or_types)
 
     def inspect_llvm(self, *args_or_types) -> str:
-        """LLVM's intermediate representation."""
+        """Returns the text of LLVM's intermediate representation.
+
+        >>> import polyml
+        >>> @polyml.kernel
+        ... def double(A):
+        ...     for i in range(A.shape[0]):
+        ...         A[i] *= 2.0
+        >>> "define i64 @polyml_kernel(ptr noalias %slots)" in double.inspect_llvm("f64[:]")
+        True
+        """
         return self._stage("llvm", args_or_types)
 
     def inspect_asm(self, *args_or_types) -> str:
-        """The processor's instructions."""
+        """Returns the text of the processor's instructions.
+
+        >>> import polyml
+        >>> @polyml.kernel
+        ... def double(A):
+        ...     for i in range(A.shape[0]):
+        ...         A[i] *= 2.0
+        >>> "polyml_kernel:" in double.inspect_asm("f64[:]")
+        True
+        """
         return self._stage("asm", args_or_types)
 
     def _stage(self, stage: str, args_or_types: tuple) -> str:
@@ -74,7 +150,9 @@ class Inspected(KernelFunction):
         return tuple(kind for kind, _ in pairs), tuple(layout for _, layout in pairs if layout), sizes
 
     def _of_these(self, args_or_types: tuple, make: Callable[[tuple[ArgType, ...], tuple[str, ...], Sizes | None], object]):
-        """What is made for these types, layouts and sizes; where it is affine for given numbers alone, for those of the arguments."""
+        """Returns what `make` makes of the types, layouts and sizes of these arguments; of their numbers too where it is affine for
+        given ones alone.
+        """
         types, layouts, sizes = self._signature(args_or_types)
         try:
             return make(types, layouts, sizes)

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 
 class LeftToPython(KernelFunction):
-    """Calls that Python runs, and why.
+    """A function whose calls run as plain Python where it is not compiled, with one warning for each reason.
 
-    compiled: None before the first call, then whether the last call that was not like the one before it ran as native code (False: as
-    plain Python).
+    compiled: None before the first call, then whether the last call that was not like the one before it ran as native code; False:
+        it ran as plain Python.
     """
 
     _call_of_part: Callable[[LiftedPart], PartCall]  # by a kernel of its own, which `Kernel` makes
@@ -53,13 +53,25 @@ class LeftToPython(KernelFunction):
         self._is_part = False  # of a function that runs partly as Python
 
     def compiled_parts(self) -> Iterator[tuple[int, int]]:
-        """The lines of parts that the last call of them ran as native code, in order."""
+        """Yields the first and the last line of each part that the last call of it ran as native code, in order.
+
+        >>> import numpy as np, polyml
+        >>> @polyml.kernel(fallback="silent")
+        ... def report(A):
+        ...     for i in range(A.shape[0]):
+        ...         A[i] *= 2.0
+        ...     print(A.sum())
+        >>> report(np.ones(4))
+        8.0
+        >>> list(report.compiled_parts())
+        [(3, 4)]
+        """
         for _, calls in self._parts.values():
             for call in calls:
                 yield from call.compiled_lines()
 
     def _passed(self, values: Sequence[object]) -> tuple[tuple[object, ...], dict[str, object]]:
-        """The arguments as the function takes them: by position, and by name."""
+        """Returns the arguments as the function takes them: by position, and by name."""
         positional = self.py_func.__code__.co_argcount
         return tuple(values[:positional]), dict(zip(self._names[positional:], values[positional:]))
 
@@ -67,10 +79,14 @@ class LeftToPython(KernelFunction):
         self, args: Sequence[object], kwargs: Mapping[str, object], problem: PolymlError, kinds: Sequence[object] | None = None, decided: bool = True,
         about: frozenset[str] | None = None,
     ):  # fmt: skip
-        """py_func on the arguments, around parts that may be compiled, with one warning for each reason.
+        """Runs the function on the arguments, around parts that may be compiled, with one warning for each reason, and returns its
+        result.
 
-        kinds: the arguments where others like them run as plain Python for the same reason. decided: the text and the types are the
-        reason, not the data of this call, so that `fallback="error"` raises the problem. about: the parameters whose arguments are the problem.
+        problem: why the call is not compiled.
+        kinds: the arguments, where others like them run as plain Python for the same reason; else None.
+        decided: whether the text and the types are the reason, not the data of this call, so that `fallback="error"` raises the
+            problem.
+        about: the parameters whose arguments are the problem; None: it is no argument.
         """
         options = config.resolve(self.settings)
         refuses = decided and (options.fallback == "error" or self._given is not None)
@@ -102,7 +118,9 @@ class LeftToPython(KernelFunction):
         return self._as_python.run(run, args, kwargs)
 
     def _refusals(self, decided: bool) -> tuple[Refusals, tuple[CaptureGuard, ...]]:
-        """The statements that no argument makes affine, none where the data decide, and what that depends on."""
+        """Returns the statements that no argument makes affine, none where the data decide, and guards of the names on which that
+        depends.
+        """
         if not decided:
             from polyml.frontend.parsing.refusals import NO_REFUSALS
 
@@ -112,12 +130,12 @@ class LeftToPython(KernelFunction):
         return found, tuple(g for g in captures(self.py_func).guards if g.key in names)
 
     def _own_place(self, problem: PolymlError) -> tuple[Loc, ...]:
-        """Returns where the problem is, if that is in this function's file."""
+        """Returns the place of a problem, if it is in this function's file."""
         is_own = problem.loc is not None and problem.loc.source.file == self.py_func.__code__.co_filename
         return (problem.loc,) if problem.loc is not None and is_own else ()
 
     def _with_parts_lifted(self, places: tuple[Loc, ...]) -> FunctionType | None:
-        """The function with its parts compiled around the statements at these places, None where there are none."""
+        """Returns the function with its parts compiled around the statements at these places; None where it has no such parts."""
         known = self._parts.get(places)
         idle = set() if known is None else {call.part.lines for call in known[1] if call.does_not_pay}
         if known is None or idle:
@@ -135,7 +153,7 @@ class LeftToPython(KernelFunction):
         return known[0]
 
     def _where_read(self, names: frozenset[str]) -> tuple[Loc, ...]:
-        """The statements that read these parameters."""
+        """Returns the places of the statements that read these parameters."""
         if names not in self._reads:
             from polyml.frontend.regions import loop_lifting
 
@@ -143,6 +161,6 @@ class LeftToPython(KernelFunction):
         return self._reads[names]
 
     def _without_a_part(self) -> None:
-        """The next call makes the function anew without the parts that do not pay."""
+        """Makes the next call lift the parts anew, without those that do not pay."""
         self._always, self._hot = None, NO_ENTRY
         self._kinds.forget()

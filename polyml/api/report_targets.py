@@ -1,4 +1,4 @@
-"""What a report is made for: a CPU's caches, a GPU's threads, or a systolic array."""
+"""The targets of reports: the caches of a CPU, the threads of a GPU, or a systolic array."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call of a kernel does to a machine: k.report, and k.simulate and k.compare on systolic arrays."""
+"""What a call of a kernel does to a machine: `report`, and `simulate` and `compare` on systolic arrays."""
 
 from __future__ import annotations
 
@@ -30,23 +30,41 @@ if TYPE_CHECKING:
 
 
 class Reported(KernelFunction):
-    """Reports and simulations of calls."""
+    """A function whose calls can be reported on and simulated."""
 
     def report(
         self, *args, target: str = "", machine=None, caches=(), tile=(), threads: int = 0, simulate: bool = True, coherent: bool = False,
         addresses: Mapping[str, int] = MappingProxyType({}), block=(), array=(), dataflow: str = "auto", links: str = "manhattan", mapping=(), rank: str = "cycles",
     ) -> Report | GpuReport | SystolicReport:  # fmt: skip
-        """Where these arguments' data come from, what bounds the kernel, and why: in the source's order, in tiles of it, in polyml's.
+        """Returns where the data of a call come from, what bounds the kernel, and why: in the source's order, in tiles of it, in
+        polyml's.
 
-        target: "cpu", "cuda" or "systolic"; "": the kernel's own. machine: as polyml.measure.lookup.find gives it; None: the host,
-        measured if it has not been, or an H100. caches: CacheLevels in its caches' place. tile: sizes of tiles of the source's
-        loops, outermost first. simulate: whether caches are simulated. coherent: whether lines that one of the threads writes
-        leave the caches of others. addresses: the bytes at which arrays begin, by name, as in {"B": 8192}; the others follow one another.
-        target "cuda": what threads of a GPU do instead; block: sizes of its blocks along x, y and z, else the best of some.
-        target "systolic": the kernel's mappings onto an array of rows and columns instead, (): the machine's; dataflow "os", "ws"
-        or "is": those where results, weights or inputs stay; links: of its units, "manhattan", "diagonal" or "broadcast"; rank: by
-        what the best one is, "cycles", "utilisation", "ports", "registers", "traffic" or "energy"; mapping: a text
-        such as "t = i + j + k, x = i, y = j" in place of those that are found, or one for each nest, as in ["S1: t = ...", ...].
+        target: "cpu", "cuda" or "systolic"; "": the kernel's own.
+        machine: as polyml.measure.lookup.find gives it; None: the host, measured if it has not been, or an H100.
+        caches: CacheLevels in place of the machine's, nearest first.
+        tile: sizes of tiles of the source's loops, outermost first.
+        threads: how many threads run polyml's schedule; 0: as many as the machine has.
+        simulate: whether caches are simulated; if not, nothing is said of misses.
+        coherent: whether lines that one of the threads writes leave the caches of others.
+        addresses: the bytes at which arrays begin, by name, as in {"B": 8192}; the others follow one another.
+        block: for "cuda", sizes of the blocks along x, y and z; (): the best of some.
+        array: for "systolic", rows and columns; (): the machine's.
+        dataflow: for "systolic", "os", "ws" or "is": mappings in which results, weights or inputs stay.
+        links: which units are connected, "manhattan", "diagonal" or "broadcast".
+        mapping: a text such as "t = i + j + k, x = i, y = j" in place of the mappings that are found, or one for each nest, as in
+            ["S1: t = ...", ...].
+        rank: by what the best mapping is chosen, "cycles", "utilisation", "ports", "registers", "traffic" or "energy".
+        Raises ConfigError for what does not fit together.
+
+        >>> import numpy as np, polyml
+        >>> from polyml.measure.lookup import find
+        >>> @polyml.kernel
+        ... def double(A):
+        ...     for i in range(A.shape[0]):
+        ...         A[i] *= 2.0
+        >>> found = double.report(np.ones(64), machine=find("avx2"), threads=1)
+        >>> dict(found.operations), found.forms[0].misses.total(0).misses
+        ({'f64': 64}, 8)
         """
         kind = checked.text("target", target) or ("cpu" if self.target is None else "systolic")
         caches, tile, block = _levels(caches), checked.sizes("tile", tile), checked.sizes("block", block)
@@ -76,11 +94,25 @@ class Reported(KernelFunction):
         self, *args, machine=None, array=(), dataflow: str = "auto", links: str = "manhattan", mapping=(),
         engine: str = "compiled", plans: Sequence[Plan] = (),
     ) -> Simulation:  # fmt: skip
-        """A call on a systolic array whose units are simulated cycle by cycle: result, and what each nest took. The arguments
-        are changed as by a call. Parameters as those of `report`, of the kernel's target where they are left out.
+        """Returns a call on a systolic array whose units are simulated cycle by cycle: its result, and what each nest took.
 
-        engine: "compiled" or "numpy". plans: the mappings, one for each nest in the order of `report(...).nests`, in place of the
-        fastest. IllegalSchedule: there is none.
+        The arguments are changed as by a call. Parameters are those of `report`; what is left out is the kernel's target's.
+
+        engine: what simulates, "compiled" or "numpy".
+        plans: the mappings, one for each nest in the order of `report(...).nests`, in place of the fastest.
+        Raises IllegalSchedule where there is no mapping.
+
+        >>> import numpy as np, polyml
+        >>> @polyml.kernel
+        ... def product(C, A, B):
+        ...     for i in range(C.shape[0]):
+        ...         for j in range(C.shape[1]):
+        ...             for k in range(A.shape[1]):
+        ...                 C[i, j] += A[i, k] * B[k, j]
+        >>> A, C = np.ones((2, 2)), np.zeros((2, 2))
+        >>> run, = product.simulate(C, A, A, array=(2, 2)).runs
+        >>> C[0].tolist(), run.cycles
+        ([2.0, 2.0], 4)
         """
         asked = vars(self._array_settings(_ArraySettings.checked(machine, array, dataflow, links, mapping)))
         plans = checked.sequence("plans", plans, "those of a report's nests", _plan())
@@ -91,10 +123,25 @@ class Reported(KernelFunction):
         engine: str = "compiled", trace: bool = False, listing: bool | Sequence[tuple[int, ...]] = False,
         errors: Callable[[], Mapping[str, object]] | None = None,
     ) -> SimulationReport:  # fmt: skip
-        """`simulate` with every mapping that is asked for (dataflow "all": every one there is), each beside what the processor
-        makes of the same arguments, which stay as they are. trace: print the units at work over time; listing: what each does in
-        the first fold, or each of those whose rows and columns are given. errors: by argument how far its elements, rounded, may be
-        from exact ones, where that is known better than it is derived.
+        """Returns a simulation of every mapping that is asked for, each beside what the processor makes of the same arguments.
+
+        The arguments stay as they are. Parameters are those of `simulate`; dataflow "all" is every mapping there is.
+
+        trace: whether the text of the result has the units at work over time.
+        listing: whether it has what each unit does in the first fold, or the rows and columns of the units that are listed.
+        errors: gives, by argument, how far its elements, rounded, may be from exact ones, where that is known better than it is
+            derived.
+
+        >>> import numpy as np, polyml
+        >>> @polyml.kernel
+        ... def product(C, A, B):
+        ...     for i in range(C.shape[0]):
+        ...         for j in range(C.shape[1]):
+        ...             for k in range(A.shape[1]):
+        ...                 C[i, j] += A[i, k] * B[k, j]
+        >>> A, C = np.ones((2, 2)), np.zeros((2, 2))
+        >>> product.compare(C, A, A, array=(2, 2)).ok
+        True
         """
         asked = vars(self._array_settings(_ArraySettings.checked(machine, array, dataflow, links, mapping)))
         engine, trace = checked.text("engine", engine), checked.flag("trace", trace)
@@ -125,11 +172,12 @@ class Reported(KernelFunction):
         )
 
     def _machine(self, machine: object, kind: str) -> Described | None:
-        """The machine that is asked for; the target's where none is."""
+        """Returns the machine that is asked for, or the target's where none is."""
         found = _described(machine)
         return self.target.machine if found is None and self.target is not None and kind == "systolic" else found
 
     def _call(self, given: tuple[CallArgument, ...]) -> KernelCall:
+        """Returns what a report's variants are compiled for."""
         from polyml.performance.variants import KernelCall
 
         return KernelCall(
@@ -139,6 +187,11 @@ class Reported(KernelFunction):
     def _simulated(
         self, given: tuple[CallArgument, ...], asked: Mapping[str, object], engine: str = "compiled", plans: tuple[Plan, ...] = ()
     ) -> Simulation:
+        """Returns the simulation of a call, which changes its arguments.
+
+        asked: the systolic array and its mappings, by the names of `report`'s parameters.
+        """
+
         def made() -> Simulation:
             from polyml.systolic.report.comparison import simulated
 

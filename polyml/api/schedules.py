@@ -1,4 +1,4 @@
-"""Schedules of a kernel: looked at, changed, saved, compiled with."""
+"""Schedules of a kernel: shown, changed, saved, and compiled with."""
 
 from __future__ import annotations
 
@@ -23,13 +23,28 @@ Same = TypeVar("Same", bound="Schedulable")
 
 
 class Schedulable(Inspected):
-    """k.schedule, k.load_schedule and k.with_schedule."""
+    """A function whose schedule can be looked at, changed, saved and given."""
 
     def schedule(self, *args_or_types) -> Schedule:
-        """The schedule for these arguments (as for `lower`), to be changed step by step: see polyml.schedule.script.schedule.Schedule.
+        """Returns the schedule for these arguments, to be changed step by step: see polyml.schedule.script.schedule.Schedule.
 
-        k.schedule() is the one that the kernel is compiled with: that of `with_schedule`, else the one that the compiler finds, as
-        k.schedule("auto") always is. k.schedule("source") is the order of the source. Arguments follow.
+        k.schedule() is what the kernel is compiled with: what `with_schedule` gave it, else what the compiler finds, as
+        k.schedule("auto") always is. k.schedule("source") is the order of the source. Arguments or types follow, as for `lower`.
+
+        >>> import polyml
+        >>> @polyml.kernel
+        ... def product(C, A, B):
+        ...     for i in range(C.shape[0]):
+        ...         for j in range(C.shape[1]):
+        ...             for k in range(A.shape[1]):
+        ...                 C[i, j] += A[i, k] * B[k, j]
+        >>> source = product.schedule("source", "f64[:,:]", "f64[:,:]", "f64[:,:]")
+        >>> print(source.interchange("j", "k").parallel("i"))
+        schedule of product, ...
+        for i:  # parallel
+            for k:
+                for j:
+                    S0[i, j, k]: C[i, j] = C[i, j] + A[i, k]*B[k, j]
         """
         start, given = "own" if self._given is not None else "auto", args_or_types
         if given and isinstance(given[0], str) and given[0] in ("auto", "source"):
@@ -47,9 +62,23 @@ class Schedulable(Inspected):
         return self._of_these(given, lambda *of: self._compiling(lambda: made(*of)))
 
     def load_schedule(self, path: str | PathLike, *args_or_types) -> Schedule:
-        """What `Schedule.save` wrote, proved again: for these arguments, or for types like those it was made for.
+        """Returns the schedule of a file that `Schedule.save` wrote, proved again: for these arguments, or for types like those it
+        was made for.
 
-        NoFileError: there is no such file. ScheduleError: it cannot be read, is for another kernel, or damaged. IllegalSchedule: it breaks a dependence.
+        Raises NoFileError where the file does not exist, ScheduleError where it is damaged or for another kernel, IllegalSchedule
+        where it breaks a dependence.
+
+        >>> import os, tempfile, polyml
+        >>> @polyml.kernel
+        ... def double(A):
+        ...     for i in range(A.shape[0]):
+        ...         A[i] *= 2.0
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "double.schedule")
+        ...     double.schedule("source", "f64[:]").reverse("i").save(path)
+        ...     print(double.load_schedule(path))
+        schedule of double, A_0 = A.shape[0]
+        ...
         """
         with alone():
             from polyml.schedule.script import file
@@ -63,9 +92,21 @@ class Schedulable(Inspected):
         return self._from_saved(saved, types, layouts)
 
     def with_schedule(self: Same, schedule: Schedule) -> Same:
-        """A kernel that compiles with this schedule, whatever the arguments' sizes. ScheduleError where it is another kernel's.
+        """Returns a kernel that compiles with this schedule, whatever the sizes of its arguments.
 
-        Arguments that overlap still run in the source's order. Types for which the statements are others are refused.
+        Arguments that overlap still run in the source's order. Raises ScheduleError for a schedule of another kernel, and for
+        types for which the statements are others.
+
+        >>> import numpy as np, polyml
+        >>> @polyml.kernel
+        ... def double(A):
+        ...     for i in range(A.shape[0]):
+        ...         A[i] *= 2.0
+        >>> reversed_loop = double.with_schedule(double.schedule("source", "f64[:]").reverse("i"))
+        >>> A = np.ones(3)
+        >>> reversed_loop(A)
+        >>> A.tolist()
+        [2.0, 2.0, 2.0]
         """
         with alone():
             from polyml.schedule.script.schedule import Schedule
@@ -80,6 +121,8 @@ class Schedulable(Inspected):
         return type(self)(self.py_func, self.settings, schedule.saved)
 
     def _from_saved(self, saved: Saved, types: tuple[ArgType, ...], layouts: tuple[str, ...], with_code: bool = True) -> Schedule:
+        """Returns a saved schedule for these types, proved again; with code, where directives have to be followed."""
+
         def made() -> Schedule:
             from polyml.pipeline import compile as pipeline
 
@@ -89,7 +132,7 @@ class Schedulable(Inspected):
         return self._compiling(made)
 
     def _saved_types(self, arguments_: tuple[str, ...], where: str) -> tuple[tuple[ArgType, ...], tuple[str, ...], None]:
-        """The types and layouts that a file names."""
+        """Returns the types and the layouts that a file names. Raises ScheduleError where they are none."""
         types, layouts = [], []
         for text in arguments_:
             is_array = text.endswith((" C", " F", " A"))

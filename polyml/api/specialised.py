@@ -1,4 +1,4 @@
-"""The forms that a kernel is compiled to: found among those made before, taken from the cache on disk, or compiled."""
+"""The forms to which a kernel is compiled: found among those made before, taken from the cache on disk, or compiled."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ SPECIALISATIONS = 64  # of one kernel; the one made first goes first
 
 
 class Specialised(KernelFunction):
-    """A kernel's compiled forms.
+    """A function with its compiled forms.
 
-    timings: stage -> seconds of the last compilation or load; from_cache: whether that was a load.
+    timings: stage -> seconds of the last compilation or load.
+    from_cache: whether that was a load from the cache.
     """
 
     def __init__(
@@ -51,12 +52,23 @@ class Specialised(KernelFunction):
 
     @property
     def signatures(self) -> tuple[str, ...]:
-        """The argument types and layouts that code was made for so far, as texts."""
+        """The argument types and layouts for which code was made so far, as texts.
+
+        >>> import numpy as np, polyml
+        >>> @polyml.kernel
+        ... def double(A):
+        ...     for i in range(A.shape[0]):
+        ...         A[i] *= 2.0
+        >>> double(np.ones(4)), double(np.ones(4, np.float32)), double.signatures
+        (None, None, ('(f64[:])', '(f32[:])'))
+        """
         found = (explain.signature(s.request.types, s.request.layouts) for s in self._specialisations.values())
         return tuple(dict.fromkeys(found))
 
     def _specialised(self, wanted: Request, given: tuple[CallArgument, ...]) -> Specialisation:
-        """Returns the form for these arguments' sizes, or the one for all where sizes do not matter or there are many forms already."""
+        """Returns the form for these arguments' sizes, or the one for all sizes where they do not matter or there are many forms
+        already.
+        """
         extents = arguments.shapes(given)
         sizes = sizes_of(extents)
         forms = self._forms.setdefault(wanted.key, {})
@@ -135,8 +147,8 @@ class Specialised(KernelFunction):
             return _CacheEntry(cache, cache_key.content_key(self.py_func, inputs))
 
     def _compiled_somehow(self, made: Specialisation, place: _CacheEntry) -> None:
-        """Puts what `_compile` makes into `made`, loaded; a simpler form where the compiler fails, which is said once and not kept on
-        disk.
+        """Makes `made` what `_compile` makes, loaded. Where the compiler fails it is a simpler form, with one warning, and is not
+        kept on disk.
         """
         wanted, options = made.request, made.request.options
         marked = place.cache if simpler_forms.goes_on(options) else None
@@ -173,9 +185,10 @@ class Specialised(KernelFunction):
 
 @dataclass(frozen=True)
 class _CacheEntry:
-    """Where a form may be kept on disk.
+    """The place on disk at which a form may be kept.
 
-    cache: None where nothing is kept. name: of the form for all sizes; None where the function's text is not to be had.
+    cache: the cache; None: nothing is kept.
+    name: the name of the form for all sizes; None where the function's text is not to be had.
     """
 
     cache: Cache | None

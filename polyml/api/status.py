@@ -1,4 +1,4 @@
-"""What all kernels of the process do: which are compiled, which run as plain Python, why, and for how long."""
+"""What all kernels of a process do: which are compiled, which run as plain Python, why, and for how long."""
 
 from __future__ import annotations
 
@@ -8,8 +8,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class KernelStatus:
-    """One kernel. form: "compiled", "in parts", "plain Python" or "not called". reasons: their numbers (see `polyml.reasons`) and
-    first lines. parts: the lines that ran as compiled code around what did not. calls, seconds: as plain Python, wholly or in parts.
+    """The state of one kernel, which prints as text.
+
+    name, where: the kernel and its place.
+    form: "compiled", "in parts", "plain Python" or "not called".
+    signatures: the types for which code was made.
+    reasons: (number, first line) of each reason why calls ran as plain Python; see `polyml.reasons`.
+    parts: the first and last line of what ran as compiled code around what did not.
+    calls, seconds: how many calls ran as plain Python, wholly or in parts, and how long they took.
+
+    >>> print(KernelStatus("f", "f.py:3", "plain Python", (), (("PML-F001", "a while loop"),), (), 2, 0.5))
+    f (f.py:3): plain Python, 2 calls, 0.5 s
+      PML-F001: a while loop
     """
 
     name: str
@@ -31,7 +41,11 @@ class KernelStatus:
 
 @dataclass(frozen=True)
 class ProcessStatus:
-    """All kernels that exist, in the order of their places in files. Prints as text, those first that took longest."""
+    """The state of all kernels that exist, in the order of their places in files. It prints as text, those first that took longest.
+
+    >>> ProcessStatus(())
+    there are no kernels
+    """
 
     kernels: tuple[KernelStatus, ...]
 
@@ -49,5 +63,5 @@ class ProcessStatus:
 
 
 def of(kernels: Iterable[KernelStatus]) -> ProcessStatus:
-    """The status of these kernels."""
+    """Returns the status of these kernels."""
     return ProcessStatus(tuple(sorted(kernels, key=lambda k: k.where)))

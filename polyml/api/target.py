@@ -1,4 +1,4 @@
-"""What a kernel runs on where that is not the processor."""
+"""What a kernel runs on instead of the processor."""
 
 from __future__ import annotations
 
@@ -12,9 +12,15 @@ from polyml.reading.input_limits import shown
 
 @dataclass(frozen=True)
 class Target:
-    """A systolic array, whose units are simulated one by one: what `report` and `simulate` are asked.
+    """A systolic array, whose units are simulated one by one when a kernel for it is called.
 
     array: rows and columns, or the length of an array of one dimension; (): the machine's.
+    dataflow: which operands stay in the units, "os", "ws", "is", or "auto", the fastest.
+    links: which units are connected, "manhattan", "diagonal" or "broadcast".
+    machine: the description that the array is taken from; None: there is none.
+
+    >>> Target.systolic(rows=16, cols=8).array
+    (16, 8)
     """
 
     array: tuple[int, ...]
@@ -30,14 +36,16 @@ class Target:
         links: str = "manhattan",
         machine: Systolic | str | os.PathLike | None = None,
     ) -> Target:
-        """rows, cols: of the array, the machine's if left out; rows alone: an array of one dimension. dataflow: "os", "ws", "is",
-        which results, weights or inputs stay, or "auto", the fastest. links: of units, "manhattan", "diagonal" or "broadcast".
-        machine: of `polyml machine --list`, a TOML file, or as `polyml.measure.lookup.find` gives it.
+        """Returns a systolic array as the target of a kernel.
+
+        rows, cols: of the array, the machine's if left out; rows alone: an array of one dimension.
+        dataflow: "os", "ws" or "is": results, weights or inputs stay in their units; "auto": the fastest of these.
+        links: which units are connected, "manhattan", "diagonal" or "broadcast".
+        machine: a name of `polyml machine --list`, a TOML file, or what `polyml.measure.lookup.find` gives.
+        Raises ConfigError for what is none of these.
 
         >>> Target.systolic(rows=16, cols=8).array, Target.systolic(machine="gemmini").array
         ((16, 8), (16, 16))
-
-        Raises ConfigError for what is none of these.
         """
         found = _machine(machine)
         if found is not None and rows is None and cols is None:
@@ -66,11 +74,18 @@ class Target:
 
     @property
     def asked(self) -> dict[str, object]:
-        """Of a report or a simulation."""
+        """The array as `Kernel.report` and `Kernel.simulate` are asked for it, by the names of their parameters.
+
+        >>> Target.systolic(4, 4, dataflow="ws").asked["dataflow"]
+        'ws'
+        """
         return {"machine": self.machine, "array": self.array, "dataflow": self.dataflow, "links": self.links}
 
 
 def _machine(machine: Systolic | str | os.PathLike | None) -> Systolic | None:
+    """Returns the systolic array of a name, a file or a description; None for None. Raises ConfigError for what is no systolic
+    array.
+    """
     found: object = machine
     if isinstance(machine, (str, os.PathLike)):
         from polyml.measure import lookup

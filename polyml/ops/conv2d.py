@@ -56,6 +56,10 @@ def conv2d(
     is not finite reaches all results of its tile; with fp="strict" in force only the first two are chosen.
 
     Raises PolymlTypeError or PolymlValueError for arguments that make no convolution, and for an algorithm that does not apply.
+
+    >>> x, w = np.ones((1, 2, 4, 4)), np.ones((3, 2, 3, 3))
+    >>> conv2d(x, w, padding="same").shape, conv2d(x, w, algorithm="direct")[0, 0].tolist()
+    ((1, 3, 4, 4), [[18.0, 18.0], [18.0, 18.0]])
     """
     check_layout(layout)
     x, w = _array("x", x, X_AXES[layout]), _array("w", w, W_AXES[layout])

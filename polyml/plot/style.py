@@ -1,11 +1,11 @@
-"""Colours of the pictures, light and dark, as style sheets: what follows the reader's colour scheme has classes, not colours."""
+"""Colours of pictures, light and dark, as style sheets: elements have classes, so that they follow the reader's colour scheme."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from polyml.plot.svg import Svg, document, text
+from polyml.plot.svg import Font, Svg, document, text
 
 ROOT = "polyml-systolic"  # class of every picture: style sheets of pictures in a page are the whole page's
 MONOSPACE = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
@@ -36,7 +36,12 @@ PHASES = {"active": "runs an instance", "idle": "idle", "preload": "shifted in",
 
 @dataclass(frozen=True)
 class Palette:
-    """What the colours are in light or in dark."""
+    """The colours of one scheme, light or dark.
+
+    colours: by the names of COLOURS.
+    lanes: those of the elements, by lane.
+    accent: that of what is pointed at.
+    """
 
     colours: dict[str, str]
     lanes: tuple[str, ...]
@@ -44,6 +49,7 @@ class Palette:
 
     @staticmethod
     def of(scheme: int) -> Palette:
+        """Returns the palette of a scheme, 0: light, 1: dark."""
         colours = {name: both[scheme] for name, both in COLOURS.items()}
         return Palette(colours, tuple(both[scheme] for both in ELEMENTS), ACCENT[scheme])
 
@@ -52,17 +58,19 @@ LIGHT, DARK = Palette.of(0), Palette.of(1)
 
 
 def style() -> str:
+    """Returns the style sheet of a picture, for both schemes."""
     rules, dark = _rules(LIGHT), _rules(DARK)
     return f"<style>{rules}@media (prefers-color-scheme: dark){{{dark}}}</style>"
 
 
 def variables(palette: Palette) -> str:
-    """The colours of a page, as it calls them."""
+    """Returns the colours of a page as CSS variables."""
     named = {name: palette.colours[name] for name in ("paper", "ink", "faint", "line")} | {"accent": palette.accent}
     return " ".join(f"--{name}: {colour};" for name, colour in named.items())
 
 
 def _rules(palette: Palette) -> str:
+    """Returns the rules of a style sheet for one scheme."""
     colours = palette.colours
     rules = {
         ".paper": f"fill:{colours['paper']}",
@@ -90,20 +98,25 @@ def _rules(palette: Palette) -> str:
 
 
 def heading(title: str, caption: str) -> list[str]:
-    return [text(14, 22, title, "title", size=15, bold=True), text(14, 41, caption, "caption faint", size=13)]
+    """Returns the title and the caption of a picture."""
+    return [text(14, 22, title, "title", font=Font(15, bold=True)), text(14, 41, caption, "caption faint", font=Font(13))]
 
 
 def picture(parts: Iterable[str], width: float, height: float, label: str, kind: str, role: str = "img") -> Svg:
-    """label: what it shows, as its accessible name. kind: a class."""
+    """Returns a picture of these parts.
+
+    label: what it shows, as its accessible name.
+    kind: a class of its root element.
+    """
     paper = f'<rect class="paper" width="{width:g}" height="{height:g}"/>'
     return document([style(), paper, *parts], width, height, attributes=f' class="{ROOT} {kind}"', label=label, role=role)
 
 
 def heading_width(title: str, caption: str) -> float:
-    """About, with the picture's margins."""
+    """Returns about how wide a heading is, with the picture's margins, in pixels."""
     return 28 + 0.55 * max(15 * len(title), 13 * len(caption))
 
 
 def lane(number: int) -> int:
-    """Of the colours."""
+    """Returns the number of the colour of a lane: colours repeat where there are more lanes."""
     return number % LANES

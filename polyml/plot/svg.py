@@ -1,39 +1,68 @@
-"""Pictures as SVG texts: the document around their parts, texts and paths."""
+"""Pictures as SVG texts: the document around their parts, texts, paths and rectangles."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from html import escape
 
 
 class Svg(str):
-    """A text that notebooks show as the picture."""
+    """A text that notebooks show as a picture."""
 
     def _repr_html_(self) -> str:
         return str(self)
 
 
 def document(parts: Iterable[str], width: float, height: float, *, attributes: str = "", label: str = "", role: str = "img") -> Svg:
-    """label: the accessible name."""
+    """Returns an SVG document of these parts.
+
+    attributes: more attributes of the root element, each with a space in front.
+    label: the accessible name; "": none.
+    """
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}"'
     named = f' role="{role}" aria-label="{escape(label)}"' if label else ""
     return Svg("\n".join([f'{head} font-family="sans-serif" font-size="11"{attributes}{named}>', *parts, "</svg>"]))
 
 
-def text(x: float, y: float, words: str, kind: str = "", *, size: int = 12, anchor: str = "", bold: bool = False) -> str:
-    """kind: its classes. anchor: "middle" or "end" where x is not its beginning."""
-    weight = ' font-weight="bold"' if bold else ""
+@dataclass(frozen=True)
+class Font:
+    """How a text is set.
+
+    size: the height of its characters, in pixels.
+    """
+
+    size: int = 12
+    bold: bool = False
+
+
+def text(x: float, y: float, words: str, kind: str = "", *, anchor: str = "", font: Font = Font()) -> str:
+    """Returns a text.
+
+    x, y: the beginning of its base line, in pixels.
+    kind: its classes.
+    anchor: "middle" or "end" where x is not its beginning.
+    """
+    weight = ' font-weight="bold"' if font.bold else ""
     placed = f' text-anchor="{anchor}"' if anchor else ""
-    return f'<text{_class(kind)} x="{x:.1f}" y="{y:.1f}" font-size="{size}"{weight}{placed}>{escape(words)}</text>'
+    return f'<text{_class(kind)} x="{x:.1f}" y="{y:.1f}" font-size="{font.size}"{weight}{placed}>{escape(words)}</text>'
 
 
 def path(way: str, kind: str, *, hint: str = "", dashes: str = "") -> str:
+    """Returns a path.
+
+    way: the commands of its outline, as the attribute `d` has them.
+    kind: its classes.
+    hint: what shows when the pointer is on it.
+    dashes: lengths of dashes and gaps; "": a solid line.
+    """
     dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
     head = f'<path{_class(kind)} d="{way}"{dashed}'
     return f"{head}><title>{escape(hint)}</title></path>" if hint else f"{head}/>"
 
 
 def rect(x: float, y: float, width: float, height: float, *, round: float = 0) -> str:
+    """Returns a rectangle. round: the radius of its corners."""
     corners = f' rx="{round:g}"' if round else ""
     return f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"{corners}/>'
 

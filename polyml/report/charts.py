@@ -18,13 +18,16 @@ COLOURS = ("#0b6e99", "#c4551d", "#3b7d3b", "#7d3b7d")
 
 
 def roofline_svg(report: ReportValues) -> str:
-    """Of each form."""
+    """Returns the roofline of a report's variants."""
     return rooflines_svg([(each.form.name, each.roofline) for each in report.forms if each.roofline is not None])
 
 
 def rooflines_svg(given: Sequence[tuple[str, Roofline]]) -> str:
-    """Operations per second over operations per byte of main memory's traffic, in logarithmic scales: the roofs of each level's
-    bandwidth and of the peak, and a dot where each form, by name, is predicted. "" where no rates are known.
+    """Returns rooflines in one picture, by name: operations per second over operations per byte of main memory's traffic, in
+    logarithmic scales.
+
+    The roofs are those of each level's bandwidth and of the peak; a dot stands where each variant is predicted. Returns "" where
+    no rates are known.
     """
     named = [(name, found) for name, found in given if found.seconds]
     kinds = [roof.rate.value for _, found in named for roof in found.work if roof.rate is not None]
@@ -48,8 +51,9 @@ def rooflines_svg(given: Sequence[tuple[str, Roofline]]) -> str:
 
 
 def tiles_svg(report: ReportValues) -> str:
-    """Misses per instance over the lines of a tile, in logarithmic scales: for each level the least estimate of all tiles of about
-    that many lines as a curve, the simulated tiles as dots. "" where there are no tiles.
+    """Returns misses per instance over the lines of a tile, in logarithmic scales; "" where there are no tiles.
+
+    For each level a curve has the least estimate of all tiles of about so many lines, and dots are the tiles that were simulated.
     """
     found = report.tiles
     if not found.candidates or not found.instances:
@@ -74,7 +78,9 @@ def tiles_svg(report: ReportValues) -> str:
 
 
 def _least(found: Tiles, number: int) -> list[tuple[float, float]]:
-    """(lines, misses per instance of a level): of tiles of up to twice as many lines each time, the one of the least estimate."""
+    """Returns (lines, misses per instance of a level): among tiles of up to twice as many lines each time, the one of the least
+    estimate.
+    """
     best: dict[int, tuple[float, float]] = {}
     for each in found.candidates:
         point = each.estimates[number] / found.instances, each.lines
@@ -84,23 +90,27 @@ def _least(found: Tiles, number: int) -> list[tuple[float, float]]:
 
 
 def _dot(found: Roofline) -> tuple[float, float] | None:
+    """Returns operations per byte and operations per second of a variant; None where they are not known."""
     intensity = found.intensity("memory")
     return (intensity, found.operations / found.seconds) if intensity and found.seconds else None
 
 
 class _Axes:
-    """Two logarithmic axes."""
+    """Two logarithmic axes, which place values on the picture."""
 
     def __init__(self, low_x: float, high_x: float, low_y: float, high_y: float):
         self.low_x, self.high_x, self._low_y, self._high_y = low_x, high_x, low_y, high_y
 
     def x(self, value: float) -> float:
+        """Returns the place of a value on the lower axis, in pixels from the left."""
         return LEFT + (WIDTH - LEFT - RIGHT) * math.log(value / self.low_x) / math.log(self.high_x / self.low_x)
 
     def y(self, value: float) -> float:
+        """Returns the place of a value on the left axis, in pixels from the top."""
         return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * math.log(value / self._low_y) / math.log(self._high_y / self._low_y)
 
     def frame(self, below: str, beside: str) -> Iterator[str]:
+        """Yields the axes with their marks and names."""
         bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
         yield f'<path d="M{LEFT},{TOP} V{bottom} H{right}" fill="none" stroke="#444"/>'
         for value in _tens(self.low_x, self.high_x):
@@ -114,7 +124,7 @@ class _Axes:
         yield f'<text {turned} text-anchor="middle">{escape(beside)}</text>'
 
     def line(self, points: Sequence[tuple[float, float]], colour: str, label: str) -> Iterator[str]:
-        """Cut at the left and lower end; labelled at its last point."""
+        """Yields a line between two points, cut where it leaves the picture on the left and below, with its label in the middle."""
         (x, y), (last_x, last_y) = points
         if y < self._low_y:  # lines of slope 1 alone begin there
             x, y = x * self._low_y / y, self._low_y
@@ -124,18 +134,21 @@ class _Axes:
         yield f'<text x="{self.x(middle_x):.1f}" y="{self.y(middle_y) - 5:.1f}" text-anchor="middle" fill="{colour}">{escape(label)}</text>'
 
     def curve(self, points: Sequence[tuple[float, float]], colour: str, label: str) -> Iterator[str]:
+        """Yields a line through points."""
         path = " L".join(f"{self.x(x):.1f},{self.y(y):.1f}" for x, y in points)
         yield f'<path d="M{path}" stroke="{colour}" fill="none"><title>{escape(label)}</title></path>'
 
     def mark(self, x: float, colour: str, label: str) -> Iterator[str]:
-        """A line upwards."""
+        """Yields a dashed line upwards from a value of the lower axis."""
         yield f'<path d="M{self.x(x):.1f},{TOP} V{HEIGHT - BOTTOM}" stroke="{colour}" stroke-dasharray="3 3"><title>{escape(label)}</title></path>'
 
     def dot(self, x: float, y: float, colour: str, label: str, radius: int = 5) -> Iterator[str]:
+        """Yields a dot, whose label shows when the pointer is on it."""
         yield f'<circle cx="{self.x(x):.1f}" cy="{self.y(y):.1f}" r="{radius}" fill="{colour}"><title>{escape(label)}</title></circle>'
 
 
 def _tens(low: float, high: float) -> Iterator[float]:
+    """Yields the powers of ten between two values."""
     for power in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1):
         yield 10.0**power
 
@@ -145,6 +158,7 @@ def _short(value: float) -> str:
 
 
 def _legend(entries: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yields a coloured dot and a name for each entry."""
     for number, (colour, name) in enumerate(entries):
         y = TOP + 10 + 18 * number
         yield f'<circle cx="{WIDTH - RIGHT + 16}" cy="{y}" r="5" fill="{colour}"/>'

@@ -1,4 +1,4 @@
-"""A report as plain data, for JSON. Every number has its accuracy and the engine that found it near it."""
+"""A report as plain data, for JSON. Each number stands near its accuracy and the engine that found it."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ VERSION = 1
 
 
 def data(report: ReportValues) -> dict[str, object]:
+    """Returns all that a report knows."""
     return {
         "version": VERSION,
         "target": "cpu",
@@ -178,6 +179,7 @@ def _reference(form: Form, reference: Reference, counts: Counts, levels: range) 
 
 
 def roofline_data(found: Roofline) -> dict[str, object]:
+    """Returns a roofline: its operations, its roofs and its bound."""
     return {
         "operations": found.operations,
         "work": [_roof(roof) for roof in found.work],

@@ -1,4 +1,4 @@
-"""A report as a page's part, for notebooks: the tables, the roofline and the tiles as pictures."""
+"""A report as a part of a page, for notebooks: tables, the roofline and the tiles."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _STYLE = "border-collapse: collapse; font-size: 90%; margin: 0.5em 0"
 
 
 def page(found: Iterable[str | Table], *pictures: str) -> str:
-    """Lines and tables, then pictures. Self-contained: no scripts, no other files."""
+    """Returns lines and tables, then pictures, as HTML without scripts or other files."""
     return "\n".join(["<div>", *(line for part in found for line in _part(part)), *pictures, "</div>"])
 
 
 def document(title: str, body: str) -> str:
-    """A page of its own."""
+    """Returns a page of HTML with a title."""
     head = f'<head><meta charset="utf-8"><title>{escape(title)}</title></head>'
     return f'<!doctype html>\n<html lang="en">{head}\n<body style="font-family: sans-serif">\n{body}\n</body></html>\n'
 

@@ -1,4 +1,4 @@
-"""Values as plain data, with all that they know: nothing is left out of the JSON because somebody forgot to list it."""
+"""Values as plain data with all that they know, so that nothing is left out of the JSON because somebody forgot to list it."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ def attributes(kind: type) -> Iterator[str]:
 
 
 def _value(value: object) -> object:
+    """Returns a value in which dataclasses are dictionaries, and tuples are lists."""
     if is_dataclass(value):
         return plain(value)
     if isinstance(value, Mapping):

@@ -37,7 +37,21 @@ TILE_SECONDS = 1.0  # and for tiles
 
 @dataclass(frozen=True)
 class Report(ReportValues):
-    """A report that prints, draws and writes itself."""
+    """The report on one call, which prints, draws and writes itself. Its fields are those of `ReportValues`.
+
+    >>> import numpy as np, polyml
+    >>> from polyml.measure.lookup import find
+    >>> @polyml.kernel
+    ... def double(A):
+    ...     for i in range(A.shape[0]):
+    ...         A[i] *= 2.0
+    >>> report = double.report(np.ones(64), machine=find("avx2"), threads=1)
+    >>> print(report)
+    double (<doctest ...>:1)
+    sizes    A_0 = 64
+    machine  avx2, 1 threads
+    ...
+    """
 
     def __str__(self) -> str:
         from polyml.report.text import text
@@ -51,19 +65,49 @@ class Report(ReportValues):
         return page(parts(self), *self.pictures().values())
 
     def pictures(self) -> dict[str, str]:
-        """SVG texts by name, "" where there is nothing to draw."""
+        """Returns pictures as SVG texts by name, "" where there is nothing to draw.
+
+        >>> import numpy as np, polyml
+        >>> from polyml.measure.lookup import find
+        >>> @polyml.kernel
+        ... def double(A):
+        ...     for i in range(A.shape[0]):
+        ...         A[i] *= 2.0
+        >>> list(double.report(np.ones(64), machine=find("avx2"), threads=1, simulate=False).pictures())
+        ['roofline', 'tiles']
+        """
         from polyml.report.charts import roofline_svg, tiles_svg
 
         return {"roofline": roofline_svg(self), "tiles": tiles_svg(self)}
 
     def page(self) -> str:
-        """HTML, without other files."""
+        """Returns a page of HTML that needs no other file.
+
+        >>> import numpy as np, polyml
+        >>> from polyml.measure.lookup import find
+        >>> @polyml.kernel
+        ... def double(A):
+        ...     for i in range(A.shape[0]):
+        ...         A[i] *= 2.0
+        >>> double.report(np.ones(64), machine=find("avx2"), threads=1, simulate=False).page()[:15]
+        '<!doctype html>'
+        """
         from polyml.report.html import document
 
         return document(self.kernel, self._repr_html_())
 
     def data(self) -> dict[str, object]:
-        """For JSON; `version` says of which form."""
+        """Returns the report as plain data for JSON; "version" says of which form.
+
+        >>> import numpy as np, polyml
+        >>> from polyml.measure.lookup import find
+        >>> @polyml.kernel
+        ... def double(A):
+        ...     for i in range(A.shape[0]):
+        ...         A[i] *= 2.0
+        >>> double.report(np.ones(64), machine=find("avx2"), threads=1, simulate=False).data()["operations"]
+        {'by_type': {'f64': 64}, 'accuracy': 'exact'}
+        """
         from polyml.report.data import data
 
         return data(self)
@@ -129,7 +173,7 @@ def report(
 def _reuse(
     source: FormReport, sizes: Mapping[str, int], places: Mapping[str, Placed], levels: tuple[CacheLevel, ...]
 ) -> tuple[Reuses | None, tuple[Advice, ...]]:
-    """The reuse, and what to do about references whose misses are conflicts for the most part."""
+    """Returns the reuse in the source's order, and what to do about references whose misses are conflicts for the most part."""
     form = source.form
     try:
         known = references(form.program)
@@ -143,15 +187,19 @@ def _reuse(
 
 
 def _not_simulated(form: Form) -> FormReport:
+    """Returns a variant of which nothing is known but its schedule."""
     return FormReport(form, None, None, None, "not simulated")
 
 
 def _are_conflicts(counts: Counts, level: int) -> bool:
+    """Returns whether more than half of a reference's misses of a level are conflicts."""
     return 2 * counts.conflict(level) > counts.misses[level]
 
 
 def rates(levels: Sequence[CacheLevel], machine: Cpu, threads: int) -> Rates | None:
-    """A miss of each level takes what the next one's bandwidth says; None where that or the clock is not known."""
+    """Returns what a miss of each level costs in seconds, by the next level's bandwidth; None where a bandwidth or the clock is not
+    known.
+    """
     places = [*(f"L{level.level}" for level in levels[1:]), "memory"]
     read, clock = [machine.read(place, threads) for place in places], machine.frequency_hz.of(threads, machine.parts)
     known = [rate.value for rate in read if rate is not None]
@@ -188,8 +236,10 @@ def _form_report(form: Form, on: _Subject) -> FormReport:
 
 
 def _excess(form: Form, found: Misses, sizes: Mapping[str, int], least: LowerBound) -> Iterator[float]:
-    """Lines fetched to be read and to be written, beside the bound on loads and the lines of arrays that are written alone, which are
-    fetched once at least; and beside all lines that are touched.
+    """Yields, for each level, the bytes fetched into it in times the least that any order fetches.
+
+    The least is the lower bound on loads together with the lines of arrays that are only written, each of which is fetched once;
+    and at least all lines that are used.
     """
     smallest = min((a.element.size_bytes for a in form.scop.arrays.values() if a.shape), default=1)
     read = {reference.array for reference in found.counts if not reference.is_write}

@@ -1,4 +1,4 @@
-"""Tables of a report: a column is its head and the function that gives a row's cell, so that both always stand together."""
+"""Tables of a report. A column is its heading and the function that gives a row's cell, so that both always stand together."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ Row = TypeVar("Row")
 class Column(Generic[Row]):
     """One column of a table whose rows are of one type.
 
-    head: what stands above it. cell: the text of a row. is_left: whether it is flush left, else right.
+    head: what stands above it.
+    cell: returns the text of a row.
+    is_left: whether it is flush left; else it is flush right.
     """
 
     head: str
@@ -25,7 +27,9 @@ class Column(Generic[Row]):
 class Table:
     """A table as text, which `table` makes.
 
-    heads: of the columns. rows: of cells, one for each column. left: of each column, whether it is flush left.
+    heads: the headings of the columns.
+    rows: the cells of each row, one for each column.
+    left: for each column, whether it is flush left.
     """
 
     heads: tuple[str, ...]

@@ -32,11 +32,12 @@ _COUNT_HEADS = {"written": "written back"}  # of the fields of MissTotal, where 
 
 
 def text(report: ReportValues) -> str:
+    """Returns the report as text."""
     return lines(parts(report))
 
 
 def parts(report: ReportValues) -> Iterator[str | Table]:
-    """Lines and tables, in order."""
+    """Yields the lines and tables of a report, in order."""
     sizes = ", ".join(f"{name} = {value}" for name, value in report.sizes.items())
     yield report.where
     yield f"sizes    {sizes}"
@@ -57,6 +58,7 @@ def parts(report: ReportValues) -> Iterator[str | Table]:
 
 
 def _geometry(level: CacheLevel) -> str:
+    """Returns the size of a cache and how it works, in words."""
     ways = "fully associative" if level.sets == 1 else f"{level.ways} ways"
     words = [level.replacement, f"write {level.writes}", *([] if level.contents == "independent" else [level.contents])]
     if level.shared_by != 1:
@@ -110,13 +112,14 @@ def _reuse(report: ReportValues) -> Iterator[str | Table]:
 
 @dataclass(frozen=True)
 class _ReuseRow:
-    """A row: a reference, and one of its classes of uses, or the problem that there are none."""
+    """A row of the table of reuse: a reference with one of its classes of uses, or with the problem that there are none."""
 
     reference: Reference
     each: ReuseClass | None
     problem: str = ""
 
     def of(self, cell: Callable[[ReuseClass], str]) -> str:
+        """Returns a cell of the class of uses; "" where there is none."""
         return "" if self.each is None else cell(self.each)
 
 
@@ -128,6 +131,7 @@ def _reuse_rows(reuses: Reuses) -> Iterator[_ReuseRow]:
 
 
 def _distance(each: ReuseClass) -> str:
+    """Returns a reuse distance as a formula, with its values in this call."""
     range_ = f" = {each.least:,}" if each.least == each.greatest else f": {each.least:,} to {each.greatest:,}"
     return f"{formula_text.text(each.distance)}{range_}"
 
@@ -163,14 +167,17 @@ def _strides(each: Lanes) -> str:
 
 
 def _share(level: CacheLevel) -> Column[tuple[IterationFootprints, Footprint]]:
+    """Returns the column of the parts of a level that footprints take."""
     return Column(f"of L{level.level}", lambda row: _percent(row[1].share(level)))
 
 
 def _percent(share: float | None) -> str:
+    """Returns a part as a percentage, or in times the whole where it is ten times that or more."""
     return "?" if share is None else f"{share:.3g}x" if share >= 10 else f"{share:.1%}"
 
 
 def _amount(report: ReportValues, amount: Amount) -> str:
+    """Returns an amount as its formula and its value."""
     value = "?" if amount.value is None else f"{amount.value:,}"
     formula = amount.text(report.sizes)
     return value if formula.partition(" where ")[0] == str(amount.value) else f"{formula} = {value}"
@@ -218,7 +225,7 @@ def _sizes(sizes: Sequence[int]) -> str:
 
 
 def tiling(found: Tiles, sizes: Sequence[int]) -> str:
-    """The steps that make these tiles."""
+    """Returns the steps of a schedule script that make these tiles."""
     steps = (f".tile({dict(zip(nest, sizes))})" for nest in found.nests)
     return f'k.schedule("source", ...){"".join(steps)}'
 
@@ -254,6 +261,7 @@ def _form(report: ReportValues, each: FormReport) -> Iterator[str | Table]:
 
 
 def _title(form: Form) -> str:
+    """Returns the heading of a variant."""
     return {"source": "the source's order", "polyml": "polyml's schedule", "given": "the schedule given"}.get(form.name, form.name)
 
 
@@ -273,12 +281,13 @@ def _misses_of_reference(level: CacheLevel, number: int) -> Column[tuple[Referen
 
 
 def reference_text(form: Form, reference: Reference) -> str:
-    """As the statement has it: "A[i, k] of S0"."""
+    """Returns a reference as its statement has it: "A[i, k] of S0"."""
     statement = form.program.scop.statements[reference.statement]
     return f"{access_text(reads_and_write(statement)[reference.position])} of {reference.statement}"
 
 
 def roofline_table(found: Roofline) -> Table:
+    """Returns the roofs with their amounts, intensities, rates and times."""
     kinds = [(roof, "operations") for roof in found.work] + [(roof, "bandwidth") for roof in found.traffic]
     columns: list[Column[tuple[Roof, str]]] = [
         Column("roof", lambda row: row[0].place, is_left=True),
@@ -310,6 +319,10 @@ def _prediction(found: Prediction | None) -> Iterator[str]:
 
 
 def rate_text(roof: Roof, kind: str) -> str:
+    """Returns the rate of a roof with its origin.
+
+    kind: of `machines.units`.
+    """
     if roof.rate is None:
         return "not known"
     lanes = "" if roof.lanes == 1 else f", {roof.lanes:.0%} of the lanes"
@@ -321,6 +334,7 @@ def _origin(figure: Figure) -> str:
 
 
 def time_text(seconds: float | None) -> str:
+    """Returns a time with three digits and its unit; "?" where it is not known."""
     if seconds is None:
         return "?"
     unit, factor = next(((u, f) for u, f in (("s", 1), ("ms", 1e3), ("us", 1e6)) if seconds * f >= 1), ("ns", 1e9))

@@ -1,4 +1,4 @@
-"""What a report on one call of a kernel knows, as values; the modules beside this one print, draw and write them."""
+"""What a report on one call of a kernel knows, as values. The modules beside this one print, draw and write them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,14 @@ from polyml.tune.tiles.choose import Tiles
 
 @dataclass(frozen=True)
 class FormReport:
-    """problem: why nothing is known of its misses, "" where it is. prediction: None where rates are not known.
-    excess: per level, the bytes fetched into it, in times the least that any order of the instances fetches.
+    """What is known of one variant of a kernel.
+
+    form: the variant: its schedule and its program.
+    misses: those of each cache; None where they are not known.
+    roofline: None where misses are not known.
+    prediction: the predicted time; None where rates are not known.
+    problem: why misses are not known; "" where they are.
+    excess: for each level, the bytes fetched into it in times the least that any order of the instances fetches.
     """
 
     form: Form
@@ -35,9 +41,21 @@ class FormReport:
 
 @dataclass(frozen=True)
 class ReportValues:
-    """sizes: of the kernel's parameters. levels: the caches. operations: by type. footprints: of the source's loops. bound: on what
-    any order moves. reuses, lanes, advice, tiles: of the source's loops; reuses None where data decide what is used. seconds: what
-    all of it took.
+    """What is known of one call of a kernel.
+
+    kernel, where: the kernel's name, and its place.
+    sizes: the values of the kernel's parameters.
+    machine, levels: the machine, and its caches.
+    threads: how many threads run polyml's schedule.
+    operations: how many there are, by type.
+    footprints: what the source's loops use of each array.
+    bound: a lower bound on what any order moves.
+    reuses: the reuse in the source's order; None where data decide what is used.
+    lanes: which of the source's loops may be vectors, and at what cost.
+    advice: what to do about conflict misses of the source's order.
+    tiles: the tiles of the source's loops that were looked at.
+    forms: the variants: the source's order, tiles, polyml's schedule.
+    seconds: how long it took to find all of it.
     """
 
     kernel: str

@@ -10,22 +10,23 @@ from polyml.runtime.calling.arguments import CallArgument
 
 
 def types_of(given: tuple[CallArgument, ...]) -> tuple[tuple[ArgType, ...], tuple[str, ...]]:
+    """Returns the types of the arguments, and the layouts of those that are arrays."""
     return tuple(a.type for a in given), tuple(a.layout for a in given if a.layout)
 
 
 def exact_types(given: tuple[CallArgument, ...]) -> tuple[ArgType, ...]:
-    """The types with all sizes and ints."""
+    """Returns the types of the arguments with all sizes of arrays and values of ints in them."""
     return tuple(with_sizes(a.type, a.value) for a in given)
 
 
 def for_python(argument: CallArgument) -> object:
-    """What py_func gets: foreign objects that were converted as arrays, all else as it came."""
+    """Returns what plain Python gets of an argument: an array for a foreign object that was converted, else what the caller passed."""
     converted = isinstance(argument.value, np.ndarray) and not isinstance(argument.original, (np.ndarray, list, tuple))
     return argument.value if converted else argument.original
 
 
 def originals(result: object, given: tuple[CallArgument, ...]) -> object:
-    """The result with arrays that stand for an argument replaced by the argument as the caller passed it."""
+    """Returns a result in which arrays that are arguments are replaced by what the caller passed."""
     if isinstance(result, tuple):
         return tuple(originals(part, given) for part in result)
     return next((a.original for a in given if a.value is result), result)

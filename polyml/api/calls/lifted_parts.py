@@ -1,4 +1,4 @@
-"""A part of a function that does not compile as a whole, dropped where Python runs it as fast."""
+"""Calls of a lifted part of a function that is not compiled as a whole. A part is dropped where Python runs it as fast."""
 
 from __future__ import annotations
 
@@ -18,21 +18,26 @@ _SHORT = 50e-6  # seconds of a compiled call, above which loops are not tried as
 
 
 class PartKernel(Protocol):
-    """What a part asks of the kernel that runs it. compiled: whether the last call ran as native code."""
+    """What a part needs of the kernel that runs it.
+
+    compiled: whether the last call ran as native code.
+    """
 
     compiled: bool | None
 
     def __call__(self, *values): ...
 
     def compiled_parts(self) -> Iterator[tuple[int, int]]:
-        """First and last line of each part that is compiled."""
+        """Yields the first and last line of each part that is compiled."""
 
 
 class PartCall:
     """A part of a function, run by a kernel of its own where that is worth a call.
 
-    Calls take turns between compiled code and Python until it is known which is faster for what is passed here. dropped: called
-    once when Python is to run the statements from then on.
+    Calls take turns between compiled code and Python until it is known which is faster for what is passed here.
+
+    part: the statements that are lifted, as a function.
+    dropped: called once, when Python is to run the statements from then on.
     """
 
     def __init__(self, part: LiftedPart, kernel: PartKernel, dropped: Callable[[], None]):
@@ -60,7 +65,7 @@ class PartCall:
         return self._compared(values, given) if self._large > _WARM else self._tried(values, given)
 
     def _tried(self, values: tuple, given: tuple):
-        """One of the first calls."""
+        """Returns the result of one of the first calls, by the kernel where it takes the arguments, else by Python."""
         try:
             result = self._kernel(*given)
         except (LanguageError, PolymlTypeError):  # before anything has happened
@@ -71,17 +76,20 @@ class PartCall:
         return result
 
     def _left_to_python(self) -> None:
-        """Another call that is not compiled for what is passed."""
+        """Counts another call that is not compiled for what is passed, and drops the part after a few of them."""
         self._as_python += 1
         if self._as_python > _OFTEN:
             self._drop()
 
     def _drop(self) -> None:
+        """Leaves the part to Python from now on."""
         self._is_refused = True
         self._dropped()
 
     def _compared(self, values: tuple, given: tuple):
-        """A call that is timed, in turn."""
+        """Returns the result of a call that is timed, by the kernel and by Python in turn, and decides once both were timed often
+        enough.
+        """
         compiled, plain = self._times
         if len(compiled) <= len(plain):
             start = perf_counter()
@@ -101,6 +109,7 @@ class PartCall:
         return result
 
     def compiled_lines(self) -> Iterator[tuple[int, int]]:
+        """Yields the first and last line of what the last call ran as native code."""
         if self._kernel.compiled:
             yield self.part.lines
         else:

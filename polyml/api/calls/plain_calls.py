@@ -1,4 +1,4 @@
-"""Calls that run as plain Python: what they run, for which arguments that is settled, and what they cost."""
+"""Calls that run as plain Python: which function they run, for which arguments that is settled, and what they cost."""
 
 from __future__ import annotations
 
@@ -23,13 +23,17 @@ SETTLED = 3  # calls of one kind that ran as plain Python, after which such argu
 
 @dataclass
 class Tally:
-    """calls: that ran as plain Python, wholly or around parts, but for those that the function makes of itself; in seconds."""
+    """A count of the calls that ran as plain Python, wholly or around parts, without those that the function makes of itself.
+
+    calls: how many there were.
+    seconds: how long they took together.
+    """
 
     calls: int = 0
     seconds: float = 0.0
 
     def run(self, function: Callable, args: Sequence[object], kwargs: Mapping[str, object]) -> object:
-        """What the function returns."""
+        """Runs the function, counts the call, and returns the result."""
         start = perf_counter()
         try:
             return function(*args, **kwargs)
@@ -40,7 +44,13 @@ class Tally:
 
 @dataclass(frozen=True)
 class Plain:
-    """What runs under these settings while these names mean what they meant. scope: the settings, by identity."""
+    """A call as plain Python, which holds under given settings while given names mean what they meant.
+
+    scope: the settings, by identity.
+    guards: the names, with the objects that they have to hold.
+    run: the function that is run.
+    tally: what counts the calls.
+    """
 
     scope: object
     guards: tuple[CaptureGuard, ...]
@@ -48,7 +58,7 @@ class Plain:
     tally: Tally
 
     def __call__(self, *args, **kwargs):
-        """The result, or MISS where a name means something else."""
+        """Returns the result, or MISS where a name means something else by now."""
         for guard in self.guards:
             if not guard.holds():
                 return MISS
@@ -57,30 +67,34 @@ class Plain:
 
 @dataclass
 class Kinds:
-    """For which kinds of arguments it is settled that they run as plain Python."""
+    """The kinds of arguments for which it is settled that they run as plain Python.
+
+    settled: kinds -> what is run for them.
+    seen: kinds -> how many calls ran as plain Python.
+    """
 
     settled: dict[tuple, Plain] = field(default_factory=dict)
     seen: dict[tuple, int] = field(default_factory=dict)
 
     def find(self, values: Sequence[object], scope: object) -> Plain | None:
-        """What to run for these values, None where that is to be found out."""
+        """Returns what is run for these values; None where that is not settled."""
         found = self.settled.get(kinds(values))
         return found if found is not None and found.scope is scope else None
 
     def add(self, values: Sequence[object], plain: Plain) -> None:
-        """Another call with such values ran as plain Python."""
+        """Counts another call with such values that ran as plain Python, and settles their kinds after a few."""
         place = kinds(values)
         self.seen[place] = self.seen.get(place, 0) + 1
         if self.seen[place] >= SETTLED:
             self.settled[place] = plain
 
     def forget(self) -> None:
-        """What is to be run has changed."""
+        """Forgets what is settled, since what is to be run has changed."""
         self.settled.clear()
 
 
 def refusals(function: FunctionType) -> Refusals:
-    """The statements of a function that no argument makes affine; none where the function as a whole is refused."""
+    """Returns the statements of a function that no argument makes affine; none where the function as a whole is refused."""
     from polyml.frontend.parsing.parse import refused
     from polyml.frontend.parsing.refusals import NO_REFUSALS
 
@@ -91,23 +105,27 @@ def refusals(function: FunctionType) -> Refusals:
 
 
 def reasons(refused: Refusals, problem: PolymlError) -> tuple[PolymlError, ...]:
-    """Why calls that end in the problem run as plain Python: that, and every statement that is refused whatever is passed."""
+    """Returns why calls that end in the problem run as plain Python: the problem, and every statement that is refused whatever is
+    passed.
+    """
     found = tuple(r.problem for r in refused.statements)
     return found if any(str(problem) == str(each) for each in found) else (*found, problem)
 
 
 def kinds(values: Sequence[object]) -> tuple:
-    """What of the arguments decides whether they are compiled for, as far as one can see at once."""
+    """Returns what decides whether arguments are compiled for, as far as one can see at once: types, dimensions, and whether there
+    are elements.
+    """
     return tuple([(v.dtype, v.ndim, v.size > 1) if type(v) is np.ndarray else type(v) for v in values])
 
 
 def is_exact(value: object) -> bool:
-    """Whether a part of a function takes the value: a number or an array, and of no class derived from those."""
+    """Returns whether a part of a function takes the value: a number or an array, of no class that is derived from those."""
     return type(value) in _EXACT or isinstance(value, np.generic)
 
 
 def left_to_python(given: Sequence[CallArgument]) -> PolymlTypeError | None:
-    """Why these arguments mean something else to Python than to compiled code; None where they do not.
+    """Returns why these arguments mean something else to Python than to compiled code; None where they do not.
 
     The operators of lists and tuples, and of classes derived from NumPy's array, are other ones than an array's.
     """

@@ -1,4 +1,6 @@
-"""What is asked of reports and simulations, as values of the types that these take. ConfigError for anything else."""
+"""Arguments of reports and simulations, tested and made values of the types that these take. Each function raises ConfigError for
+others.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,12 @@ _LARGEST = 2**31
 
 
 def refused(name: str, value: object, expected: str) -> ConfigError:
+    """Returns the error that a parameter does not take a value."""
     return ConfigError(f"{name}= does not take {shown(value)}", notes=[f"expected {expected}"])
 
 
 def number(name: str, value: object, least: int, most: int) -> int:
+    """Returns a whole number within limits."""
     expected = f"a whole number from {least} to {most:,}"
     try:
         found = operator.index(cast(SupportsIndex, value))
@@ -31,13 +35,13 @@ def number(name: str, value: object, least: int, most: int) -> int:
 
 
 def sizes(name: str, value: object, least: int = 1) -> tuple[int, ...]:
-    """Of tiles, blocks, arrays, or a unit's place."""
+    """Returns whole numbers: sizes of tiles, blocks or arrays, or the place of a unit."""
     each = sequence(name, value, "whole numbers, as in (4, 8)")
     return tuple(number(name, size, least, _LARGEST) for size in each)
 
 
 def sequence(name: str, value: object, expected: str, kind: type = object) -> tuple:
-    """The items of a tuple, a list, or what else has a length, each of that kind. A text is none."""
+    """Returns the items of a tuple, a list, or what else has a length, each of this class. A text is no sequence."""
     try:
         is_one = isinstance(value, Sequence) or hasattr(value, "__array_interface__")
         items = cast(Sequence[object], value)
@@ -49,26 +53,28 @@ def sequence(name: str, value: object, expected: str, kind: type = object) -> tu
 
 
 def addresses(name: str, value: object) -> tuple[tuple[str, int], ...]:
-    """Of arrays, by name."""
+    """Returns (array, the byte at which it begins) for each array of a mapping."""
     if not isinstance(value, Mapping) or len(value) > MOST or any(type(key) is not str for key in value):
         raise refused(name, value, "a dict of arrays' names and bytes, as in {'A': 8192}")
     return tuple((key, number(name, each, 0, MOST_ADDRESS)) for key, each in value.items())
 
 
 def flag(name: str, value: object) -> bool:
+    """Returns a value that is True or False."""
     if not isinstance(value, bool):
         raise refused(name, value, "True or False")
     return value
 
 
 def text(name: str, value: object) -> str:
+    """Returns a value that is a text."""
     if type(value) is not str:
         raise refused(name, value, "a text")
     return value
 
 
 def texts(name: str, value: object) -> tuple[str, ...]:
-    """One, or several."""
+    """Returns one text or several as a tuple; "" as none."""
     if isinstance(value, str):
         return (value,) if value else ()
     return sequence(name, value, "a text, or several", str)

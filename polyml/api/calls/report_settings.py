@@ -1,4 +1,4 @@
-"""What a report is asked for, besides its target and its machine."""
+"""The settings of a report, besides its target and its machine."""
 
 from __future__ import annotations
 

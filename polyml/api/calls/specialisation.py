@@ -22,7 +22,12 @@ from polyml.runtime.storage.size_classes import Sizes
 
 @dataclass(frozen=True)
 class Hot:
-    """An entry to try first. scope: the settings it was made under, by identity."""
+    """An entry that is tried first.
+
+    scope: the settings under which it was made, by identity.
+    entry: what is called.
+    specialisation: the form that the entry belongs to; None: it runs plain Python.
+    """
 
     scope: object
     entry: Entry
@@ -38,10 +43,14 @@ NO_ENTRY = Hot(object(), _no_entry, None)  # of settings that no call is made un
 
 @dataclass(frozen=True)
 class Request:
-    """The code that a call wants.
+    """The code that a call needs.
 
-    types: of the arguments. layouts: of those that are arrays, "C", "F" or "A". captured: what the function's names mean.
-    aliased: whether arguments share memory. sizes: for which the code is made, None: for all.
+    types: those of the arguments.
+    layouts: of the arguments that are arrays, each "C", "F" or "A".
+    options: the settings.
+    captured: what the function's names mean; None: that does not matter.
+    aliased: whether arguments share memory.
+    sizes: the sizes for which the code is made; None: for all.
     """
 
     types: tuple[ArgType, ...]
@@ -53,7 +62,7 @@ class Request:
 
     @property
     def key(self) -> tuple:
-        """What tells it from others but for the sizes."""
+        """What tells the request from others, but for the sizes."""
         captured = None if self.captured is None else self.captured.content
         return self.types, self.layouts, self.options.compile_key(), captured, self.aliased
 
@@ -62,9 +71,12 @@ class Request:
 class Specialisation:
     """One compiled form of a kernel.
 
-    artifact: None where it runs as plain Python, because of `reason`. code: the artifact's, loaded. timings: stage -> seconds.
-    is_simpler: it is a form after a defect of the compiler. entries: (threads, overlap is checked) -> the guards and the entry
-    made for them.
+    artifact: the code as data; None where the form runs as plain Python, because of `reason`.
+    code: the artifact's code in memory.
+    timings: stage -> seconds.
+    from_cache: whether the artifact was kept on disk.
+    is_simpler: whether it is a form after a defect of the compiler.
+    entries: (threads, whether overlap is tested) -> the guards, and the entry made for them.
     """
 
     request: Request
@@ -77,7 +89,7 @@ class Specialisation:
     entries: dict[tuple[int, bool], tuple[tuple[CaptureGuard, ...], Entry]] = field(default_factory=dict)
 
     def take(self, artifact: Artifact) -> None:
-        """The artifact becomes this form's, loaded."""
+        """Makes an artifact this form's, and loads its code."""
         with alone(), timed(self.timings, "load"):  # LLVM may link
             finish_preparation()
             self.code = load.load(artifact.object_code, artifact.entry)
@@ -92,16 +104,18 @@ class Specialisation:
 
     @property
     def refusal(self) -> PolymlError:
-        """Why a form is not compiled."""
+        """The error that says why a form is not compiled."""
         if self.reason is None:
             raise ValueError("the form is compiled")
         return self.reason
 
     @property
     def is_sized(self) -> bool:
+        """Whether the code is for some sizes alone."""
         return self.artifact is not None and self.artifact.sized
 
     def entry(self, count: int, guards: tuple[CaptureGuard, ...], check_overlap: bool) -> Entry:
+        """Returns what calls the code, made once for each count of threads and for the guards as they are."""
         made = self.entries.get((count, check_overlap))
         if made is None or not _same(made[0], guards):
             number = thread_pool.count(count)
@@ -117,15 +131,17 @@ def _same(old: tuple[CaptureGuard, ...], new: tuple[CaptureGuard, ...]) -> bool:
 
 
 def is_unusual(specialisation: Specialisation, outcome: Outcome) -> bool:
-    """Whether the call is not one of those the code was made for; another specialisation may take it."""
+    """Returns whether the call is not one of those the code was made for, so that another specialisation may take it."""
     checks = () if specialisation.artifact is None else specialisation.artifact.checks
     return outcome.status is not None and 0 < outcome.status <= len(checks) and checks[outcome.status - 1].kind == "usual"
 
 
 def take_kept(made: Specialisation, cache: Cache, names: Sequence[str], wanted: tuple, guards: tuple[CaptureGuard, ...]) -> bool:
-    """Whether an artifact that is kept under one of the names, the one for these sizes first, is the form's now, ready to be called.
+    """Takes an artifact that is kept under one of the names, the one for these sizes first, and returns whether the form can be
+    called now.
 
-    wanted: as `Artifact.is_for` takes it. What is another one or cannot be loaded and bound is removed: it counts as not kept.
+    wanted: what the artifact has to be for, as `Artifact.is_for` takes it.
+    An artifact that is another one, or cannot be loaded, is removed and counts as not kept.
     """
     for name in names:
         with timed(made.timings, "cache"):
@@ -147,6 +163,7 @@ def take_kept(made: Specialisation, cache: Cache, names: Sequence[str], wanted: 
 
 
 def _artifact(cache: Cache, name: str) -> Artifact | None:
+    """Returns the artifact that is kept under a name; None where there is none. A damaged one is removed."""
     content = cache.get(name)
     if content is None:
         return None

@@ -1,4 +1,4 @@
-"""One compilation at a time, not in the midst of a fork or an interrupt, without looks for garbage meanwhile."""
+"""One compilation at a time: not in the midst of a fork or an interrupt, and without garbage collections."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ _forking: list[threading.RLock] = []  # held through the fork
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """isl's state is the process's, and so are LLVM's locks: who uses either is alone, forks wait, and signals are handled at
-    checkpoints. Whoever waits here in the main thread still answers them.
+    """Holds the lock of isl and LLVM, whose state is the process's, inside the block.
+
+    Forks wait, and signals are handled at checkpoints. A main thread that waits for the lock still answers them.
     """
     with interrupts.deferred():
         lock = _locks[0]
@@ -38,14 +39,16 @@ def alone() -> Iterator[None]:
 
 
 def is_alone() -> bool:
-    """Whether this thread is inside `alone`."""
+    """Returns whether this thread is inside `alone`."""
     return _holders[0] == threading.get_ident()
 
 
 @contextmanager
 def without_collections() -> Iterator[None]:
-    """Python looks for cycles to free in all that was ever imported once a compilation has made some objects, which takes as
-    long as a stage does; it finds few there.
+    """Keeps Python from collecting garbage inside the block.
+
+    After a compilation has made some objects Python would look for cycles in all that was ever imported, which takes as long as a
+    stage does and finds few.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -59,8 +62,9 @@ def without_collections() -> Iterator[None]:
 
 @functools.cache
 def _make_old() -> None:
-    """Behind the first compilation of a process, all objects there are count as old ones: else the next new object has Python look
-    through all that was imported and made meanwhile. What later compilations leave is looked through as usual.
+    """Makes all objects there are old ones for the garbage collector, once, after the first compilation of a process.
+
+    Else the next new object would have Python look through all that was imported and made meanwhile.
     """
     if gc.get_freeze_count() == 0:  # of objects that someone else keeps from being looked at
         gc.freeze()

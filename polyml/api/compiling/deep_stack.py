@@ -21,10 +21,11 @@ STACK_BYTES = 256 << 20  # of addresses; memory is taken as it is used
 
 
 def on_deep_stack(run: Callable[[], Result]) -> Result:
-    """What `run` returns, run on a thread of its own that has a large stack, with this thread's context variables.
+    """Returns what `run` returns, run on a thread of its own that has a large stack, with this thread's context variables.
 
-    Its errors are raised here; signals wait until it has ended. `run` must not ask for a lock that the caller holds. The limit of
-    recursion is the process's, and is raised meanwhile. RecursionError where even that is too little, or there is no thread.
+    Its errors are raised here, and signals wait until it has ended. `run` must not ask for a lock that the caller holds. The limit
+    of recursion, which is the process's, is raised meanwhile. Raises RecursionError where even that is too little, or the system
+    gives no thread.
     """
     context, limit = contextvars.copy_context(), sys.getrecursionlimit()
     made: list[Result] = []

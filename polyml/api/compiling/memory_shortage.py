@@ -1,4 +1,4 @@
-"""Memory that a compilation needs, looked for before it begins: LLVM ends the process where it gets none."""
+"""Memory that a compilation needs, looked for before it begins, since LLVM ends the process where it gets none."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SIGNS = ("failed to map segment", "cannot allocate memory", "allocation failure
 
 
 def require_room(name: str) -> None:
-    """PolymlMemoryError where the limits of this process leave too little for the compilation of the kernel `name`."""
+    """Raises PolymlMemoryError where the limits of this process leave too little memory for the compilation of the kernel `name`."""
     for what, limit_bytes, used_bytes, needed_bytes in _limits():
         if limit_bytes - used_bytes < needed_bytes:
             needed, limit, used = (f"{size >> 20} MiB" for size in (needed_bytes, limit_bytes, used_bytes))
@@ -26,7 +26,7 @@ def require_room(name: str) -> None:
 
 
 def of(problem: BaseException, name: str) -> PolymlMemoryError | None:
-    """The error for what went wrong in a compilation where it is for want of memory."""
+    """Returns the error for a failed compilation that failed for want of memory; None where it failed for another reason."""
     seen: BaseException | None = problem
     first = None  # what the others came of
     while seen is not None:
@@ -46,7 +46,7 @@ _FLAGS = {"address space": "-v", "data": "-d"}
 
 
 def _limits() -> Iterator[tuple[str, int, int, int]]:
-    """(what, limit, in use, needed) in bytes of each limit that there is."""
+    """Yields (what, limit, in use, needed) in bytes for each limit of memory that this process has."""
     import resource
 
     limits = {"address space": (resource.RLIMIT_AS, 0), "data": (resource.RLIMIT_DATA, 5)}
@@ -58,7 +58,7 @@ def _limits() -> Iterator[tuple[str, int, int, int]]:
 
 
 def _pages(column: int) -> int | None:
-    """A number of /proc/self/statm; None on other systems than Linux."""
+    """Returns a number of /proc/self/statm, in pages; None on other systems than Linux."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:
             return int(file.read().split()[column])

@@ -1,8 +1,8 @@
-"""The way down after a failure of the compiler itself: the same kernel in simpler forms, at last none.
+"""The way down after a failure of the compiler itself: the same kernel in simpler forms, at last as plain Python.
 
-A failure is a CompileError, a schedule of polyml's own search that its proof refuses, or that an earlier process ended in the midst of
-the compilation. What the caller wrote is not at fault, so that the call goes on; `on_defect="raise"` and `fallback="error"` raise
-instead.
+A failure is a CompileError, a schedule of polyml's own search that its proof refuses, or an earlier process that ended in the
+midst of the compilation. What the caller wrote is not at fault, so that the call goes on; `on_defect="raise"` and
+`fallback="error"` raise instead.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _FORMS: tuple[tuple[str, Callable[[Options], Options]], ...] = (
 
 
 def forms(options: Options) -> Iterator[tuple[str, Options]]:
-    """What each simpler form is, and the settings that make it, the least simple first."""
+    """Yields what each simpler form is, in words, and the settings that make it, the least simple first."""
     seen = {options.compile_key()}
     for what, simplified in _FORMS:
         simpler = simplified(options)
@@ -49,17 +49,19 @@ def forms(options: Options) -> Iterator[tuple[str, Options]]:
 
 
 def goes_on(options: Options) -> bool:
-    """Whether a defect leads to a simpler form."""
+    """Returns whether a defect leads to a simpler form."""
     return options.on_defect != "raise" and options.fallback != "error"
 
 
 def made(
     compiled: Callable[[Options, int], Made], options: Options, failed: Callable[[PolymlError, str], None], ended_in: int = -1
 ) -> Made:
-    """What `compiled` makes with these settings, or with simpler ones after a defect: of form 0, 1 and so on.
+    """Returns what `compiled` makes with these settings, or with simpler ones after a defect.
 
-    failed: told of the first defect and of what the call goes on with. ended_in: up to which form earlier processes ended. Raises
-    NotAffineError where no form can be made.
+    compiled: is given the settings, and the number of the form: 0 for the settings as they are.
+    failed: is told of the first defect, and of what the call goes on with.
+    ended_in: the form up to which earlier processes ended; -1: none.
+    Raises NotAffineError where no form can be made.
     """
     first: PolymlError = CompileError(ENDED)
     if ended_in < 0:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from html import escape
 
 from polyml.plot.style import CHARACTER, PHASES, heading, heading_width, lane, picture
-from polyml.plot.svg import Svg, path, rect, text
+from polyml.plot.svg import Font, Svg, path, rect, text
 from polyml.systolic.mapping.axis_names import axis_names
 from polyml.systolic.mapping.dataflows import Plan
 from polyml.systolic.report.text import mapping_text, moves_text
@@ -289,7 +289,7 @@ class Scene:
         focus = f' tabindex="0" role="img" aria-label="{escape(unit_text(unit))}"' if focusable else ""
         yield f'<g class="cell {phase}" data-unit="{",".join(map(str, unit))}"{focus}>'
         yield rect(x, y, self._width, self._height, round=4)
-        yield text(x + self._width / 2, y + 15, head, "head mono", anchor="middle", bold=True)
+        yield text(x + self._width / 2, y + 15, head, "head mono", anchor="middle", font=Font(bold=True))
         for n, (words, kind) in enumerate(lines):
             yield text(x + 7, y + self._line(n) + 4, words, f"slot mono s{lane(n)} {kind}".strip())
         yield "</g>"

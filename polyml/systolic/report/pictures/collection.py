@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from polyml.errors import ConfigError
 from polyml.plot.style import picture
-from polyml.plot.svg import Svg, text
+from polyml.plot.svg import Font, Svg, text
 from polyml.systolic.mapping.dataflows import Plan
 from polyml.systolic.report.pictures.array import Scene
 from polyml.systolic.report.pictures.spacetime import spacetime_svg
@@ -50,5 +50,5 @@ def array_svg(shown: Frames, cycle: int | None = None) -> Svg:
 
 def _refusal(problem: ConfigError) -> Svg:
     lines = [problem.message, *problem.notes]
-    parts = [text(14, 26 + 20 * n, line, size=13) for n, line in enumerate(lines)]
+    parts = [text(14, 26 + 20 * n, line, font=Font(13)) for n, line in enumerate(lines)]
     return picture(parts, 40 + 7 * max(map(len, lines)), 26 + 20 * len(lines), problem.message, "array")

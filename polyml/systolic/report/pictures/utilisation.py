@@ -8,7 +8,7 @@ from itertools import groupby
 import numpy as np
 
 from polyml.plot.style import PHASES, heading, picture
-from polyml.plot.svg import Svg, path, rect, text
+from polyml.plot.svg import Font, Svg, path, rect, text
 from polyml.systolic.mapping.dataflows import Plan
 from polyml.systolic.report.text import mapping_text
 from polyml.systolic.simulate.activity import Activity
@@ -69,7 +69,7 @@ def _axes(units: int, cycles: int) -> Iterator[str]:
         x = _x(value, cycles)
         yield path(f"M{x:.1f},{HEIGHT - BOTTOM} v4", "axis")
         yield text(x, HEIGHT - BOTTOM + 18, f"{value:,}", "faint", anchor="middle")
-    yield text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 10, "cycles", size=13, anchor="middle")
+    yield text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 10, "cycles", font=Font(13), anchor="middle")
 
 
 def _parts(most: int) -> list[int]:

@@ -10,7 +10,7 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.plot.style import heading, heading_width, picture
-from polyml.plot.svg import Svg, path, text
+from polyml.plot.svg import Font, Svg, path, text
 from polyml.systolic.mapping.axis_names import axis_names
 from polyml.systolic.mapping.dataflows import Plan
 from polyml.systolic.recurrences.spacetime import Vector, linear
@@ -67,10 +67,10 @@ def wavefronts_svg(plan: Plan) -> Svg:
     left, bottom = at(low_x, high_y)
     parts += [text(at(v, 0)[0], bottom + RADIUS + 22, str(v), "faint", anchor="middle") for v in range(low_x, high_x + 1)]
     middle = at((low_x + high_x) / 2, 0)[0]
-    parts.append(text(middle, bottom + RADIUS + 42, f"{names[found.across]} →", size=13, anchor="middle"))
+    parts.append(text(middle, bottom + RADIUS + 42, f"{names[found.across]} →", font=Font(13), anchor="middle"))
     if found.down is not None:
         parts += [text(left - RADIUS - 16, at(0, v)[1] + 4, str(v), "faint", anchor="end") for v in range(low_y, high_y + 1)]
-        parts.append(text(14, TOP - 22, f"{names[found.down]} ↓", size=13))
+        parts.append(text(14, TOP - 22, f"{names[found.down]} ↓", font=Font(13)))
     return picture(parts, width, height, f"{mapping_text(plan)}: the cycles of {len(time)} instances", "wavefronts")
 
 
