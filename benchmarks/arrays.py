@@ -41,7 +41,10 @@ class Job:
 
 @dataclass(frozen=True)
 class Ready:
-    """compile_s: of polyml, all stages of the first call."""
+    """A Ready says that a peer has computed a right result.
+
+    compile_s: all stages of polyml's first call.
+    """
 
     compile_s: float | None
     compiled: bool
@@ -49,7 +52,10 @@ class Ready:
 
 @dataclass(frozen=True)
 class Row:
-    """One peer on one program. ratio: median of peer time / polyml time of the same round (above 1: polyml is faster)."""
+    """A Row is one peer on one program.
+
+    ratio: the median of the peer's time / polyml's of the same round; above 1, polyml is faster.
+    """
 
     program: str
     peer: str
@@ -84,7 +90,7 @@ def _numba(workload: Workload, threads: int) -> Callable:
 
 
 def _with_compiled_helpers(function: FunctionType, compiler: Callable) -> Callable:
-    """The function compiled, and those of its module that it calls."""
+    """Returns the function compiled, together with those of its module that it calls."""
     names = dict(function.__globals__)
     for name in function.__code__.co_names:
         value = names.get(name)
@@ -122,7 +128,7 @@ _MAKE = {"polyml": _polyml, "numpy": _numpy, "numba": _numba, "pythran": _pythra
 
 
 def serve(connection: Connection, job: Job) -> None:
-    """Send Ready or Failed, then seconds for each "run" received, until anything else arrives."""
+    """Sends Ready or Failed, then seconds for each "run" received, until anything else arrives."""
     workload = workloads()[job.program]
     try:
         call = _MAKE[job.peer](workload, job.threads)
@@ -158,7 +164,7 @@ def serve(connection: Connection, job: Job) -> None:
 
 
 def compare(name: str, preset: str, threads: int, peers: Sequence[str], repeat: int, budget_s: float) -> list[Row]:
-    """The rows of one program, polyml's first."""
+    """Returns the rows of one program, polyml's first."""
     processes = taking_turns([Job(peer, name, preset, threads) for peer in peers], repeat, budget_s, serve)
     own = next((p for p in processes if p.job.peer == "polyml"), None)
     return [_row(p, own) for p in processes]
@@ -179,7 +185,7 @@ def _row(process: Process, own: Process | None) -> Row:
 
 
 def show(rows: Sequence[Row], peers: Sequence[str]) -> None:
-    """polyml's time and compile time, how many times longer each peer takes, and the figures over all programs."""
+    """Prints polyml's time and compile time, how many times longer each peer takes, and figures over all programs."""
     from rich.console import Console
     from rich.table import Table
 
@@ -224,7 +230,7 @@ def _cell(row: Row) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit status 1 when polyml fails on a program, or is wrong."""
+    """Returns the exit status: 1 when polyml fails on a program, or is wrong."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0].split(":")[0])
     parser.add_argument("--programs", nargs="+", default=list(workloads()), metavar="NAME", help="default: all")
     parser.add_argument("--peers", nargs="+", default=list(PEERS), choices=PEERS, help="default: all")

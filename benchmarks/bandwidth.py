@@ -21,7 +21,11 @@ _ITEM_BYTES = 8
 
 @dataclass(frozen=True)
 class Job:
-    """pattern: of ARRAYS. size_bytes: of the arrays together."""
+    """A Job is one pattern of memory accesses.
+
+    pattern: a key of ARRAYS.
+    size_bytes: the size of the arrays together.
+    """
 
     pattern: str
     size_bytes: int
@@ -29,7 +33,7 @@ class Job:
 
 
 class Stream:
-    """Arrays of float64 that threads go over, each over its share, again and again."""
+    """A Stream has arrays of float64 that threads sweep again and again, each over its chunk."""
 
     def __init__(self, pattern: str, size_bytes: int, threads: int):
         host = cpu.host()
@@ -53,12 +57,12 @@ class Stream:
         call(*starts, share, passes, room)
 
     def turn(self) -> float:
-        """Seconds in which all threads together go over the arrays once."""
+        """Returns the seconds in which all threads together sweep the arrays once."""
         return seconds_together([partial(call, self.passes) for call in self._calls]) / self.passes
 
 
 def serve(connection: Connection, job: Job) -> None:
-    """Send the bytes that a turn goes over, then seconds for each "run" received, until anything else arrives."""
+    """Sends the bytes of a turn, then seconds for each "run" received, until anything else arrives."""
     stream = Stream(job.pattern, job.size_bytes, job.threads)
     connection.send(stream.size_bytes)
     while connection.recv() == "run":
@@ -66,7 +70,7 @@ def serve(connection: Connection, job: Job) -> None:
 
 
 def _aligned(count: int) -> np.ndarray:
-    """Elements that begin on a page, written once, so that each has memory of its own."""
+    """Returns an array that begins on a page, written once, so that each element has memory of its own."""
     page = 4096 // _ITEM_BYTES
     room = np.ones(count + page)
     skip = -room.ctypes.data // _ITEM_BYTES % page
@@ -74,7 +78,7 @@ def _aligned(count: int) -> np.ndarray:
 
 
 def loop_text(pattern: str, host: cpu.CpuMachine) -> str:
-    """IR of `pattern(arrays..., n, passes, room)`, which goes over n elements of each array `passes` times.
+    """Returns the IR of `pattern(arrays..., n, passes, room)`, which sweeps n elements of each array `passes` times.
 
     read: the sums of what is read end up in the room. triad: a = b + 3 c.
     """

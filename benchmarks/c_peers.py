@@ -35,7 +35,7 @@ def polly(benchmark: Benchmark, arguments: Mapping[str, object], threads: int) -
 
 
 def pluto(benchmark: Benchmark, arguments: Mapping[str, object], threads: int) -> dict[str, Call]:
-    """Its tiles, and on several threads its parallel loops, compiled by gcc."""
+    """Returns the kernel in Pluto's tiles, on several threads with its parallel loops, compiled by gcc."""
     compiler = shutil.which("polycc")
     if compiler is None:
         raise PeerUnavailable("Pluto (polycc) is not installed")
@@ -52,7 +52,7 @@ def _gcc() -> str:
 
 @cache
 def clang_with_polly() -> str | None:
-    """The first clang in the path, newest version first, that takes Polly's option."""
+    """Returns the first clang in the path, newest version first, that takes Polly's option."""
     for name in ("clang", *(f"clang-{version}" for version in range(30, 9, -1))):
         compiler = shutil.which(name)
         if compiler is None:
@@ -78,7 +78,11 @@ def _compiled(
     libraries: Sequence[str] = (),
     scop: bool = False,
 ) -> Call:
-    """steps: commands that take C and print C, and last a compiler. scop: mark the loops as Pluto wants them."""
+    """Compiles the kernel's C source.
+
+    steps: commands that take C and print C, and last a compiler.
+    scop: whether the loops are marked as Pluto wants them.
+    """
     text = c_source(benchmark.kernel.py_func, arguments, benchmark.dtype, scop=scop)
     *translators, compiler = steps
     # Linked without -ffast-math, with which GCC's libraries let the whole process flush subnormal numbers to zero.

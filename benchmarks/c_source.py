@@ -16,14 +16,16 @@ _COMPARISONS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: 
 
 
 class NotInC(ValueError):
-    """The kernel uses something that this printer does not know."""
+    """This is raised where the kernel uses something that this printer does not know."""
 
 
 def c_source(function: Callable, arguments: Mapping[str, object], dtype: str, scop: bool = False) -> str:
-    """A C function of the same name. Integer arguments and shapes are constants; other scalars have type `dtype`.
-    scop: its statements stand between the pragmas that Pluto looks for.
+    """Returns a C function of the same name. Integer arguments and shapes are constants; other scalars have type `dtype`.
 
     Its parameters are the arguments that are not integers, in order: pointers to contiguous arrays, and scalars.
+
+    scop: whether its statements stand between the pragmas that Pluto looks for.
+
     Raises NotInC.
     """
     return _Printer(function_tree(function), arguments, dtype).text(scop)

@@ -34,7 +34,7 @@ CASES = (
 
 
 def in_source_order() -> Program:
-    """With its outermost loop for threads."""
+    """Returns the program in the source's order, with its outermost loop parallel."""
     matrices = np.zeros((3, LITTLE, LITTLE))
     schedule = polyml.kernel(gemm, cache=False).schedule("source", *matrices).parallel("i")
     return build(schedule.problem.scop, schedule.tree, schedule.problem.reductions)

@@ -84,7 +84,11 @@ print(numba.config.CPU_NAME or llvmlite.binding.get_host_cpu_name(), *(name for 
 
 @dataclass(frozen=True)
 class Choice:
-    """code: in the library's own words, or why there is none. vector_bits: of its vectors, None where it does not say."""
+    """A Choice is the code that a library runs on this machine.
+
+    code: in the library's own words, or why there is none.
+    vector_bits: the length of its vectors; None where it does not say.
+    """
 
     library: str
     code: str
@@ -98,14 +102,14 @@ class Choice:
 
 
 def lines(peers: Collection[str]) -> list[str]:
-    """One for each library that these peers compute with."""
+    """Returns a line for each library that these peers compute with."""
     bits = machine.host().vector_bytes * 8
     return [chosen(library).line(bits) for library in dict.fromkeys(name for peer in peers for name in LIBRARIES.get(peer, ()))]
 
 
 @cache
 def chosen(library: str) -> Choice:
-    """What the library says in a process of its own."""
+    """Returns what the library says in a process of its own."""
     if library.startswith("OpenBLAS"):
         return openblas(library, _said(_OPENBLAS.format(*_LOADED[library.removeprefix("OpenBLAS of ")])))
     if library in ("MKL", "oneDNN of PyTorch", "ATen"):
@@ -120,7 +124,8 @@ def chosen(library: str) -> Choice:
 
 
 def openblas(library: str, said: str) -> Choice:
-    """
+    """Returns OpenBLAS's choice.
+
     >>> openblas("OpenBLAS", "0.3.31 Zen").line(512)
     "OpenBLAS: 0.3.31 Zen, vectors of 256 bits, NARROWER than this machine's 512"
     """
@@ -141,9 +146,9 @@ def of_torch(library: str, said: str) -> Choice:
 
 
 def by_isa(library: str, said: str) -> Choice:
-    """oneDNN's verbose lines.
+    r"""Returns the choice that oneDNN's verbose lines name.
 
-    >>> by_isa("oneDNN", "onednn_verbose,info,oneDNN v3.2.0 (x)\\nonednn_verbose,info,cpu,isa:Intel AVX2").line(256)
+    >>> by_isa("oneDNN", "onednn_verbose,info,oneDNN v3.2.0 (x)\nonednn_verbose,info,cpu,isa:Intel AVX2").line(256)
     'oneDNN: v3.2.0, Intel AVX2, vectors of 256 bits'
     """
     isa, version = re.search(r"cpu,isa:(.*)", said), re.search(r"oneDNN (v[\d.]+)", said)
@@ -154,7 +159,7 @@ def by_isa(library: str, said: str) -> Choice:
 
 
 def by_isa_of_loops(library: str, said: str) -> Choice:
-    """NumPy says it of each function; that of exp stands for all."""
+    """Returns NumPy's choice. It has one for each function; that of exp stands for all."""
     return Choice(library, f"{said.strip()} in exp", _bits(said)) if said else Choice(library, "not there")
 
 
@@ -185,7 +190,8 @@ def of_compiler(name: str) -> Choice:
 
 
 def _bits(text: str) -> int | None:
-    """
+    """Returns the length of the vectors that a text names; None where it names none.
+
     >>> _bits("Intel AVX-512 with DL Boost"), _bits("AVX512"), _bits("znver3 avx2"), _bits("Intel(R) Architecture processors")
     (512, 512, 256, None)
     """
@@ -196,7 +202,7 @@ def _bits(text: str) -> int | None:
 
 @cache
 def _said(program: str) -> str:
-    """What a Python program prints."""
+    """Returns what a Python program prints."""
     return _run([sys.executable, "-W", "ignore", "-c", program], MKL_VERBOSE="1", ONEDNN_VERBOSE="1")
 
 

@@ -26,7 +26,11 @@ from polyml.errors import PolymlError
 
 @dataclass(frozen=True)
 class Row:
-    """times: of the repetition with the median compile time. failure: why there are none, else ""."""
+    """A Row is one kernel.
+
+    times: those of the repetition with the median compile time.
+    failure: why there are none, else "".
+    """
 
     kernel: str
     times: CompileTimes | None
@@ -35,8 +39,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Summary:
-    """Times in seconds over all kernels that compiled; given_up: of how many isl's budget did not suffice for all;
-    call_s: one call with three arrays of one element."""
+    """A Summary has times in seconds over all kernels that compiled.
+
+    given_up: for how many kernels isl's budget did not suffice.
+    call_s: one call with three arrays of one element.
+    """
 
     compiled: int
     of: int
@@ -57,7 +64,7 @@ def add(A, B, C):
 
 
 def call_seconds() -> float:
-    """One call of `add` on arrays of one element: the least over five series."""
+    """Returns the time of one call of `add` on arrays of one element, the least over five series."""
     A, B, C = np.ones(1), np.ones(1), np.empty(1)
     add(A, B, C)
     calls = 20_000
@@ -65,7 +72,7 @@ def call_seconds() -> float:
 
 
 def _empty_call_seconds(calls: int) -> float:
-    """What timeit's own lambda takes."""
+    """Returns the time that timeit's own lambda takes."""
     return min(timeit.repeat(lambda: None, number=calls, repeat=5)) / calls
 
 
@@ -133,7 +140,7 @@ def _cells(times: CompileTimes) -> tuple[str, ...]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit status 1 when a kernel does not compile."""
+    """Returns the exit status: 1 when a kernel does not compile."""
     parser = argparse.ArgumentParser(description="Time compiling the kernels of PolyBench.")
     parser.add_argument("--kernels", nargs="+", default=list(kernels.NAMES), metavar="NAME", help="default: all 30")
     parser.add_argument("--repeat", type=int, default=3, metavar="N", help="processes for each kernel (default: 3)")

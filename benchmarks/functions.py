@@ -43,7 +43,11 @@ class Job:
 
 @dataclass(frozen=True)
 class Row:
-    """ratio: median of NumPy's time / polyml's of the same round (above 1: polyml is faster). ns: per element."""
+    """A Row is one function.
+
+    ratio: the median of NumPy's time / polyml's of the same round; above 1, polyml is faster.
+    ns: nanoseconds per element.
+    """
 
     function: str
     dtype: str
@@ -54,7 +58,7 @@ class Row:
 
 
 def _kernel(function: str) -> Callable:
-    """R[:] = np.function(A) or of A and B, as Python."""
+    """Returns R[:] = np.function(A), or of A and B, as Python text."""
     operands = "A, B" if function in OF_TWO else "A"
     return function_of(f"def kernel(R, {operands}):\n    R[:] = np.{function}({operands})\n", "kernel")
 
@@ -70,7 +74,7 @@ def _call(job: Job, result: np.ndarray, arguments: list[np.ndarray]) -> Callable
 
 
 def serve(connection: Connection, job: Job) -> None:
-    """Send None or Failed, then seconds for each "run" received, until anything else arrives."""
+    """Sends None or Failed, then seconds for each "run" received, until anything else arrives."""
     random, low = np.random.default_rng(0), 1.05 if job.function == "arccosh" else 0.05
     count = 2 if job.function in OF_TWO else 1
     arguments = [(low + 0.9 * random.random(job.size)).astype(job.dtype) for _ in range(count)]
@@ -112,7 +116,7 @@ def show(rows: Sequence[Row]) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit status 1 when a result is wrong or missing."""
+    """Returns the exit status: 1 when a result is wrong or missing."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0].split(":")[0])
     names = [*OF_ONE, *OF_TWO]
     parser.add_argument("--functions", nargs="+", default=names, choices=names, metavar="NAME", help="default: all")

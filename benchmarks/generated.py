@@ -10,7 +10,7 @@ import numpy as np
 
 
 def function_of(source: str, name: str) -> Callable:
-    """The function `name` that the source defines; `np` is known to it."""
+    """Returns the function `name` that a source defines; `np` is known to it."""
     file = f"<benchmarks {zlib.crc32(source.encode()):x} {name}>"
     linecache.cache[file] = (len(source), None, source.splitlines(True), file)
     namespace = {"np": np}

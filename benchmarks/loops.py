@@ -9,14 +9,14 @@ from collections.abc import Callable, Sequence
 
 
 def function_tree(function: Callable) -> ast.FunctionDef:
-    """The function's definition without its decorators."""
+    """Returns the function's definition without its decorators."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
     tree.decorator_list = []
     return tree
 
 
 def loops_of(tree: ast.AST) -> list[ast.For]:
-    """Every loop in the order in which it is written, an outer one before those inside it."""
+    """Returns every loop in the order in which it is written, an outer one before those inside it."""
     found = []
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.For):
@@ -26,7 +26,7 @@ def loops_of(tree: ast.AST) -> list[ast.For]:
 
 
 def loops_named(tree: ast.FunctionDef, names: Sequence[str]) -> list[ast.For]:
-    """The loops of these names, as `parallel_loops` has them; ValueError when there is no such loop."""
+    """Returns the loops of these names, as `parallel_loops` has them. Raises ValueError where there is no such loop."""
     loops = {f"{i}:{loop.target.id}": loop for i, loop in enumerate(loops_of(tree))}
     for name in names:
         if name not in loops:
@@ -35,7 +35,7 @@ def loops_named(tree: ast.FunctionDef, names: Sequence[str]) -> list[ast.For]:
 
 
 def with_single_constants(tree: ast.FunctionDef) -> ast.FunctionDef:
-    """Numbers become np.float32, for compilers that compute in float64 with Python's own."""
+    """Returns the function with its numbers as np.float32, for compilers that compute in float64 with Python's own."""
     return _SingleConstants().visit(tree)
 
 

@@ -35,13 +35,17 @@ _TURN_S = 0.05
 
 
 def _durbin(size: Mapping[str, int]) -> int:
-    """Its vectors stay in caches: in step k two passes over k elements, which read two, and read one and write one."""
+    """Returns the bytes of durbin, whose vectors stay in caches.
+
+    Step k sweeps k elements twice; the first sweep reads two vectors, the second reads one and writes one.
+    """
     return _ITEM_BYTES * 4 * size["N"] ** 2 // 2
 
 
 def _gemver(size: Mapping[str, int]) -> int:
-    """A in and out, and in once more: each sum of the second pass waits for all of the first. What stayed in the last cache
-    needs not come again.
+    """Returns the bytes of gemver: A in and out, and in once more, since each sum of the second sweep waits for all of the first.
+
+    What stayed in the last cache need not come again.
     """
     matrix = _ITEM_BYTES * size["N"] ** 2
     again = max(matrix - cpu.host().caches[-1].size_bytes, 0)
@@ -57,8 +61,12 @@ VECTORS: dict[str, Callable[[Mapping[str, int]], int]] = {
 
 @dataclass(frozen=True)
 class Stencil:
-    """steps: the parameter that counts time steps. bytes_per_point: that a program moves at least in one time step if it
-    goes over the arrays once: each array in if the step reads what the step before left there, each changed array out."""
+    """A Stencil is a kernel that goes over its arrays in each time step.
+
+    steps: the parameter that counts time steps. bytes_per_point: what a program moves at least in one time step if it sweeps
+    the arrays once: each array in if the step reads what
+        the step before left there, each changed array out.
+    """
 
     steps: str
     bytes_per_point: int
@@ -75,8 +83,12 @@ STENCILS = {
 
 @dataclass(frozen=True)
 class VectorRow:
-    """bytes: least of a call. footprint_bytes: of the arguments. rates in GB/s. share: median over the rounds of polyml's
-    rate / the better of the other two."""
+    """A VectorRow is one kernel on vectors and matrices. Rates are in GB/s.
+
+    bytes: the least that a call moves.
+    footprint_bytes: the size of the arguments.
+    share: the median over the rounds of polyml's rate / the better of the other two.
+    """
 
     kernel: str
     threads: int
@@ -92,9 +104,12 @@ class VectorRow:
 
 @dataclass(frozen=True)
 class StencilRow:
-    """footprint_bytes: of the arrays. bandwidth: GB/s, of reading or of triad, whichever is more. sweep_s: all steps, at
-    that bandwidth. ratio: median over the rounds of polyml's time / sweep_s (below 1: faster than any program that goes over
-    the arrays in each step). peer_ratio: of the peer's time / polyml's (above 1: polyml is faster)."""
+    """A StencilRow is one stencil.
+
+    footprint_bytes: the size of the arrays. bandwidth: GB/s of reading or of triad, whichever is more. sweep_s: the time of all
+    steps at that bandwidth. ratio: the median over the rounds of polyml's time / sweep_s; below 1, faster than any program that
+    sweeps the arrays in each step. peer_ratio: the median of the peer's time / polyml's; above 1, polyml is faster.
+    """
 
     kernel: str
     threads: int
@@ -111,13 +126,15 @@ class StencilRow:
 
 
 def serve(connection: Connection, job: bandwidth.Job | worker.Job) -> None:
-    """A stream, or a stencil that runs on the same arguments in each turn."""
+    """Runs a stream, or a stencil that runs on the same arguments in each turn."""
     (bandwidth if isinstance(job, bandwidth.Job) else worker).serve(connection, job)
 
 
 def serve_in_a_row(connection: Connection, job: bandwidth.Job | worker.Job) -> None:
-    """A stream, or a kernel that is called again and again on what the call before left, as the stream goes over its
-    arrays: putting arguments back would bring them into caches, or drive them out."""
+    """Runs a stream, or a kernel that is called again and again on what the call before left, as the stream does.
+
+    Putting arguments back would bring them into caches, or drive them out.
+    """
     if isinstance(job, bandwidth.Job):
         bandwidth.serve(connection, job)
         return
@@ -189,14 +206,14 @@ def _streams(size_bytes: int, threads: int) -> list[bandwidth.Job]:
 
 
 def _rates(process: Process) -> list[float]:
-    """GB/s of a stream; `ready` is its bytes."""
+    """Returns the rates of a stream in GB/s; `ready` is its bytes."""
     if process.failure is not None:
         raise RuntimeError(f"measuring the bandwidth failed: {process.failure.reason}")
     return [process.ready / seconds / 1e9 for seconds in process.seconds]
 
 
 def beyond_caches(benchmark: kernels.Benchmark, preset: str) -> dict[str, int]:
-    """The preset's sizes, all but the time steps made larger alike until the arrays exceed twice the last cache."""
+    """Returns the preset's sizes, all but the time steps enlarged in proportion until the arrays exceed twice the last cache."""
     steps = STENCILS[benchmark.name].steps
     size = dict(benchmark.sizes[preset]) | {steps: 1}
     wanted = _TIMES_LAST_CACHE * cpu.host().caches[-1].size_bytes
@@ -210,7 +227,7 @@ def _dimensions(benchmark: kernels.Benchmark) -> int:
 
 
 def _points(benchmark: kernels.Benchmark, size: Mapping[str, int]) -> int:
-    """Elements of the largest array."""
+    """Returns the elements of the largest array."""
     return max(a.size for a in _arrays(benchmark, size))
 
 
@@ -294,7 +311,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit status 1 when polyml fails on a kernel, or is wrong."""
+    """Returns the exit status: 1 when polyml fails on a kernel, or is wrong."""
     options = _parser().parse_args(arguments)
     rows: list = []
     for name in options.kernels:

@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def _modelled(name: str, dtype=np.float64):
-    """The Scop, its loops as a program, the parameters' values."""
+    """Returns the SCoP, its loops as a program, and the parameters' values."""
     function, shapes = CASES[name]
     return _of(function, shapes, dtype)
 
@@ -106,7 +106,7 @@ def _reports() -> None:
 
 
 def _timed(what: Callable) -> tuple[object, float]:
-    """The last result, and the median of the seconds."""
+    """Returns the last result, and the median of the seconds."""
     times = []
     for _ in range(REPEAT):
         start = time.perf_counter()

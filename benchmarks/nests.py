@@ -78,14 +78,14 @@ def conv_stride_2(picture, filters, out):
 
 
 def parameters(scop: Scop, function: Callable, arguments: Sequence) -> dict[str, int]:
-    """The values of the parameters in a call."""
+    """Returns the values of the parameters in a call."""
     named = dict(zip(inspect.signature(function).parameters, arguments))
     return {p.name: value(p, named) for p in scop.parameters}
 
 
 @dataclass(frozen=True)
 class Model:
-    """A function's nest for systolic arrays, and the sizes of a call of it."""
+    """A Model is a function's nest for systolic arrays, with the sizes of a call of it."""
 
     function: Callable
     scop: Scop
@@ -96,7 +96,10 @@ class Model:
 
 
 def modelled(function: Callable, *shapes: tuple[int, ...]) -> Model:
-    """shapes: of arguments that it takes: sizes that are equal here are equal in all calls of the model."""
+    """Returns the nest of a function.
+
+    shapes: those of arguments that it takes: sizes that are equal here are equal in all calls of the model.
+    """
     arguments = [np.zeros(shape, np.float32) for shape in shapes]
     problem = polyml.kernel(function, cache=False).schedule("source", *arguments).problem
     (nest,) = nests(problem.scop, problem.dependences, problem.reductions)

@@ -9,10 +9,11 @@ from benchmarks.loops import function_tree, loops_named, with_single_constants
 
 
 def numba_source(function: Callable, parallel: Sequence[str], dtype: str) -> str:
-    """Python text of the function.
+    """Returns the Python text of the function for numba.
 
-    parallel: loops as `parallel_loops` names them; ValueError when the source has no such loop. In float32, constants
-    become np.float32, as numba would compute in float64 with Python's own.
+    In float32, constants become np.float32, as numba would compute in float64 with Python's own.
+
+    parallel: loops as `parallel_loops` names them. Raises ValueError where the source has no such loop.
     """
     tree = function_tree(function)
     for loop in loops_named(tree, parallel):

@@ -17,15 +17,17 @@ Call = Callable[..., object]
 
 
 class PeerUnavailable(Exception):
-    """The peer is not on this machine, or has no form of this kernel; the text says which."""
+    """This is raised where the peer is not on this machine, or has no form of this kernel; the text says which."""
 
 
 @dataclass(frozen=True)
 class Peer:
-    """variants: {label: a call that changes the arguments as the kernel does, or returns the outputs}.
+    """A Peer is another library or compiler that computes a kernel.
 
-    When there are several, the fastest correct one is the peer's time.
-    fixed_size: compiled for the arguments' sizes, so that it must not be called with others.
+    variants: {label: a call that changes the arguments as the kernel does, or returns the outputs}; of several, the fastest
+    correct one
+        is the peer's time.
+    fixed_size: whether it is compiled for the arguments' sizes, so that it must not be called with others.
     """
 
     name: str
@@ -35,9 +37,9 @@ class Peer:
 
 
 def built(make: Callable[[Path], None], *content: str) -> Path:
-    """The folder that `make` fills, kept in the user's cache under a digest of the content and of this processor.
+    """Returns the folder that `make` fills, kept in the user's cache under a digest of the content and of this processor.
 
-    content: all that what is made depends on: sources, commands, versions. A folder appears whole or not at all.
+    A folder appears whole or not at all. content: all that the result depends on: sources, commands, versions.
     """
     digest = hashlib.sha256("\0".join((*content, repr(cpu.host()))).encode()).hexdigest()[:32]
     root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "polyml-benchmarks")

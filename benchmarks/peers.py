@@ -43,7 +43,7 @@ def _numba(benchmark: Benchmark, arguments: Mapping[str, object], threads: int) 
 
 
 def _python(benchmark: Benchmark, loops: tuple[str, ...], version: str) -> Callable:
-    """The kernel's own source as a function of a file, beside which numba keeps what it compiles."""
+    """Returns the kernel's own source as a function of a file, beside which numba keeps what it compiles."""
     text = "import math\nimport numpy as np\nfrom numba import prange\n\n\n"
     text += numba_source(benchmark.kernel.py_func, loops, benchmark.dtype)
     folder = built(lambda made: made.joinpath("kernel.py").write_text(text) and None, text, version)

@@ -26,7 +26,7 @@ ROUNDS = 15
 
 
 def main() -> int:
-    """0 where every function keeps the bound and its results are Python's."""
+    """Returns the exit status: 0 where every function keeps the bound and its results are Python's."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.plain", description=__doc__)
     parser.add_argument("names", nargs="*", help="functions or kinds")
     options = parser.parse_args()
@@ -44,13 +44,13 @@ def main() -> int:
 
 
 def as_kernel(case: Case) -> tuple[Callable, polyml.Kernel]:
-    """What to call, and the kernel. A function that calls itself finds the kernel by its name while this one is timed."""
+    """Returns what to call, and the kernel. A function that calls itself finds the kernel by its name while this one is timed."""
     kernel = polyml.kernel(cache=False, fallback="silent")(case.function)
     return kernel, kernel
 
 
 def timed(case: Case) -> tuple[str, float, float]:
-    """The kernel's form, and seconds of a call of the function and of the kernel: medians of rounds that take turns."""
+    """Returns the kernel's form, and seconds of a call of the function and of the kernel: medians of interleaved rounds."""
     call, kernel = as_kernel(case)
     module = sys.modules[case.function.__module__]
     name = case.function.__name__
@@ -76,12 +76,12 @@ def timed(case: Case) -> tuple[str, float, float]:
 
 
 def copies(given: tuple, count: int) -> list[tuple]:
-    """Arguments for as many calls: functions may change theirs."""
+    """Returns arguments for as many calls: functions may change theirs."""
     return [tuple(x if callable(x) else copy.deepcopy(x) for x in given) for _ in range(count)]
 
 
 def once(function: Callable, calls: list[tuple]) -> float:
-    """Seconds of one call, as a mean."""
+    """Returns the mean seconds of one call."""
     start = perf_counter()
     for arguments in calls:
         whole(function(*arguments))
@@ -89,12 +89,12 @@ def once(function: Callable, calls: list[tuple]) -> float:
 
 
 def whole(result: object) -> object:
-    """What a generator gives, as a list."""
+    """Returns what a generator gives, as a list."""
     return list(result) if isinstance(result, GeneratorType) else result
 
 
 def same(one: object, other: object) -> bool:
-    """Whether two results are equal, with their types."""
+    """Returns whether two results are equal, with their types."""
     if type(one) is not type(other):
         return False
     if isinstance(one, (list, tuple)):

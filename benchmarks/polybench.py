@@ -32,13 +32,16 @@ _ENOUGH = 0.95  # of the best peer's speed
 
 @dataclass(frozen=True)
 class Row:
-    """One peer on one kernel.
+    """A Row is one peer on one kernel.
 
-    seconds: median time of a run. ratio: median of peer time / polyml time of the same round (above 1: polyml is
-    faster), None where either is missing. rate: in `unit`. error: |result - reference| / bound.
-    variant: which form of the peer was fastest. runs: the turns it took, 0 where the run that was checked took so long
-    that it counts. failure: why there are no figures, "unavailable", "wrong" or "error"; note: the words for it, or what
-    forms of the peer do not count.
+    seconds: the median time of a run.
+    ratio: the median of the peer's time / polyml's of the same round; above 1, polyml is faster; None where either is missing.
+    rate: in `unit`.
+    error: |result - reference| / bound.
+    variant: which form of the peer was fastest.
+    runs: the turns it took; 0 where the run that was checked took so long that it counts.
+    failure: why there are no figures, "unavailable", "wrong" or "error".
+    note: the words for it, or which forms of the peer do not count.
     """
 
     kernel: str
@@ -58,7 +61,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Best:
-    """The fastest correct peer of a kernel. ratio: its time / polyml's (above 1: polyml is faster)."""
+    """A Best is the fastest correct peer of a kernel. ratio: its time / polyml's; above 1, polyml is faster."""
 
     kernel: str
     peer: str
@@ -67,7 +70,7 @@ class Best:
 
 def compare(name: str, size: Mapping[str, int], preset: str, threads: int, peers: Sequence[str], *, repeat: int,
             budget_s: float, once_s: float, expected: str, seed: int = 0) -> list[Row]:  # fmt: skip
-    """The rows of one kernel, polyml's first.
+    """Returns the rows of one kernel, polyml's first.
 
     Rounds end after `repeat`, or once `budget_s` is spent, but not before the first. A peer that took more than `once_s`
     when its result was checked takes no turns: that run counts. expected: what `worker.expect` wrote.
@@ -115,7 +118,7 @@ def _ratio(process: Process, own: Process) -> float:
 
 
 def best_peers(rows: Sequence[Row]) -> list[Best]:
-    """Of each kernel of which polyml and a peer have figures, in order."""
+    """Returns the best peer of each kernel of which polyml and a peer have figures, in order."""
     found: dict[str, Best] = {}
     for row in rows:
         if row.peer != "polyml" and row.ratio is not None:
@@ -126,8 +129,10 @@ def best_peers(rows: Sequence[Row]) -> list[Best]:
 
 
 def show(rows: Sequence[Row], peers: Sequence[str]) -> None:
-    """One table for each number of threads: polyml's time and rate, how many times longer each peer takes, the best of
-    them; then the mean of the ratios to the best, and the kernels in which polyml is slower than it."""
+    """Prints one table for each number of threads: polyml's time and rate, how many times longer each peer takes, the best one.
+
+    Then it prints the mean of the ratios to the best, and the kernels in which polyml is slower than it.
+    """
     from rich.console import Console
     from rich.table import Table
 
@@ -186,7 +191,7 @@ def _number(mean: float | None) -> str:
 
 @contextmanager
 def expectation(benchmark: kernels.Benchmark, size: Mapping[str, int], seed: int) -> Iterator[str]:
-    """A file with what the reference makes of the arguments, once for all peers and numbers of threads."""
+    """Returns a file with what the reference makes of the arguments, once for all peers and numbers of threads."""
     arguments = benchmark.inputs(size, np.random.default_rng(seed), np.dtype(benchmark.dtype))
     with tempfile.TemporaryDirectory(prefix="polyml-polybench-") as folder:
         expected = os.path.join(folder, "expected.npz")
@@ -212,7 +217,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit status 1 when polyml fails on a kernel, or is wrong."""
+    """Returns the exit status: 1 when polyml fails on a kernel, or is wrong."""
     options = _parser().parse_args(arguments)
     peers = ["polyml", *(p for p in options.peers if p != "polyml")]
     rows: list[Row] = []

@@ -35,7 +35,11 @@ ALIKE = 1.1  # kernels whose slowest tiles take less than so many times the fast
 
 @dataclass(frozen=True)
 class Tile:
-    """A row of a kernel's table. sizes: of the tiles of the loops. seconds: the least of the rounds' medians."""
+    """A Tile is a row of a kernel's table.
+
+    sizes: those of the tiles of the loops.
+    seconds: the least of the rounds' medians.
+    """
 
     sizes: tuple[int, ...]
     seconds: float
@@ -44,7 +48,7 @@ class Tile:
 
 @dataclass(frozen=True)
 class Tiled:
-    """A kernel whose loops are in tiles of these sizes."""
+    """A Tiled is a kernel whose loops are in tiles of these sizes."""
 
     sizes: tuple[int, ...]
     kernel: Callable
@@ -53,7 +57,7 @@ class Tiled:
 
 @dataclass(frozen=True)
 class Nests:
-    """The nests of a kernel that are tiled alike: in each, the loops' addresses, and how many iterations they have."""
+    """Nests are those of a kernel with the same tiles: in each, the loops' addresses, and how many iterations they have."""
 
     names: tuple[tuple[str, ...], ...]
     extents: tuple[int, ...]
@@ -108,7 +112,7 @@ def _print_tiles(rows: Sequence[Tile]) -> None:
 
 
 def _print_all(found: dict[str, list[Tile]]) -> None:
-    """Over the kernels whose times differ, and over all tiles of all kernels."""
+    """Prints figures over the kernels whose times differ, and over all tiles of all kernels."""
     ranks = {name: rank_correlation(*_sides(rows)) for name, rows in found.items() if _spread(rows) >= ALIKE}
     if not ranks:
         return
@@ -127,7 +131,7 @@ def _spread(rows: Sequence[Tile]) -> float:
 def _swept(
     benchmark: kernels.Benchmark, preset: str, tried: Sequence[int], most: int, machine: Cpu
 ) -> tuple[tuple[str, ...], list[Tile]]:
-    """The loops that are tiled, and a row for each legal tile."""
+    """Returns the loops that are tiled, and a row for each legal tile."""
     size = benchmark.sizes[preset]
     named = benchmark.inputs(size, np.random.default_rng(0))
     arguments = tuple(named.values())
@@ -152,7 +156,7 @@ def _swept(
 
 
 def _tiles(extents_: Sequence[int], tried: Sequence[int], most: int) -> list[tuple[int, ...]]:
-    """Combinations of sizes of the last three loops, spread evenly where there are more than `most`."""
+    """Returns combinations of sizes of the last three loops, spread evenly where there are more than `most`."""
     sizes = [
         [extent] if len(extents_) - k > 3 else sorted({*(s for s in tried if s < extent), extent})
         for k, extent in enumerate(extents_)
@@ -180,7 +184,7 @@ def _predicted(kernel, schedule: Schedule, tile: tuple[int, ...], arguments: tup
 
 
 def _seconds(kernel: Callable, arguments: tuple) -> float:
-    """The median of calls with arguments as new."""
+    """Returns the median of calls with fresh arguments."""
     times: list[float] = []
     while sum(times) < SECONDS or len(times) < 4:
         fresh = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]

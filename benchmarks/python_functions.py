@@ -14,7 +14,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Case:
-    """function on what `make` gives. kind: what of Python it has."""
+    """A Case is a function to be called on what `make` gives. kind: what of Python it has."""
 
     function: Callable
     kind: str
@@ -557,7 +557,7 @@ def filtered(x):
 
 
 class Accumulator:
-    """What methods are called on."""
+    """An Accumulator is an object that methods are called on."""
 
     def __init__(self) -> None:
         self.total, self.weights = 0.0, vector(400)
@@ -578,5 +578,5 @@ def weighted_sum(self, x):
 
 
 def chosen(names: Sequence[str]) -> list[Case]:
-    """The cases of these names or kinds; all of them for none."""
+    """Returns the cases of these names or kinds; all of them for none."""
     return [c for c in CASES if not names or c.function.__name__ in names or c.kind in names]

@@ -35,12 +35,15 @@ def pythran(benchmark: Benchmark, arguments: Mapping[str, object], threads: int)
 
 
 def _in_single(call: Call) -> Call:
-    """With numbers as float32, so that Pythran, which computes in its arguments' types, does not compute in float64."""
+    """Returns the source with numbers as float32, so that Pythran, which computes in its arguments' types, does not use float64."""
     return lambda *values: call(*(np.float32(v) if isinstance(v, float) else v for v in values))
 
 
 def pythran_source(function: Callable, arguments: Mapping[str, object], parallel: Sequence[str], dtype: str) -> str:
-    """Python text of a module. parallel: loops as `parallel_loops` names them; ValueError when there is no such loop."""
+    """Returns the Python text of a module.
+
+    parallel: loops as `parallel_loops` names them. Raises ValueError where there is no such loop.
+    """
     tree = function_tree(function)
     for loop in loops_named(tree, parallel):
         _put_before(tree, loop, ast.Expr(ast.Constant(directive(loop))))
@@ -52,7 +55,7 @@ def pythran_source(function: Callable, arguments: Mapping[str, object], parallel
 
 
 def directive(loop: ast.For) -> str:
-    """OpenMP's for a loop that carries nothing but sums into scalars: these are reductions, other scalars private."""
+    """Returns OpenMP's directive for a loop that carries only sums into scalars: these are reductions, other scalars private."""
     stored: dict[str, bool] = {}  # name -> whether all that is stored are sums
     for node in ast.walk(loop):
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
@@ -77,7 +80,7 @@ def _put_before(tree: ast.AST, loop: ast.For, statement: ast.stmt) -> None:
 
 
 def type_name(argument: object, dtype: str | None = None) -> str:
-    """Of a signature. dtype: of numbers that are not integers, instead of Python's."""
+    """Returns a type as a signature has it. dtype: that of numbers that are not integers, instead of Python's."""
     if isinstance(argument, np.ndarray):
         return f"{argument.dtype.name}[{','.join(':' * argument.ndim)}]"
     return dtype if isinstance(argument, float) and dtype else type(argument).__name__
@@ -85,7 +88,7 @@ def type_name(argument: object, dtype: str | None = None) -> str:
 
 @cache
 def _has_blas() -> bool:
-    """Whether the compiler finds cblas.h, which Pythran's products include."""
+    """Returns whether the compiler finds cblas.h, which Pythran's products include."""
     command = ["gcc", "-E", "-x", "c", "-", "-o", os.devnull]
     return (
         bool(shutil.which("gcc"))
@@ -94,7 +97,7 @@ def _has_blas() -> bool:
 
 
 def compiled(text: str, name: str) -> Callable:
-    """The function `name` of a module's text, kept in `peer.built`. PeerUnavailable without Pythran."""
+    """Returns the function `name` of a module's text, kept in `peer.built`. Raises PeerUnavailable without Pythran."""
     try:
         import pythran
     except ImportError:

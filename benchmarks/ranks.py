@@ -6,7 +6,9 @@ import numpy as np
 
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
-    """Spearman's, where equal values share the mean of their ranks; 0.0 where all values of one side are equal.
+    """Returns Spearman's rank correlation, where equal values share the mean of their ranks.
+
+    It is 0.0 where all values of one side are equal.
 
     >>> round(rank_correlation([1, 2, 3, 4], [10, 20, 40, 30]), 6)
     0.8

@@ -24,13 +24,13 @@ def print_geometric_mean(ratios: Iterable[float | None]) -> None:
 
 
 def write_rows(path: Path | None, rows: Sequence) -> None:
-    """The machine and the rows as JSON; nothing without a path."""
+    """Writes the machine and the rows as JSON; nothing without a path."""
     if path:
         path.write_text(json.dumps({"machine": machine(), "rows": [asdict(row) for row in rows]}, indent=1) + "\n")
 
 
 def machine() -> dict[str, object]:
-    """What the figures depend on beside the program."""
+    """Returns what the figures depend on beside the program."""
     model = platform.processor()
     info = Path("/proc/cpuinfo")
     if info.exists():

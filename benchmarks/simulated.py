@@ -41,7 +41,7 @@ def arguments(kernel, rows: int, depth: int, columns: int) -> list[np.ndarray]:
 
 
 def print_speed() -> None:
-    """Medians of whole simulations, programs of the folds included, the code made once; each result is checked."""
+    """Prints the medians of whole simulations, programs of the folds included; the code is made once, each result is checked."""
     print("array      numbers       stays     cycles" + "".join(f"{engine + ' cycles/s':>22}" for engine in ENGINES))
     for side, rows, engines in (*((side, ROWS, ENGINES) for side in SIDES), (SIDES[-1], LONG_ROWS, ("compiled",))):
         for kernel in (floats, bytes_into_words):

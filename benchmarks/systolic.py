@@ -24,7 +24,7 @@ CONVOLUTIONS = {1: conv_stride_1, 2: conv_stride_2}  # by stride
 
 @dataclass(frozen=True)
 class Layer:
-    """A convolution of a square picture, padded before; a fully connected layer is one of a single pixel."""
+    """A Layer is a convolution of a square picture, padded before; a fully connected layer is one of a single pixel."""
 
     name: str
     count: int
@@ -37,7 +37,7 @@ class Layer:
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Of the picture, the filters, the results."""
+        """Returns the shapes of the picture, the filters and the results."""
         padded = self.height + 2 * self.padding
         rows = (padded - self.window) // self.stride + 1
         picture, filters = (self.channels, padded, padded), (self.filters, self.channels, self.window, self.window)
@@ -64,7 +64,7 @@ def convolutions() -> dict[int, Model]:
 
 
 def resnet(models: Mapping[int, Model], shape: tuple[int, int]) -> Iterator[tuple[Layer, str, Plan]]:
-    """The plan of fewest cycles of every layer and dataflow."""
+    """Prints the plan of fewest cycles of every layer and dataflow."""
     for layer in layers():
         found = models[layer.stride]
         known = plans(found.nest, found.sizes(*layer.shapes), shape)

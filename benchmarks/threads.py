@@ -12,7 +12,7 @@ from polyml.runtime.loading import assemble, load
 
 
 def machine_code(text: str, name: str, *arguments: type) -> Callable[..., None]:
-    """The function `name` of LLVM text for this processor, as a call of ctypes' values."""
+    """Returns the function `name` of LLVM text for this processor, as a call of ctypes' values."""
     host = cpu.host()
     code = load.load([assemble.assemble(text, cpu=host.cpu_name, features=host.features)], name)
     function = ctypes.CFUNCTYPE(None, *arguments)(code.address(name))
@@ -24,7 +24,7 @@ def machine_code(text: str, name: str, *arguments: type) -> Callable[..., None]:
 
 
 def seconds_together(calls: Sequence[Callable[[], object]]) -> float:
-    """Until the last of the calls is done, each on a thread; they wait for each other first."""
+    """Returns the seconds until the last of the calls is done, each on a thread; they wait for each other first."""
     if len(calls) == 1:
         start = time.perf_counter()
         calls[0]()

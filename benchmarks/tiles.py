@@ -68,7 +68,7 @@ class Case:
     sizes: dict[str, int]
 
     def tiled(self, chosen: Tiles, sizes: tuple[int, ...]) -> Schedule:
-        """The source's order in tiles, each nest of these loops alike."""
+        """Returns the source's order in tiles, the same for each nest of these loops."""
         schedule = self.source
         for nest in chosen.nests:
             schedule = schedule.tile(dict(zip(nest, sizes)))
@@ -106,7 +106,7 @@ def _case(name: str) -> Case:
 
 
 def _grid(chosen: Tiles, grid: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Every combination, and whole loops; short loops are always whole."""
+    """Yields every combination of sizes, and whole loops; short loops are always whole."""
     sizes = [[extent] if extent <= 8 else sorted({*(g for g in grid if g < extent), extent}) for extent in chosen.extents]
     yield from product(*sizes)
 
@@ -120,7 +120,10 @@ def _misses(case: Case, chosen: Tiles, sizes: tuple[int, ...]) -> int:
 
 
 def _print_times(case: Case, swept: dict) -> None:
-    """Of every tile of the grid; of the fastest ones, the one of the least predicted time, and polyml's schedule, once more."""
+    """Prints the times of every tile of the grid.
+
+    The fastest ones, the one of the least predicted time, and polyml's schedule are timed once more.
+    """
     machine = lookup.find("host", measure=True)
     levels = machine.machine.caches
     found = tiles(case.source, case.sizes, levels, rates(levels, machine, 1))
@@ -140,7 +143,7 @@ def _print_times(case: Case, swept: dict) -> None:
 
 
 def _kernel(case: Case, chosen: Tiles, sizes: tuple[int, ...]):
-    """None where the tiles are refused."""
+    """Returns the kernel in these tiles; None where they are refused."""
     try:
         kernel = polyml.kernel(case.function, cache=False, threads=1).with_schedule(case.tiled(chosen, sizes))
         kernel(*(a.copy() if isinstance(a, np.ndarray) else a for a in case.arguments))
@@ -150,7 +153,7 @@ def _kernel(case: Case, chosen: Tiles, sizes: tuple[int, ...]):
 
 
 def _seconds(case: Case, kernels: list) -> list[float]:
-    """The median of some calls of each, in turns."""
+    """Returns the medians of some calls of each kernel, in turns."""
     arguments = [a.copy() if isinstance(a, np.ndarray) else a for a in case.arguments]
     found = [[] for _ in kernels]
     for kernel in kernels:

@@ -39,7 +39,7 @@ WINDOW = 3 * 3
 
 @dataclass(frozen=True)
 class Layers:
-    """So many products of [rows, depth] and [depth, columns], the weights."""
+    """Layers are so many products of [rows, depth] and [depth, columns], the weights."""
 
     number: int
     rows: int
@@ -53,7 +53,7 @@ class Layers:
 
 @dataclass(frozen=True)
 class Application:
-    """measured: the paper's row, shares in percent of all cycles."""
+    """An Application is a network of the paper. measured: the paper's row, shares in percent of all cycles."""
 
     name: str
     measured: dict[str, float]
@@ -73,14 +73,16 @@ class Application:
         return (_dense(dense, CNN1_DENSE, batch), found) if dense else (found,)
 
     def pace(self, machine: Systolic) -> int:
-        """Cycles for a row of a tile: the array is active for so many times the cycles that the operations measured would take
-        at its peak. Of both LSTMs 2: their operands have 16 bits on one side, which run at half speed (section 2).
+        """Returns the cycles for a row of a tile.
+
+        The array is active for so many times the cycles that the operations measured would take at its peak. It is 2 for both
+        LSTMs: their operands have 16 bits on one side, which run at half speed (section 2).
         """
         peak = machine.peak(machine.number).value / 1e12
         return max(1, round(peak * self.measured["useful_macs_pct"] / 100 / self.measured["tops_measured"]))
 
     def share(self, name: str) -> float:
-        """Of the cycles of matrix operations, as measured."""
+        """Returns a share of the cycles of matrix operations, as measured."""
         parts = ("array_active_pct", "weight_stall_pct", "weight_shift_pct")
         return self.measured[name] / sum(self.measured[part] for part in parts)
 
@@ -92,7 +94,11 @@ def _dense(weights: float, layers: int, rows: int) -> Layers:
 
 @dataclass(frozen=True)
 class Predicted:
-    """Of an application. tiles: that are shifted in. useful_share: multiply-adds of weights over those of whole tiles."""
+    """A Predicted is what the model says of an application.
+
+    tiles: how many are shifted in.
+    useful_share: multiply-adds of weights over those of whole tiles.
+    """
 
     application: Application
     pace: int
@@ -122,7 +128,7 @@ def predicted(application: Application, machine: Systolic, model: Model) -> Pred
 
 
 def _steps(layers: Layers, machine: Systolic, model: Model) -> tuple[int, tuple[Step | Repeat, ...]]:
-    """How many tiles a layer has, and when each goes on, of the padded folds of the best plan with stationary weights."""
+    """Returns how many tiles a layer has, and when each goes on, for the padded folds of the best weight-stationary plan."""
     m, k, n = layers.rows, layers.depth, layers.columns
     best = plans(model.nest, model.sizes((m, k), (k, n), (m, n)), (machine.rows, machine.columns), dataflow="ws")[0]
     return best.padded.number, best.padded.overlap.steps

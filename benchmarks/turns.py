@@ -18,14 +18,18 @@ _PAUSE_S = 0.06  # for threads that wait for more work to go to sleep: OpenBLAS 
 
 @dataclass(frozen=True)
 class Failed:
-    """kind: "unavailable", "refused", "wrong" or "error"."""
+    """A Failed says why a worker has no result. kind: "unavailable", "refused", "wrong" or "error"."""
 
     kind: str
     reason: str
 
 
 class Process:
-    """A worker, as the rounds see it. job: has `threads`. `failure` is set once it cannot run any more."""
+    """A Process is a worker, as the rounds see it.
+
+    job: has `threads`.
+    failure: is set once it cannot run any more.
+    """
 
     def __init__(self, job: object, serve: Callable[..., None]):
         self.job, self.failure, self.ready = job, None, None
@@ -45,7 +49,7 @@ class Process:
             self.ready = answer
 
     def take(self, job: object) -> None:
-        """The next job of a worker whose `serve` takes several; `prepare` follows."""
+        """Gives the next job to a worker whose `serve` takes several; `prepare` follows."""
         self.job, self.failure, self.ready, self.seconds = job, None, None, []
         self.connection.send(job)
 
@@ -76,7 +80,7 @@ class Process:
 
 @contextmanager
 def thread_environment(threads: int) -> Iterator[None]:
-    """Processes started inside see this many threads in every library's own variable."""
+    """Returns a context in which processes that start see this many threads in every library's own variable."""
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
     before = {name: os.environ.get(name) for name in names}
     os.environ.update(dict.fromkeys(names, str(threads)))
@@ -91,7 +95,7 @@ def thread_environment(threads: int) -> Iterator[None]:
 
 
 def taking_turns(jobs: Sequence[object], repeat: int, budget_s: float, serve: Callable[..., None]) -> list[Process]:
-    """A process for each job, closed again, with the seconds of its turns."""
+    """Returns a process for each job, closed again, with the seconds of its turns."""
     processes: list[Process] = []
     with ExitStack() as stack:
         for job in jobs:
@@ -104,7 +108,7 @@ def taking_turns(jobs: Sequence[object], repeat: int, budget_s: float, serve: Ca
 
 
 def rounds(processes: Sequence[Process], repeat: int, budget_s: float) -> None:
-    """Each process runs once in a round. Rounds end after `repeat`, or once `budget_s` is spent, but not before the first."""
+    """Runs each process once in a round. Rounds end after `repeat`, or once `budget_s` is spent, but not before the first."""
     start = time.monotonic()
     for _ in range(repeat):
         for process in processes:

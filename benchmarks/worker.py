@@ -24,7 +24,7 @@ _SCALE = "scale of "
 
 @dataclass(frozen=True)
 class Job:
-    """expected: a file that `expect` wrote for this seed."""
+    """A Job is one peer on one kernel. expected: a file that `expect` wrote for this seed."""
 
     peer: str
     kernel: str
@@ -36,7 +36,11 @@ class Job:
 
 @dataclass(frozen=True)
 class Ready:
-    """variant: the fastest correct one. seconds: its first time. accuracy: its result against the reference.
+    """A Ready says that a peer has computed a right result.
+
+    variant: the fastest correct one.
+    seconds: its first time.
+    accuracy: its result against the reference.
     excluded: why other variants do not count.
     """
 
@@ -47,7 +51,7 @@ class Ready:
 
 
 def serve(connection: Connection, job: Job) -> None:
-    """Send Ready or Failed, then seconds for each "run" received, until anything else arrives."""
+    """Sends Ready or Failed, then seconds for each "run" received, until anything else arrives."""
     prepared = prepare(job)
     if isinstance(prepared, Failed):
         connection.send(prepared)
@@ -59,7 +63,7 @@ def serve(connection: Connection, job: Job) -> None:
 
 
 def _turn(runner: Runner) -> float:
-    """Seconds of a call."""
+    """Returns the seconds of a call."""
     times: list[float] = []
     while not times or (sum(times) < _TURN_S and len(times) < _TURN_CALLS):
         times.append(runner.run()[0])
@@ -67,7 +71,7 @@ def _turn(runner: Runner) -> float:
 
 
 def expect(path: str, benchmark: Benchmark, arguments: Mapping[str, object]) -> None:
-    """Write what the reference makes of the arguments, and the scale of its rounding errors, for all peers at once."""
+    """Writes what the reference makes of the arguments, and the scale of its rounding errors, for all peers at once."""
     values = tuple(arguments.values())
     scales = {_SCALE + name: scale for name, scale in magnitude(benchmark, values).items()}
     np.savez(path, **benchmark.reference(*values), **scales)
@@ -100,7 +104,7 @@ def _wrong(ready: Ready) -> str:
 
 
 def _try(benchmark, job: Job, label: str, call: Call, arguments: Mapping, right: tuple) -> tuple[Runner, Ready]:
-    """Compile by a first run, check its result; the time of a kernel that is quick comes from a second run.
+    """Compiles by a first run, and checks its result; the time of a kernel that is quick comes from a second run.
 
     right: the reference's outputs and the scales of their errors.
     """
@@ -115,6 +119,6 @@ def _try(benchmark, job: Job, label: str, call: Call, arguments: Mapping, right:
 
 
 def _warm(benchmark, call: Call, seed: int) -> None:
-    """Run on arguments of MINI size, so that compilers that work at the first call are done."""
+    """Runs on arguments of MINI size, so that compilers that work at the first call are done."""
     small = benchmark.inputs(benchmark.sizes["MINI"], np.random.default_rng(seed), np.dtype(benchmark.dtype))
     call(*small.values())

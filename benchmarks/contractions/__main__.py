@@ -43,7 +43,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _chosen(parser: argparse.ArgumentParser, options: argparse.Namespace) -> dict[str, Sequence[str]]:
-    """{set: its cases}"""
+    """Returns {set: its cases}."""
     names = options.sets or (["square"] if options.cases else ["square", "skinny"])
     if names == ["all"]:
         names = list(SETS)
@@ -61,7 +61,7 @@ def _chosen(parser: argparse.ArgumentParser, options: argparse.Namespace) -> dic
 
 
 def _peers(parser: argparse.ArgumentParser, work: Set, options: argparse.Namespace) -> Sequence[str]:
-    """Those asked for that the set has."""
+    """Returns those peers of the set that were named."""
     if options.peers is None:
         return work.default or work.peers
     found = [peer for peer in options.peers if peer in work.peers]
@@ -71,7 +71,7 @@ def _peers(parser: argparse.ArgumentParser, work: Set, options: argparse.Namespa
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit status 1 when a result is wrong or a form or peer that is there fails."""
+    """Returns the exit status: 1 when a result is wrong, or a form or peer that is there fails."""
     parser = _parser()
     options = parser.parse_args(arguments)
     chosen = _chosen(parser, options)
@@ -90,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _measured(work: Set, cases: Sequence[str], peers: Sequence[str], options: argparse.Namespace,
               before: Sequence[Row]) -> list[Row]:  # fmt: skip
-    """The rows of one set, shown, and written behind those `before` after every case."""
+    """Returns the rows of one set; they are shown, and written behind those `before` after every case."""
     rows: list[Row] = []
     peak_rates: dict[tuple[str, int], float] = {}
     for dtype, threads in itertools.product(options.dtypes or work.dtypes, options.threads or work.threads):

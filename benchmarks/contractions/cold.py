@@ -23,8 +23,10 @@ class Job:
 
 @dataclass(frozen=True)
 class Row:
-    """seconds: to decorate `products.product` and to call it once; the imports of isl, LLVM and the compiler are done
-    before."""
+    """A Row is one cold start.
+
+    seconds: to decorate `products.product` and to call it once; the imports of isl, LLVM and the compiler are done before.
+    """
 
     case: str
     dtype: str
@@ -44,7 +46,7 @@ def cold_rows(cases: Sequence[str], dtype: str, threads: int) -> Iterator[Row]:
 
 
 def serve(connection: Connection, job: Job) -> None:
-    """Send the seconds, or Failed."""
+    """Sends the seconds, or Failed."""
     import polyml
     import polyml.pipeline.compile  # isl, LLVM and the compiler itself
 

@@ -65,7 +65,7 @@ def cases() -> list[str]:
 
 
 def _resnet50() -> Iterator[tuple[int, ...]]:
-    """channels, size, filters, kernel, stride, padding of every layer; blocks beyond the second repeat the second."""
+    """Yields channels, size, filters, kernel, stride and padding of every layer; blocks beyond the second repeat the second."""
     yield 3, 224, 64, 7, 2, 3
     channels, size = 64, 56
     for width, stride in ((64, 1), (128, 2), (256, 2), (512, 2)):
@@ -78,7 +78,7 @@ def _resnet50() -> Iterator[tuple[int, ...]]:
 
 
 def loops(layout: str, stride: int, padding: int) -> Callable:
-    """Seven loops over a padded copy of x, with the stride as a number: y (in the layout) += x * w."""
+    """Computes y (in the layout) += x * w by seven loops over a padded copy of x, with the stride as a number."""
     names = {"N": "n", "F": "f", "H": "i", "W": "j"}
     result = layout.replace("C", "F")
     heads = [(names[axis], f"y.shape[{at}]") for at, axis in enumerate(result)]
@@ -158,7 +158,7 @@ def problem(case: str, dtype: str) -> Problem:
 
 
 def _sum_of_products(x: np.ndarray, w: np.ndarray, own: Layer) -> np.ndarray:
-    """The convolution (batch, filters, height, width) as one product for each element of the filters."""
+    """Computes the convolution (batch, filters, height, width) as one product for each element of the filters."""
     x = np.pad(x, ((0, 0), (0, 0), *((own.padding,) * 2 for _ in "HW")))
     y = np.zeros((own.batch, own.filters, own.result_size, own.result_size), x.dtype)
     last = own.stride * (own.result_size - 1) + 1

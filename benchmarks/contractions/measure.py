@@ -16,13 +16,18 @@ _PEAK_TURN_S = 0.05
 
 @dataclass(frozen=True)
 class Row:
-    """One peer, or one form of polyml, on one case.
+    """A Row is one peer, or one form of polyml, on one case.
 
-    seconds: median time of a call. rate: GFLOP/s. peak_share: rate / that of independent multiply-adds on as many threads.
-    ratios: {form of polyml: median of its rate / this one's in the same round} (above 1: polyml is faster).
-    spread: slowest turn / fastest turn. first_s: the first call, with compilation.
-    error: |result - float64 reference| / bound. form: the fastest of the peer's.
-    failure: why there are no figures, "unavailable", "wrong" or "error"; note: the words for it.
+    seconds: the median time of a call.
+    rate: GFLOP/s.
+    peak_share: rate / that of independent multiply-adds on as many threads.
+    ratios: {form of polyml: median of its rate / this one's in the same round}; above 1, polyml is faster.
+    spread: slowest turn / fastest turn.
+    first_s: the first call, with compilation.
+    error: |result - float64 reference| / bound.
+    form: the fastest of the peer's.
+    failure: why there are no figures, "unavailable", "wrong" or "error".
+    note: the words for it.
     """
 
     set: str
@@ -44,10 +49,10 @@ class Row:
 
 def measure(work: Set, cases: Sequence[str], dtype: str, threads: int, peers: Sequence[str], *, repeat: int,
             budget_s: float, turn_s: float) -> Iterator[list[Row]]:  # fmt: skip
-    """The rows of each case, polyml's first, that of PEAK last. A process serves its peer in all cases, unless it dies or an
-    error occurs.
+    """Yields the rows of each case, polyml's first, that of PEAK last.
 
-    Rounds of a case end after `repeat`, or once `budget_s` is spent. Shares of the peak are not yet in the rows.
+    A process serves its peer in all cases, unless it dies or an error occurs. Rounds of a case end after `repeat`, or once
+    `budget_s` is spent. Shares of the peak are not yet in the rows.
     """
     names = [*work.own, *peers, PEAK]
     with ExitStack() as stack:
@@ -63,12 +68,12 @@ def measure(work: Set, cases: Sequence[str], dtype: str, threads: int, peers: Se
 
 
 def with_share(row: Row, peak_rate: float) -> Row:
-    """peak_rate: GFLOP/s of multiply-adds on the row's threads."""
+    """Returns the row with its share of the peak. peak_rate: GFLOP/s of multiply-adds on the row's threads."""
     return row if row.rate is None else replace(row, peak_share=row.rate / peak_rate)
 
 
 def _with_job(process: Process | None, job: Job, stack: ExitStack) -> Process:
-    """The process with its next job; a new one where there is none, or an error has left it in a state that is unknown."""
+    """Returns the process with its next job; a new process where there is none, or an error has left it in an unknown state."""
     if process is not None and (process.failure is None or process.failure.kind != "error"):
         process.take(job)
         return process

@@ -24,7 +24,7 @@ _SOURCE, _WEIGHTS, _RESULT = 1, 33, 17
 
 
 class _Argument(ctypes.Structure):
-    """dnnl_exec_arg_t"""
+    """This is dnnl_exec_arg_t of oneDNN."""
 
     _fields_ = [("index", c_int), ("memory", c_void_p)]
 
@@ -57,7 +57,7 @@ def _library() -> ctypes.CDLL:
 
 
 def _make(function: str, *arguments: object) -> c_void_p:
-    """What a function of oneDNN puts into its first argument. PeerUnavailable where it has no such code."""
+    """Returns what a function of oneDNN puts into its first argument. Raises PeerUnavailable where it has no such code."""
     made = c_void_p()
     status = getattr(_library(), function)(byref(made), *arguments)
     if status == _UNIMPLEMENTED:
@@ -69,7 +69,7 @@ def _make(function: str, *arguments: object) -> c_void_p:
 
 @cache
 def _engine() -> tuple[c_void_p, c_void_p]:
-    """The engine of this process and its stream."""
+    """Returns the engine of this process and its stream."""
     engine = _make("dnnl_engine_create", _CPU, 0)
     return engine, _make("dnnl_stream_create", engine, _DEFAULT_FLAGS)
 
@@ -81,7 +81,7 @@ def _description(array: np.ndarray) -> c_void_p:
 
 
 def matmul(A: np.ndarray, B: np.ndarray, C: np.ndarray) -> Callable[[], None]:
-    """A call that sets C (m, n) to A (m, k) B (k, n); the arrays are float32 and must outlive it.
+    """Returns a call that sets C (m, n) to A (m, k) B (k, n); the arrays are float32 and must outlive it.
 
     Raises PeerUnavailable without the library, or for a type that it has no product of.
     """

@@ -15,7 +15,7 @@ _CALL_S = 0.01
 
 
 def peak_rate(dtype: str, threads: int) -> float:
-    """GFLOP/s of that many threads at once, the best of several series, each over all threads' time."""
+    """Returns the GFLOP/s of that many threads at once, the best of several series, each over all threads' time."""
     call, flops = _loop(dtype)
     turns = _SERIES_S / _seconds(call, 100_000, 1) * 100_000
     best = min(_seconds(call, round(turns), threads) for _ in range(_SERIES))
@@ -23,7 +23,7 @@ def peak_rate(dtype: str, threads: int) -> float:
 
 
 def form(dtype: str, threads: int) -> Form:
-    """Multiply-adds on that many threads as one more peer's form; a call takes about 10 ms."""
+    """Returns multiply-adds on that many threads as one more peer's form; a call takes about 10 ms."""
     call, flops = _loop(dtype)
     turns = round(_CALL_S / _seconds(call, 100_000, 1) * 100_000)
     return Form(lambda: _seconds(call, turns, threads), lambda: 0.0, flops=threads * flops * turns)
@@ -35,7 +35,7 @@ def _seconds(call, turns: int, threads: int) -> float:
 
 @cache
 def _loop(dtype: str):
-    """(a function of the number of turns, flops of a turn)"""
+    """Returns (a function of the number of turns, flops of a turn)."""
     host = cpu.host()
     function = machine_code(loop_text(dtype, host), "multiply_adds", ctypes.c_int64, ctypes.c_void_p)
     lanes = host.lanes(_BYTES[dtype])
@@ -51,12 +51,12 @@ _BYTES = {"float32": 4, "float64": 8}
 
 
 def _accumulators(host: cpu.CpuMachine) -> int:
-    """As many as the registers hold with two operands, at most 24: two to four units of four cycles' latency."""
+    """Returns as many as the registers hold with two operands, at most 24: two to four units of four cycles' latency."""
     return min(24, host.vector_registers - 4)
 
 
 def loop_text(dtype: str, host: cpu.CpuMachine) -> str:
-    """IR of a loop in which every accumulator, stored at the end, becomes itself * 0.5 + 1 in each turn.
+    """Returns the IR of a loop in which every accumulator, stored at the end, becomes itself * 0.5 + 1 in each turn.
 
     Without fused multiply-adds each is a product and a sum.
     """

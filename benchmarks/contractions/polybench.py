@@ -40,7 +40,7 @@ PRODUCTS: dict[str, Callable[[dict[str, int]], list[tuple[int, int, int]]]] = {
 
 
 def canonical(case: str) -> str:
-    """`gemm` or `gemm MINI` with the kernel's own name and the preset. ValueError for a kernel that has no products."""
+    """Returns `gemm` or `gemm MINI` with the kernel's own name and the preset. Raises ValueError for a kernel without products."""
     name, preset, *more = [*case.split(), "LARGE"]
     if more not in ([], ["LARGE"]) or kernels.canonical(name) not in PRODUCTS:
         raise ValueError(f"{case!r} is none of {', '.join(PRODUCTS)}, with or without a size set")
@@ -91,7 +91,7 @@ def _linalg():
 
 
 def _factored(A: np.ndarray, factor: Callable, again: Callable, terms: int) -> Form:
-    """The factors overwrite a copy in Fortran's order, as LAPACK has it; `again` multiplies them.
+    """Returns a form whose factors overwrite a copy in Fortran's order, as LAPACK has it; `again` multiplies them.
 
     The backward error of both factorisations is within terms eps |L| |U| (Higham, Theorems 9.3 and 10.3), and the elements
     of |L| |U| are within a few times the largest of these matrices.

@@ -13,12 +13,13 @@ from benchmarks.peer import PeerUnavailable
 
 @dataclass(frozen=True)
 class Form:
-    """One way to compute a problem.
+    """A Form is one way to compute a problem.
 
-    call: the work that is timed. error: how far the result of one call is from the reference, as a share of what rounding
-    allows: at most 1 for a right one. clear: run before the first call, so that no other form's result is seen.
-    prepare: run before each call, outside its time, where calls change their inputs. flops: of one call, where it is not
-    the problem's own number.
+    call: the work that is timed.
+    error: how far the result of one call is from the reference, over what rounding allows: at most 1 for a right one.
+    clear: runs before the first call, so that no other form's result is seen.
+    prepare: runs before each call, outside its time, where calls change their inputs.
+    flops: those of one call, where they are not the problem's own number.
     """
 
     call: Callable[[], object]
@@ -30,24 +31,29 @@ class Form:
 
 @dataclass(frozen=True)
 class Problem:
-    """flops: additions and multiplications of one call. forms: {peer: function of the number of threads that makes its
-    forms by name}; the fastest right one is the peer's time. The functions raise PeerUnavailable."""
+    """A Problem is what all peers compute in one case.
+
+    flops: additions and multiplications of one call. forms: {peer: a function of the number of threads that makes its forms by
+    name}; the fastest right one is the peer's time. The
+        functions raise PeerUnavailable.
+    """
 
     flops: int
     forms: Mapping[str, Callable[[int], dict[str, Form]]]
 
 
 def uniform(random: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np.ndarray:
-    """Independent values in [-1, 1)."""
+    """Returns independent values in [-1, 1)."""
     return random.uniform(-1, 1, shape).astype(dtype)
 
 
 def product_error(got: np.ndarray, expected: np.ndarray, depth: int) -> float:
-    """The largest error / (depth eps), for sums of `depth` products of numbers in [-1, 1].
+    """Returns the largest error / (depth eps), for sums of `depth` products of numbers in [-1, 1].
 
-    expected: in float64, of the same shape. What rounding may do to such a sum in any order is depth eps sum |a| |b| (Higham,
-    Accuracy and Stability of Numerical Algorithms, 2nd ed., sec. 3.1), about depth / 4 times as much; sums of random numbers
-    stay far below it, and below 1 here.
+    What rounding may do to such a sum in any order is depth eps sum |a| |b| (Higham, Accuracy and Stability of Numerical
+    Algorithms, 2nd ed., sec. 3.1), about depth / 4 times as much; sums of random numbers stay far below it, and below 1 here.
+
+    expected: in float64, of the same shape.
     """
     if got.shape != expected.shape:
         return float("inf")
@@ -56,7 +62,7 @@ def product_error(got: np.ndarray, expected: np.ndarray, depth: int) -> float:
 
 @cache
 def compiled(function: Callable, threads: int) -> Callable:
-    """The function as a kernel, one for all sizes that this process serves; nothing comes from the disk cache."""
+    """Returns the function as a kernel, one for all sizes that this process serves; nothing comes from the disk cache."""
     import polyml
 
     return polyml.kernel(threads=threads, cache=False, fallback="error")(function)
@@ -64,7 +70,7 @@ def compiled(function: Callable, threads: int) -> Callable:
 
 @cache
 def torch_library(threads: int):
-    """PyTorch on that many threads, in inference mode from now on."""
+    """Returns PyTorch on that many threads, in inference mode from now on."""
     try:
         import torch
     except ImportError:

@@ -39,7 +39,7 @@ def vector_matrix(y, x, B):
 
 
 def looptune_sample(count: int, seed: int) -> list[str]:
-    """`count` of LoopTune's shapes, none twice."""
+    """Returns `count` of LoopTune's shapes, none twice."""
     sizes = len(LOOPTUNE_SIZES)
     numbers = np.random.default_rng(seed).choice(sizes**3, min(count, sizes**3), replace=False)
     points = zip(*np.unravel_index(numbers, (sizes,) * 3))
@@ -47,7 +47,7 @@ def looptune_sample(count: int, seed: int) -> list[str]:
 
 
 def canonical(case: str) -> str:
-    """The case with all three sizes. ValueError where it has neither one nor three."""
+    """Returns the case with all three sizes. Raises ValueError where it has neither one nor three."""
     sizes = [int(size) for size in case.split("x")]
     if len(sizes) not in (1, 3) or min(sizes) < 1:
         raise ValueError(f"{case!r} is not rows x columns x depth")
@@ -63,7 +63,7 @@ def problem(case: str, dtype: str) -> Problem:
 
 
 class _Operands:
-    """C (m, n) := A (m, k) B (k, n) by each peer, on the same arrays, C made of zeros.
+    """_Operands compute C (m, n) := A (m, k) B (k, n) by each peer, on the same arrays, C made of zeros.
 
     Where m or n is 1, the peers may also take vectors, and polyml's loops do.
     """
@@ -80,7 +80,7 @@ class _Operands:
         return {name.replace("_", "-"): Form(call, error, clear=lambda: self.C.fill(0)) for name, call in calls.items()}
 
     def _vectors(self) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-        """y, the vector and the matrix, as views, where the product is one of a matrix and a vector."""
+        """Returns y, the vector and the matrix, as views, where the product is one of a matrix and a vector."""
         A, B, C = self.A, self.B, self.C
         if C.shape[1] == 1:
             return C.reshape(-1), B.reshape(-1), A
@@ -109,7 +109,7 @@ class _Operands:
         return forms
 
     def mkl(self, threads: int) -> dict[str, Form]:
-        """PyTorch's CPU build calls MKL's gemm and gemv."""
+        """Returns the forms of MKL: PyTorch's CPU build calls its gemm and gemv."""
         torch = torch_library(threads)
         A, B, C = map(torch.from_numpy, (self.A, self.B, self.C))
         forms = self._forms(mm=lambda: torch.mm(A, B, out=C))
@@ -124,7 +124,7 @@ class _Operands:
 
 
 def in_a_row(shapes: Sequence[tuple[int, int, int]], peer: str, dtype: str, threads: int) -> dict[str, Form]:
-    """One form of the peer that computes all these products (rows, columns, depth), one after the other."""
+    """Returns one form of the peer that computes all these products (rows, columns, depth), one after the other."""
     forms = []
     for m, n, k in shapes:
         forms += getattr(_Operands(m, n, k, dtype), peer)(threads).values()

@@ -30,7 +30,7 @@ _SPREAD = 1.5  # of a peer's turns, from which a case's ratio says little
 
 
 def show(work: Set, peers: Sequence[str], rows: Sequence[Row], peak_rates: Mapping[tuple[str, int], float]) -> None:
-    """One table for each type and number of threads, and the figures over its cases under it.
+    """Prints one table for each type and number of threads, and the figures over its cases under it.
 
     Cases in which others used the cores are in no mean: libraries whose threads wait for each other suffer more than polyml.
     """
@@ -53,7 +53,7 @@ def _threads(row: Row) -> str:
 
 
 def _table(title: str, work: Set, peers: Sequence[str], rows: Sequence[Row], doubtful: Collection[str]) -> Table:
-    """GFLOP/s of all, polyml's share of the peak, and polyml's rates over the peers'."""
+    """Returns a table with the GFLOP/s of all, polyml's share of the peak, and polyml's rates over the peers'."""
     pairs = [(own, peer) for own in work.own for peer in peers]
     table = Table(title=title)
     table.add_column("case", no_wrap=True)
@@ -81,7 +81,7 @@ def _ratio(row: Row, own: str) -> str:
 
 
 def summary(work: Set, peers: Sequence[str], rows: Sequence[Row]) -> Iterator[str]:
-    """Lines on polyml against each peer, and against the best of them in each case."""
+    """Yields lines on polyml against each peer, and against the best of them in each case."""
     for own in work.own:
         shares = [r.peak_share for r in rows if r.peer == own and r.peak_share is not None]
         if shares:
@@ -106,13 +106,13 @@ def _line(work: Set, own: str, peer: str, ratios: Sequence[float]) -> str:
 
 
 def disturbed(rows: Sequence[Row], peak_of_one: float) -> list[str]:
-    """The cases in whose turns the multiply-adds were slow."""
+    """Returns the cases in whose turns the multiply-adds were slow."""
     least = _UNDISTURBED * peak_of_one
     return [r.case for r in rows if r.peer == PEAK and r.rate is not None and r.rate < least * r.threads]
 
 
 def disturbances(rows: Sequence[Row], peak_of_one: float) -> Iterator[str]:
-    """What makes figures doubtful: cores that others use, turns that differ. peak_of_one: GFLOP/s of multiply-adds."""
+    """Yields what makes figures doubtful: cores that others use, turns that differ. peak_of_one: GFLOP/s of multiply-adds."""
     measured = _measured(rows)
     found = disturbed(rows, peak_of_one)
     if found:
@@ -132,7 +132,7 @@ def disturbances(rows: Sequence[Row], peak_of_one: float) -> Iterator[str]:
 
 
 def _measured(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """{case: its rows that have figures}"""
+    """Returns {case: its rows that have figures}."""
     found: dict[str, list[Row]] = {}
     for row in rows:
         if row.rate is not None:
@@ -141,7 +141,7 @@ def _measured(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def _notes(rows: Sequence[Row]) -> dict[str, int]:
-    """What kept peers from having figures: once where it is the same in all cases."""
+    """Returns what kept peers from having figures, once where it is the same in all cases."""
     counts: dict[str, int] = {}
     for row in rows:
         if row.failure:

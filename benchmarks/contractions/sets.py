@@ -11,10 +11,14 @@ from benchmarks.contractions.problem import Problem
 
 @dataclass(frozen=True)
 class Set:
-    """cases: from how many of a sample, and its seed; only looptune takes a sample. canonical: a case as a user may write it
-    -> its name; ValueError if it is none. problem: (case, dtype) -> what to compute.
+    """A Set has cases of one kind.
 
-    own: the forms of polyml. peers: all others that there are; default: those that are run when none are asked for.
+    cases: gives them from the size of a sample and its seed; only looptune takes a sample.
+    canonical: gives the name of a case that a user wrote; raises ValueError where it is none.
+    problem: gives what to compute for (case, dtype).
+    own: the forms of polyml.
+    peers: all others that there are.
+    default: those that run when none are named.
     turn_s: seconds of calls in a row.
     """
 

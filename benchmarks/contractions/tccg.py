@@ -26,7 +26,7 @@ def cases() -> tuple[str, ...]:
 
 
 def canonical(case: str) -> str:
-    """The case with its sizes. ValueError for a string without sizes that is not in the benchmark."""
+    """Returns the case with its sizes. Raises ValueError for a string without sizes that is not in the benchmark."""
     if "=" in case:
         return case
     known = {known.split()[0]: known for known in cases()}
@@ -36,7 +36,7 @@ def canonical(case: str) -> str:
 
 
 def loops(einsum: str) -> Callable:
-    """The contraction as a nest of loops: the result's indices in its order, then those that are contracted.
+    """Returns the contraction as a nest of loops: the result's indices in its order, then those that are contracted.
 
     ki,jk->ji   ->   for j: for i: for k: C[j, i] += A[k, i] * B[j, k]
     """

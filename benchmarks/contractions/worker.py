@@ -23,7 +23,7 @@ _LEAST_CALLS = 3  # in a turn, of calls that take up to the turn's time
 
 @dataclass(frozen=True)
 class Job:
-    """turn_s: seconds of calls in a row."""
+    """A Job is one peer on one case. turn_s: seconds of calls in a row."""
 
     set: str
     case: str
@@ -35,8 +35,13 @@ class Job:
 
 @dataclass(frozen=True)
 class Ready:
-    """form: the fastest right one. flops: of one call. first_s: the first call, compilation with it. error: of its result,
-    as a share of the bound."""
+    """A Ready says that a peer has computed a right result.
+
+    form: the fastest right one.
+    flops: of one call.
+    first_s: the first call, with compilation.
+    error: of its result, as a fraction of the bound.
+    """
 
     form: str
     flops: int
@@ -45,7 +50,7 @@ class Ready:
 
 
 def serve(connection: Connection, job: Job) -> None:
-    """Send Ready or Failed, then seconds of a call for each "run" received; after a Job the same for that one."""
+    """Sends Ready or Failed, then seconds of a call for each "run" received; after a Job the same for that one."""
     order: object = job
     while isinstance(order, Job):
         job, prepared = order, _prepare(order)
@@ -87,7 +92,7 @@ def _forms(job: Job) -> tuple[int, dict[str, Form]]:
 
 
 def _try(name: str, form: Form, flops: int, alone: bool) -> tuple[float, Ready, Form]:
-    """(seconds of a call, ...); where there is nothing to choose from, of the first one."""
+    """Returns (seconds of a call, ...); where there is nothing to choose from, those of the first one."""
     if form.clear is not None:
         form.clear()
     first_s = _seconds(form, 1)
@@ -96,7 +101,7 @@ def _try(name: str, form: Form, flops: int, alone: bool) -> tuple[float, Ready, 
 
 
 def turn(form: Form, turn_s: float) -> float:
-    """Median seconds of a call in the second half of a turn, when cores that rested have woken."""
+    """Returns the median seconds of a call in the second half of a turn, when cores that rested have woken."""
     number, times, spent = 1, [], 0.0
     if form.prepare is None:
         number = max(1, round(_BATCH_S / _seconds(form, 1)))
@@ -107,7 +112,7 @@ def turn(form: Form, turn_s: float) -> float:
 
 
 def _seconds(form: Form, number: int) -> float:
-    """Of that many calls; of one where there is something to prepare."""
+    """Returns the seconds of that many calls; of one where there is something to prepare."""
     call = form.call
     if form.prepare is not None:
         form.prepare()
