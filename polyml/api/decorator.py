@@ -53,7 +53,7 @@ from polyml.runtime.calling.guards import captures
 from polyml.runtime.storage.artifact import Artifact
 
 if TYPE_CHECKING:
-    from polyml.frontend.regions.loop_lifting import LiftedPart
+    from polyml.frontend.regions.lifted_function import LiftedPart
     from polyml.schedule.script.file import Saved
     from polyml.systolic.simulate import Simulation
 

@@ -22,7 +22,7 @@ from polyml.source import Loc
 
 if TYPE_CHECKING:
     from polyml.frontend.parsing.refusals import Refusals
-    from polyml.frontend.regions.loop_lifting import LiftedPart
+    from polyml.frontend.regions.lifted_function import LiftedPart
     from polyml.schedule.script.file import Saved
 
 

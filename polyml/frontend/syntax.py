@@ -24,10 +24,7 @@ _UNTYPED = cast(DType, None)  # until inference has run; whatever reads a type r
 
 @dataclass(frozen=True)
 class Located:
-    """A Located is a piece of a kernel that has a place in the text.
-
-    loc: where it was written; None if the compiler made it
-    """
+    """A Located is a piece of a kernel, which stands at `loc` in the text; at None if the compiler made it."""
 
     loc: Loc | None = field(default=None, compare=False, repr=False, kw_only=True)
 
@@ -304,20 +301,14 @@ class Alloc(Located):
 
     @property
     def extents(self) -> tuple[Expr, ...]:
-        """The sizes of its dimensions, once typed.
-
-        Raises TypeError before that.
-        """
+        """The sizes of its dimensions, once typed; it raises TypeError before that."""
         if isinstance(self.shape, Like):
             raise TypeError(f"the shape of `{self.name}` is not known before inference")
         return self.shape
 
     @property
     def dtype(self) -> DType:
-        """The type of its elements, once typed.
-
-        Raises TypeError before that.
-        """
+        """The type of its elements, once typed; it raises TypeError before that."""
         if not isinstance(self.element, DType):
             raise TypeError(f"the element type of `{self.name}` is not known before inference")
         return self.element

@@ -16,17 +16,16 @@ import ast
 import copy
 import linecache
 import sys
-from collections.abc import Callable, Collection, Sequence, Set
+from collections.abc import Collection, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import count
-from types import CellType, CodeType, FunctionType
-
-import numpy as np
+from types import CodeType, FunctionType
 
 from polyml.errors import LanguageError
 from polyml.frontend import attributes
 from polyml.frontend.parsing.source_text import FUTURES, definition, last_line, text_of
 from polyml.frontend.regions import live_variables
+from polyml.frontend.regions.lifted_function import LiftedFunction, LiftedPart
 from polyml.frontend.regions.names_in_text import (
     SCOPES,
     binds_view,
@@ -40,7 +39,6 @@ from polyml.frontend.regions.names_in_text import (
 )
 from polyml.source import Loc, Source
 
-BULK = 256  # from so many elements an array makes a part without loops worth a call
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.Expr, ast.For, ast.If, ast.Pass)
 _UNLIFTABLE = (
     ast.Return, ast.Break, ast.Continue, ast.While, ast.Yield, ast.YieldFrom, ast.Await, ast.Delete, ast.NamedExpr, ast.Raise, ast.Assert,
@@ -48,72 +46,6 @@ _UNLIFTABLE = (
 )  # fmt: skip
 _FRAME_NAMES = {"locals", "vars", "dir", "eval", "exec", "globals", "__class__", "super", "breakpoint", "_getframe", "currentframe"}
 _parts: set[CodeType] = set()
-
-
-@dataclass(frozen=True)
-class LiftedPart:
-    """A LiftedPart is some statements of a function, or the value of a condition, as a function of its own.
-
-    function: the part as a function of the names that it reads
-    lifted: the same with attributes of arguments replaced by parameters
-    values: where each argument of `lifted` comes from: (position of an argument of `function`, its attribute or None for itself)
-    lines: the first and the last line of the part in the file
-    loops: whether the part has loops
-    subscripted: (position of a value, least number of subscripts that it is read with); an array of more dimensions than that is
-        read in bulk
-    """
-
-    function: FunctionType
-    lifted: FunctionType
-    values: tuple[tuple[int, str | None], ...]
-    lines: tuple[int, int]
-    loops: bool
-    subscripted: tuple[tuple[int, int], ...]
-
-    def given(self, arguments: Sequence[object]) -> tuple[object, ...]:
-        """Returns the arguments of `lifted`, from those of `function`."""
-        return tuple(arguments[k] if attr is None else attributes.read(arguments[k], attr) for k, attr in self.values)
-
-    def is_worth_it(self, values: Sequence[object]) -> bool:
-        """Returns whether a call with these arguments of `lifted` does more than a few operations."""
-        return self.loops or any(_is_bulk(values[k], taken) for k, taken in self.subscripted)
-
-
-def _is_bulk(value: object, taken: int) -> bool:
-    return isinstance(value, np.ndarray) and value.ndim > taken and value.size >= BULK
-
-
-@dataclass(frozen=True)
-class LiftedFunction:
-    """A LiftedFunction is a function that calls its lifted parts.
-
-    whole: the function as it was
-    code: the code with a call in the place of each part
-    parts: the parts, by the names by which the code calls them
-    own: the name by which the function calls itself, if it does
-    """
-
-    whole: FunctionType
-    code: CodeType
-    parts: dict[str, LiftedPart]
-    own: str | None = None
-
-    def calling(self, calls: Sequence[Callable]) -> FunctionType:
-        """Returns the function with these functions called in the place of its parts, and itself where it calls itself.
-
-        calls: one per part, in their order
-        """
-        cells = dict(zip(self.whole.__code__.co_freevars, self.whole.__closure__ or ()))
-        cells |= {name: _cell(call) for name, call in zip(self.parts, calls, strict=True)}
-        if self.own is not None:
-            cells[self.own] = CellType()
-        closure = tuple(cells[name] for name in self.code.co_freevars)
-        whole = self.whole
-        made = FunctionType(self.code, whole.__globals__, whole.__name__, whole.__defaults__, closure)
-        made.__kwdefaults__, made.__qualname__, made.__dict__ = whole.__kwdefaults__, whole.__qualname__, whole.__dict__
-        if self.own is not None:
-            cells[self.own].cell_contents = made
-        return made
 
 
 def lift_parts(
@@ -409,7 +341,3 @@ def _function(tree: ast.FunctionDef, function: FunctionType, file: str, free: Se
     if sys.version_info < (3, 11):
         return made_code
     return made_code.replace(co_qualname=function.__code__.co_qualname)
-
-
-def _cell(value: object) -> CellType:
-    return CellType(value)
