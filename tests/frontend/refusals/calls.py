@@ -1,0 +1,431 @@
+"""Refusals of calls of functions of Python, NumPy and math."""
+
+from __future__ import annotations
+
+from polyml.errors import LanguageError, NotAffineError
+from tests.frontend.refusals.case import Case
+
+CASES = [
+    Case(
+        "unknown function",
+        """
+def f(A):
+    A[0] = sorted(A)
+""",
+        LanguageError,
+        """
+kernel.py:2:12: error: `sorted` is not a function of the language
+          A[0] = sorted(A)
+                 ^^^^^^^^^
+  note: accepted: elementwise functions of numpy and math, functions of arrays such as np.sum, min, max, abs, pow, len, and casts such as np.float32
+""",
+    ),
+    Case(
+        "print",
+        """
+def f(A):
+    print(A)
+""",
+        LanguageError,
+        """
+kernel.py:2:5: error: this expression has no effect on the result
+          print(A)
+          ^^^^^^^^
+  note: accepted: for, if, assignments, pass, and return at the end
+""",
+    ),
+    Case(
+        "inside a function that is called",
+        """
+def g(x):
+    y = x
+    return sorted(y)
+def f(A):
+    A[0] = g(A[1])
+""",
+        LanguageError,
+        """
+kernel.py:3:12: error: `sorted` is not a function of the language
+          return sorted(y)
+                 ^^^^^^^^^
+  note: accepted: elementwise functions of numpy and math, functions of arrays such as np.sum, min, max, abs, pow, len, and casts such as np.float32
+  note: `g` is called at kernel.py:5:12""",
+    ),
+    Case(
+        "a function that calls itself",
+        """
+def g(x):
+    return g(x - 1)
+def f(A):
+    A[0] = g(A[1])
+""",
+        NotAffineError,
+        """
+kernel.py:2:12: error: `g` calls itself
+          return g(x - 1)
+                 ^^^^^^^^
+  note: polyml compiles: functions that do not
+  note: `g` is called at kernel.py:4:12""",
+    ),
+    Case(
+        "a function of any arguments",
+        """
+def g(*x):
+    return 1
+def f(A):
+    A[0] = g(A[1])
+""",
+        NotAffineError,
+        """
+kernel.py:4:12: error: `g` takes any arguments
+          A[0] = g(A[1])
+                 ^^^^^^^
+  note: polyml compiles: functions whose parameters have names""",
+    ),
+    Case(
+        "an argument too many",
+        """
+def g(x, y=1):
+    return x
+def f(A):
+    A[0] = g(A[1], 2, 3)
+""",
+        LanguageError,
+        """
+kernel.py:4:23: error: `g` takes 2 arguments
+          A[0] = g(A[1], 2, 3)
+                            ^
+  note: accepted: `g(x, y=1)`""",
+    ),
+    Case(
+        "an argument too few",
+        """
+def g(x, y):
+    return x
+def f(A):
+    A[0] = g(A[1])
+""",
+        LanguageError,
+        """
+kernel.py:4:12: error: `g` needs y
+          A[0] = g(A[1])
+                 ^^^^^^^
+  note: accepted: `g(x, y)`""",
+    ),
+    Case(
+        "an unknown argument",
+        """
+def g(x, y=1):
+    return x
+def f(A):
+    A[0] = g(A[1], z=2)
+""",
+        LanguageError,
+        """
+kernel.py:4:20: error: `g` does not take this
+          A[0] = g(A[1], z=2)
+                         ^^^
+  note: accepted: `g(x, y=1)`""",
+    ),
+    Case(
+        "a function that gives nothing",
+        """
+def g(x):
+    y = x
+def f(A):
+    A[0] = g(A) + 1
+""",
+        LanguageError,
+        """
+kernel.py:4:12: error: `g` gives None where a value is needed
+          A[0] = g(A) + 1
+                 ^^^^
+  note: accepted: one number or array""",
+    ),
+    Case(
+        "a change inside an expression",
+        """
+def g(x):
+    x[0] = 1
+    return 2
+def f(A):
+    A[0] = A[1] + g(A)
+""",
+        NotAffineError,
+        """
+kernel.py:5:19: error: `g`, which changes its arguments, is called inside an expression
+          A[0] = A[1] + g(A)
+                        ^^^^
+  note: polyml compiles: `f(A)` and `x = f(A)` as statements of their own""",
+    ),
+    Case(
+        "None on one path",
+        """
+def g(x, y=None):
+    if x[0] > 0:
+        y = 1.0
+    return x
+def f(A):
+    return g(A)
+""",
+        NotAffineError,
+        """
+kernel.py:3:9: error: `y` is None on one path and something else on another
+              y = 1.0
+              ^
+  note: polyml compiles: a name for each
+  note: `g` is called at kernel.py:6:12""",
+    ),
+    Case(
+        "linalg",
+        """
+def f(A):
+    A[0] = np.linalg.det(A)
+""",
+        NotAffineError,
+        """
+kernel.py:2:12: error: `np.linalg.det` is not a function that polyml compiles
+          A[0] = np.linalg.det(A)
+                 ^^^^^^^^^^^^^^^^
+  note: polyml compiles: elementwise functions of numpy and math, functions of arrays such as np.sum, min, max, abs, pow, len, and casts such as np.float32
+""",
+    ),
+    Case(
+        "calling a parameter",
+        """
+def f(A, g):
+    A[0] = g(1)
+""",
+        LanguageError,
+        """
+kernel.py:2:12: error: `g` is not a function of the language
+          A[0] = g(1)
+                 ^^^^
+  note: accepted: elementwise functions of numpy and math, functions of arrays such as np.sum, min, max, abs, pow, len, and casts such as np.float32
+""",
+    ),
+    Case(
+        "range as number",
+        """
+def f(A):
+    A[0] = range(3)
+""",
+        LanguageError,
+        """
+kernel.py:2:12: error: a range is not a number
+          A[0] = range(3)
+                 ^^^^^^^^
+  note: accepted: `for i in range(...)`
+""",
+    ),
+    Case(
+        "keyword",
+        """
+def f(A):
+    A[0] = np.sqrt(A[1], dtype=float)
+""",
+        NotAffineError,
+        """
+kernel.py:2:26: error: `np.sqrt` takes no keywords in a kernel
+          A[0] = np.sqrt(A[1], dtype=float)
+                               ^^^^^^^^^^^
+  note: polyml compiles: `np.sqrt` of numbers alone
+""",
+    ),
+    Case(
+        "star",
+        """
+def f(A):
+    A[0] = min(*A)
+""",
+        LanguageError,
+        """
+kernel.py:2:16: error: unpacking with * is not part of the language
+          A[0] = min(*A)
+                     ^^
+  note: accepted: each operand written out
+""",
+    ),
+    Case(
+        "min of one",
+        """
+def f(A):
+    A[0] = min(A)
+""",
+        LanguageError,
+        """
+kernel.py:2:12: error: min takes two or more numbers in a kernel
+          A[0] = min(A)
+                 ^^^^^^
+  note: accepted: `min(a, b)`
+""",
+    ),
+    Case(
+        "operands",
+        """
+def f(A):
+    A[0] = math.atan2(A[1])
+""",
+        LanguageError,
+        """
+kernel.py:2:12: error: `math.atan2` takes two numbers in a kernel, not 1
+          A[0] = math.atan2(A[1])
+                 ^^^^^^^^^^^^^^^^
+  note: accepted: `math.atan2(x, y)`
+""",
+    ),
+    Case(
+        "log with base",
+        """
+def f(A):
+    A[0] = math.log(A[1], 2)
+""",
+        LanguageError,
+        """
+kernel.py:2:12: error: `math.log` takes one number in a kernel, not 2
+          A[0] = math.log(A[1], 2)
+                 ^^^^^^^^^^^^^^^^^
+  note: accepted: `math.log(x)`
+""",
+    ),
+    Case(
+        "len operands",
+        """
+def f(A):
+    A[0] = len(A, A)
+""",
+        LanguageError,
+        """
+kernel.py:2:12: error: len takes one array, not 2
+          A[0] = len(A, A)
+                 ^^^^^^^^^
+  note: accepted: `len(A)`
+""",
+    ),
+    Case(
+        "cast operands",
+        """
+def f(A):
+    A[0] = float()
+""",
+        LanguageError,
+        """
+kernel.py:2:12: error: `float` takes one number, not 0
+          A[0] = float()
+                 ^^^^^^^
+  note: accepted: `float(x)`
+""",
+    ),
+    Case(
+        "cast to clongdouble",
+        """
+def f(A):
+    A[0] = np.clongdouble(2)
+""",
+        LanguageError,
+        """
+kernel.py:2:12: error: `np.clongdouble` is not a type of the language
+          A[0] = np.clongdouble(2)
+                 ^^^^^^^^^^^^^^
+  note: accepted: complex128, complex64, float64, float32, float16, bfloat16, int8 to int64, uint8 to uint64 or bool
+""",
+    ),
+    Case(
+        "float of text",
+        """
+def f(A):
+    A[0] = float("x")
+""",
+        LanguageError,
+        """
+kernel.py:2:12: error: 'x' is not a number of the language
+          A[0] = float("x")
+                 ^^^^^^^^^^
+  note: accepted: Python's int, float, complex and bool, and NumPy's complex128, complex64, float64, float32, float16, bfloat16, int8 to int64, uint8 to uint64 or bool
+""",
+    ),
+    Case(
+        "unknown array attribute",
+        """
+def f(A):
+    A[0] = A.flat
+""",
+        LanguageError,
+        """
+kernel.py:2:12: error: `.flat` is not part of the language
+          A[0] = A.flat
+                 ^^^^^^
+  note: accepted: `A.shape[0]`, `n, m = A.shape`, `A.T`, `A.size`, `A.ndim`, `A.real`, `A.imag`
+""",
+    ),
+    Case(
+        "unknown method",
+        """
+def f(A):
+    return A.argsort()
+""",
+        NotAffineError,
+        """
+kernel.py:2:12: error: the method `.argsort()` is not part of the language
+          return A.argsort()
+                 ^^^^^^^^^^^
+  note: polyml compiles: `.all()`, `.any()`, `.argmax()`, `.argmin()`, `.astype()`, `.clip()`, `.conj()`, `.conjugate()`, `.copy()`, `.cumprod()`, `.cumsum()`, `.diagonal()`, `.dot()`, `.flatten()`, `.max()`, `.mean()`, `.min()`, `.prod()`, `.ravel()`, `.reshape()`, `.round()`, `.squeeze()`, `.std()`, `.sum()`, `.swapaxes()`, `.take()`, `.trace()`, `.transpose()`, `.var()`
+""",
+    ),
+    Case(
+        "call as a statement",
+        """
+def f(A):
+    A.sort()
+""",
+        NotAffineError,
+        """
+kernel.py:2:5: error: a call that is a statement is not an affine one
+          A.sort()
+          ^^^^^^^^
+  note: polyml compiles: for, if, assignments, pass, and return at the end
+""",
+    ),
+    Case(
+        "no method at all",
+        """
+def f(A):
+    return A.total()
+""",
+        LanguageError,
+        """
+kernel.py:2:12: error: the method `.total()` is not part of the language
+          return A.total()
+                 ^^^^^^^^^
+  note: accepted: `.all()`, `.any()`, `.argmax()`, `.argmin()`, `.astype()`, `.clip()`, `.conj()`, `.conjugate()`, `.copy()`, `.cumprod()`, `.cumsum()`, `.diagonal()`, `.dot()`, `.flatten()`, `.max()`, `.mean()`, `.min()`, `.prod()`, `.ravel()`, `.reshape()`, `.round()`, `.squeeze()`, `.std()`, `.sum()`, `.swapaxes()`, `.take()`, `.trace()`, `.transpose()`, `.var()`
+""",
+    ),
+    Case(
+        "unknown keyword of a reduction",
+        """
+def f(A):
+    return np.sum(A, where=A > 0)
+""",
+        NotAffineError,
+        """
+kernel.py:2:22: error: `np.sum` does not take this in a kernel
+          return np.sum(A, where=A > 0)
+                           ^^^^^^^^^^^
+  note: polyml compiles: `np.sum(a, axis=, dtype=, keepdims=)`
+""",
+    ),
+    Case(
+        "keyword that NumPy does not have",
+        """
+def f(A):
+    return np.sum(A, nonexistent=1)
+""",
+        LanguageError,
+        """
+kernel.py:2:22: error: `np.sum` does not take this in a kernel
+          return np.sum(A, nonexistent=1)
+                           ^^^^^^^^^^^^^
+  note: accepted: `np.sum(a, axis=, dtype=, keepdims=)`
+""",
+    ),
+]

@@ -1,0 +1,307 @@
+"""Refusals of loops, branches and returns that are not static control, and reads of names without a value."""
+
+from __future__ import annotations
+
+from polyml.errors import LanguageError, NotAffineError
+from tests.frontend.refusals.case import Case
+
+CASES = [
+    Case(
+        "while",
+        """
+def f(A):
+    i = 0
+    while i < 3:
+        A[i] = 0
+""",
+        NotAffineError,
+        """
+kernel.py:3:5: error: a while loop is not static control
+          while i < 3:
+          ^^^^^^^^^^^^
+  note: polyml compiles: `for i in range(...)`
+""",
+    ),
+    Case(
+        "break",
+        """
+def f(A):
+    for i in range(3):
+        if A[i] > 0:
+            break
+""",
+        NotAffineError,
+        """
+kernel.py:4:13: error: break is not static control
+                  break
+                  ^^^^^
+  note: polyml compiles: loops that run all of their range, with `if` inside
+""",
+    ),
+    Case(
+        "continue",
+        """
+def f(A):
+    for i in range(3):
+        if A[i] > 0:
+            continue
+        A[i] = 1
+""",
+        NotAffineError,
+        """
+kernel.py:4:13: error: continue is not static control
+                  continue
+                  ^^^^^^^^
+  note: polyml compiles: loops that run all of their range, with `if` inside
+""",
+    ),
+    Case(
+        "early return",
+        """
+def f(A):
+    for i in range(3):
+        if A[i] > 0:
+            return 1
+    return 2
+""",
+        NotAffineError,
+        """
+kernel.py:4:13: error: an early return is not static control
+                  return 1
+                  ^^^^^^^^
+  note: polyml compiles: return at the end, or at the end of a branch of an `if` outside loops
+""",
+    ),
+    Case(
+        "return on one path",
+        """
+def f(A):
+    if A[0] > 0:
+        return 1
+    A[0] = 1
+""",
+        NotAffineError,
+        """
+kernel.py:3:9: error: what is returned depends on the path
+              return 1
+              ^^^^^^^^
+  note: polyml compiles: as many values on each path, or none on any
+""",
+    ),
+    Case(
+        "after return",
+        """
+def f(A):
+    return A
+    A[0] = 1
+""",
+        LanguageError,
+        """
+kernel.py:3:5: error: this never runs: it stands after return
+          A[0] = 1
+          ^^^^^^^^
+  note: accepted: for, if, assignments, pass, and return at the end
+""",
+    ),
+    Case(
+        "for over two arrays",
+        """
+def f(A):
+    for a in zip(A, A):
+        pass
+""",
+        NotAffineError,
+        """
+kernel.py:2:14: error: a loop over something that is not a range is not static control
+          for a in zip(A, A):
+                   ^^^^^^^^^
+  note: polyml compiles: `for i in range(...)`
+""",
+    ),
+    Case(
+        "enumerate",
+        """
+def f(A):
+    for i, a in enumerate(A):
+        pass
+""",
+        NotAffineError,
+        """
+kernel.py:2:9: error: a loop with this target is not static control
+          for i, a in enumerate(A):
+              ^^^^
+  note: polyml compiles: `for i in range(...)`
+""",
+    ),
+    Case(
+        "range arguments",
+        """
+def f(A):
+    for i in range():
+        pass
+""",
+        LanguageError,
+        """
+kernel.py:2:14: error: range takes 1 to 3 numbers, not 0
+          for i in range():
+                   ^^^^^^^
+  note: accepted: range(stop), range(start, stop), range(start, stop, step)
+""",
+    ),
+    Case(
+        "range keyword",
+        """
+def f(A):
+    for i in range(stop=3):
+        pass
+""",
+        LanguageError,
+        """
+kernel.py:2:20: error: `range` takes no keywords in a kernel
+          for i in range(stop=3):
+                         ^^^^^^
+  note: accepted: `range` of numbers alone
+""",
+    ),
+    Case(
+        "zero step",
+        """
+def f(A):
+    for i in range(0, 3, 0):
+        pass
+""",
+        LanguageError,
+        """
+kernel.py:2:26: error: the step of a range must be a constant that is not zero
+          for i in range(0, 3, 0):
+                               ^
+  note: accepted: a literal, or a global or closure value that is an int
+""",
+    ),
+    Case(
+        "variable step",
+        """
+def f(A, n):
+    for i in range(0, 3, n):
+        pass
+""",
+        LanguageError,
+        """
+kernel.py:2:26: error: the step of a range must be a constant that is not zero
+          for i in range(0, 3, n):
+                               ^
+  note: accepted: a literal, or a global or closure value that is an int
+""",
+    ),
+    Case(
+        "nested same variable",
+        """
+def f(A):
+    for i in range(3):
+        for i in range(4):
+            A[i] = 0
+""",
+        LanguageError,
+        """
+kernel.py:3:13: error: `i` is the variable of a loop around this one
+              for i in range(4):
+                  ^
+  note: accepted: a variable of its own for each nested loop
+""",
+    ),
+    Case(
+        "loop variable assigned",
+        """
+def f(A):
+    for i in range(3):
+        i = 4
+""",
+        LanguageError,
+        """
+kernel.py:3:9: error: the loop variable `i` is assigned inside its loop
+              i = 4
+              ^
+  note: accepted: another name
+""",
+    ),
+    Case(
+        "loop variable read after",
+        """
+def f(A):
+    for i in range(3):
+        A[i] = 0
+    return i
+""",
+        LanguageError,
+        """
+kernel.py:4:12: error: the loop variable `i` is read after its loop
+          return i
+                 ^
+  note: accepted: a local that is assigned before the loop and in it
+""",
+    ),
+    Case(
+        "loop variable is parameter",
+        """
+def f(A, n):
+    for n in range(3):
+        A[n] = 0
+""",
+        LanguageError,
+        """
+kernel.py:2:5: error: the loop variable `n` is also a parameter
+          for n in range(3):
+          ^^^^^^^^^^^^^^^^^
+  note: accepted: another name
+""",
+    ),
+    Case(
+        "unassigned",
+        """
+def f(A):
+    A[0] = x
+    x = 1
+""",
+        LanguageError,
+        """
+kernel.py:2:12: error: `x` is read before it is assigned
+          A[0] = x
+                 ^
+  note: accepted: a parameter, or a local assigned before
+""",
+    ),
+    Case(
+        "maybe unassigned",
+        """
+def f(A, n):
+    for i in range(n):
+        x = A[i]
+    return x
+""",
+        LanguageError,
+        """
+kernel.py:4:12: error: `x` may be read before it is assigned
+          return x
+                 ^
+  note: it is assigned only in a branch, or in a loop that may not run (line 3)
+  note: accepted: a value assigned before that
+""",
+    ),
+    Case(
+        "maybe unassigned in branch",
+        """
+def f(A, n):
+    if n > 0:
+        x = A[0]
+    return x
+""",
+        LanguageError,
+        """
+kernel.py:4:12: error: `x` may be read before it is assigned
+          return x
+                 ^
+  note: it is assigned only in a branch, or in a loop that may not run (line 3)
+  note: accepted: a value assigned before that
+""",
+    ),
+]

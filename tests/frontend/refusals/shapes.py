@@ -1,0 +1,250 @@
+"""Refusals of shapes, unpacking and allocations."""
+
+from __future__ import annotations
+
+from polyml.errors import LanguageError, NotAffineError
+from tests.frontend.refusals.case import Case
+
+CASES = [
+    Case(
+        "shape alone",
+        """
+def f(A):
+    return A.shape
+""",
+        LanguageError,
+        """
+kernel.py:2:12: error: `.shape` is not part of the language
+          return A.shape
+                 ^^^^^^^
+  note: accepted: `A.shape[0]`, `n, m = A.shape`, `A.T`, `A.size`, `A.ndim`, `A.real`, `A.imag`
+""",
+    ),
+    Case(
+        "shape subscript",
+        """
+def f(A, n):
+    return A.shape[n]
+""",
+        LanguageError,
+        """
+kernel.py:2:20: error: the subscript of a shape must be a constant integer
+          return A.shape[n]
+                         ^
+  note: accepted: `A.shape[0]`
+""",
+    ),
+    Case(
+        "shape slice",
+        """
+def f(A):
+    return A.shape[1:]
+""",
+        LanguageError,
+        """
+kernel.py:2:20: error: the subscript of a shape must be a constant integer
+          return A.shape[1:]
+                         ^^
+  note: accepted: `A.shape[0]`
+""",
+    ),
+    Case(
+        "shape assigned",
+        """
+def f(A):
+    A.shape[0] = 2
+""",
+        LanguageError,
+        """
+kernel.py:2:5: error: a shape cannot be assigned
+          A.shape[0] = 2
+          ^^^^^^^^^^
+  note: accepted: an element `A[i, j]`, a part of an array `A[1:]`, or a local name
+""",
+    ),
+    Case(
+        "attribute assigned",
+        """
+def f(A):
+    A.flag = 2
+""",
+        LanguageError,
+        """
+kernel.py:2:5: error: cannot assign to `A.flag` in a kernel
+          A.flag = 2
+          ^^^^^^
+  note: accepted: an element `A[i, j]`, a part of an array `A[1:]`, or a local name
+""",
+    ),
+    Case(
+        "unpack",
+        """
+def f(A, B):
+    a, b = B
+""",
+        LanguageError,
+        """
+kernel.py:2:12: error: this cannot be unpacked
+          a, b = B
+                 ^
+  note: accepted: `a, b = x, y`, `n, m = A.shape`, and a function that returns a tuple
+""",
+    ),
+    Case(
+        "unpack count",
+        """
+def f(A):
+    a, b = 1, 2, 3
+""",
+        LanguageError,
+        """
+kernel.py:2:12: error: 3 values for 2 targets
+          a, b = 1, 2, 3
+                 ^^^^^^^
+  note: accepted: as many values as targets
+""",
+    ),
+    Case(
+        "starred target",
+        """
+def f(A):
+    a, *b = 1, 2
+""",
+        LanguageError,
+        """
+kernel.py:2:8: error: cannot assign to unpacking with * in a kernel
+          a, *b = 1, 2
+             ^^
+  note: accepted: an element `A[i, j]`, a part of an array `A[1:]`, or a local name
+""",
+    ),
+    Case(
+        "nested target",
+        """
+def f(A):
+    a = b, c = 1, 2
+""",
+        LanguageError,
+        """
+kernel.py:2:16: error: a tuple is neither a number nor an array
+          a = b, c = 1, 2
+                     ^^^^
+  note: accepted: numbers, arrays, their elements, arithmetic, comparisons and functions of them
+""",
+    ),
+    Case(
+        "tuple value",
+        """
+def f(A):
+    a = 1, 2
+""",
+        LanguageError,
+        """
+kernel.py:2:9: error: a tuple is neither a number nor an array
+          a = 1, 2
+              ^^^^
+  note: accepted: numbers, arrays, their elements, arithmetic, comparisons and functions of them
+""",
+    ),
+    Case(
+        "zeros keyword",
+        """
+def f(A):
+    T = np.zeros(3, order="F")
+""",
+        LanguageError,
+        """
+kernel.py:2:21: error: np.zeros does not take this in a kernel
+          T = np.zeros(3, order="F")
+                          ^^^^^^^^^
+  note: accepted: np.zeros(shape, dtype)
+""",
+    ),
+    Case(
+        "zeros operands",
+        """
+def f(A):
+    T = np.zeros(3, float, "F")
+""",
+        LanguageError,
+        """
+kernel.py:2:28: error: np.zeros does not take this in a kernel
+          T = np.zeros(3, float, "F")
+                                 ^^^
+  note: accepted: np.zeros(shape, dtype)
+""",
+    ),
+    Case(
+        "zeros nothing",
+        """
+def f(A):
+    T = np.zeros()
+""",
+        LanguageError,
+        """
+kernel.py:2:9: error: np.zeros needs shape
+          T = np.zeros()
+              ^^^^^^^^^^
+  note: accepted: np.zeros(shape, dtype)
+""",
+    ),
+    Case(
+        "zeros dtype",
+        """
+def f(A):
+    T = np.zeros(3, dtype="G")
+""",
+        LanguageError,
+        """
+kernel.py:2:27: error: this is not an element type of the language
+          T = np.zeros(3, dtype="G")
+                                ^^^
+  note: accepted: complex128, complex64, float64, float32, float16, bfloat16, int8 to int64, uint8 to uint64 or bool, or A.dtype
+""",
+    ),
+    Case(
+        "zeros dtype variable",
+        """
+def f(A, d):
+    T = np.zeros(3, dtype=d)
+""",
+        LanguageError,
+        """
+kernel.py:2:27: error: this is not an element type of the language
+          T = np.zeros(3, dtype=d)
+                                ^
+  note: accepted: complex128, complex64, float64, float32, float16, bfloat16, int8 to int64, uint8 to uint64 or bool, or A.dtype
+""",
+    ),
+    Case(
+        "zeros_like expression",
+        """
+def f(A):
+    T = np.zeros_like(A[0])
+""",
+        LanguageError,
+        """
+kernel.py:2:23: error: only an array that has a name can be used here
+          T = np.zeros_like(A[0])
+                            ^^^^
+  note: accepted: a parameter, or a local array
+""",
+    ),
+    Case(
+        "one of two arrays",
+        """
+def f(A, n):
+    T = np.zeros(3)
+    if n > 0:
+        T = np.ones(3)
+    A[0] = T[0]
+""",
+        NotAffineError,
+        """
+kernel.py:5:12: error: `T` may be one of 2 arrays here
+          A[0] = T[0]
+                 ^^^^
+  note: polyml compiles: a name for each array
+""",
+    ),
+]
