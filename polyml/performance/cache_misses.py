@@ -9,7 +9,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from polyml.caches.simulator.simulate import Counts, Simulation, ThreadModel, simulate
-from polyml.caches.simulator.trace import Reference
+from polyml.caches.simulator.trace import ArrayReference
 from polyml.codegen.ir.array_layout import placed
 from polyml.codegen.ir.program import loops
 from polyml.machines.cpu import CacheLevel
@@ -65,7 +65,7 @@ class Misses:
         return self.simulation.levels
 
     @property
-    def counts(self) -> Mapping[Reference, Counts]:
+    def counts(self) -> Mapping[ArrayReference, Counts]:
         """Returns the counts of each reference, over all threads."""
         return self.simulation.counts
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from polyml.caches.analytic.set_conflicts import StridedWalk
-from polyml.caches.simulator.trace import Reference
+from polyml.caches.simulator.trace import ArrayReference
 from polyml.machines.cpu import CacheLevel
 
 
@@ -19,7 +19,7 @@ class Advice:
     padding_bytes: what to add to its stride; 0 where no length helps.
     """
 
-    reference: Reference
+    reference: ArrayReference
     loop: str
     level: CacheLevel
     lines: int

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import islpy as isl
 
-from polyml.caches.simulator.trace import Reference
+from polyml.caches.simulator.trace import ArrayReference
 from polyml.codegen.ir.accesses import reads_and_write
 from polyml.codegen.ir.array_layout import Placed
 from polyml.errors import IllegalSchedule, ScheduleError
@@ -30,7 +30,7 @@ class LoopStride:
     bytes: the distance; None where it differs.
     """
 
-    reference: Reference
+    reference: ArrayReference
     kind: str
     bytes: int | None
 
@@ -84,7 +84,7 @@ def _moves(scop: Scop, loop: Loop, places: Mapping[str, Placed]) -> Iterator[Loo
         counted = counted_by(piece)
         for position, access in enumerate(reads_and_write(statement)):
             if access.array in places:
-                reference = Reference(statement.name, position, access.array, position == len(statement.reads))
+                reference = ArrayReference(statement.name, position, access.array, position == len(statement.reads))
                 yield _move(reference, access, places[access.array], counted, scop.arrays[access.array].element.size_bytes)
 
 
@@ -97,7 +97,9 @@ def counted_by(member: isl.PwAff) -> tuple[int, int] | None:
     return (moving[0][0], int(moving[0][1])) if len(moving) == 1 and abs(moving[0][1]) == 1 else None
 
 
-def _move(reference: Reference, access: Access, place: Placed, counted: tuple[int, int] | None, element_bytes: int) -> LoopStride:
+def _move(
+    reference: ArrayReference, access: Access, place: Placed, counted: tuple[int, int] | None, element_bytes: int
+) -> LoopStride:
     """Returns how one reference moves. counted: the iterator and direction of the loop."""
     steps = set() if counted is None else {
         counted[1] * sum(row[counted[0]] * stride for row, stride in zip(rows, place.strides)) for rows in _rows(access)

@@ -6,7 +6,7 @@ from polyml.caches.analytic.footprint_measure import Amount
 from polyml.caches.analytic.footprints import IterationFootprints
 from polyml.caches.analytic.reuse_classes import ReuseClass, Reuses
 from polyml.caches.simulator.simulate import Counts
-from polyml.caches.simulator.trace import Reference
+from polyml.caches.simulator.trace import ArrayReference
 from polyml.machines.descriptions import Figure
 from polyml.machines.roofline import Roof, Roofline
 from polyml.model.counting import formula_text
@@ -159,7 +159,7 @@ def _misses(form: Form, found: Misses) -> dict[str, object]:
     }
 
 
-def _reference(form: Form, reference: Reference, counts: Counts, levels: range) -> dict[str, object]:
+def _reference(form: Form, reference: ArrayReference, counts: Counts, levels: range) -> dict[str, object]:
     return {
         "text": reference_text(form, reference),
         **plain(reference),

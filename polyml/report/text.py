@@ -9,7 +9,7 @@ from polyml.caches.analytic.footprint_measure import Amount, Footprint
 from polyml.caches.analytic.footprints import IterationFootprints
 from polyml.caches.analytic.reuse_classes import ReuseClass, Reuses
 from polyml.caches.simulator.simulate import Counts
-from polyml.caches.simulator.trace import Reference
+from polyml.caches.simulator.trace import ArrayReference
 from polyml.codegen.ir.accesses import reads_and_write
 from polyml.machines.cpu import CacheLevel
 from polyml.machines.descriptions import Figure
@@ -114,7 +114,7 @@ def _reuse(report: ReportValues) -> Iterator[str | Table]:
 class _ReuseRow:
     """A row of the table of reuse: a reference with one of its classes of uses, or with the problem that there are none."""
 
-    reference: Reference
+    reference: ArrayReference
     each: ReuseClass | None
     problem: str = ""
 
@@ -240,7 +240,7 @@ def _form(report: ReportValues, each: FormReport) -> Iterator[str | Table]:
         totals = [*((array, found.of_array(array, number)) for array in found.arrays), ("all", found.total(number))]
         yield table([Column(f"L{level.level} lines", lambda row: row[0], is_left=True), *_counts(found)], totals)
         yield ""
-    columns: list[Column[tuple[Reference, Counts]]] = [
+    columns: list[Column[tuple[ArrayReference, Counts]]] = [
         Column("reference", lambda row: reference_text(each.form, row[0]), is_left=True),
         Column("", lambda row: "write" if row[0].is_write else "read", is_left=True),
         Column("accesses", lambda row: f"{row[1].accesses:,}"),
@@ -276,11 +276,11 @@ def _count(name: str) -> Callable[[tuple[str, MissTotal]], str]:
     return lambda row: f"{getattr(row[1], name):,}"
 
 
-def _misses_of_reference(level: CacheLevel, number: int) -> Column[tuple[Reference, Counts]]:
+def _misses_of_reference(level: CacheLevel, number: int) -> Column[tuple[ArrayReference, Counts]]:
     return Column(f"L{level.level} misses", lambda row: f"{row[1].misses[number]:,}")
 
 
-def reference_text(form: Form, reference: Reference) -> str:
+def reference_text(form: Form, reference: ArrayReference) -> str:
     """Returns a reference as its statement has it: "A[i, k] of S0"."""
     statement = form.program.scop.statements[reference.statement]
     return f"{access_text(reads_and_write(statement)[reference.position])} of {reference.statement}"

@@ -10,7 +10,7 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.caches.analytic.scheduled_accesses import ScheduledAccesses, SizeFacts
-from polyml.caches.simulator.trace import Reference
+from polyml.caches.simulator.trace import ArrayReference
 from polyml.codegen.ir.accesses import reads_and_write
 from polyml.codegen.ir.array_layout import Placed
 from polyml.model.core.scop import Array, Statement
@@ -26,7 +26,7 @@ class LineUses:
     lines: { [time, position] -> array[line] }.
     """
 
-    reference: Reference
+    reference: ArrayReference
     elements: isl.Map
     lines: isl.Map
 
@@ -40,7 +40,7 @@ class LineUses:
         return LineUses(self.reference, self.elements.intersect_domain(times), self.lines.intersect_domain(times))
 
 
-def line_uses(accesses: ScheduledAccesses, reference: Reference, line_bytes: int, facts: SizeFacts) -> LineUses:
+def line_uses(accesses: ScheduledAccesses, reference: ArrayReference, line_bytes: int, facts: SizeFacts) -> LineUses:
     """Returns the uses of a reference, with sizes counted in their units."""
     scop, sizes = accesses.scop, accesses.sizes
     statement = scop.statements[reference.statement]

@@ -20,7 +20,7 @@ from polyml.caches.analytic.line_uses import LineUses, begin_on_lines, coordinat
 from polyml.caches.analytic.reuse_distances import TOO_LONG, Distances, Finder, LineReuse, within
 from polyml.caches.analytic.scheduled_accesses import ScheduledAccesses, SizeFacts
 from polyml.caches.analytic.unit_scaling import count_in_sizes, counted, in_sizes, replaced
-from polyml.caches.simulator.trace import Reference
+from polyml.caches.simulator.trace import ArrayReference
 from polyml.machines.cpu import CacheLevel
 from polyml.model.core.scop import Scop
 from polyml.model.counting.cardinality import CannotCount, Count, count
@@ -41,7 +41,7 @@ class ReuseClass:
     hits: by level, the uses that find the line there and not before; last, those that find it nowhere.
     """
 
-    source: Reference
+    source: ArrayReference
     kind: str
     carried: str
     uses: int
@@ -64,7 +64,7 @@ class ReferenceReuse:
     distances: for all sizes that meet the facts, or of iterations in the middle.
     """
 
-    reference: Reference
+    reference: ArrayReference
     uses: int = 0
     first: int = 0
     classes: tuple[ReuseClass, ...] = ()
@@ -90,13 +90,13 @@ class Reuses:
         associative LRU caches.
     """
 
-    references: dict[Reference, ReferenceReuse]
+    references: dict[ArrayReference, ReferenceReuse]
     capacities: tuple[int, ...]  # of the levels, in lines
     facts: tuple[str, ...]
     unaligned: tuple[str, ...]
     seconds: float
 
-    def misses(self, reference: Reference) -> tuple[int, ...] | None:
+    def misses(self, reference: ArrayReference) -> tuple[int, ...] | None:
         """Returns the misses by level, in fully associative caches; None where they are not known.
 
         They are estimates where only iterations in the middle are known.
@@ -158,7 +158,7 @@ class _ReuseSearch:
         """Returns the sizes in their units."""
         return counted(self.accesses.sizes, self.units)
 
-    def found(self, least: Mapping[str, int], in_the_middle: bool = False) -> dict[Reference, ReferenceReuse]:
+    def found(self, least: Mapping[str, int], in_the_middle: bool = False) -> dict[ArrayReference, ReferenceReuse]:
         """Returns the reuse of each reference for sizes of at least so many.
 
         The time that is left is divided evenly among the references, then once more among those for which it was too short.
@@ -171,7 +171,7 @@ class _ReuseSearch:
                 finder = Finder(all_uses, self.deadline, self.units)
         except CannotCount as why:
             return {r: ReferenceReuse(r, problem=str(why)) for r in self.accesses.references}
-        found: dict[Reference, ReferenceReuse] = {}
+        found: dict[ArrayReference, ReferenceReuse] = {}
         for _ in range(2):
             waiting = [used for used in all_uses if used.reference not in found or found[used.reference].problem == TOO_LONG]
             for number, used in enumerate(waiting):
@@ -195,14 +195,14 @@ class _ReuseSearch:
             return ReferenceReuse(used.reference, problem=str(why))
 
     def _summary(
-        self, reference: Reference, finder: Finder, distances: Distances, total: int, in_the_middle: bool
+        self, reference: ArrayReference, finder: Finder, distances: Distances, total: int, in_the_middle: bool
     ) -> ReferenceReuse:
         """Returns the classes of distances.
 
         total: how many uses the reference makes, of which the distances may be those of a part.
         """
         loops, values = self.loops[reference.statement], self.values
-        together: dict[tuple[Reference, str, str], list[tuple[Spread, Poly]]] = {}
+        together: dict[tuple[ArrayReference, str, str], list[tuple[Spread, Poly]]] = {}
         for each in distances.reuses:
             here = spread(each.region, each.distance, self.capacities, values, finder.deadline)
             if here is not None:
@@ -240,7 +240,7 @@ def _formula(reuse: LineReuse, distances: Distances, loops: Sequence[str]) -> Po
     return replaced(in_sizes(reuse.distance, distances.units), iterators)
 
 
-def _class(source: Reference, kind: str, carried: str, spreads: Sequence[tuple[Spread, Poly]], times: Fraction) -> ReuseClass:
+def _class(source: ArrayReference, kind: str, carried: str, spreads: Sequence[tuple[Spread, Poly]], times: Fraction) -> ReuseClass:
     """Returns the class of uses with these spreads and formulas of distances. times: how many uses each of them stands for."""
     by_formula: dict[Poly, int] = {}
     for here, formula in spreads:

@@ -22,7 +22,7 @@ from polyml.caches.analytic.distance_counts import MissFormula, count_misses, mi
 from polyml.caches.analytic.line_uses import LineUses, line_uses
 from polyml.caches.analytic.scheduled_accesses import NO_FACTS, ScheduledAccesses, SizeFacts
 from polyml.caches.analytic.unit_scaling import counted
-from polyml.caches.simulator.trace import Reference
+from polyml.caches.simulator.trace import ArrayReference
 from polyml.model.counting.cardinality import MOST_TERMS, CannotCount, Count, count, cut
 from polyml.model.counting.quasi_polynomial import Atom, Floor, Poly
 
@@ -41,7 +41,7 @@ class LineReuse:
     coordinate t of time, which stands for s * t + r in region and distance.
     """
 
-    source: Reference
+    source: ArrayReference
     same_element: bool
     carried: int
     region: isl.Set
@@ -84,7 +84,7 @@ class Distances:
 
 def distances(
     accesses: ScheduledAccesses, line_bytes: int, seconds: float = 5.0, facts: SizeFacts = NO_FACTS
-) -> dict[Reference, Distances]:
+) -> dict[ArrayReference, Distances]:
     """Returns the reuse distances of each reference. facts: what is known of symbolic sizes.
 
     Raises CannotCount after so many seconds, or where there are too many regions.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import islpy as isl
 
-from polyml.caches.simulator.trace import Reference
+from polyml.caches.simulator.trace import ArrayReference
 from polyml.codegen.ir.array_layout import Placed
 from polyml.model.core.scop import Scop
 
@@ -24,7 +24,7 @@ class ScheduledAccesses:
 
     scop: Scop
     schedule: isl.Schedule
-    references: tuple[Reference, ...]
+    references: tuple[ArrayReference, ...]
     sizes: Mapping[str, int]
     places: Mapping[str, Placed] | None
 

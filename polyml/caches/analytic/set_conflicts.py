@@ -15,7 +15,7 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.caches.analytic.scheduled_accesses import ScheduledAccesses
-from polyml.caches.simulator.trace import Reference
+from polyml.caches.simulator.trace import ArrayReference
 from polyml.codegen.ir.accesses import reads_and_write
 from polyml.codegen.ir.array_layout import Placed
 from polyml.machines.cpu import CacheLevel
@@ -33,7 +33,7 @@ class StridedWalk:
     sets: by level, how many sets these lines fall into.
     """
 
-    reference: Reference
+    reference: ArrayReference
     loop: str
     iterations: int
     stride_bytes: int

@@ -14,7 +14,7 @@ from polyml.caches.simulator import level_functions as simulated
 from polyml.caches.simulator.set_associative import LARGEST_LINE
 from polyml.caches.simulator.state_layout import StateLayout
 from polyml.caches.simulator.threads import SimulatedThreads, run_independently
-from polyml.caches.simulator.trace import Reference
+from polyml.caches.simulator.trace import ArrayReference
 from polyml.codegen.ir.array_layout import Placed, placed
 from polyml.codegen.ir.program import Program
 from polyml.codegen.llvm import builder
@@ -74,8 +74,8 @@ class Simulation:
     """
 
     levels: tuple[CacheLevel, ...]
-    counts: dict[Reference, Counts]
-    threads: tuple[dict[Reference, Counts], ...]
+    counts: dict[ArrayReference, Counts]
+    threads: tuple[dict[ArrayReference, Counts], ...]
     written: dict[str, tuple[int, ...]]
     places: dict[str, Placed]
 
@@ -133,7 +133,7 @@ def simulate(
     start, count = layouts.own.written // 8, len(levels)
     written = np.sum([state[start : start + len(where) * count].reshape(len(where), count) for state in states], axis=0)
 
-    def by_reference(rows: np.ndarray) -> dict[Reference, Counts]:
+    def by_reference(rows: np.ndarray) -> dict[ArrayReference, Counts]:
         return dict(zip(found, (_counts(row, layouts.own, classify, threads.coherent) for row in rows)))
 
     each = tuple(map(by_reference, counters))

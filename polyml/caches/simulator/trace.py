@@ -39,8 +39,8 @@ _STAY = 8  # iterations after which a use that never moves is seen again
 
 
 @dataclass(frozen=True)
-class Reference:
-    """A Reference is one access of a statement in the source.
+class ArrayReference:
+    """An ArrayReference is one access of a statement in the source.
 
     position: its number among the statement's reads; the write comes after them.
     """
@@ -51,7 +51,7 @@ class Reference:
     is_write: bool
 
 
-def references(program: Program) -> tuple[Reference, ...]:
+def references(program: Program) -> tuple[ArrayReference, ...]:
     """Returns the references to arrays in memory, in the order of the statements in the text.
 
     Raises PolymlValueError where data decide which elements are accessed.
@@ -66,7 +66,7 @@ def references(program: Program) -> tuple[Reference, ...]:
             )
         for position, access in enumerate(reads_and_write(statement)):
             if in_memory(program.scop.arrays[access.array]):
-                found.append(Reference(name, position, access.array, position == len(statement.reads)))
+                found.append(ArrayReference(name, position, access.array, position == len(statement.reads)))
     return tuple(found)
 
 
