@@ -13,7 +13,7 @@ from itertools import product
 from math import prod
 from types import MappingProxyType
 
-from polyml.codegen.analysis.cost_model import LATENCY_CYCLES, LOOP_CYCLES, CycleTerms
+from polyml.codegen.analysis.cycle_terms import LATENCY_CYCLES, LOOP_CYCLES, CycleTerms
 from polyml.codegen.analysis.expression_costs import Operation, index_names, operations
 from polyml.codegen.ir.accesses import AccessTable, reads_and_write
 from polyml.codegen.ir.array_layout import Placed, in_memory

@@ -10,7 +10,8 @@ import islpy as isl
 
 from polyml.codegen.ir.program import Program
 from polyml.codegen.llvm import builder
-from polyml.codegen.llvm.addresses import ArrayArguments, FloatArithmetic
+from polyml.codegen.llvm.addresses import ArrayArguments
+from polyml.codegen.llvm.arithmetic import FloatArithmetic
 from polyml.machines import cpu
 from polyml.pipeline import passes
 from polyml.pipeline.compile_budget import CompileBudget

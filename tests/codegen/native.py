@@ -10,7 +10,8 @@ import numpy as np
 from polyml.codegen.astgen.build import build
 from polyml.codegen.ir.program import Instance
 from polyml.codegen.llvm import builder
-from polyml.codegen.llvm.addresses import ArrayArguments, FloatArithmetic
+from polyml.codegen.llvm.addresses import ArrayArguments
+from polyml.codegen.llvm.arithmetic import FloatArithmetic
 from polyml.codegen.llvm.emit import ENTRY, emit
 from polyml.codegen.passes.full_tiles import separate_full_tiles
 from polyml.codegen.passes.vectorize import vectorize

@@ -35,8 +35,8 @@ def _is_isl_term(e: Affine) -> bool:
 
 @dataclass(frozen=True)
 class Range:
-    """The values of a loop's variable: low <= var <= high for each bound. Bounds that isl's syntax does not have are left out,
-    which only assumes less.
+    """The values of a loop's variable, low <= var <= high. Bounds that isl cannot express are left out, which only assumes
+    less.
     """
 
     var: str
@@ -57,9 +57,7 @@ def loop_range(loop: Loop) -> Range:
 
 @dataclass(frozen=True)
 class RangedAccess:
-    """An access of a statement's instance, with the ranges of those loops around it that are not shared with the access it is
-    compared to.
-    """
+    """An access of an instance, with the ranges of loops around it that it does not share with the access it is compared to."""
 
     access: InstanceAccess
     ranges: tuple[Range, ...]
@@ -376,8 +374,7 @@ class ConflictTest:
 
 
 def _uniform(x: tuple[Affine, ...], y: tuple[Affine, ...], chain: Sequence[Range], inner: tuple) -> Differences | None:
-    """Returns the differences for two accesses whose subscripts differ by constants alone (uniformly generated references), or
-    None if they do not.
+    """Returns the differences of two accesses whose subscripts differ by constants alone (uniformly generated); else None.
 
     Loop bounds are left out unless a loop has a constant length: this is quick, and the set that it returns is rarely larger
     than the exact one.

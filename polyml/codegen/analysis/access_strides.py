@@ -20,7 +20,7 @@ class StrideKind(Enum):
     UNIT = "the next or the previous one in a row of memory"
     SHORT = "a few elements further in a row of memory, at most LONGEST_SHORT_STRIDE"
     LONG = "anywhere else"
-    NOT_LINEAR = "not always as far away"
+    NOT_LINEAR = "at a distance that differs between iterations"
 
 
 @dataclass(frozen=True)

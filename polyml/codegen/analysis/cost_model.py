@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from polyml.codegen.analysis.access_strides import NO_STRIDE, AccessStrides, Stride, StrideKind
+from polyml.codegen.analysis.cycle_terms import LATENCY_CYCLES, LOOP_CYCLES, CycleTerms
 from polyml.codegen.analysis.expression_costs import Operation, index_names, operations
 from polyml.codegen.analysis.loop_nest import LoopNest, NestAccess
 from polyml.codegen.analysis.register_tiling import RegisterTiling
@@ -18,9 +19,6 @@ from polyml.codegen.analysis.trip_estimates import middle_values, trips
 from polyml.codegen.ir.program import Instance, Loop
 from polyml.quasi_affine.affine import Affine, variable
 
-LATENCY_CYCLES = 4  # from the operands of a multiply-add to its result
-LOOP_CYCLES = 0.4  # what counting and branching add to an iteration, most of it hidden behind the body
-SHARED_CYCLES = 0.05  # the share of a less busy unit's cycles that does not overlap with those of the busiest unit
 LINE_JUMP_CYCLES = 1.0  # for a cache line that does not follow the last one, inside of tiles
 FAR_JUMP_CYCLES = 3.0  # the same outside of tiles, where the data may be in no near cache
 REMAINDER_VECTOR_COST = 1.3  # the cost of a vector left over, relative to one of several that run together
@@ -28,44 +26,6 @@ REMAINDER_COST = 0.5  # the cost of an iteration left over, relative to that of 
 LONG_CHAIN = 20.0  # instructions from which an operation counts as a chain, each of which waits for the one before
 SCAN_CARRY_OPERATIONS = 4  # instructions that combine a vector's scan with the carry, besides two for each of its steps
 CHAIN_WAITS = 0.5  # the share of its instructions that a long chain waits for, where no other one runs beside it
-
-
-@dataclass(frozen=True)
-class CycleTerms:
-    """The cycles of one step of the innermost loop, by what they are spent on.
-
-    arithmetic, loads, stores: cycles of units that work side by side.
-    slow: cycles of a unit that runs one operation after the other, such as divisions.
-    jumps: cycles of waiting for cache lines that do not follow one another.
-    issue: cycles in which the instructions are issued, as a lower bound.
-    waits: cycles in which the step waits for results of the step before, as a lower bound.
-    loop: cycles of counting and branching.
-    instances: how many iterations of the chain run in a step.
-    used: the share of those that the program needs; the others are masked out or left over.
-    """
-
-    arithmetic: float
-    loads: float
-    stores: float
-    slow: float
-    jumps: float
-    issue: float
-    waits: float
-    loop: float
-    instances: int
-    used: float
-
-    @property
-    def per_iteration(self) -> float:
-        """The cycles of each iteration of the chain."""
-        units = (self.arithmetic, self.loads, self.stores)
-        busy = max(units) + SHARED_CYCLES * (sum(units) - max(units)) + self.slow + self.jumps
-        return (max(busy, self.issue, self.waits) + self.loop) / self.instances / self.used
-
-    def __str__(self) -> str:
-        named = ("arithmetic", "loads", "stores", "slow", "jumps", "issue", "waits", "loop")
-        parts = ", ".join(f"{name} {getattr(self, name):.3g}" for name in named if getattr(self, name))
-        return f"{self.per_iteration:.3g} cycles each ({parts}; {self.instances} at a time, {self.used:.0%} of them used)"
 
 
 @dataclass(frozen=True)
@@ -119,7 +79,7 @@ class _StepAccesses:
     broadcasts: loads of one element into all lanes.
     stores: stores.
     jumps: cycles of waiting for cache lines that do not follow one another.
-    held: registers that accumulators stay in.
+    accumulators: registers that accumulators stay in.
     """
 
     loads: float = 0.0
@@ -127,7 +87,7 @@ class _StepAccesses:
     broadcasts: float = 0.0
     stores: float = 0.0
     jumps: float = 0.0
-    held: float = 0
+    accumulators: float = 0
 
 
 class CostModel:
@@ -222,7 +182,7 @@ class CostModel:
         """Returns what the cycles of a tiling are spent on, or None if the registers do not suffice."""
         inside = self._with_innermost(tiling.innermost)
         traffic = self._step_accesses(tiling, inside)
-        if traffic.held + tiling.vectors + 2 > self._context.registers:
+        if traffic.accumulators + tiling.vectors + 2 > self._context.registers:
             return None
         arithmetic, slow = self._computed(tiling)
         op, load, store = (self._op, self._load, self._store) if tiling.lanes > 1 else (0.5, 0.5, 1.0)
@@ -262,7 +222,7 @@ class CostModel:
             number *= tiling.vectors
             lines *= tiling.vectors * (tiling.lanes if self._leaves_rows(access, tiling) else 1)
         if innermost.is_invariant and nest_access.writes:
-            found.held += number * (
+            found.accumulators += number * (
                 tiling.vectors if tiling.vector is not None and lane.is_invariant and nest_access.accumulates else 1
             )
         elif not innermost.is_invariant and innermost.jumps:

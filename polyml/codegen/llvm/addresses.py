@@ -13,12 +13,11 @@ from polyml.codegen.ir.abi import SlotMap, SlotStride, Stride
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.jams import JamStack
 from polyml.codegen.ir.program import Guard, Loop, Program, loops
-from polyml.codegen.llvm.arithmetic import Arithmetic
+from polyml.codegen.llvm.arithmetic import Arithmetic, FloatArithmetic
 from polyml.codegen.llvm.builder import BasicBlock, FunctionBuilder, Unit
 from polyml.model.core.scop import Array, Role
 from polyml.quasi_affine.affine import Affine, Atom, Choice, Compare, Condition, Extremum, FloorDiv, modulo, of_atom
 
-FLAGS = {"strict": "", "reassociate": "contract ", "fast": "fast "}
 LINE_BYTES = 64  # of a cache line, on which vectors should begin
 
 
@@ -32,19 +31,6 @@ class ArrayArguments:
 
     layouts: tuple[str, ...]
     aliased: bool
-
-
-@dataclass(frozen=True)
-class FloatArithmetic:
-    """How floats are computed.
-
-    mode: "strict" as in the source; "reassociate": products and sums may become multiply-adds; "fast": all of LLVM's fast-math
-        flags.
-    fused: the processor has multiply-adds, which round once.
-    """
-
-    mode: str
-    fused: bool
 
 
 @dataclass
@@ -127,7 +113,7 @@ class Addresses:
         self.name = name
         self.declared: dict[str, str] = {}
         self.fn = FunctionBuilder(signature.format(name))
-        self.math = Arithmetic(self.fn, FLAGS[module.floats.mode], self.declared, module.floats.fused)
+        self.math = Arithmetic(self.fn, module.floats, self.declared)
         self.scopes = [LoopScope(self.fn.current)]
         self.names: dict[str, tuple[str, int]] = {}
         self.jams = JamStack()
@@ -285,7 +271,7 @@ class Addresses:
         steps, subscripts = self.module.slots.strides(array), self.within_window(array, subscripts)
         fixed = 0
         by_depth: dict[int, list[_Term]] = {}
-        apart: list[_Term] = []
+        constant_terms: list[_Term] = []
         for e, stride in zip(subscripts, steps):
             for atom, c in e.terms:
                 term = (atom, None, c * stride) if isinstance(stride, int) else (atom, stride, c)
@@ -293,17 +279,17 @@ class Addresses:
             if isinstance(stride, int):
                 fixed += e.constant * stride
             elif e.constant:
-                apart.append((None, stride, e.constant))
+                constant_terms.append((None, stride, e.constant))
         groups = [(depth, _in_order(by_depth[depth])) for depth in sorted(by_depth)]
-        if apart:
+        if constant_terms:
             behind = len(groups) - bool(groups and self.scopes[groups[-1][0]].innermost)
-            groups.insert(behind, (groups[behind - 1][0] if behind else 0, apart))
+            groups.insert(behind, (groups[behind - 1][0] if behind else 0, constant_terms))
         pointer = self.base(array)
         done: tuple[_Term, ...] = ()
         for depth, group in groups:
             before, done, scope = done, (*done, *group), self.scopes[depth]
-            if group is apart and len(apart) == 1:
-                ((_, stride, rows),) = apart
+            if group is constant_terms and len(constant_terms) == 1:
+                ((_, stride, rows),) = constant_terms
                 one = 1 if rows > 0 else -1
                 neighbour = scope.known.get((array, (*before, (None, stride, rows - one))))
                 if neighbour is not None:  # the next row is reached without a register for the distance

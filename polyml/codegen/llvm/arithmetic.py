@@ -3,27 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from polyml.codegen.llvm.builder import FunctionBuilder
 from polyml.codegen.llvm.ssa_value import SsaValue, literal, name_suffix, register_type, vector_type
 from polyml.dtypes import BF16, BOOL, F32, I64, U32, DType
 
+_FLAGS = {"strict": "", "reassociate": "contract ", "fast": "fast "}  # fast-math flags of every floating-point operation
 _FLOAT_COMPARE = {"<": "olt", "<=": "ole", ">": "ogt", ">=": "oge", "==": "oeq", "!=": "une"}
 _SIGNED_COMPARE = {"<": "slt", "<=": "sle", ">": "sgt", ">=": "sge", "==": "eq", "!=": "ne"}
 _UNSIGNED_COMPARE = {"<": "ult", "<=": "ule", ">": "ugt", ">=": "uge", "==": "eq", "!=": "ne"}
+
+
+@dataclass(frozen=True)
+class FloatArithmetic:
+    """How floats are computed.
+
+    mode: "strict" as in the source; "reassociate": products and sums may become multiply-adds; "fast": all of LLVM's fast-math
+        flags.
+    fused: the processor has multiply-adds, which round once.
+    """
+
+    mode: str
+    fused: bool
 
 
 class Arithmetic:
     """The instructions of one function. Equal operations on equal values are emitted once per region of straight code (local
     value numbering).
 
-    flags: fast-math flags of every floating-point operation ("", "contract ", "fast ").
+    floats: how floats are computed.
     declared: the module's external functions, added as they are used.
-    fused: llvm.fmuladd rounds once, since the processor has such an instruction.
     """
 
-    def __init__(self, function: FunctionBuilder, flags: str, declared: dict[str, str], fused: bool):
-        self._function, self._flags, self._declared, self.fused = function, flags, declared, fused
+    def __init__(self, function: FunctionBuilder, floats: FloatArithmetic, declared: dict[str, str]):
+        self._function, self._declared = function, declared
+        self._flags, self.fused = _FLAGS[floats.mode], floats.fused
         self._seen: dict[str, str] = {}
         self._compared: dict[str, tuple[str, SsaValue, SsaValue]] = {}  # comparisons of integers, by the name of the result
 

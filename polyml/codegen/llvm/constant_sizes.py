@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from polyml.codegen.ir.array_layout import Placed
 from polyml.codegen.ir.program import Loop, Program
-from polyml.codegen.llvm.addresses import LINE_BYTES, ArrayArguments, FloatArithmetic, Module
+from polyml.codegen.llvm.addresses import LINE_BYTES, ArrayArguments, Module
+from polyml.codegen.llvm.arithmetic import FloatArithmetic
 from polyml.codegen.llvm.builder import Unit
 from polyml.codegen.llvm.function import Body
 from polyml.codegen.llvm.outline import trips

@@ -25,9 +25,9 @@ class ElementAccess(Addresses):
         """Returns the elements at a location, from a register if they are in one."""
         self._not_partial(location)
         if not self.module.arguments.aliased:
-            held = self.registers.value(location)
-            if held is not None:
-                return held
+            known = self.registers.value(location)
+            if known is not None:
+                return known
             self._write_back(self.registers.overlapping(location), drop=False)
         if not self.module.arguments.aliased and self.memory.is_pair(location):
             return self._load_pair(location)
@@ -85,12 +85,12 @@ class ElementAccess(Addresses):
     def _store_held(self, location: Location, value: SsaValue) -> None:
         """Stores the value of a register, together with the other part of complex numbers if that has to be stored as well."""
         other = self.memory.other_part(location) if self.memory.is_pair(location) else None
-        held = None if other is None else self.registers.value(other)
-        if other is None or held is None or not self.registers.is_dirty(other) or other in self.registers.pinned:
+        known = None if other is None else self.registers.value(other)
+        if other is None or known is None or not self.registers.is_dirty(other) or other in self.registers.pinned:
             self.memory.store(location, value)
             return
-        self.memory.store_pairs({location: value, other: held})
-        self.registers.put(other, held, dirty=False)
+        self.memory.store_pairs({location: value, other: known})
+        self.registers.put(other, known, dirty=False)
 
     def flush(self) -> None:
         """Stores all dirty registers and starts a new region. Registers of loops around stay."""

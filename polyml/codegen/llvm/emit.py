@@ -10,11 +10,12 @@ from collections.abc import Callable, Sequence
 
 from polyml import polyhedra
 from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Node, Program, Unroll, instances
-from polyml.codegen.llvm.addresses import ArrayArguments, FloatArithmetic, Module
+from polyml.codegen.llvm.addresses import ArrayArguments, Module
+from polyml.codegen.llvm.arithmetic import FloatArithmetic
 from polyml.codegen.llvm.builder import Unit
 from polyml.codegen.llvm.function import UNOPTIMIZED, Body
 from polyml.codegen.llvm.loops.loop_bounds import bounds
-from polyml.codegen.llvm.outline import Environment, OutlinedLoop, trips
+from polyml.codegen.llvm.outline import LoopEnvironment, OutlinedLoop, trips
 from polyml.codegen.llvm.registers import Location
 from polyml.codegen.llvm.ssa_value import memory_type
 from polyml.model.core.call_interface import Status
@@ -47,14 +48,14 @@ def emit(
     Raises CannotRunTogether if statements cannot run in lanes as the program says.
     """
     module = Module(program, arguments, floats, threads, finished)
-    kernel = KernelFunction(module)
+    kernel = KernelEmitter(module)
     kernel.define()
     kernel.finish()
     *shares, last = module.units
     return last, *shares
 
 
-class KernelFunction(Body):
+class KernelEmitter(Body):
     """Emits the kernel's own function: checks, memory of local arrays, the loops, and results."""
 
     def __init__(self, module: Module):
@@ -104,12 +105,12 @@ class KernelFunction(Body):
         arrays without elements, or whose elements are all the same one, may be.
         """
         sizes = [p.name for p in self.scop.parameters if p.is_size]
-        together = "0"
+        combined = "0"
         for name in sizes:
-            together = self.fn.emit(f"or i64 {together}, {self.integer(variable(name))}")
+            combined = self.fn.emit(f"or i64 {combined}, {self.integer(variable(name))}")
         if sizes:
             limit = min(self.module.ranges.of(variable(name))[1] for name in sizes)  # a power of 2
-            self._stop_if(self.fn.emit(f"icmp uge i64 {together}, {limit}"), Status.TOO_GREAT_A_SIZE)
+            self._stop_if(self.fn.emit(f"icmp uge i64 {combined}, {limit}"), Status.TOO_GREAT_A_SIZE)
 
     def _check(self, late: list[bool], now: bool) -> None:
         """Emits the checks at entry: those that depend on elements of index arrays if `now`, else the others.
@@ -237,7 +238,7 @@ class KernelFunction(Body):
             address = fn.emit(f"getelementptr i64, ptr {environment}, i64 {index}")
             fn.do(f"store {kind} {ssa}, ptr {address}")
         name = f"{ENTRY}.parallel{len(module.units) + 1}"
-        outlined = OutlinedLoop(module, name, node, Environment(self.path, arrays, outer))
+        outlined = OutlinedLoop(module, name, node, LoopEnvironment(self.path, arrays, outer))
         outlined.define()
         outlined.finish()
         threads = self.word(0)

@@ -14,7 +14,7 @@ from polyml.quasi_affine.affine import variable
 
 
 @dataclass(frozen=True)
-class Environment:
+class LoopEnvironment:
     """What an outlined loop takes from the function around it.
 
     path: the loops and guards around it, outermost first.
@@ -37,7 +37,7 @@ class OutlinedLoop(Body):
 
     thread = "%share"
 
-    def __init__(self, module: Module, name: str, node: Loop, environment: Environment):
+    def __init__(self, module: Module, name: str, node: Loop, environment: LoopEnvironment):
         super().__init__(module, name, "hidden void @{}(ptr noalias %environment, i64 %share, i64 %shares)")
         self._node = node
         self.path = list(environment.path)

@@ -40,17 +40,17 @@ def fold_storage(program: Program, arrays: Iterable[Array]) -> Program:
 
     The loops must be final: a pass that changes their order afterwards would break the proof.
     """
-    candidates = {a.name: a for a in arrays if _may_be_ring(program, a)}
+    candidates = {a.name: a for a in arrays if _may_fold(program, a)}
     if not candidates:
         return program
     tests = ConflictTest(program.scop, AccessTable(program.scop.context))
     found: dict[str, Window] = {}
     notes: list[str] = []
     for name, uses in _uses(program, candidates).items():
-        loop = _around_all(name, uses)
+        loop = _common_loop(name, uses)
         if loop is None or sum(node is loop for node in every(program.body)) > 1:
             continue
-        window = _ring(tests, program.scop.checked, candidates[name], loop, uses)
+        window = _circular_buffer(tests, program.scop.checked, candidates[name], loop, uses)
         if window is not None:
             found[name] = window
             notes.append(_note(candidates[name], window, name in program.windows))
@@ -59,21 +59,21 @@ def fold_storage(program: Program, arrays: Iterable[Array]) -> Program:
 
 def _note(array: Array, window: Window, is_private: bool) -> str:
     """Says how many rows or planes of the array have memory."""
-    length = _ring_length(window)
+    length = _buffer_length(window)
     what = "row" if window.ring == len(array.shape) - 2 else "plane"
     whose = " and thread" if is_private else ""
     return f"{array.source_name or array.name}: {length} {what}{'s' * (length > 1)} at a time{whose} in memory"
 
 
-def _ring_length(window: Window) -> int:
+def _buffer_length(window: Window) -> int:
     """Returns the number of rows in the circular buffer."""
     length = None if window.ring is None else window.lengths[window.ring]
     if length is None:
-        raise ValueError("a window without a ring has no length")
+        raise ValueError("a window without a circular buffer has no length")
     return length
 
 
-def _may_be_ring(program: Program, array: Array) -> bool:
+def _may_fold(program: Program, array: Array) -> bool:
     """Tells whether the array is a local one of two or more dimensions that is no result and has, at most, a private part for
     each thread.
     """
@@ -93,7 +93,7 @@ def _uses(program: Program, names: dict[str, Array]) -> dict[str, list[_Use]]:
     return found
 
 
-def _around_all(name: str, uses: Sequence[_Use]) -> Loop | None:
+def _common_loop(name: str, uses: Sequence[_Use]) -> Loop | None:
     """Returns the outermost sequential loop around all accesses to the array, or None if there is none. A parallel loop whose
     threads have arrays of their own is skipped.
     """
@@ -114,13 +114,13 @@ def _loops(path: Sequence[Node]) -> list[Loop]:
     return [node for node in plain if isinstance(node, Loop)]
 
 
-def _ring(tests: ConflictTest, context: isl.Set, array: Array, loop: Loop, uses: Sequence[_Use]) -> Window | None:
+def _circular_buffer(tests: ConflictTest, context: isl.Set, array: Array, loop: Loop, uses: Sequence[_Use]) -> Window | None:
     """Returns the circular buffer along the first dimension whose indices stay within a constant distance of something that
     moves with the loop, or None.
     """
     for dim in range(len(array.shape) - 1):
         places = [(tests.subscripts(touch)[dim], path) for touch, path in uses]
-        found = (_reach([(e - middle, path) for e, path in places], context) for middle in _middles(loop, places))
+        found = (_reach([(e - centre, path) for e, path in places], context) for centre in _centres(loop, places))
         length = next((n for n in found if n is not None), None)
         if length is not None and not any(_lanes_along(tests, use, dim) for use in uses):
             lengths = tuple(length if d == dim else None for d in range(len(array.shape)))
@@ -128,7 +128,7 @@ def _ring(tests: ConflictTest, context: isl.Set, array: Array, loop: Loop, uses:
     return None
 
 
-def _middles(loop: Loop, places: Sequence[tuple[Affine, tuple[Node, ...]]]) -> Iterator[Affine]:
+def _centres(loop: Loop, places: Sequence[tuple[Affine, tuple[Node, ...]]]) -> Iterator[Affine]:
     """Yields expressions that move with this loop alone, in either direction, and that the indices may stay close to."""
     yield variable(loop.var)
     for e, path in places:

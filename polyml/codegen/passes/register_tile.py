@@ -227,8 +227,8 @@ def _ranged(
     if plan.line is not None and lanes > 1 and limit is None and not plan.reduces:
         short = modulo(Affine(0) - first - plan.line, lanes)  # iterations before the first cache line
         once = f"{loop.var}_{level}s"
-        together = JammedLoop(loop.var, variable(once), 1, lanes, extremum("min", [first + short - 1, *upper]), plan.ordered[level])
-        nodes.append(Loop(once, (first, *lower), (first + short - 1, *upper), lanes, _loop(plan, level + 1, (*active, together))))
+        jammed = JammedLoop(loop.var, variable(once), 1, lanes, extremum("min", [first + short - 1, *upper]), plan.ordered[level])
+        nodes.append(Loop(once, (first, *lower), (first + short - 1, *upper), lanes, _loop(plan, level + 1, (*active, jammed))))
         first = first + short
     one_by_one = plan.reduces and plan.scalar_remainder
     sizes = [count, 1] if one_by_one and count > 1 and lanes > 1 else [count]
@@ -239,16 +239,16 @@ def _ranged(
         width = size * lanes
         stepped = f"{loop.var}_{level}{size}"
         scans = plan.scans and lanes > 1
-        together = JammedLoop(loop.var, variable(stepped), size, lanes, None, plan.ordered[level], scans)
+        jammed = JammedLoop(loop.var, variable(stepped), size, lanes, None, plan.ordered[level], scans)
         if plan.interleaved and lanes > 1:
-            together = replace(together, count=1, lanes=width)
+            jammed = replace(jammed, count=1, lanes=width)
         length = end - first + 1
         if (
             not plan.reduces and length.is_constant and width <= length.constant < 2 * width
         ):  # it runs once; partial sums need a loop
-            nodes.extend(_loop(plan, level + 1, (*active, replace(together, base=first))))
+            nodes.extend(_loop(plan, level + 1, (*active, replace(jammed, base=first))))
         elif not length.is_constant or length.constant >= width:
-            body = _loop(plan, level + 1, (*active, together))
+            body = _loop(plan, level + 1, (*active, jammed))
             nodes.append(Loop(stepped, (first, *lower), tuple(e - (width - 1) for e in upper), width, body, resumes=resumes))
             resumes = stepped
         whole = extremum("max", [Affine(0), floor_div(length, width)])
@@ -258,16 +258,16 @@ def _ranged(
         return tuple(nodes)
     if lanes > 1 and not one_by_one:
         once = f"{loop.var}_{level}m"
-        together = JammedLoop(loop.var, first, 1, lanes, end if limit is None else limit, plan.ordered[level], plan.scans)
+        jammed = JammedLoop(loop.var, first, 1, lanes, end if limit is None else limit, plan.ordered[level], plan.scans)
         if left.is_constant and limit is None and (left.constant <= lanes or not plan.reduces):  # one vector, as narrow as possible
             narrow = 1 << (left.constant - 1).bit_length()
-            together = replace(together, lanes=narrow, limit=end if narrow > left.constant else None)
+            jammed = replace(jammed, lanes=narrow, limit=end if narrow > left.constant else None)
             if not plan.reduces:
-                return (*nodes, *_loop(plan, level + 1, (*active, together)))
-            body = _loop(plan, level + 1, (*active, replace(together, base=variable(once))))
+                return (*nodes, *_loop(plan, level + 1, (*active, jammed)))
+            body = _loop(plan, level + 1, (*active, replace(jammed, base=variable(once))))
             return (*nodes, Loop(once, (first, *lower), upper, narrow, body, resumes=resumes))
-        together = replace(together, base=variable(once))
-        body = _loop(plan, level + 1, (*active, together))
+        jammed = replace(jammed, base=variable(once))
+        body = _loop(plan, level + 1, (*active, jammed))
         nodes.append(Loop(once, (first, *lower), upper, lanes, body, resumes=resumes))
     else:
         nodes.append(replace(loop, lower=(first, *lower), upper=upper, body=_loop(plan, level + 1, active), resumes=resumes))

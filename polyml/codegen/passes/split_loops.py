@@ -56,16 +56,16 @@ def _has_breakpoints(statement: Statement) -> bool:
 class _Breakpoint:
     """A value of the loop's variable at which the form of a subscript changes.
 
-    value: from this value on, iterator `dim` of the statement is at least `bend`.
+    value: from this value on, iterator `dim` of the statement is at least `position`.
     statement: the statement's name.
     dim: the position of the iterator.
-    bend: the breakpoint in terms of that iterator, an expression of parameters.
+    position: the breakpoint in terms of that iterator, an expression of parameters.
     """
 
     value: Affine
     statement: str
     dim: int
-    bend: Affine
+    position: Affine
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class _LoopSplitter:
         """Returns the parts of a loop, in the order of its iterations."""
         cuts: dict[Affine, list[_Breakpoint]] = {}
         for instance in inside:
-            for cut in self._cuts(loop.var, instance):
+            for cut in self._breakpoints(loop.var, instance):
                 cuts.setdefault(cut.value, []).append(cut)
         if not 0 < len(cuts) <= MAX_BREAKPOINTS:
             return (loop,)
@@ -112,7 +112,7 @@ class _LoopSplitter:
             parts.append(replace(loop, lower=lower, upper=upper, body=body))
         return tuple(parts)
 
-    def _cuts(self, name: str, instance: Instance) -> Iterator[_Breakpoint]:
+    def _breakpoints(self, name: str, instance: Instance) -> Iterator[_Breakpoint]:
         """Yields the breakpoints of an instance's subscripts along the loop."""
         statement = self.statements[instance.statement]
         if not _has_breakpoints(statement):
@@ -121,8 +121,8 @@ class _LoopSplitter:
             if e.coefficient(name) != 1:
                 continue
             rest = e - variable(name)
-            for bend in _breakpoints_along(statement, dim):
-                yield _Breakpoint(bend - rest, statement.name, dim, bend)
+            for position in _breakpoints_along(statement, dim):
+                yield _Breakpoint(position - rest, statement.name, dim, position)
 
     def _specialised(self, instance: Instance, from_here: list[_Breakpoint], before: list[_Breakpoint]) -> Instance:
         """Returns the instance with a statement whose subscripts are the pieces that hold in one part of the loop.
@@ -134,7 +134,7 @@ class _LoopSplitter:
         for cuts, part in ((from_here, _from), (before, _before)):
             for cut in cuts:
                 if cut.statement == statement.name:
-                    known = part(known, cut.dim, cut.bend)
+                    known = part(known, cut.dim, cut.position)
         if known.is_empty():
             return instance
         reads = tuple(_affine_access(a, known) for a in statement.reads)
@@ -197,14 +197,14 @@ def _ends(part: isl.Set, dim: int) -> Iterator[Affine]:
                 yield value + beyond
 
 
-def _from(domain: isl.Set, dim: int, bend: Affine) -> isl.Set:
-    """Returns { S[i] in domain : i[dim] >= bend }."""
-    return domain.intersect(polyhedra.dimension(domain, dim).to_pw_aff().ge_set(_on(domain, bend)))
+def _from(domain: isl.Set, dim: int, position: Affine) -> isl.Set:
+    """Returns { S[i] in domain : i[dim] >= position }."""
+    return domain.intersect(polyhedra.dimension(domain, dim).to_pw_aff().ge_set(_on(domain, position)))
 
 
-def _before(domain: isl.Set, dim: int, bend: Affine) -> isl.Set:
-    """Returns { S[i] in domain : i[dim] < bend }."""
-    return domain.intersect(polyhedra.dimension(domain, dim).to_pw_aff().lt_set(_on(domain, bend)))
+def _before(domain: isl.Set, dim: int, position: Affine) -> isl.Set:
+    """Returns { S[i] in domain : i[dim] < position }."""
+    return domain.intersect(polyhedra.dimension(domain, dim).to_pw_aff().lt_set(_on(domain, position)))
 
 
 def _on(domain: isl.Set, value: Affine) -> isl.PwAff:

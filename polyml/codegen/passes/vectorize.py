@@ -107,11 +107,11 @@ class _Vectorizer:
             return self._as_directed(nest)
         imperfect = any(not isinstance(n, Instance) for n in body)
         best = self._best(nest)
-        together = best[1] if best is not None else float("inf")
-        apart = self._cycles_of_body_loops(nest) if imperfect else float("inf")
-        if imperfect and self._cycles_distributed(nest) < DISTRIBUTION_GAIN * min(apart, together):
+        tiled = best[1] if best is not None else float("inf")
+        separate = self._cycles_of_body_loops(nest) if imperfect else float("inf")
+        if imperfect and self._cycles_distributed(nest) < DISTRIBUTION_GAIN * min(separate, tiled):
             return tuple(made for node in body for made in self._nest(with_body(loop, (node,)), shared))
-        if best is not None and together <= apart:
+        if best is not None and tiled <= separate:
             made = register_tile(nest, best[0])
             self._note(nest, best[0], made)
             return made
@@ -125,16 +125,16 @@ class _Vectorizer:
 
         Raises ScheduleError if that cannot be.
         """
-        asked = [v for v, loop in enumerate(nest.chain) if loop.directives.together]
-        if not asked:
+        directed = [v for v, loop in enumerate(nest.chain) if loop.directives.together]
+        if not directed:
             inside = self.nodes(nest.body, (*nest.shared, *nest.chain))
         else:
-            tiling = self._directed_tiling(nest, asked)
+            tiling = self._directed_tiling(nest, directed)
             self._note_if_slower(nest, tiling)
             try:
                 return register_tile(nest, tiling)
             except CannotTile as reason:
-                raise refused(nest.chain[asked[-1]], str(reason)) from None
+                raise refused(nest.chain[directed[-1]], str(reason)) from None
         for outer in reversed(nest.chain):
             inside = (with_body(outer, inside),)
         return inside
@@ -142,41 +142,43 @@ class _Vectorizer:
     def _note_if_slower(self, nest: LoopNest, tiling: RegisterTiling) -> None:
         """Adds a note if what the schedule says is thought to be slower than what would be done without it."""
         model, best = self._model(nest), self._best(nest)
-        free, asked = self._scalar_cycles(nest, model) if best is None else best[1], model.per_iteration(tiling)
-        if asked is not None and asked > SLOWER * free:
+        free, chosen = self._scalar_cycles(nest, model) if best is None else best[1], model.per_iteration(tiling)
+        if chosen is not None and chosen > SLOWER * free:
             names = ", ".join(dict.fromkeys(loop.name or loop.var for loop in nest.chain if loop.directives.together))
             self.notes.append(
-                f"what is asked of {names} is thought to take {asked / free:.2g} times as long as without it: {model.terms(tiling)}"
+                f"what is asked of {names} is thought to take {chosen / free:.2g} times as long as without it: {model.terms(tiling)}"
             )
 
-    def _directed_tiling(self, nest: LoopNest, asked: list[int]) -> RegisterTiling:
+    def _directed_tiling(self, nest: LoopNest, directed: list[int]) -> RegisterTiling:
         """Returns the tiling that the schedule's directives on these loops of the chain describe, in the chain's order.
 
         Raises ScheduleError if there is none.
         """
         others = [inner for inner in loops(nest.body) if inner.directives.together]
         if others:
-            outer = nest.chain[asked[0]].name
+            outer = nest.chain[directed[0]].name
             raise refused(others[0], f"iterations of `{outer}`, which is around it and other parts, run together")
-        vectors = [v for v in asked if nest.chain[v].directives.vectorize]
+        vectors = [v for v in directed if nest.chain[v].directives.vectorize]
         if len(vectors) > 1:
             raise refused(nest.chain[vectors[1]], f"the lanes are those of `{nest.chain[vectors[0]].name}`")
         vector = vectors[0] if vectors else None
         innermost = len(nest.chain) - 1 if all(isinstance(n, Instance) for n in nest.body) else None
-        for v in asked:
+        for v in directed:
             self._may_run_together(nest, v, sums=v == innermost and vector in (None, v))
         lanes = 1 if vector is None else self._lanes(nest)
         if vector is not None and not self._model(nest).is_vectorizable(vector):
             raise refused(nest.chain[vector], "a subscript is not linear in it, or an operation is for numbers one by one")
         if vector is not None and lanes == 1:
             raise refused(nest.chain[vector], "a register holds one element")
-        counts = {v: max(1, nest.chain[v].directives.unroll_jam) for v in asked}
-        jams = tuple((v, counts[v]) for v in asked if v != vector)
-        tiling = RegisterTiling(asked[0], innermost, vector, 1 if vector is None else counts[vector], lanes, jams, keeps_order=True)
+        counts = {v: max(1, nest.chain[v].directives.unroll_jam) for v in directed}
+        jams = tuple((v, counts[v]) for v in directed if v != vector)
+        tiling = RegisterTiling(
+            directed[0], innermost, vector, 1 if vector is None else counts[vector], lanes, jams, keeps_order=True
+        )
         copies = tiling.copies // lanes
         if copies > MAX_COPIES:
             why = f"{copies} copies of the loops inside would run together, at most {MAX_COPIES} may"
-            raise refused(nest.chain[asked[0]], why)
+            raise refused(nest.chain[directed[0]], why)
         return tiling
 
     def _may_run_together(self, nest: LoopNest, v: int, sums: bool) -> None:

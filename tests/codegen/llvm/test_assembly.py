@@ -7,7 +7,8 @@ import pytest
 
 from polyml import kernels
 from polyml.codegen.llvm import builder
-from polyml.codegen.llvm.addresses import ArrayArguments, FloatArithmetic
+from polyml.codegen.llvm.addresses import ArrayArguments
+from polyml.codegen.llvm.arithmetic import FloatArithmetic
 from polyml.codegen.llvm.emit import emit
 from polyml.machines import catalogue, cpu
 from polyml.runtime.loading import assemble

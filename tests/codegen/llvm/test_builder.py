@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from polyml.codegen.llvm import builder
-from polyml.codegen.llvm.addresses import ArrayArguments, FloatArithmetic
+from polyml.codegen.llvm.addresses import ArrayArguments
+from polyml.codegen.llvm.arithmetic import FloatArithmetic
 from polyml.codegen.llvm.builder import Unit
 from polyml.codegen.llvm.emit import ENTRY, emit
 from polyml.machines import cpu

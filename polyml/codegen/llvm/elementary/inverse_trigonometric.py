@@ -50,9 +50,9 @@ def arctan2(fp: FloatOperations, y: SsaValue, x: SsaValue) -> SsaValue:
     steep = fp.compare(">", rise, run)
     over, under = fp.select(steep, run, rise), fp.select(steep, rise, run)
     one, bits = fp.number(1.0), 2 * fp.format.mantissa
-    far, shift = fp.format.bias - 3 - bits, 2.0**bits
-    large = fp.compare(">", under, fp.number(2.0**far))
-    small = fp.compare("<", over, fp.number(2.0**-far))
+    limit, shift = fp.format.bias - 3 - bits, 2.0**bits
+    large = fp.compare(">", under, fp.number(2.0**limit))
+    small = fp.compare("<", over, fp.number(2.0**-limit))
     scale = fp.select(large, fp.number(1 / shift), fp.choice(small, shift, 1.0))
     over, under = fp.op("fmul", over, scale), fp.op("fmul", under, scale)
     infinite = fp.both(*(fp.compare("==", size, fp.number(math.inf)) for size in (rise, run)))

@@ -110,9 +110,7 @@ def arccosh(fp: FloatOperations, x: SsaValue) -> SsaValue:
 
 
 def _large(fp: FloatOperations, size: SsaValue) -> tuple[SsaValue, SsaValue, SsaValue]:
-    """Returns the size, whether it is so large that its square overflows or 1 is lost beside it, and how often it is then
-    doubled.
-    """
+    """Returns the size, whether it is larger than 2**60, and how often it is doubled: once if so."""
     large = fp.compare(">", size, fp.number(2.0**60))
     return size, large, fp.choice(large, 1.0, 0.0)
 

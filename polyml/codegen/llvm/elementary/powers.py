@@ -170,10 +170,10 @@ def hypot(fp: FloatOperations, x: SsaValue, y: SsaValue) -> SsaValue:
     x, y = fp.absolute(x), fp.absolute(y)
     swapped = fp.compare("<", x, y)
     a, b = fp.select(swapped, y, x), fp.select(swapped, x, y)
-    far = fp.format.bias // 2 - 1
+    limit = fp.format.bias // 2 - 1
     shift = 2.0 ** (fp.format.bias // 2 + fp.format.mantissa + 2)
-    large = fp.compare(">", a, fp.number(2.0**far))
-    small = fp.compare("<", a, fp.number(2.0 ** (fp.format.mantissa + 2 - far)))
+    large = fp.compare(">", a, fp.number(2.0**limit))
+    small = fp.compare("<", a, fp.number(2.0 ** (fp.format.mantissa + 2 - limit)))
     scale = fp.select(large, fp.number(1 / shift), fp.choice(small, shift, 1.0))
     back = fp.select(large, fp.number(shift), fp.choice(small, 1 / shift, 1.0))
     a, b = fp.op("fmul", a, scale), fp.op("fmul", b, scale)

@@ -1,0 +1,47 @@
+"""The cycles of one step of a loop, by what they are spent on, and the latencies that they are computed from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+LATENCY_CYCLES = 4  # from the operands of a multiply-add to its result
+LOOP_CYCLES = 0.4  # what counting and branching add to an iteration, most of it hidden behind the body
+SHARED_CYCLES = 0.05  # the share of a less busy unit's cycles that does not overlap with those of the busiest unit
+
+
+@dataclass(frozen=True)
+class CycleTerms:
+    """The cycles of one step of the innermost loop, by what they are spent on.
+
+    arithmetic, loads, stores: cycles of units that work side by side.
+    slow: cycles of a unit that runs one operation after the other, such as divisions.
+    jumps: cycles of waiting for cache lines that do not follow one another.
+    issue: cycles in which the instructions are issued, as a lower bound.
+    waits: cycles in which the step waits for results of the step before, as a lower bound.
+    loop: cycles of counting and branching.
+    instances: how many iterations of the chain run in a step.
+    used: the share of those that the program needs; the others are masked out or left over.
+    """
+
+    arithmetic: float
+    loads: float
+    stores: float
+    slow: float
+    jumps: float
+    issue: float
+    waits: float
+    loop: float
+    instances: int
+    used: float
+
+    @property
+    def per_iteration(self) -> float:
+        """The cycles of each iteration of the chain."""
+        units = (self.arithmetic, self.loads, self.stores)
+        busy = max(units) + SHARED_CYCLES * (sum(units) - max(units)) + self.slow + self.jumps
+        return (max(busy, self.issue, self.waits) + self.loop) / self.instances / self.used
+
+    def __str__(self) -> str:
+        named = ("arithmetic", "loads", "stores", "slow", "jumps", "issue", "waits", "loop")
+        parts = ", ".join(f"{name} {getattr(self, name):.3g}" for name in named if getattr(self, name))
+        return f"{self.per_iteration:.3g} cycles each ({parts}; {self.instances} at a time, {self.used:.0%} of them used)"
