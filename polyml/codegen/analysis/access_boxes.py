@@ -78,7 +78,9 @@ def _span(low: Affine, high: Affine, loops: Tiles, count: int, known: dict) -> t
 
 
 def _spanned(low: Affine, high: Affine, loops: Tiles, count: int, known: dict) -> tuple[Affine, int] | None:
-    """Eliminates loop number `count` - 1 from low and high, and passes on what remains to `_span`."""
+    """Minimises low and maximises high over the innermost of the first `count` loops, and returns `_span` of the results over
+    the other loops.
+    """
     loop, ends = loops[count - 1]
     down, up = low.coefficient(loop.var), high.coefficient(loop.var)
     if down is None or up is None:

@@ -67,7 +67,7 @@ Enclosing = Loop | Guard  # a node around a nest
 
 
 def _facts_around(nodes: Iterable[Enclosing]) -> tuple[Fact, ...]:
-    """Returns the constraints that hold inside of these loops and guards."""
+    """Returns the constraints that hold inside of the loops and guards."""
     facts: list[Fact] = []
     for node in nodes:
         if isinstance(node, Loop):
@@ -270,7 +270,7 @@ class ConflictTest:
         return self._possible[key]
 
     def _is_possible_exactly(self, context: _EnclosingFacts, facts: Sequence[Fact], sides: Sides) -> bool:
-        """Decides the same by isl."""
+        """Tells whether some pair of iterations satisfies the facts, decided by isl. It may if a fact is not affine."""
         renamed = sides.renamed()
         try:
             constraints = [fact_text(f, renamed) for f in (*context.facts, *facts)]
@@ -360,7 +360,7 @@ class ConflictTest:
 
     @cached_property
     def _limits(self) -> System | None:
-        """What the SCoP says of its parameters as a system; None if that is not a conjunction of linear constraints."""
+        """The constraints of the SCoP on its parameters as a system; None if they are not a conjunction of linear constraints."""
         rows = polyhedra.rows(self._parameters)
         if rows is None:
             return None

@@ -158,7 +158,7 @@ class CostModel:
 
     @cached_property
     def _touches_arrays_twice(self) -> bool:
-        """Whether two accesses with different subscripts refer to the same array."""
+        """Whether two accesses with different subscripts refer to one array."""
         places = {(r.array, r.access.subscripts) for r in self.accesses}
         return len({array for array, _ in places}) < len(places)
 
@@ -370,7 +370,7 @@ class CostModel:
 
     @cached_property
     def _inner_waits(self) -> float:
-        """The same lower bound for a body of loops: the sum over these loops, which run one after the other."""
+        """The lower bound of `_waits` for a body of loops: the sum of the bounds of these loops, which run one after the other."""
         total = 0.0
         seen: list[Loop] = []
         for _, _, inner in self.nest.statements():

@@ -83,5 +83,5 @@ class Ranges:
 
 
 def _either(ranges: Sequence[Interval]) -> Interval:
-    """Returns the smallest interval around all of these."""
+    """Returns the smallest interval that contains all of the intervals."""
     return min(low for low, _ in ranges), max(high for _, high in ranges)

@@ -108,7 +108,7 @@ class LoopNest:
         return self._deltas
 
     def deltas_but(self, skips: Callable[[NestAccess, NestAccess], bool]) -> list[Delta]:
-        """Returns the same distances without those of the pairs for which `skips` holds."""
+        """Returns what `deltas` does, without the pairs of accesses for which `skips` holds."""
         accesses = self.accesses()
         chain = [loop_range(loop) for loop in self.chain]
         seen: set = set()

@@ -128,7 +128,7 @@ class Groups:
             self.close()
 
     def close(self) -> None:
-        """Passes on the last module."""
+        """Passes on the last module, which may have less effort than the others."""
         if self._units:
             self._take(text(self._units))
         self._units = []

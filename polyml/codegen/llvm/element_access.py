@@ -22,7 +22,7 @@ class ElementAccess(Addresses):
         self.registers = Registers()
 
     def load(self, location: Location) -> SsaValue:
-        """Returns the elements at a location, from a register if they are in one."""
+        """Returns the elements at a location, from a register if one has them."""
         self._not_partial(location)
         if not self.module.arguments.aliased:
             known = self.registers.value(location)

@@ -101,8 +101,8 @@ class KernelEmitter(Body):
             fn.attributes = UNOPTIMIZED
 
     def _check_sizes(self) -> None:
-        """Emits the check that all sizes are small enough for what is computed with them. No array in memory is too large, but
-        arrays without elements, or whose elements are all the same one, may be.
+        """Emits the check that all sizes are small enough for what is computed with them. Arrays that exist in memory pass it,
+        but one without elements, or one whose strides are 0, may have any size.
         """
         sizes = [p.name for p in self.scop.parameters if p.is_size]
         combined = "0"
@@ -122,7 +122,11 @@ class KernelEmitter(Body):
                 self._stop_if(self.condition(self.module.table.condition(check.violated), self.fn.current), number + 1)
 
     def _find(self, extremes: set[str]) -> None:
-        """Emits the loops that find these bounds of index arrays (`Program.before`), and makes their results known."""
+        """Emits the loops of `Program.before`, which find the least and greatest elements of index arrays, and makes these
+        known as parameters.
+
+        extremes: the names of the parameters.
+        """
         self.nodes(self.module.program.before)
         self.flush()
         found = self.fn.block("found")
@@ -222,8 +226,9 @@ class KernelEmitter(Body):
         return True
 
     def _outline(self, node: Loop, enough: str | None) -> None:
-        """Makes the loop a function of its own, which the pool's threads call. enough: the truth value of whether several
-        threads pay; None if they do.
+        """Emits a call of the pool, and the loop as a function that the pool's threads call.
+
+        enough: the truth value of whether several threads pay; None if they do.
         """
         fn, module = self.fn, self.module
         ends = {loop.last for loop in self.path if isinstance(loop, Loop)}  # they may be known outside of all loops

@@ -16,7 +16,7 @@ from polyml.quasi_affine.affine import Affine
 
 @dataclass(frozen=True)
 class _MaskedRow:
-    """Neighbouring elements in memory, some of which are accessed.
+    """A row of neighbouring elements in memory, of which a mask says which ones are accessed.
 
     address: of the first element.
     kind: the LLVM type of an element in memory.

@@ -100,5 +100,5 @@ class Registers:
         self._registers[location] = Register(value, dirty)
 
     def drop(self, location: Location) -> None:
-        """Gives up the location's register."""
+        """Forgets the value of the location."""
         del self._registers[location]

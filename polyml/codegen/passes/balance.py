@@ -93,7 +93,7 @@ def _around(tile: Loop, ranges: list[tuple[Bounds, Bounds]]) -> tuple[Bounds, Bo
 
 
 def _without(bounds: Bounds, bound: Affine) -> Bounds:
-    """Returns the other bounds."""
+    """Returns the bounds without this one."""
     return tuple(e for e in bounds if e != bound)
 
 

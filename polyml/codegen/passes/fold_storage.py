@@ -36,7 +36,7 @@ _Use = tuple[InstanceAccess, tuple[Node, ...]]  # an access, and the nodes aroun
 
 
 def fold_storage(program: Program, arrays: Iterable[Array]) -> Program:
-    """Returns the program with circular buffers for those of the arrays for which that is proved.
+    """Returns the program with circular buffers for some of the arrays: for each one for which they are proved to suffice.
 
     The loops must be final: a pass that changes their order afterwards would break the proof.
     """

@@ -149,8 +149,8 @@ class _TileRange:
 
 
 def _full(chain: tuple[Loop, ...]) -> tuple[Condition, list[_TileRange]] | None:
-    """Returns the condition under which every loop of the chain runs over its whole tile, and those tiles; None if it always
-    holds or cannot be expressed.
+    """Returns the condition under which every loop of the chain runs over its whole tile, and the range of each loop then; None
+    if the condition always holds or cannot be expressed.
     """
     inside = {name for loop in chain for name in (loop.var, loop.last)}
     tiles: dict[str, _TileRange] = {}
@@ -188,7 +188,7 @@ def _tile(loop: Loop, inside: set[str]) -> _TileRange | None:
 
 
 def _beside(bounds: tuple[Affine, ...], end: Affine, inside: set[str]) -> tuple[Affine, ...]:
-    """Returns the other bounds that no loop of the chain changes."""
+    """Returns those of the bounds, other than the tile's end, that no loop of the chain changes."""
     return tuple(bound for bound in bounds if bound != end and bound.names.isdisjoint(inside))
 
 

@@ -18,7 +18,7 @@ from polyml.quasi_affine.affine import Affine, variable
 
 
 def prefetch(program: Program) -> Program:
-    """Returns the program with the reads marked that also fetch the same row of the next tile (`Program.ahead`)."""
+    """Returns the program in which some reads also prefetch the same row of the next tile (`Program.ahead`)."""
     table = AccessTable(program.scop.context)
     found: dict[str, dict[int, tuple[str, int]]] = {}
     for tile in loops(program.body):

@@ -22,8 +22,8 @@ from polyml.quasi_affine.affine import Affine, variable
 
 
 def privatize(program: Program) -> Program:
-    """Returns the program with less memory for such arrays. Outermost parallel loops name those of which each thread needs its
-    own.
+    """Returns the program with less memory for local arrays that live within one iteration of an outermost loop. Parallel loops
+    list those of which each thread needs its own.
     """
     outermost = list(_outermost(program.body, ()))
     touched: dict[str, set[int]] = {}
@@ -91,7 +91,7 @@ def _touches(
 
 
 def _replaced(nodes: tuple[Node, ...], marked: Mapping[int, Loop], positions: Iterator[int]) -> tuple[Node, ...]:
-    """Returns the nodes with some of those that `_outermost` yields replaced, by position."""
+    """Returns the nodes with some of them replaced. marked: { position in the order of `_outermost` -> the new loop }."""
     return tuple(
         with_body(n, _replaced(n.body, marked, positions)) if isinstance(n, Guard) else marked.get(next(positions), n)
         for n in nodes

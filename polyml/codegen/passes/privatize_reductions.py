@@ -158,7 +158,9 @@ class _Privatizer:
         return inside
 
     def _redirected(self, node: Node, moved: dict[str, _Partial]) -> Node:
-        """Returns the node with the updates of these arrays made to the thread's partial results."""
+        """Returns the node with its updates of some arrays made to the thread's partial results instead. moved: { array ->
+        partial results }.
+        """
         if not isinstance(node, Instance):
             return with_body(node, tuple(self._redirected(n, moved) for n in node.body))
         partial = moved.get(self._given.scop.statements[node.statement].write.array)

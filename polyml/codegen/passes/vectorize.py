@@ -71,7 +71,7 @@ class _Vectorizer:
         self._context = CostContext(self._unit_dims, machine.vector_bytes, machine.vector_registers, self._sizes, self._phases)
 
     def phases_in(self, nodes: tuple[Node, ...]) -> dict[str, str]:
-        """Returns the phases that the bounds of these loops name: { name -> array }."""
+        """Returns the phases that bounds of loops below the nodes name: { name -> array }."""
         used = frozenset().union(*(e.names for loop in loops(nodes) for e in (*loop.lower, *loop.upper)))
         return {name: array for array, name in self._phases.items() if name in used}
 
@@ -121,7 +121,7 @@ class _Vectorizer:
         return inside
 
     def _as_directed(self, nest: LoopNest) -> tuple[Node, ...]:
-        """Returns the nest with those iterations together for which its schedule says so, and no others.
+        """Returns the nest in which exactly those loops run iterations together for which the schedule says so.
 
         Raises ScheduleError if that cannot be.
         """

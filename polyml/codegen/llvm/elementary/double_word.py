@@ -266,7 +266,7 @@ class FloatOperations:
         return self.both(above, self.compare("<", value, self.number(limit)))
 
     def unless(self, seldom: SsaValue, result: SsaValue, other: Callable[[], SsaValue]) -> SsaValue:
-        """Returns the result, but the other one in lanes where the condition `seldom` holds; that one is computed behind a
+        """Returns `result`, but in lanes where the condition `seldom` holds what `other` emits; that is computed behind a
         branch.
         """
         return self._math.where_any(seldom, result, lambda: self.select(seldom, other(), result))
@@ -280,7 +280,7 @@ class FloatOperations:
         return self.unless(seldom, result, call)
 
     def where(self, usual: SsaValue, result: SsaValue, other: Callable[[], SsaValue]) -> SsaValue:
-        """Returns the result in lanes where the condition `usual` holds, elsewhere the other one, which is computed behind a
+        """Returns `result` in lanes where the condition `usual` holds, elsewhere what `other` emits; that is computed behind a
         branch.
         """
         return self.unless(self._math.invert(usual), result, other)

@@ -94,7 +94,9 @@ def _normal(fp: FloatOperations, size: SsaValue, exponent: SsaValue) -> tuple[Ss
 
 
 def _special(fp: FloatOperations, size: SsaValue, exponent: SsaValue) -> SsaValue:
-    """Returns size**exponent for all numbers: 1 if the exponent is 0 or the size is 1, whatever the other one is."""
+    """Returns size**exponent for all numbers, special ones among them: it is 1 if the exponent is 0 or the size is 1, even for
+    a NaN.
+    """
     zero, one = fp.number(0.0), fp.number(1.0)
     size = fp.select(fp.compare("==", exponent, zero), one, size)
     exponent = fp.select(fp.compare("==", size, one), zero, exponent)

@@ -156,7 +156,7 @@ class _LoopEmitter:
     # -- an iteration --------------------------------------------------------------------------------------------
 
     def _enter(self, is_nest: bool) -> tuple[str, str]:
-        """Goes to the loop's body. Returns the SSA names of the loop's variable in this iteration and in the next one."""
+        """Starts the loop's body, and returns the SSA names of the loop's variable in this iteration and in the next one."""
         body, fn = self._body, self._fn
         fn.current = self._inner
         counter, following = fn.name(), fn.name()
@@ -186,8 +186,10 @@ class _LoopEmitter:
         return [_CarriedValue(start, phi, self._load_row(row, phi)) for row, start, phi in zip(rows, behind, phis)]
 
     def _load_row(self, row: OverlappingVectors, behind: SsaValue) -> SsaValue:
-        """Loads the vectors of a row that are furthest ahead; the others are shuffled from two of these. Returns the last
-        vector.
+        """Loads the vectors of a row at the largest offset, shuffles those at smaller offsets from them, and returns the last
+        one.
+
+        behind: the vector before the first one.
         """
         for number, location in enumerate(row.locations[-1]):
             value = self._body.memory.load(location)
@@ -207,7 +209,7 @@ class _LoopEmitter:
     def _end_iteration(
         self, values: dict[Location, _CarriedValue], chains: list[tuple[Location, ...]], scanned: list[Location]
     ) -> None:
-        """Finds the values that the next iteration reads, and stores the others.
+        """Finds the values that the next iteration reads from registers, and stores what memory does not have yet.
 
         chains: locations as `LoopElements.carried` returns them.
         scanned: locations that scans continue from.

@@ -23,8 +23,8 @@ class CheckedIntegers:
 
     @contextmanager
     def only_if(self, condition: SsaValue) -> Iterator[None]:
-        """Makes the checks inside count only where the condition holds: both sides of a choice are computed, and what goes
-        wrong in the one that is not taken did not happen.
+        """Makes the checks inside of the `with` statement count only where the condition holds. Both sides of a choice are
+        computed, but an overflow in the side that is not taken is no error.
         """
         self._conditions.append(condition)
         try:

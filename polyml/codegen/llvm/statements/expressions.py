@@ -53,7 +53,7 @@ class ExpressionEmitter:
         return SsaValue(literal(value, dtype), dtype)
 
     def combine(self, op: str, left: SsaValue, right: SsaValue) -> SsaValue:
-        """Applies a reduction's operator once."""
+        """Returns the result of a reduction's operator on two values."""
         math = self._body.math
         if op in ("min", "max"):
             return math.minimum(op, left, right)

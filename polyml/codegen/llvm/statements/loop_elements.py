@@ -54,11 +54,11 @@ class LoopElements:
 
     @cached_property
     def _copies(self) -> list[InstanceCopy]:
-        """Every copy of every instance in the loop."""
+        """The copies of all instances in the loop."""
         return [*self._within(self.loop.body, self._jams)]
 
     def _within(self, nodes: tuple[Node, ...], jams: JamStack) -> Iterator[InstanceCopy]:
-        """Yields the copies of the instances below the nodes. jams: those around the nodes."""
+        """Yields the copies of the instances below the nodes. jams: the jams around the nodes."""
         statements = self._body.scop.statements
         for node in nodes:
             if isinstance(node, Instance):

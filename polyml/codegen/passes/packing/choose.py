@@ -33,7 +33,7 @@ LONG_ROW = 8  # rows of this many cache lines or more are padded to an odd numbe
 
 @dataclass
 class _SharedCopy:
-    """A copy with the reads that it serves, while these are collected."""
+    """A copy, and the reads that it serves as far as they have been collected."""
 
     copy: TileCopy
     reads: list[TileRead] = field(default_factory=list)

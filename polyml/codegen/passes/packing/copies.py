@@ -46,7 +46,7 @@ class TileRead:
 
     @property
     def loops(self) -> list[Loop]:
-        """All loops around the read, outermost first."""
+        """The loops around the read, outermost first."""
         return [node for node in self.around if isinstance(node, Loop)]
 
     def outside(self, chain: tuple[Loop, ...], level: int) -> tuple[Enclosing, ...]:
@@ -58,7 +58,9 @@ class TileRead:
         return [node for node in self.around[len(self.outside(chain, level)) :] if isinstance(node, Loop)]
 
     def inner_names(self, chain: tuple[Loop, ...], level: int) -> set[str]:
-        """Returns the names that those loops define, which have no value yet in the body of chain[level]."""
+        """Returns the names that loops in the body of chain[level], around the read, define; they have no value yet where that
+        body begins.
+        """
         return {name for loop in self.below(chain, level) for name in (loop.var, loop.last)}
 
     def reuse_loop(self, chain: tuple[Loop, ...], level: int) -> Loop | None:

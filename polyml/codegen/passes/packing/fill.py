@@ -41,12 +41,12 @@ class _Bounds:
 
     @property
     def begins(self) -> tuple[Affine, ...]:
-        """All lower bounds."""
+        """The loop's lower bounds."""
         return (*self.low, *self.lower, Affine(0))
 
     @property
     def ends(self) -> tuple[Affine, ...]:
-        """All upper bounds."""
+        """The loop's upper bounds."""
         return (*self.high, *self.upper, self.last)
 
 

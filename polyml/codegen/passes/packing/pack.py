@@ -132,9 +132,7 @@ class _Packer:
         return copy
 
     def _is_free(self, name: str) -> bool:
-        """Tells whether neither an array nor a parameter has this name, or one that begins with it as names of the loops that
-        fill a copy do.
-        """
+        """Tells whether no array or parameter has this name, or one that begins with it, as the loops that fill the copy have."""
         scop = self._given.scop
         taken = (*scop.arrays, *self._arrays, *(p.name for p in scop.parameters))
         return not any(t == name or t.startswith(f"{name}_") for t in taken)
@@ -207,7 +205,7 @@ class _Packer:
         return self._renamed[key]
 
     def _with_copies(self, statement: Statement, copies: Mapping[int, TileCopy]) -> Statement:
-        """Returns the statement with those reads going to the copies."""
+        """Returns the statement with some of its reads going to copies. copies: { position of a read -> copy }."""
         made = f"{statement.name}_from_{'_'.join(copy.name for copy in copies.values())}"
         reads, iterators, value = list(statement.reads), statement.iterators, statement.value
         for read, copy in copies.items():
@@ -256,5 +254,5 @@ def _in_panels(
 
 
 def _constant_like(value: isl.PwAff, number: int) -> isl.PwAff:
-    """Returns the number as an expression on the same domain as `value`."""
+    """Returns a constant as an isl expression on the same domain as `value`."""
     return value.sub(value).add_constant_val(isl.Val(number))
