@@ -1,3 +1,4 @@
-"""Passes from a nest to a nest, before anything is an isl set: scalars that are only names, small loops written out, arrays that hold a
-value on its way. Each file is one pass.
+"""Passes from a nest to a nest, before anything is an isl set. Each file is one pass.
+
+Scalars that only name a value are substituted, small loops are unrolled, arrays that only pass a value on are removed.
 """

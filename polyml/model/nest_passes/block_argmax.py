@@ -1,4 +1,5 @@
-"""Where the greatest element is, found in blocks: of each its greatest element, then the first place that has it.
+"""A search for the greatest element and its place runs block by block: each block's greatest element, then the first place that
+has it.
 
         for i in range(a, b):                        for each 1024 of a ... b - 1:
             if x(i) > best:                              most = the greatest x(i) of them
@@ -7,13 +8,13 @@
                                                              best = most
                                                              at = place
 
-Both loops of a block are reductions, which lanes share, and the second reads what the first left in the nearest cache. The
-same for the least, and for >= and <=, which take the last place. What a NaN does stays: one in x is never better, and
-nothing is better than one in `best`; a block of NaNs alone has -inf for its greatest element, and no place. (Of equal
-zeros `best` may be the other one.) A loop may look for several, each with a place of its own.
+Both loops of a block are reductions, which lanes share, and the second reads what the first left in the nearest cache. The same
+holds for the least element, and for >= and <=, which take the last place. A NaN does what it did: one in x is never better, and
+nothing is better than one in `best`; a block of NaNs alone has -inf for its greatest element, and no place. (Of equal zeros
+`best` may be the other one.) A loop may have several such searches, each with places of its own.
 
-Done where the search goes on through all loops around it: one that begins anew in each iteration of a loop may be short,
-and several of them run side by side.
+The pass applies where the search goes on through all loops around it: one that begins anew in each iteration of a loop may be
+short, and several of them run side by side.
 """
 
 from __future__ import annotations
@@ -47,14 +48,14 @@ from polyml.quasi_affine import affine as af
 from polyml.quasi_affine.affine import Affine
 
 BLOCK = 1024  # elements that are in the nearest cache when they are read again
-_TURNED = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
+_MIRRORED = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
 _EXACT = ("abs", "fabs")
 _ROUNDED = ("+", "-", "*")
 
 
 @dataclass(frozen=True)
-class _Search:
-    """if `part` op best: best = part, and each target of `places` becomes its value."""
+class _ArgmaxSearch:
+    """An _ArgmaxSearch is `if part op best: best = part`, where each target of `places` gets its value under the same condition."""
 
     part: Value
     op: str
@@ -63,21 +64,23 @@ class _Search:
 
 
 def in_blocks(nest: Nest, *, floats: bool) -> Nest:
-    """The nest with such searches in blocks. floats: those of floats too, whose reductions may be reordered.
+    """Returns the nest with such searches in blocks. It is not for arguments that may share memory.
 
-    Not for arguments that may share memory.
+    floats: also searches among floats, since reductions of floats may be reordered
     """
-    maker = _Maker(nest, floats)
-    body = maker.block(nest.body, ())
-    if not maker.made:
+    blocker = _ArgmaxBlocker(nest, floats)
+    body = blocker.block(nest.body, ())
+    if not blocker.made:
         return nest
     used = touched(body)
-    arrays = {n: a for n, a in {**nest.arrays, **maker.made}.items() if n in used or a.role is not Role.LOCAL or a.shape}
+    arrays = {n: a for n, a in {**nest.arrays, **blocker.made}.items() if n in used or a.role is not Role.LOCAL or a.shape}
     return replace(nest, body=body, arrays=arrays)
 
 
-class _Maker:
-    def __init__(self, nest: Nest, floats: bool):
+class _ArgmaxBlocker:
+    """An _ArgmaxBlocker rewrites loops that are searches. made: the scalars that it declares"""
+
+    def __init__(self, nest: Nest, floats: bool) -> None:
         self._nest, self._floats = nest, floats
         self._names = Names()
         for name in (*nest.arrays, *(p.name for p in nest.parameters), *iterators(nest.body)):
@@ -101,8 +104,8 @@ class _Maker:
         else:
             yield self._in_blocks(node, searches)
 
-    def _searches(self, loop: Loop, loops: tuple[Loop, ...]) -> list[_Search]:
-        """The searches that the loop's body is; none where it is something else."""
+    def _searches(self, loop: Loop, loops: tuple[Loop, ...]) -> list[_ArgmaxSearch]:
+        """Returns the searches that a loop's body consists of; none where it has anything else."""
         body = tuple(node for node in loop.body if isinstance(node, Assign))
         if loop.step != 1 or len(body) < len(loop.body):
             return []
@@ -111,7 +114,8 @@ class _Maker:
         targets = [a.array for search in found for a in (search.best, *search.places)]
         return [] if len(found) < len(groups) or len(set(targets)) < len(targets) else found
 
-    def _search(self, body: tuple[Assign, ...], loop: Loop, loops: tuple[Loop, ...]) -> _Search | None:
+    def _search(self, body: tuple[Assign, ...], loop: Loop, loops: tuple[Loop, ...]) -> _ArgmaxSearch | None:
+        """Returns the search that these assignments are, if it may run in blocks."""
         found = _as_search(body, self._nest)
         if found is None or not _is_repeatable(found.part, loop.iterator):
             return None
@@ -134,15 +138,16 @@ class _Maker:
         targets = {a.array for a in (found.best, *found.places)}
         return None if any(a.array in targets for a in others) else found
 
-    def _in_blocks(self, loop: Loop, searches: Sequence[_Search]) -> Node:
+    def _in_blocks(self, loop: Loop, searches: Sequence[_ArgmaxSearch]) -> Node:
+        """Returns the loop over blocks with all searches in each."""
         index, block = loop.iterator, self._names.fresh(loop.iterator)
         start = loop.start + af.variable(block) * BLOCK
         blocks = af.floor_div(loop.stop - loop.start + (BLOCK - 1), BLOCK)
         steps = tuple(step for search in searches for step in self._of_block(loop, search, start, index))
         return replace(loop, iterator=block, start=Affine(0), stop=blocks, body=steps)
 
-    def _of_block(self, loop: Loop, found: _Search, start: Affine, index: str) -> list[Node]:
-        """One search in the block of the loop's iterations that begins at `start`."""
+    def _of_block(self, loop: Loop, found: _ArgmaxSearch, start: Affine, index: str) -> list[Node]:
+        """Returns one search in the block of iterations that begins at `start`."""
         element, greatest = found.part.dtype, found.op in (">", ">=")
         first, operator = found.op in (">", "<"), "max" if greatest else "min"
         most, place = self._scalar("most", element), self._scalar("place", I64)
@@ -175,7 +180,7 @@ class _Maker:
         return steps
 
     def _over(self, loop: Loop, start: Affine, assign: Assign) -> Loop:
-        """A loop over the iterations of the block that begins there."""
+        """Returns a loop over the iterations of the block that begins at `start`."""
         return replace(
             loop, start=Affine(0), stop=af.extremum("min", (Affine(BLOCK), loop.stop - start), as_written=True), body=(assign,)
         )
@@ -191,7 +196,7 @@ def _assign(target: Read, value: Value, like: Assign) -> Assign:
 
 
 def _groups(body: tuple[Assign, ...]) -> list[tuple[Assign, ...]]:
-    """Neighbours under one condition, with the assignment that it is."""
+    """Returns neighbouring assignments under one condition, together with the assignment of that condition."""
     groups: list[list[Assign]] = []
     for assign in body:
         last = groups[-1][-1] if groups else None
@@ -206,8 +211,8 @@ def _condition(assign: Assign) -> Value | None:
     return assign.value.condition if isinstance(assign.value, syntax.IfExp) else None
 
 
-def _as_search(body: tuple[Assign, ...], nest: Nest) -> _Search | None:
-    """The search that a loop's body is; None where it is none."""
+def _as_search(body: tuple[Assign, ...], nest: Nest) -> _ArgmaxSearch | None:
+    """Returns the search that assignments are; None where they are none."""
     flag: Assign | None = None
     if body and not body[0].may and isinstance(body[0].value, syntax.Compare) and not body[0].subscripts:
         flag, *rest = body
@@ -231,35 +236,36 @@ def _as_search(body: tuple[Assign, ...], nest: Nest) -> _Search | None:
         places = tuple(a for a in body if a is not best)
         if not all(_select(a).condition == told for a in places):
             return None
-        return _Search(_select(best).then, op, best, places)
+        return _ArgmaxSearch(_select(best).then, op, best, places)
     return None
 
 
 def _select(update: Assign) -> syntax.IfExp:
-    """What an update of a search stores: something new, or what the element has."""
+    """Returns the select that an update stores: a new value, or what the element has."""
     if not isinstance(update.value, syntax.IfExp):
         raise TypeError(f"not a select: {update.value!r}")
     return update.value
 
 
 def _better(condition: Value, best: Assign) -> str | None:
-    """By which comparison the assigned value is better than what the element has."""
-    if not isinstance(condition, syntax.Compare) or condition.op not in _TURNED:
+    """Returns the comparison by which the assigned value is better than what the element has."""
+    if not isinstance(condition, syntax.Compare) or condition.op not in _MIRRORED:
         return None
     part = _select(best).then
     if condition.left == part and _is_target(best, condition.right):
         return condition.op
     if condition.right == part and _is_target(best, condition.left):
-        return _TURNED[condition.op]
+        return _MIRRORED[condition.op]
     return None
 
 
 def _is_target(assign: Assign, value: Value) -> bool:
+    """Says whether a value is the element that is assigned."""
     return isinstance(value, Read) and (value.array, value.subscripts) == (assign.array, assign.subscripts)
 
 
 def _is_repeatable(part: Value, iterator: str) -> bool:
-    """Whether the value moves along rows with the loop and is the same whenever it is computed: rounded once at most."""
+    """Says whether the value moves along rows with the loop, and is the same each time it is computed: it rounds at most once."""
     moving = [v for v in subvalues(part) if isinstance(v, Read)]
     rows = [v for v in moving if v.subscripts and _moves(v.subscripts[-1], iterator)]
     if not rows or any(_moves(s, iterator) for v in moving for s in v.subscripts[:-1]):
@@ -272,7 +278,7 @@ def _moves(subscript: Affine, iterator: str) -> bool:
 
 
 def _roundings(value: Value) -> int:
-    """How many operations of it round; more than any limit where one is not known to give the same each time."""
+    """Returns the number of operations that round; more than any limit where one may give a different result each time."""
     below = sum(map(_roundings, children(value)))
     if isinstance(value, (Read, syntax.Const, Integer, ScalarArg)):
         return 0
@@ -284,7 +290,7 @@ def _roundings(value: Value) -> int:
 
 
 def _is_place(value: Value, iterator: str) -> bool:
-    """Whether the value is an affine integer that the loop moves by one, or not at all."""
+    """Says whether the value is an affine integer that the loop changes by one, or not at all."""
     if not isinstance(value, Integer) or not (value.dtype == PYINT or value.dtype == I64):
         return False
     rest = value.affine - af.variable(iterator)
@@ -292,7 +298,7 @@ def _is_place(value: Value, iterator: str) -> bool:
 
 
 def _at(value: Value, iterator: str, place: Read) -> Value:
-    """An affine value where the iterator is `place`."""
+    """Returns an affine value with `place` in place of the iterator."""
     if not isinstance(value, Integer) or iterator not in value.affine.names:
         return value
     rest = value.affine - af.variable(iterator)

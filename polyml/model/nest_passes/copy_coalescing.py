@@ -1,10 +1,10 @@
-"""A local array that is copied to another one, and is good for nothing else, is that other one from the start.
+"""A local array that is only copied to another array is that other array from the start.
 
         for i: T[i] = 0                                      for i: C[i] = 0
         for i, k: T[i] = T[i] + A[i, k]        ->            for i, k: C[i] = C[i] + A[i, k]
         for i: C[i] = T[i]
 
-The copy is of all of T to the same elements of C, and nothing touches C while T is in use. (Copy coalescing, as of
+The copy is of all of T to the same elements of C, and nothing touches C while T is in use. (Copy coalescing, known from
 registers: Chaitin, "Register allocation and spilling via graph coloring", SIGPLAN 1982.)
 """
 
@@ -19,12 +19,14 @@ from polyml.quasi_affine import affine as af
 
 
 def coalesce(nest: Nest) -> Nest:
-    """The nest without such arrays. Not for arguments that may share memory."""
+    """Returns the nest without such arrays. It is not for arguments that may share memory."""
     return with_body(nest, _block(nest.body, nest, False))
 
 
 @dataclass(frozen=True)
-class _Copy:
+class _ArrayCopy:
+    """An _ArrayCopy is a copy of all elements of the array `source` to the same elements of `target`."""
+
     source: str
     target: str
 
@@ -45,8 +47,8 @@ def _inside(node: Loop | Guard, nest: Nest, in_loop: bool) -> Node:
     return node if body is node.body else replace(node, body=body)
 
 
-def _copy(node: Node, nest: Nest) -> _Copy | None:
-    """The arrays of which the node copies all of one to the same elements of the other."""
+def _copy(node: Node, nest: Nest) -> _ArrayCopy | None:
+    """Returns the copy that a node is, if it is one of a whole array."""
     loops: list[Loop] = []
     while isinstance(node, Loop) and len(node.body) == 1:
         loops.append(node)
@@ -63,12 +65,13 @@ def _copy(node: Node, nest: Nest) -> _Copy | None:
     own = [around.pop(s, None) for s in read.subscripts]
     if around or not all(map(covers, own, read.subscripts, source.shape)):
         return None
-    return _Copy(read.array, node.array)
+    return _ArrayCopy(read.array, node.array)
 
 
-def _is_free(copy: _Copy, nodes: list[Node], position: int, nest: Nest, in_loop: bool) -> bool:
-    """Whether all that touches the source stands before the copy, with nothing between that touches the target; in a loop,
-    whose next iteration may go on with the source, nothing else at all.
+def _is_free(copy: _ArrayCopy, nodes: list[Node], position: int, nest: Nest, in_loop: bool) -> bool:
+    """Says whether all that touches the source stands before the copy, and nothing from its first use on touches the target.
+
+    In a loop, whose next iteration may go on with the source, nothing else may touch the target at all.
     """
     if in_loop and sum(_count(a, copy.target) for a in assigns(nest.body)) > 1:
         return False
@@ -85,7 +88,7 @@ def _count(assign: Assign, name: str) -> int:
     return (assign.array == name) + sum(read.array == name for read in reads(assign.value))
 
 
-def _renamed(node: Node, copy: _Copy) -> Node:
+def _renamed(node: Node, copy: _ArrayCopy) -> Node:
     if copy.source not in touched((node,)):
         return node
     if not isinstance(node, Assign):

@@ -1,10 +1,10 @@
-"""Sizes that every compiled call has equal are one parameter.
+"""Sizes that are equal in every compiled call become one parameter.
 
-        require X.shape[0] == S.shape[0]; for i < S.shape[0]: X[i]      ->      the same with X.shape[0] nowhere but in the test
+        require X.shape[0] == S.shape[0]; for i < S.shape[0]: X[i]      ->      the same, with X.shape[0] only in the test
 
-The requirement is tested at entry like a bound, so everything behind it may count on it: arrays of one shape have one
-domain, and isl has fewer parameters to think about. (Global value numbering, of sizes alone: Alpern, Wegman and Zadeck, "Detecting
-equality of variables in programs", POPL 1988.)
+The requirement is tested at entry like a bound, so everything behind it may rely on it: arrays of one shape have one domain, and
+isl has fewer parameters. (Global value numbering, for sizes alone: Alpern, Wegman and Zadeck, "Detecting equality of variables in
+programs", POPL 1988.)
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from polyml.quasi_affine.affine import Affine
 
 
 def unified(nest: Nest) -> Nest:
-    """The nest with each size that is required to equal something replaced by that, in all but the requirements."""
+    """Returns the nest with each size that is required to equal an expression replaced by it, except in the requirements."""
     names: dict[str, Affine] = {}
     order = {p.name: position for position, p in enumerate(nest.parameters) if p.is_size}
     for requirement in nest.requirements:
@@ -35,7 +35,7 @@ def unified(nest: Nest) -> Nest:
 
 
 def _solved(requirement: Requirement, names: Mapping[str, Affine], order: Mapping[str, int]) -> tuple[str, Affine] | None:
-    """(the last size in an equality, what it equals); None for what is not an equality of all calls."""
+    """Returns (the last size in an equality, what it equals); None where the requirement is no equality for all calls."""
     condition = requirement.condition
     if requirement.around or not isinstance(condition, af.Compare) or condition.op != "==":
         return None

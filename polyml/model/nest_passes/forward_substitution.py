@@ -36,37 +36,46 @@ from polyml.model.core.scop import Role
 
 _SIZE_LIMIT = 1000  # operations of a value, shared ones counted each time; beyond it a scalar stays in memory
 
+_Decided = tuple[tuple[Value, bool], ...]  # conditions, and whether they hold
+_Seen = dict[tuple[int, tuple[tuple[int, bool], ...]], Value]  # simplified values, by identity and what was decided
+
 
 def forward(nest: Nest, *, aliased: bool = False) -> Nest:
-    """Substitute block-local scalars into their uses and remove assignments to arrays that nobody reads.
+    """Returns the nest with block-local scalars substituted into their uses, and without assignments to arrays that nobody reads.
 
-    aliased: arguments may share memory, so that a write to one of them may change what is read from another.
+    aliased: arguments may share memory, so that a write to one of them may change what is read from another
     """
     scalars = frozenset(n for n, a in nest.arrays.items() if not a.shape and a.role is Role.LOCAL)
     arguments = frozenset(n for n, a in nest.arrays.items() if a.role is Role.ARGUMENT)
     results = frozenset(r.array for r in nest.results if isinstance(r, ScalarResult))
     needed = _without_unread(nest.body, nest, results)
-    body = _Forward(scalars, arguments if aliased else frozenset()).block(needed, results)
+    body = _Substituter(scalars, arguments if aliased else frozenset()).block(needed, results)
     body = _without_unread(body, nest, results)
     used = {name for a in all_assigns(body) for name in (a.array, *(r.array for r in reads(a.value)))} | results
     arrays = {n: a for n, a in nest.arrays.items() if n in used or a.role is not Role.LOCAL or a.shape}
     return replace(nest, body=body, arrays=arrays)
 
 
-class _Forward:
-    def __init__(self, scalars: frozenset[str], aliases: frozenset[str]):
+class _Substituter:
+    """A _Substituter substitutes scalars block by block.
+
+    scalars: local arrays of rank 0
+    aliases: the arrays that may share memory
+    """
+
+    def __init__(self, scalars: frozenset[str], aliases: frozenset[str]) -> None:
         self.scalars = scalars
         self.aliases = aliases
         self.read_names = ReadNames()
 
     def _overlaps(self, writes: set[str], operands: frozenset[str]) -> bool:
-        """Whether writing to some arrays may change others that are read."""
+        """Says whether writing to some arrays may change others that are read."""
         if not writes.isdisjoint(operands):
             return True
         return not self.aliases.isdisjoint(writes) and not self.aliases.isdisjoint(operands)
 
     def block(self, body: tuple[Node, ...], live_out: frozenset[str]) -> tuple[Node, ...]:
-        """The block with its scalars substituted, inner blocks first. live_out: scalars that are read after it."""
+        """Returns the block with its scalars substituted, inner blocks first. live_out: the scalars that are read after it"""
         nodes = list(self._inner(body, live_out))
         position = 0
         while position < len(nodes):
@@ -90,7 +99,7 @@ class _Forward:
         return reversed(result)
 
     def _before(self, node: Node, live: frozenset[str]) -> frozenset[str]:
-        """The scalars live before a node, given those live after it."""
+        """Returns the scalars live before a node, given those live after it."""
         if isinstance(node, Assign):
             after = live - {node.array} if not node.subscripts else live
             return after | (self.read_names(node.value) & self.scalars)
@@ -102,7 +111,7 @@ class _Forward:
         return live
 
     def _live(self, nodes: list[Node], live_out: frozenset[str]) -> tuple[Node, ...]:
-        """The nodes without assignments to scalars that are not live after them, and without empty loops."""
+        """Returns the nodes without assignments to scalars that are not live after them, and without empty loops."""
         kept: list[Node] = []
         live = live_out
         for node in reversed(nodes):
@@ -116,7 +125,7 @@ class _Forward:
         return tuple(reversed(kept))
 
     def _try(self, nodes: list[Node], position: int, live_out: frozenset[str]) -> bool:
-        """Substitute the definition at `position` into all its uses and remove it, or change nothing."""
+        """Substitutes the definition at `position` into all its uses and removes it, or changes nothing. Returns whether it did."""
         definition = nodes[position]
         if not isinstance(definition, Assign) or size(definition.value) > _SIZE_LIMIT:
             return False
@@ -152,7 +161,7 @@ class _Forward:
         return True
 
     def _written_before_last_use(self, body: tuple[Node, ...], name: str, operands: frozenset[str]) -> bool:
-        """Whether a guarded block changes what the value of `name` reads, or `name`, before it reads `name` again."""
+        """Says whether a guarded block changes `name`, or what its value reads, before it reads `name` again."""
         is_stale = False
         for assign in all_assigns(body):
             if is_stale and name in self.read_names(assign.value):
@@ -162,14 +171,14 @@ class _Forward:
 
 
 def _is_straight(node: Node) -> bool:
-    """An assignment, or guards around assignments: nothing that repeats."""
+    """Says whether a node is an assignment, or guards around assignments: nothing that repeats."""
     if isinstance(node, Assign):
         return True
     return isinstance(node, Guard) and all(_is_straight(inner) for inner in node.body)
 
 
 def _always_reads(node: Node, name: str) -> bool:
-    """Whether an assignment evaluates `name` whatever the data are."""
+    """Says whether an assignment evaluates `name` whatever the data are."""
     if not isinstance(node, Assign):
         return False
     return any(isinstance(part, Read) and part.array == name and not may for part, may in operations(node.value))
@@ -187,14 +196,15 @@ def _substitute(node: Node, name: str, value: Value) -> Node:
 
 
 def simplified(value: Value) -> Value:
-    """Selects on a condition that an enclosing select has already decided lose the branch that cannot be taken.
+    """Returns the value with each select on a condition that an enclosing select has decided replaced by the branch that is
+    taken.
 
     (x if c else y) if c else z    ->    x if c else z
     """
     return _simplified(value, (), {})
 
 
-def _simplified(value: Value, decided: tuple[tuple[Value, bool], ...], seen: dict) -> Value:
+def _simplified(value: Value, decided: _Decided, seen: _Seen) -> Value:
     key = (id(value), tuple((id(c), taken) for c, taken in decided))
     if key in seen:
         return seen[key]
@@ -207,7 +217,7 @@ def _simplified(value: Value, decided: tuple[tuple[Value, bool], ...], seen: dic
     return result
 
 
-def _simplified_select(value: syntax.IfExp, decided, seen: dict) -> Value:
+def _simplified_select(value: syntax.IfExp, decided: _Decided, seen: _Seen) -> Value:
     for condition, taken in decided:
         if condition is value.condition or condition == value.condition:
             return _simplified(value.then if taken else value.orelse, decided, seen)
@@ -220,7 +230,7 @@ def _simplified_select(value: syntax.IfExp, decided, seen: dict) -> Value:
 
 
 def _without_unread(body: tuple[Node, ...], nest: Nest, results: frozenset[str]) -> tuple[Node, ...]:
-    """Drop assignments to local arrays that no remaining assignment reads, but for those that may raise."""
+    """Returns the body without assignments to local arrays that no remaining assignment reads, except those that may raise."""
     local = {n for n, a in nest.arrays.items() if a.role is Role.LOCAL and n not in results}
     read_names = ReadNames()
     while True:

@@ -1,13 +1,13 @@
-"""Arrays that only hold a value on its way to where it is used leave the nest.
+"""Arrays that only pass a value on to where it is used leave the nest.
 
         for i: T[i] = A[i] + 1
         for i: B[i] = T[N - 1 - i] * 2      ->      for i: B[i] = (A[N - 1 - i] + 1) * 2
 
-Forward substitution as in `model.nest_passes.forward_substitution`, for local arrays: T is written by one nest that covers all of it, everything
-that reads it stands behind that nest in the same block, nothing between writes what the value reads, and computing the
-value again is no more work than reading it: each element is read once, or the value is hardly more than a read. (Array
-contraction: Lewis, Lin and Snyder, "The implementation and evaluation of fusion and contraction in array languages",
-PLDI 1998; here the value moves instead of the loops.)
+It is forward substitution, as in `model.nest_passes.forward_substitution`, for local arrays: T is written by one nest that covers
+all of it, everything that reads it stands behind that nest in the same block, nothing between writes what the value reads, and
+computing the value again is no more work than reading it: each element is read once, or the value is hardly more than a read.
+(Array contraction: Lewis, Lin and Snyder, "The implementation and evaluation of fusion and contraction in array languages", PLDI
+1998; here the value moves instead of the loops.)
 """
 
 from __future__ import annotations
@@ -45,21 +45,26 @@ _SIZE_LIMIT = 200  # nodes of the value that results
 
 
 def contract(nest: Nest) -> Nest:
-    """The nest without such arrays. Not for arguments that may share memory."""
-    return with_body(nest, _Contraction(nest).block(nest.body))
+    """Returns the nest without such arrays. It is not for arguments that may share memory."""
+    return with_body(nest, _ArrayInliner(nest).block(nest.body))
 
 
 @dataclass(frozen=True)
-class _Definition:
-    """array[iterators] = value for all of the array; the iterator of a dimension of size 1 is None."""
+class _ArrayDefinition:
+    """An _ArrayDefinition is `array[iterators] = value` for all of the array.
+
+    iterators: None for a dimension of size 1
+    """
 
     array: str
     iterators: tuple[str | None, ...]
     value: Value
 
 
-class _Contraction:
-    def __init__(self, nest: Nest):
+class _ArrayInliner:
+    """An _ArrayInliner substitutes the values of local arrays into their uses, block by block."""
+
+    def __init__(self, nest: Nest) -> None:
         self._arrays = nest.arrays
         self._read_names = ReadNames()
         self._writes: dict[str, int] = {}
@@ -72,12 +77,12 @@ class _Contraction:
     def block(self, body: tuple[Node, ...]) -> tuple[Node, ...]:
         nodes = [n if isinstance(n, Assign) else self._inside(n) for n in body]
         changed = any(a is not b for a, b in zip(nodes, body))
-        while self._is_shorter(nodes):  # what had several uses may have one now
+        while self._inlines_any(nodes):  # what had several uses may have one now
             changed = True
         return tuple(nodes) if changed else body
 
-    def _is_shorter(self, nodes: list[Node]) -> bool:
-        """Move what can be, from the first to the last; whether anything was."""
+    def _inlines_any(self, nodes: list[Node]) -> bool:
+        """Inlines each definition of the block that can be, first to last. Returns whether there was one."""
         before, position = len(nodes), 0
         while position < len(nodes):
             definition = self._definition(nodes[position])
@@ -89,8 +94,8 @@ class _Contraction:
         body = self.block(node.body)
         return node if body is node.body else replace(node, body=body)
 
-    def _definition(self, node: Node) -> _Definition | None:
-        """The local array that the node fills, if that is all that writes it."""
+    def _definition(self, node: Node) -> _ArrayDefinition | None:
+        """Returns the local array that the node fills, if nothing else writes it."""
         loops: list[Loop] = []
         while isinstance(node, Loop) and len(node.body) == 1:
             loops.append(node)
@@ -105,10 +110,10 @@ class _Contraction:
             return None
         if node.array in self._read_names(node.value) or may_raise(node.value):
             return None
-        return _Definition(node.array, tuple(loop.iterator if loop else None for loop in own), node.value)
+        return _ArrayDefinition(node.array, tuple(loop.iterator if loop else None for loop in own), node.value)
 
-    def _moved(self, nodes: list[Node], position: int, definition: _Definition) -> bool:
-        """Put the value into every use and remove the definition, or change nothing."""
+    def _moved(self, nodes: list[Node], position: int, definition: _ArrayDefinition) -> bool:
+        """Puts the value into every use and removes the definition, or changes nothing. Returns whether it did."""
         name, operands = definition.array, self._read_names(definition.value)
         found: dict[int, Node] = {}
         users, stale = [], False
@@ -135,8 +140,8 @@ class _Contraction:
             self._reads[operand] += sum(operand not in self._read_names(a.value) for a in users) - 1
         return True
 
-    def _fits(self, read: Read, loops: tuple[Loop, ...], definition: _Definition) -> bool:
-        """Whether the read is inside the array, and of another element in every iteration unless the value is cheap."""
+    def _fits(self, read: Read, loops: tuple[Loop, ...], definition: _ArrayDefinition) -> bool:
+        """Says whether the read is inside the array, and of another element in every iteration unless the value is cheap."""
         if not read.inside:
             return False
         moving = frozenset().union(*(s.names for s in read.subscripts))
@@ -144,7 +149,7 @@ class _Contraction:
 
 
 def covers(loop: Loop | None, subscript: Affine, extent: Affine) -> bool:
-    """Whether the subscript runs through the whole dimension."""
+    """Says whether the subscript runs through the whole dimension."""
     if loop is None:
         return subscript == Affine(0) and extent == Affine(1)
     whole = loop.start == Affine(0) and loop.step == 1
@@ -152,8 +157,10 @@ def covers(loop: Loop | None, subscript: Affine, extent: Affine) -> bool:
 
 
 def _is_in_place(node: Node, operands: frozenset[str]) -> bool:
-    """Whether the node is one assignment, to other elements in every iteration, that reads of the operands which it writes no
-    other element than that.
+    """Says whether the node is one assignment, to other elements in every iteration, that reads of the array it writes that
+    element alone.
+
+    operands: the arrays for which this is asked
     """
     loops: list[Loop] = []
     while isinstance(node, Loop) and len(node.body) == 1:
@@ -178,7 +185,7 @@ def _assigns_of(node: Node) -> tuple[Assign, ...]:
 
 
 def _uses(node: Node, name: str, loops: tuple[Loop, ...]) -> Iterator[tuple[Read, tuple[Loop, ...]]]:
-    """Every read of the array with the loops of the node around it."""
+    """Yields every read of the array, with the loops of the node around it."""
     if isinstance(node, Assign):
         yield from ((read, loops) for read in reads(node.value) if read.array == name)
         return
@@ -187,7 +194,7 @@ def _uses(node: Node, name: str, loops: tuple[Loop, ...]) -> Iterator[tuple[Read
         yield from _uses(inner, name, inside)
 
 
-def _substituted(node: Node, definition: _Definition) -> Node:
+def _substituted(node: Node, definition: _ArrayDefinition) -> Node:
     if not isinstance(node, Assign):
         return replace(node, body=tuple(_substituted(inner, definition) for inner in node.body))
     known: dict[tuple[Affine, ...], Value] = {}
@@ -202,6 +209,6 @@ def _substituted(node: Node, definition: _Definition) -> Node:
     return replace(node, value=map_leaves(node.value, leaf))
 
 
-def _at(definition: _Definition, point: tuple[Affine, ...]) -> Value:
-    """The value for one element."""
+def _at(definition: _ArrayDefinition, point: tuple[Affine, ...]) -> Value:
+    """Returns the value of one element."""
     return substituted(definition.value, {name: index for name, index in zip(definition.iterators, point) if name})

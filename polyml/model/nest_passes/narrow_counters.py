@@ -4,8 +4,8 @@
         for i in range(n):           c: int   ->   c: int64
             if A[i] > 0: c += 1
 
-Python's ints have no end, so what computes them is checked operation by operation, in the order of the source and on one lane. A
-scalar that starts small and changes by small steps alone would have to change for a year to leave 64 bits. (Stephenson, Babb and
+Python's ints are unbounded, so operations on them are checked one by one, in the order of the source and in one lane. A scalar
+that starts small and changes by small steps alone would have to change for a year to leave 64 bits. (Stephenson, Babb and
 Amarasinghe, "Bitwidth analysis with application to silicon compilation", PLDI 2000.)
 """
 
@@ -39,7 +39,7 @@ STEP = 256  # and of one change: 2**63 / STEP changes are a year's work for a co
 
 
 def counters_in_64_bits(nest: Nest) -> Nest:
-    """The nest with such scalars as 64-bit integers; what else reads them takes them as Python ints."""
+    """Returns the nest with such scalars as 64-bit integers; whatever else reads them takes them as Python ints."""
     found = _counters(nest)
     if not found:
         return nest
@@ -48,7 +48,7 @@ def counters_in_64_bits(nest: Nest) -> Nest:
 
 
 def _counters(nest: Nest) -> frozenset[str]:
-    """The scalars that are only set to small numbers, or to one another changed by small steps."""
+    """Returns the scalars that are only set to small numbers, or to one another changed by small steps."""
     results = {r.array for r in nest.results if isinstance(r, ScalarResult)}
     names = {
         name for name, a in nest.arrays.items()
@@ -61,7 +61,7 @@ def _counters(nest: Nest) -> frozenset[str]:
 
 
 def _that_count(names: set[str], every: Sequence[Assign]) -> frozenset[str]:
-    """The scalars that steps change, and those that they come from or go to."""
+    """Returns the scalars that steps change, and those that they are copied from or to."""
     found = {a.array for a in every if a.array in names and any(map(_is_change, subvalues(a.value)))}
     while True:
         more = set(found)
@@ -78,7 +78,7 @@ def _is_change(value: Value) -> bool:
 
 
 def _counts(value: Value, names: set[str]) -> bool:
-    """Whether the value is a small number, or one of the scalars, or one that is changed by small steps."""
+    """Says whether the value is a small number, one of the scalars, or one of them changed by small steps."""
     if isinstance(value, Read):
         return value.array in names
     if isinstance(value, syntax.IfExp):
@@ -111,7 +111,7 @@ def _node(node: Node, names: frozenset[str]) -> Node:
 
 
 def _in_64_bits(value: Value, names: frozenset[str]) -> Value:
-    """What is assigned to a counter."""
+    """Returns the value that is assigned to a counter, computed in 64 bits."""
     if isinstance(value, (Read, Integer, syntax.Const)):
         return replace(value, dtype=I64)
     if isinstance(value, syntax.Cast):
@@ -125,7 +125,7 @@ def _in_64_bits(value: Value, names: frozenset[str]) -> Value:
 
 
 def _used(value: Value, names: frozenset[str]) -> Value:
-    """What else reads counters: each is a Python int there, but where it is turned into what 64 bits give as well."""
+    """Returns a value that reads counters: each is a Python int there, unless it is converted to 64 bits or float64 right away."""
 
     def leaf(part: Value) -> Value:
         if isinstance(part, Read) and part.array in names:
@@ -137,7 +137,7 @@ def _used(value: Value, names: frozenset[str]) -> Value:
 
 
 def _without_detours(value: Value, seen: dict[int, Value]) -> Value:
-    """64 bits that become a Python int and 64 bits, or a float64, again stay what they are."""
+    """Returns the value without conversions of 64 bits to a Python int and back to 64 bits or to float64."""
     if id(value) not in seen:
         made = with_children(value, tuple(_without_detours(c, seen) for c in children(value)))
         if isinstance(made, syntax.Cast) and isinstance(made.operand, syntax.Cast) and made.to in (I64, F64):
@@ -149,7 +149,7 @@ def _without_detours(value: Value, seen: dict[int, Value]) -> Value:
 
 
 def with_steps_added(nest: Nest) -> Nest:
-    """Counters that change by one of several steps, or not at all, as sums: c + 1 if p else c as c + (1 if p else 0)."""
+    """Returns the nest with counters that change conditionally as sums: c + 1 if p else c  ->  c + (1 if p else 0)."""
     names = {name for name, a in nest.arrays.items() if a.element == I64 and a.role is Role.LOCAL and not a.shape}
     body = tuple(_summed(node, names) for node in nest.body) if names else nest.body
     return replace(nest, body=body)
@@ -167,7 +167,7 @@ def _summed(node: Node, names: set[str]) -> Node:
 
 
 def _change(value: Value, name: str) -> Value | None:
-    """By how much the counter changes; None where it is set to something else."""
+    """Returns by how much the counter changes; None where it is set to something else."""
     if isinstance(value, Read):
         return Integer(Affine(0), dtype=I64) if value.array == name else None
     if isinstance(value, syntax.IfExp):

@@ -1,18 +1,19 @@
-"""A scalar that ends up in an element lives in that element.
+"""A scalar that is finally stored in an element lives in that element.
 
         w = A[i, j]                            A[i, j] = A[i, j]      (nothing: left out)
         for k in range(j):                     for k in range(j):
             w -= A[i, k] * A[k, j]      ->         A[i, j] -= A[i, k] * A[k, j]
         A[i, j] = w / A[j, j]                  A[i, j] = A[i, j] / A[j, j]
 
-It removes the false dependences that the one scalar causes between all (i, j), without the memory that expanding it to
-an array would take. Right when the block always reaches the final assignment, the scalar is dead after it, the types
-are the same, and nothing between reads or writes that element otherwise. The same idea for arrays: Bhaskaracharya,
-Bondhugula and Cohen, "SMO", POPL 2016.
+This removes the false dependences that the one scalar causes between all (i, j), without the memory that expanding it to an array
+would take. It is correct when the block always reaches the final assignment, the scalar is dead after it, the types are the same,
+and nothing between reads or writes that element otherwise. The same idea for arrays: Bhaskaracharya, Bondhugula and Cohen, "SMO",
+POPL 2016.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from polyml.model.core.call_interface import ScalarResult
@@ -23,7 +24,7 @@ from polyml.quasi_affine import affine as af
 
 
 def place(nest: Nest, top: IterationContext) -> Nest:
-    """Every such scalar placed, inner blocks first; the scalars that are gone leave the arrays too."""
+    """Returns the nest with every such scalar placed, inner blocks first; scalars that are gone leave the arrays too."""
     results = {r.array for r in nest.results if isinstance(r, ScalarResult)}
     scalars = {n for n, a in nest.arrays.items() if not a.shape and a.role is Role.LOCAL and n not in results}
     if not scalars:
@@ -34,7 +35,9 @@ def place(nest: Nest, top: IterationContext) -> Nest:
 
 
 class _Placer:
-    def __init__(self, nest: Nest, scalars: set[str]):
+    """A _Placer places scalars block by block."""
+
+    def __init__(self, nest: Nest, scalars: set[str]) -> None:
         self.arrays = nest.arrays
         self.scalars = scalars
         self.everywhere = nest.body
@@ -49,7 +52,7 @@ class _Placer:
                 self._try(nodes, first, context)
         return tuple(nodes)
 
-    def _inner(self, body: tuple[Node, ...], context: IterationContext):
+    def _inner(self, body: tuple[Node, ...], context: IterationContext) -> Iterator[Node]:
         for node in body:
             if isinstance(node, Guard):
                 yield replace(node, body=self.block(node.body, context.within(node.condition)))
@@ -59,7 +62,7 @@ class _Placer:
                 yield node
 
     def _try(self, nodes: list[Node], first: int, context: IterationContext) -> None:
-        """Place the scalar that nodes[first] defines, if its last use is an assignment of the same block."""
+        """Places the scalar that nodes[first] defines, if its last use is an assignment of the same block."""
         definition = nodes[first]
         if not isinstance(definition, Assign):
             return
@@ -75,9 +78,9 @@ class _Placer:
         between = nodes[first + 1 : uses[-1]]
         if not any(isinstance(node, Loop) for node in between):
             return
-        if not all(self._keeps_off(node, final, context) for node in between):
+        if not all(self._never_touches(node, final, context) for node in between):
             return
-        if not self._reads_keep_off(final.value, final, context):
+        if not self._reads_never_touch(final.value, final, context):
             return
         for k in range(first, uses[-1] + 1):
             nodes[k] = _moved(nodes[k], name, final)
@@ -89,31 +92,34 @@ class _Placer:
         return assign.array == name or self._reads(assign, name)
 
     def _is_used_elsewhere(self, nodes: list[Node], first: int, name: str) -> bool:
-        """Whether anything outside this stretch of the block mentions the scalar."""
+        """Says whether anything outside this part of the block mentions the scalar."""
         inside = sum(1 for node in nodes[first:] for a in _assigns_of(node) if self._uses(a, name))
         return inside != self._total(name)
 
     def _total(self, name: str) -> int:
         return sum(1 for a in assigns(self.everywhere) if self._uses(a, name))
 
-    def _keeps_off(self, node: Node, final: Assign, context: IterationContext) -> bool:
-        """Whether a node never touches the element that `final` writes, for the same point of the loops around both."""
+    def _never_touches(self, node: Node, final: Assign, context: IterationContext) -> bool:
+        """Says whether a node never touches the element that `final` writes, at the same point of the loops around both."""
         if isinstance(node, Guard):
             inner = context.within(node.condition)
-            return all(self._keeps_off(n, final, inner) for n in node.body)
+            return all(self._never_touches(n, final, inner) for n in node.body)
         if isinstance(node, Loop):
             inner = context.loop(node)
-            return all(self._keeps_off(n, final, inner) for n in node.body)
+            return all(self._never_touches(n, final, inner) for n in node.body)
         if node.array == final.array and not _differ(node.subscripts, final.subscripts, context):
             return False
-        return self._reads_keep_off(node.value, final, context)
+        return self._reads_never_touch(node.value, final, context)
 
-    def _reads_keep_off(self, value: Value, final: Assign, context: IterationContext) -> bool:
+    def _reads_never_touch(self, value: Value, final: Assign, context: IterationContext) -> bool:
+        """Says whether a value never reads the element that `final` writes."""
         return all(r.array != final.array or _differ(r.subscripts, final.subscripts, context) for r in reads(value))
 
 
 def _differ(a: tuple[af.Affine, ...], b: tuple[af.Affine, ...], context: IterationContext) -> bool:
-    """Whether two elements of one array are never the same. Negative subscripts count from the end: then not known."""
+    """Says whether two elements of one array are never the same. It says no where a subscript may be negative and count from the
+    end.
+    """
     if not all(context.is_never_negative(subscript) for subscript in (*a, *b)):
         return False
     for left, right in zip(a, b):
@@ -126,7 +132,7 @@ def _differ(a: tuple[af.Affine, ...], b: tuple[af.Affine, ...], context: Iterati
 
 
 def _moved(node: Node, name: str, final: Assign) -> Node:
-    """The node with `final`'s element in the scalar's place."""
+    """Returns the node with `final`'s element in place of the scalar."""
     if not isinstance(node, Assign):
         return replace(node, body=tuple(_moved(inner, name, final) for inner in node.body))
 
@@ -141,5 +147,5 @@ def _moved(node: Node, name: str, final: Assign) -> Node:
     return replace(node, value=value, array=final.array, subscripts=final.subscripts, target_loc=where, inside=inside)
 
 
-def _assigns_of(node: Node):
+def _assigns_of(node: Node) -> Iterable[Assign]:
     return (node,) if isinstance(node, Assign) else assigns(node.body)

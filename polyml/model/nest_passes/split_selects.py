@@ -2,7 +2,7 @@
 
         B[i] = A[i - 1] if i > 0 else 0.0   ->   i > 0: B[i] = A[i - 1];   i <= 0: B[i] = 0.0
 
-so that nothing is read outside the condition that guards it.
+So nothing is read outside the condition that guards it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _PIECES_LIMIT = 16  # beyond it, or beyond QUOTIENTS_AROUND, a condition becomes
 
 
 def split(value: Value, *, evaluated: bool = False) -> list[tuple[Condition, Value]]:
-    """Disjoint conditions that cover everything, each with the value it selects; the values select on data alone.
+    """Returns disjoint conditions that cover everything, each with the value it selects; these values select on data alone.
 
-    evaluated: keep what Python evaluates without need, as it does the element in `B[i + 1] and i == 0` for every i.
+    evaluated: keep what Python evaluates without need, as it does the element in `B[i + 1] and i == 0` for every i
     """
     done: list[tuple[Condition, Value]] = []
     waiting: list[tuple[Condition, Value]] = [(af.TRUE, value)]
@@ -36,7 +36,7 @@ def split(value: Value, *, evaluated: bool = False) -> list[tuple[Condition, Val
 
 
 def explicit(formula: Condition, dtype: DType) -> Value:
-    """An affine condition as comparisons of integers, for places where its value is needed."""
+    """Returns an affine condition as comparisons of integers, for places where its value is needed."""
     if isinstance(formula, Compare):
         here, zero = Integer(formula.expr, dtype=PYINT), syntax.Const(0, dtype=PYINT)
         return syntax.Compare(formula.op, here, zero, dtype=dtype)
@@ -46,7 +46,7 @@ def explicit(formula: Condition, dtype: DType) -> Value:
 
 
 def _first_affine_test(value: Value) -> Condition | None:
-    """The affine condition of a select, or the affine part of a mixed `and`, `or` that leads it."""
+    """Returns the affine condition of a select, or the affine part of a mixed `and` or `or`; None where there is none."""
     for part in subvalues(value):
         if isinstance(part, syntax.IfExp):
             found = _affine_part(part.condition)
@@ -60,6 +60,7 @@ def _first_affine_test(value: Value) -> Condition | None:
 
 
 def _affine_part(condition: Value) -> Condition | None:
+    """Returns an affine condition that is part of a condition and not decided already."""
     if isinstance(condition, Truth):
         return condition.formula if _known(condition) is None else None
     if isinstance(condition, syntax.Unary) and condition.op == "not":
@@ -70,7 +71,7 @@ def _affine_part(condition: Value) -> Condition | None:
 
 
 def _decided(value: Value, test: Condition, holds: bool, evaluated: bool) -> Value:
-    """The value where it is known whether `test` holds."""
+    """Returns the value where it is known whether `test` holds."""
     seen: dict[int, Value] = {}
 
     def visit(v: Value) -> Value:
@@ -94,6 +95,7 @@ def _decided(value: Value, test: Condition, holds: bool, evaluated: bool) -> Val
 
 
 def _logical(value: syntax.Logical, operands: tuple[Value, ...], evaluated: bool) -> Value:
+    """Returns an `and` or `or` without the operands that are decided."""
     ends = value.op == "or"  # the operand value that decides the whole
     last = next((position for position, operand in enumerate(operands) if _known(operand) == ends), None)
     if last is not None:
@@ -107,6 +109,7 @@ def _logical(value: syntax.Logical, operands: tuple[Value, ...], evaluated: bool
 
 
 def _known(value: Value) -> bool | None:
+    """Returns the truth value of a condition that is decided, else None."""
     if isinstance(value, Truth) and value.formula in (af.TRUE, af.FALSE):
         return value.formula == af.TRUE
     return None

@@ -1,12 +1,12 @@
-"""Loops of few iterations that add up one element are written out, so that the element's value is one expression.
+"""Short loops that sum into one element are fully unrolled, so that the element's value is one expression.
 
         s = 0.0                                          s = 0.0
         for p in range(2):                               s += w[0]*A[i]
             s += w[p]*A[i + p]             ->            s += w[1]*A[i + 1]
         B[i] = s                                         B[i] = s
 
-What is left is a statement of the loops around, which `forward` makes one of: a stencil, with nothing to run in order. Sums that
-go on in a loop around stay loops, as those of contractions do. (Full unrolling: LLVM's loop-unroll-full, Halide's unroll.)
+`forward` then makes one statement of what is left: a stencil, in which nothing has to run in order. Sums that go on in a loop
+around, such as those of contractions, stay loops. (Full unrolling: LLVM's loop-unroll-full, Halide's unroll.)
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ MOST_COPIES = 32  # of assignments that one loop becomes
 
 
 def unrolled(nest: Nest) -> Nest:
-    """The nest with short loops written out, checks left as they are."""
+    """Returns the nest with short loops unrolled; checks stay as they are."""
     return replace(nest, body=_block(nest.body, ()))
 
 
 def _block(body: Sequence[Node], around: tuple[str, ...]) -> tuple[Node, ...]:
-    """around: the iterators of the loops around the block."""
+    """Returns a block with its short loops unrolled. around: the iterators of the loops around it"""
     done: list[Node] = []
     for node in body:
         if isinstance(node, Loop):
@@ -43,7 +43,7 @@ def _block(body: Sequence[Node], around: tuple[str, ...]) -> tuple[Node, ...]:
 
 
 def _copies(loop: Loop) -> list[Node] | None:
-    """The iterations one after the other; None where they are not few, or not known."""
+    """Returns the iterations one after the other; None where they are many, or their number is not known."""
     if not (loop.start.is_constant and loop.stop.is_constant):
         return None
     values = range(loop.start.constant, loop.stop.constant, loop.step)
@@ -60,7 +60,7 @@ def _copies(loop: Loop) -> list[Node] | None:
 
 
 def _straight(node: Node) -> list[Node] | None:
-    """The node without loops; None where it has some that are not written out."""
+    """Returns the node without loops; None where it has some that are not unrolled."""
     if isinstance(node, Assign):
         return [node]
     if isinstance(node, Loop):
@@ -77,7 +77,7 @@ def _straight(node: Node) -> list[Node] | None:
 
 
 def _is_of_one_element(loop: Loop, copies: Sequence[Node], before: Sequence[Node], around: tuple[str, ...]) -> bool:
-    """Whether all iterations of the loop assign the same elements, which no loop around assigns again."""
+    """Says whether all iterations of the loop assign the same elements, which no loop around assigns again."""
     defined = {node.array for node in before if isinstance(node, Assign)}
     moving = {loop.iterator, *iterators(loop.body)}
     for assign in assigns(loop.body):
@@ -93,7 +93,7 @@ def _is_of_one_element(loop: Loop, copies: Sequence[Node], before: Sequence[Node
 
 
 def _is_read_first(name: str, nodes: Sequence[Node]) -> bool:
-    """Whether a scalar may be read before it is assigned."""
+    """Says whether a scalar may be read before it is assigned."""
     for node in nodes:
         if isinstance(node, Assign):
             if any(read.array == name for read in reads(node.value)):

@@ -1,10 +1,10 @@
-"""Iterators of slices count from the array's beginning where the slice's start moves.
+"""Iterators of slices whose start moves count from the array's beginning.
 
     for k: for i in range(N - k - 1):                          for k: for i in range(k + 1, N):
         A[k + 1 + i, k] /= A[k, k]                 ->              A[i, k] /= A[k, k]
 
-So `A[k + 1 :, k] /= A[k, k]` is the same to a schedule as the loop that says it: iterations that touch one row have one i.
-(Loop normalisation turned around, whose harm to dependences is shown by Allen and Kennedy, "Optimizing Compilers for Modern
+So `A[k + 1 :, k] /= A[k, k]` is the same to a schedule as the loop that says it: iterations that touch one row have the same i.
+(This undoes loop normalisation, whose harm to dependences is shown by Allen and Kennedy, "Optimizing Compilers for Modern
 Architectures".)
 """
 
@@ -20,7 +20,7 @@ from polyml.model.core.scop import Access, Index, Scop, Statement, Value
 
 
 def rebase(scop: Scop) -> Scop:
-    """Each statement with iterators that what it writes is subscripted with. The source order stays."""
+    """Returns the SCoP in which each statement's iterators are the subscripts of what it writes. The source order stays."""
     back = {s.name: found for s in scop.statements.values() if (found := _from_absolute(s)) is not None}
     if not back:
         return scop
@@ -31,7 +31,9 @@ def rebase(scop: Scop) -> Scop:
 
 
 def _from_absolute(statement: Statement) -> isl.PwMultiAff | None:
-    """{ S[k, i] -> S[k, i - k - 1] }: the statement's iterators by those that it shall have; None where it has them."""
+    """Returns { S[k, i] -> S[k, i - k - 1] }, the statement's iterators as functions of the new ones; None where these are the
+    same.
+    """
     shifted = {}
     for subscript in statement.write.subscripts:
         for position in polyhedra.used_iterators(subscript)[1:][-1:]:  # one that follows others

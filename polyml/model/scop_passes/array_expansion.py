@@ -1,4 +1,4 @@
-"""Arrays that every iteration of outer loops fills anew get an element for each of them, so that these loops are free.
+"""Arrays that every iteration of outer loops fills anew get an element for each such iteration, so that these loops are parallel.
 
         for r, q:                                         for r, q:
             for p: s[p] = 0                                   for p: S[r, q, p] = 0
@@ -6,9 +6,9 @@
             for p: A[r, q, p] = s[p]                          for p: A[r, q, p] = S[r, q, p]
                                                           for p: s[p] = S[R - 1, Q - 1, p]
 
-Array expansion: Feautrier, "Array expansion", ICS 1988; the values that are there afterwards are copied out. Done where
-sums are taken into such an array, the loops are free of everything else, and the memory is not much: then the sums are
-contractions over all of the loops.
+Array expansion: Feautrier, "Array expansion", ICS 1988; the final values are copied out. The pass applies where sums are
+    accumulated in such an array, the loops have no other dependences, and the memory is not much: then the sums are contractions
+    over all of the loops.
 """
 
 from __future__ import annotations
@@ -36,8 +36,10 @@ EXPANSION_OPERATIONS = 300_000  # of isl, ten times what PolyBench needs
 def expand_arrays(
     scop: Scop, found: Dependences, free: Mapping[str, Reduction], sizes: Mapping[str, int]
 ) -> tuple[Scop, Dependences]:
-    """The scop with such arrays expanded, and its dependences; as they are past isl's budget. sizes: values of parameters to judge
-    by.
+    """Returns the SCoP with such arrays expanded, and its dependences; both unchanged where isl's budget is exceeded.
+
+    free: the updates whose order is free, by statement
+    sizes: values of parameters that memory is estimated with
     """
     try:
         with budget(EXPANSION_OPERATIONS):
@@ -57,6 +59,7 @@ def _all_expanded(
 
 
 def _expanded(scop: Scop, found: Dependences, array: Array, sizes: Mapping[str, int]) -> tuple[Scop, Dependences] | None:
+    """Returns the SCoP with one array expanded, and its dependences; None where the array does not qualify."""
     users = [s for s in scop.statements.values() if uses(s, array.name)]
     paths = loop_paths(scop.schedule)
     depth = common_depth([paths[s.name] for s in users])
@@ -86,7 +89,7 @@ def _expanded(scop: Scop, found: Dependences, array: Array, sizes: Mapping[str, 
 
 
 def _with_array(scop: Scop, users: Sequence[Statement], array: Array, wide: Array, starts: Sequence[isl.PwAff]) -> Scop | None:
-    """The scop whose users of the array use the wide one, and which copies what is left in it at the end."""
+    """Returns the SCoP whose users of the array use the wide one, and which copies the final values back."""
     arrays = {**scop.arrays, wide.name: wide}
     statements = {**scop.statements, **{s.name: _moved(s, array.name, wide.name, starts) for s in users}}
     if array.role is Role.LOCAL:
@@ -104,13 +107,13 @@ def _with_array(scop: Scop, users: Sequence[Statement], array: Array, wide: Arra
 
 
 def _moves(statement: Statement, name: str, depth: int) -> bool:
-    """Whether which element is touched depends on one of the outer loops."""
+    """Says whether the element that is touched depends on one of the outer loops."""
     subscripts = (e for a in (*statement.reads, statement.write) if a.array == name for e in a.subscripts)
     return any(any(piece[:depth]) for e in subscripts for piece in polyhedra.iterator_coefficients(e))
 
 
 def _is_filled_anew(statement: Statement, users: Sequence[Statement], name: str, depth: int, found: Dependences) -> bool:
-    """Whether all that the statement reads of the array was written in the same iteration of the outer loops."""
+    """Says whether all that the statement reads of the array was written in the same iteration of the outer loops."""
     if not any(a.array == name for a in statement.reads):
         return True
     sources = [s for s in users if s.write.array == name]
@@ -123,13 +126,13 @@ def _is_filled_anew(statement: Statement, users: Sequence[Statement], name: str,
 
 
 def _are_free(users: Sequence[Statement], depth: int, found: Dependences) -> bool:
-    """Whether no dependence between the users leads from one iteration of the outer loops to another."""
+    """Says whether no dependence between the users leads from one iteration of the outer loops to another."""
     maps = (polyhedra.extract_map(found.validity, a.domain, b.domain) for a in users for b in users)
     return all(m.is_subset(polyhedra.equal_first(m, depth)) for m in maps)
 
 
 def _moved(statement: Statement, name: str, wide: str, starts: Sequence[isl.PwAff]) -> Statement:
-    """The statement with the wide array in the array's place."""
+    """Returns the statement with the wide array in place of the array."""
 
     def access(a: Access) -> Access:
         if a.array != name:
@@ -147,7 +150,9 @@ def _access(like: Access, array: str, subscripts: tuple[isl.PwAff, ...], stateme
 
 
 def _copied_out(scop: Scop, users: Sequence[Statement], array: Array, wide: Array, starts: Sequence[isl.PwAff]) -> Statement | None:
-    """array[e] = wide[the last iteration that wrote e, e]; None where there is no single expression for that."""
+    """Returns the statement array[e] = wide[the last iteration that wrote e, e]; None where there is no single expression for
+    that.
+    """
     name = f"S{len(scop.statements)}"
     writers = [s for s in users if s.write.array == array.name]
     iterators = tuple(f"e{d}" for d in range(len(array.shape)))

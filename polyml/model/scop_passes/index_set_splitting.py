@@ -1,11 +1,11 @@
-"""Index-set splitting: the domain of a statement cut into pieces, each a statement of its own in the same loops.
+"""Index-set splitting: the domain of a statement is divided into pieces, each a statement of its own in the same loops.
 
     for k, i, j:                                       for k, i, j:
         A[i, j] = f(A[i, j], A[i, k], A[k, j])   ->        j < k: S_0[k, i, j];   j = k: S_1[k, i, j];   j > k: S_2[k, i, j]
 
-Griebl, Feautrier and Lengauer, "Index set splitting", IJPP 28(6), 2000. Where to cut comes from the dependences: what others
-wait for within one iteration of outer loops is often a thin set of instances (a row and a column above), or those that wait
-are others than those that are waited for. Where no piece then has a dependence within itself, its inner loops are free.
+Griebl, Feautrier and Lengauer, "Index set splitting", IJPP 28(6), 2000. Where to divide follows from the dependences: within one
+iteration of outer loops, the sources of dependences are often a thin set of instances (a row and a column above), or sources and
+sinks are different instances. Where no piece then has a dependence within itself, its inner loops are parallel.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ SHORT = 16  # iterations of a loop that gains nothing by being free
 
 
 def split(scop: Scop, pieces: Mapping[str, Sequence[isl.Set]]) -> Scop:
-    """The scop with a statement for each piece of some domains; every instance stays where it is in the order.
+    """Returns the SCoP with a statement for each piece of some domains; every instance stays where it is in the order.
 
-    pieces: by statement, disjoint sets { S[i] } that are its domain together.
+    pieces: by statement, disjoint sets { S[i] } whose union is its domain
     """
     if not pieces:
         return scop
@@ -35,7 +35,7 @@ def split(scop: Scop, pieces: Mapping[str, Sequence[isl.Set]]) -> Scop:
     origins: list[isl.PwMultiAff] = []
     for s in scop.statements.values():
         own = pieces.get(s.name)
-        parts = [s] if own is None else [on(s, piece, name) for piece, name in zip(own, piece_names(s.name, own))]
+        parts = [s] if own is None else [restricted(s, piece, name) for piece, name in zip(own, piece_names(s.name, own))]
         statements |= {part.name: part for part in parts}
         origins += [polyhedra.renamed(part.domain, s.name) for part in parts]
     schedule = scop.schedule.pullback_union_pw_multi_aff(polyhedra.union_of_functions(origins))
@@ -44,12 +44,12 @@ def split(scop: Scop, pieces: Mapping[str, Sequence[isl.Set]]) -> Scop:
 
 
 def piece_names(name: str, pieces: Sequence[isl.Set]) -> tuple[str, ...]:
-    """What `split` calls the pieces of a statement."""
+    """Returns the names that `split` gives to the pieces of a statement."""
     return tuple(f"{name}_{k}" for k in range(len(pieces)))
 
 
-def on(statement: Statement, piece: isl.Set, name: str) -> Statement:
-    """The statement for some of its instances, with its subscripts as they are there. piece: { S[i] }."""
+def restricted(statement: Statement, piece: isl.Set, name: str) -> Statement:
+    """Returns the statement for some of its instances, with its subscripts simplified for them. piece: { S[i] }"""
     domain = polyhedra.with_iterators(piece.set_tuple_name(name), statement.iterators)
 
     def there(value: isl.PwAff) -> isl.PwAff:
@@ -72,23 +72,28 @@ def on(statement: Statement, piece: isl.Set, name: str) -> Statement:
 
 
 @dataclass(frozen=True)
-class Cut:
-    """pieces: disjoint parts { S[i] } of a domain, none with a dependence within one iteration of the `depth` outer loops."""
+class Partition:
+    """A Partition divides a domain so that no piece has a dependence within one iteration of the `depth` outer loops.
+
+    pieces: disjoint parts { S[i] } whose union is the domain
+    """
 
     pieces: tuple[isl.Set, ...]
     depth: int
 
 
-def freeing(scop: Scop, found: Dependences) -> dict[str, Cut]:
-    """The statements that have dependences among their own instances, within iterations of outer loops, which a cut leaves
-    to be between pieces alone.
+def freeing_partitions(scop: Scop, found: Dependences) -> dict[str, Partition]:
+    """Returns partitions of statements that have dependences among their own instances, which then lead from piece to piece
+    alone.
     """
-    cuts = ((s.name, _freed(s, found)) for s in scop.statements.values())
-    return {name: cut for name, cut in cuts if cut is not None}
+    partitions = ((s.name, _freeing_partition(s, found)) for s in scop.statements.values())
+    return {name: partition for name, partition in partitions if partition is not None}
 
 
-def _freed(statement: Statement, found: Dependences) -> Cut | None:
-    """The cut whose pieces are free inside as few outer loops as possible; None where there is no reason for one."""
+def _freeing_partition(statement: Statement, found: Dependences) -> Partition | None:
+    """Returns the partition whose pieces are free of dependences inside as few outer loops as possible; None where there is no
+    reason for one.
+    """
     domain = statement.domain
     own = [polyhedra.extract_map(relation, domain, domain).coalesce() for relation in (found.flow, found.anti)]
     every = polyhedra.extract_map(found.validity, domain, domain)
@@ -97,16 +102,16 @@ def _freed(statement: Statement, found: Dependences) -> Cut | None:
         waiting = [basic for m in inside for basic in m.get_basic_maps()]
         if not waiting:
             return None
-        if not all(map(_is_apart, waiting)):
+        if not all(map(_are_separate, waiting)):
             continue
         moved = [d for d in range(depth, len(statement.iterators)) if any(polyhedra.differ(m, d) for m in inside)]
         if all(_is_short(domain, dim) for dim in moved):
             return None
         order = every.intersect(polyhedra.equal_first(every, depth))
         for only_hyperplanes in (True, False):
-            parts = _cut(domain, [c for basic in waiting for c in _cuts(basic, domain, depth, only_hyperplanes)])
+            parts = _pieces(domain, [c for basic in waiting for c in _sides(basic, domain, depth, only_hyperplanes)])
             if 1 < len(parts) <= MOST_PIECES and all(order.intersect_domain(p).intersect_range(p).is_empty() for p in parts):
-                return Cut(parts, depth)
+                return Partition(parts, depth)
     return None
 
 
@@ -114,22 +119,27 @@ def _is_short(domain: isl.Set, dim: int) -> bool:
     return polyhedra.is_within(polyhedra.along(domain, dim), SHORT)
 
 
-def _is_apart(waiting: isl.BasicMap) -> bool:
-    """Whether those that are waited for are others than those that wait, but for a thin set."""
+def _are_separate(waiting: isl.BasicMap) -> bool:
+    """Says whether sources and sinks are different instances, except for a thin set.
+
+    waiting: { S[i] -> S[j] : S[j] has to wait for S[i] }
+    """
     both = waiting.domain().intersect(waiting.range())
     return both.is_empty() or not polyhedra.is_full(isl.Set.from_basic_set(both))
 
 
-def _cuts(waiting: isl.BasicMap, domain: isl.Set, depth: int, only_hyperplanes: bool) -> Iterator[tuple[isl.Set, ...]]:
-    """Partitions of the domain's space by what tells instances apart that are waited for, and those that wait."""
+def _sides(waiting: isl.BasicMap, domain: isl.Set, depth: int, only_hyperplanes: bool) -> Iterator[tuple[isl.Set, ...]]:
+    """Yields partitions of the domain's space along the constraints that bound the sources, and the sinks, of the dependences
+    `waiting`.
+    """
     for side in (waiting.domain(), waiting.range()):
         yield from polyhedra.hyperplane_sides(isl.Set.from_basic_set(side).gist(domain), depth, only_hyperplanes)
 
 
-def _cut(domain: isl.Set, cuts: Sequence[tuple[isl.Set, ...]]) -> tuple[isl.Set, ...]:
-    """The domain in pieces that are on one side of every cut."""
+def _pieces(domain: isl.Set, partitions: Sequence[tuple[isl.Set, ...]]) -> tuple[isl.Set, ...]:
+    """Returns the domain in pieces, each of which is on one side of every partition."""
     parts = [domain]
-    for sides in cuts:
+    for sides in partitions:
         if len(parts) <= MOST_PIECES:
             parts = [p for part in parts for side in sides if not (p := part.intersect(side)).is_empty()]
     return tuple(part.remove_redundancies() for part in parts)

@@ -1,18 +1,19 @@
-"""Values that later iterations overwrite are kept in arrays of their own, an element for each iteration that reads them.
+"""Node splitting: values that later instances overwrite are copied to arrays of their own, an element for each iteration that
+    reads them.
 
     for k:                                           for k:
         for i, j: A[i, j] = f(A[i, j], A[i, k])           for i: V[k, i] = A[i, k]
         for i: A[i, k] = g(A[i, k])             ->        for i, j: A[i, j] = f(A[i, j], V[k, i])
                                                           for i: A[i, k] = g(A[i, k])
 
-Array expansion (Feautrier, "Array expansion", ICS 1988) of what is read, so that nothing has to wait until it was read: of the
-anti dependences only those of the copy are left. A copy is made where no instance between it and those that read it
-writes the element, which is asked for each pair of statements.
+The array of what is read is expanded (Feautrier, "Array expansion", ICS 1988), so that no write has to wait for the reads: of the
+anti dependences only those of the copy are left. A copy is made where no instance between it and its readers writes the element,
+which is decided for each pair of statements.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -25,10 +26,12 @@ from polyml.model.scop_passes.scalar_expansion import ranges
 
 
 @dataclass(frozen=True)
-class _Version:
-    """What some statements read of an array in an iteration of the outer loops, as it is before one of them runs.
+class _SplitNode:
+    """A _SplitNode is what some statements read of an array in an iteration of the outer loops, before the statement `before`
+    runs.
 
-    dims: the iterators that the copy has: the outer ones, and those that move the access.
+    dims: the iterators that the copy has: the outer ones, and those that the access depends on
+    readers: (statement, number of its read)
     """
 
     array: str
@@ -37,96 +40,109 @@ class _Version:
     readers: tuple[tuple[str, int], ...]  # statement, number of the read
 
 
-def keep(scop: Scop, turns: Sequence[str], depth: int, readers: Mapping[str, isl.Set]) -> tuple[Scop, dict[str, str]] | None:
-    """The scop with copies of what `readers` read and others overwrite later, and before which statement each copy runs; the
-    schedule is still without them. None where there are none.
+def split_nodes(scop: Scop, inner: Sequence[str], depth: int, readers: Mapping[str, isl.Set]) -> tuple[Scop, dict[str, str]] | None:
+    """Returns the SCoP with copies of what `readers` read and others overwrite later, and the statement before which each copy
+    runs.
 
-    turns: the statements of a nest in the order in which they run in each iteration of its `depth` outer loops, none with
-    dependences within it. readers: some of them, each with the domain { S[i] } that it is a piece of.
+    The schedule is still without the copies. The result is None where there are none.
+
+    inner: the statements of a nest in the order in which they run in each iteration of its `depth` outer loops, none of which has
+        dependences within such an iteration
+    readers: some of them, each with the domain { S[i] } that it is a piece of
     """
-    found = tuple(_versions(scop, turns, depth, readers))
+    found = _InnerStatements(scop, inner, depth).split_nodes(readers)
     if not found:
         return None
     arrays, statements, before = dict(scop.arrays), dict(scop.statements), {}
-    for version in found:
-        first = scop.statements[version.readers[0][0]]
+    for node in found:
+        first = scop.statements[node.readers[0][0]]
         every = readers[first.name]
         limits = ranges(every, polyhedra.on_parameters(scop.context, polyhedra.parameter_names(every)))
         if limits is None:
             return None
-        starts, extents = ([side[d] for d in version.dims] for side in limits)
-        old = scop.arrays[version.array]
+        starts, extents = ([side[d] for d in node.dims] for side in limits)
+        old = scop.arrays[node.array]
         taken = {*arrays, *scop.params, *(p.name for p in scop.parameters)}
         name = next(n for k in count() if (n := f"{old.name}_{k}") not in taken)
         arrays[name] = replace(old, name=name, shape=tuple(extents), role=Role.LOCAL)
-        copy = _copy(first, version, arrays[name], every, starts, f"S{len(statements)}")
-        for statement, number in version.readers:
-            statements[statement] = _reading(statements[statement], number, name, version.dims, starts)
+        copy = _copy(first, node, arrays[name], every, starts, f"S{len(statements)}")
+        for statement, number in node.readers:
+            statements[statement] = _reading(statements[statement], number, name, node.dims, starts)
         statements[copy.name] = copy
-        before[copy.name] = version.before
+        before[copy.name] = node.before
     return replace(scop, arrays=arrays, statements=statements), before
 
 
-def _versions(scop: Scop, turns: Sequence[str], depth: int, readers: Mapping[str, isl.Set]) -> Iterator[_Version]:
-    found: list[_Version] = []
-    order = SourceOrder(scop)
-    for name in turns:
-        statement = scop.statements[name]
-        for number, access in enumerate(statement.reads if name in readers else ()):
-            moving = {k for e in access.subscripts for k in polyhedra.used_iterators(e)}
-            dims = tuple(k for k in range(len(statement.iterators)) if k < depth or k in moving)
-            if access.may or not access.subscripts or len(dims) == len(statement.iterators):
-                continue
-            if not _is_overwritten(scop, turns, name, access, order):
-                continue
-            at = next((k for k, v in enumerate(found) if _is_the_same(scop, turns, depth, v, dims, name, access)), None)
-            if at is None:
-                found.append(_Version(access.array, name, dims, ((name, number),)))
-            else:
-                found[at] = replace(found[at], readers=(*found[at].readers, (name, number)))
-    return iter(found)
+class _InnerStatements:
+    """_InnerStatements are the statements of a nest, in the order in which they run in each iteration of its `depth` outer loops."""
 
+    def __init__(self, scop: Scop, inner: Sequence[str], depth: int) -> None:
+        self._scop, self._inner, self._depth = scop, inner, depth
+        self._order = SourceOrder(scop)
 
-def _is_overwritten(scop: Scop, turns: Sequence[str], name: str, access: Access, order: SourceOrder) -> bool:
-    """Whether some instance writes an element after the statement has read it."""
-    for other in turns:
-        writer = scop.statements[other]
-        if writer.write.array == access.array:
-            same = _same_element(writer, scop.statements[name], access).reverse()
-            if not order.among(same, name, other).is_empty():
-                return True
-    return False
+    def split_nodes(self, readers: Iterable[str]) -> list[_SplitNode]:
+        """Returns what the readers read and others overwrite later, reads of the same values together."""
+        found: list[_SplitNode] = []
+        for name in self._inner:
+            statement = self._scop.statements[name]
+            for number, access in enumerate(statement.reads if name in readers else ()):
+                moving = {k for e in access.subscripts for k in polyhedra.used_iterators(e)}
+                dims = tuple(k for k in range(len(statement.iterators)) if k < self._depth or k in moving)
+                if access.may or not access.subscripts or len(dims) == len(statement.iterators):
+                    continue
+                if not self._is_overwritten(name, access):
+                    continue
+                node = _SplitNode(access.array, name, dims, ((name, number),))
+                at = next((k for k, other in enumerate(found) if self._reads_the_same(other, node, access)), None)
+                if at is None:
+                    found.append(node)
+                else:
+                    found[at] = replace(found[at], readers=(*found[at].readers, (name, number)))
+        return found
 
-
-def _is_the_same(
-    scop: Scop, turns: Sequence[str], depth: int, version: _Version, dims: tuple[int, ...], name: str, access: Access
-) -> bool:
-    """Whether the access names the same elements as the version in the same iterations, and none of them is written between."""
-    first, number = version.readers[0]
-    other = scop.statements[first].reads[number]
-    if version.array != access.array or version.dims != dims:
+    def _is_overwritten(self, name: str, access: Access) -> bool:
+        """Says whether some instance writes an element after the statement has read it."""
+        for other in self._inner:
+            writer = self._scop.statements[other]
+            if writer.write.array == access.array:
+                same = _same_element(writer, self._scop.statements[name], access).reverse()
+                if not self._order.among(same, name, other).is_empty():
+                    return True
         return False
-    theirs = polyhedra.rename_domain(other.relation, name)
-    if not theirs.is_equal(access.relation):
-        return False
-    between = turns[turns.index(version.before) : turns.index(name)]
-    writers = (scop.statements[n] for n in between if scop.statements[n].write.array == access.array)
-    same = (_same_element(w, scop.statements[name], access) for w in writers)
-    return all(m.intersect(polyhedra.equal_first(m, depth)).is_empty() for m in same)
+
+    def _reads_the_same(self, node: _SplitNode, later: _SplitNode, access: Access) -> bool:
+        """Says whether both read the same elements in the same iterations, none of which is written between them.
+
+        access: the one that `later` consists of
+        """
+        first, number = node.readers[0]
+        other, name = self._scop.statements[first].reads[number], later.before
+        if (node.array, node.dims) != (later.array, later.dims):
+            return False
+        if not polyhedra.rename_domain(other.relation, name).is_equal(access.relation):
+            return False
+        between = self._inner[self._inner.index(node.before) : self._inner.index(name)]
+        writers = (self._scop.statements[n] for n in between if self._scop.statements[n].write.array == access.array)
+        same = (_same_element(w, self._scop.statements[name], access) for w in writers)
+        return all(m.intersect(polyhedra.equal_first(m, self._depth)).is_empty() for m in same)
 
 
 def _same_element(writer: Statement, reader: Statement, access: Access) -> isl.Map:
-    """{ W[i] -> R[j] : W[i] writes what the access of R[j] names }"""
+    """Returns { W[i] -> R[j] : W[i] writes what the access of R[j] names }."""
     written = writer.write.relation.intersect_domain(writer.domain)
     return written.apply_range(access.relation.intersect_domain(reader.domain).reverse())
 
 
-def _copy(first: Statement, version: _Version, array: Array, every: isl.Set, starts: Sequence[isl.PwAff], name: str) -> Statement:
-    """array[i] = the element that the readers name. first: of these; every: its iterators' ranges, also where others read."""
-    iterators = tuple(first.iterators[d] for d in version.dims)
-    domain = polyhedra.with_iterators(polyhedra.onto(every, version.dims, name), iterators)
-    access = first.reads[version.readers[0][1]]
-    subscripts = polyhedra.values_onto(access.relation, version.dims, name)
+def _copy(first: Statement, node: _SplitNode, array: Array, every: isl.Set, starts: Sequence[isl.PwAff], name: str) -> Statement:
+    """Returns the statement `array[i] = the element that the readers name`.
+
+    first: the first of the readers
+    every: { S[i] }, the iterators' ranges, also where others read
+    """
+    iterators = tuple(first.iterators[d] for d in node.dims)
+    domain = polyhedra.with_iterators(polyhedra.onto(every, node.dims, name), iterators)
+    access = first.reads[node.readers[0][1]]
+    subscripts = polyhedra.values_onto(access.relation, node.dims, name)
     own = tuple(polyhedra.offset_dimension(domain, d, start) for d, start in enumerate(starts))
     relation = polyhedra.rename_domain(polyhedra.relation(domain.get_space(), access.array, subscripts), name)
     return Statement(
@@ -141,7 +157,7 @@ def _copy(first: Statement, version: _Version, array: Array, every: isl.Set, sta
 
 
 def _reading(statement: Statement, number: int, array: str, dims: Sequence[int], starts: Sequence[isl.PwAff]) -> Statement:
-    """The statement with one read from the array."""
+    """Returns the statement with one of its reads replaced by one of the copy."""
     own = tuple(polyhedra.offset_dimension(statement.domain, d, start) for d, start in zip(dims, starts))
     read = replace(_access(statement.domain, statement.name, array, own), loc=statement.reads[number].loc)
     return replace(statement, reads=(*statement.reads[:number], read, *statement.reads[number + 1 :]))

@@ -6,13 +6,14 @@
                 s += A[i, j]                             s[i] += A[i, j]
             B[i] += 2 * s                            B[i] += 2 * s[i]
 
-One scalar orders all iterations that use it, though no value passes between them; of its array each iteration has an
-element of its own. Scalar and array expansion: Feautrier, "Array expansion", ICS 1988. A schedule may bring the
-uses together again, so that the code generator keeps the element in a register.
+One scalar orders all iterations that use it, though no value passes between them; in its array each iteration has an element of
+its own. Scalar and array expansion: Feautrier, "Array expansion", ICS 1988. A schedule may bring the uses together again, so that
+the code generator keeps the element in a register.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import islpy as isl
@@ -24,7 +25,9 @@ from polyml.model.core.source_order import loop_paths
 
 
 def expand(scop: Scop) -> Scop:
-    """Expand every local scalar over as many outer loops as its values stay within. The source order stays."""
+    """Returns the SCoP with every local scalar expanded over as many outer loops as its values stay within. The source order
+    stays.
+    """
     results = {r.array for r in scop.results if isinstance(r, ScalarResult)}
     scalars = [a for a in scop.arrays.values() if not a.shape and a.role is Role.LOCAL and a.name not in results]
     if not scalars:
@@ -51,14 +54,15 @@ def expand(scop: Scop) -> Scop:
 
 
 def uses(statement: Statement, name: str) -> bool:
-    """Whether the statement touches the array."""
+    """Says whether the statement touches the array."""
     return statement.write.array == name or any(a.array == name for a in statement.reads)
 
 
-def _defined_domain(name: str, users: list[Statement], paths, context: isl.Set) -> isl.Set | None:
-    """The iterations { [i] } of the deepest loops around all users of which each assigns the scalar before it reads it.
+def _defined_domain(name: str, users: list[Statement], paths: Mapping[str, tuple[int, ...]], context: isl.Set) -> isl.Set | None:
+    """Returns the iterations { [i] } of the deepest loops around all users in each of which the scalar is assigned before it is
+    read.
 
-    None where no loop does.
+    The result is None where there are no such loops.
     """
     for depth in range(common_depth([paths[s.name] for s in users]), 0, -1):
         domain = _defined_at(name, users, depth, context)
@@ -68,7 +72,7 @@ def _defined_domain(name: str, users: list[Statement], paths, context: isl.Set) 
 
 
 def common_depth(paths: list[tuple[int, ...]]) -> int:
-    """How many outer loops the paths (see `order.loop_paths`) have in common."""
+    """Returns how many outer loops the paths of `source_order.loop_paths` have in common."""
     depth = 0
     while all(len(p) > depth for p in paths) and len({p[depth] for p in paths}) == 1:
         depth += 1
@@ -76,7 +80,7 @@ def common_depth(paths: list[tuple[int, ...]]) -> int:
 
 
 def _defined_at(name: str, users: list[Statement], depth: int, context: isl.Set) -> isl.Set | None:
-    """The iterations of the outer `depth` loops, if the statements directly in them assign the scalar first in each."""
+    """Returns the iterations of the outer `depth` loops, if the statements directly in them assign the scalar first in each."""
     first: isl.Set | None = None
     rest: isl.Set | None = None
     for user in users:
@@ -92,7 +96,7 @@ def _defined_at(name: str, users: list[Statement], depth: int, context: isl.Set)
 
 
 def ranges(domain: isl.Set, context: isl.Set) -> tuple[tuple[isl.PwAff, ...], tuple[isl.PwAff, ...]] | None:
-    """(first values, numbers of values) of the dimensions over the parameters; None if a first value has cases."""
+    """Returns the (first values, numbers of values) of the dimensions, in the parameters; None where a first value is piecewise."""
     starts, extents = [], []
     for dim in range(polyhedra.dimensions(domain)):
         first, last = polyhedra.value_range(domain, dim)

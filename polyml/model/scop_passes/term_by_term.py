@@ -1,9 +1,9 @@
-"""Sums of several products are added up term by term, so that each is one multiply-add.
+"""Sums of several products are accumulated term by term, so that each is one multiply-add.
 
     s = s + (a*b - c*d)        ->        s = (s + a*b) - c*d
 
-A contraction's register tile then needs no register for the products. (Reassociation: Briggs and Cooper, "Effective partial redundancy
-elimination", PLDI 1994. LLVM's pass `reassociate` does it without knowing which updates may run in any order.)
+A contraction's register tile then needs no register for the products. (Reassociation: Briggs and Cooper, "Effective partial
+redundancy elimination", PLDI 1994. LLVM's pass `reassociate` does it without knowing which updates may run in any order.)
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from polyml.model.core.scop import Load, Scop, Statement, Value
 
 
 def term_by_term(scop: Scop, found: Mapping[str, Reduction]) -> Scop:
-    """The SCoP with the products of float sums added one by one.
+    """Returns the SCoP with the products of float sums added one by one.
 
-    found: the updates whose order is free, by statement: only their values change.
+    found: the updates whose order is free, by statement: only their values change
     """
     changed = {name: _added_in_turn(scop.statements[name], r.access) for name, r in found.items() if r.operator == "+"}
     return replace(scop, statements={**scop.statements, **changed})
@@ -39,7 +39,7 @@ def _added_in_turn(statement: Statement, access: int) -> Statement:
 
 
 def _terms(value: Value, sign: str) -> Iterator[tuple[Value, str]]:
-    """What is added up, each with whether it is added or taken away."""
+    """Yields the terms of a sum, each with its sign."""
     if not (isinstance(value, syntax.Binary) and value.op in ("+", "-")):
         yield value, sign
         return

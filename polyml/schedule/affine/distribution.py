@@ -16,8 +16,8 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.model.core.dependence import Dependences, dependences
 from polyml.model.core.scop import Scop, Statement
-from polyml.model.scop_passes.index_set_splitting import freeing, piece_names, split
-from polyml.model.scop_passes.node_splitting import keep
+from polyml.model.scop_passes.index_set_splitting import freeing_partitions, piece_names, split
+from polyml.model.scop_passes.node_splitting import split_nodes
 from polyml.schedule.affine.scheduler import components
 from polyml.schedule.analysis.contraction_roles import may_be_contraction
 from polyml.schedule.analysis.strides import iterators_of
@@ -60,7 +60,7 @@ class Divided:
 
 def divide(scop: Scop, found: Dependences) -> Divided | None:
     """Returns the SCoP with index sets split and nests distributed where that frees loops; None where it frees none."""
-    cuts = freeing(scop, found)
+    cuts = freeing_partitions(scop, found)
     if not cuts:
         return None
     made = split(scop, {name: cut.pieces for name, cut in cuts.items()})
@@ -100,7 +100,7 @@ def _with_copies(scop: Scop, nest: _DistributedNest, pieces: Mapping[str, isl.Se
     """Returns the SCoP and one nest with statements that copy what its contractions read; None where nothing is to be copied."""
     statements = [scop.statements[name] for name in nest.inner if name in pieces]
     readers = {s.name: pieces[s.name] for s in statements if polyhedra.is_full(s.domain) and may_be_contraction(s)}
-    found = keep(scop, tuple(nest.inner), len(nest.outer), readers)
+    found = split_nodes(scop, tuple(nest.inner), len(nest.outer), readers)
     if found is None:
         return None
     made, before = found

@@ -6,7 +6,7 @@ import pytest
 from polyml.codegen.astgen.build import build
 from polyml.codegen.interpreter.order import sequence
 from polyml.model.core.dependence import dependences
-from polyml.model.scop_passes.index_set_splitting import freeing, piece_names, split
+from polyml.model.scop_passes.index_set_splitting import freeing_partitions, piece_names, split
 from polyml.polyhedra import equal_first, extract_map, points
 from tests.codegen.samples import scop_of
 from tests.model import polybench
@@ -56,7 +56,7 @@ CUT = {paths: (9, 1), pivots_from_below: (9, 1), first_row: (2, 0), mirrored: (3
 
 def cut(kernel):
     scop = scop_of(kernel, {"A": np.zeros((6, 7), np.int64)})
-    return scop, freeing(scop, dependences(scop))
+    return scop, freeing_partitions(scop, dependences(scop))
 
 
 def extents(scop):
@@ -94,4 +94,4 @@ def test_what_every_instance_waits_for_or_none_is_not_cut(kernel):
 def test_other_kernels_are_not_cut(name):
     case = polybench.case(name)
     scop = scop_of(case.function, dict(zip(case.function.__code__.co_varnames, case.args)))
-    assert freeing(scop, dependences(scop)) == {}
+    assert freeing_partitions(scop, dependences(scop)) == {}
