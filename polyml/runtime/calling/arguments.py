@@ -1,6 +1,6 @@
-"""What callers pass, made into exact NumPy arrays and numbers with a type and a layout; the slow, friendly path.
+"""What callers pass, made exact NumPy arrays and numbers with a type and a layout. It is the slow path, with friendly errors.
 
-Everything the native entry accepts is accepted here with the same type and layout.
+Everything that the native entry accepts is accepted here with the same type and layout.
 """
 
 from __future__ import annotations
@@ -25,9 +25,13 @@ _OVERLAP_WORK = 10_000  # candidate solutions np.shares_memory may try before th
 
 @dataclass(frozen=True)
 class CallArgument:
-    """original: what the caller passed. value: an exact ndarray of native byte order, or an exact number.
+    """One argument of a call.
 
-    layout: "C", "F" or "A" of an array, else "". copied: value does not share the original's memory.
+    original: what the caller passed.
+    value: an exact ndarray of native byte order, or an exact number.
+    type: its type in the language.
+    layout: "C", "F" or "A" for an array, else "".
+    copied: whether the value does not share the original's memory.
     """
 
     name: str
@@ -39,12 +43,12 @@ class CallArgument:
 
 
 def shapes(given: Sequence[CallArgument]) -> dict[str, tuple[int, ...]]:
-    """{name: shape} of those that are arrays."""
+    """Returns {name: shape} of the arguments that are arrays."""
     return {each.name: each.value.shape for each in given if isinstance(each.value, np.ndarray)}
 
 
 def argument(name: str, original: object) -> CallArgument:
-    """The argument called `name`. PolymlTypeError or PolymlOverflowError if the language has no such values."""
+    """Returns the argument called `name`. Raises PolymlTypeError or PolymlOverflowError if the language has no such values."""
     if _is_number(name, original):
         value = _number(name, original)
         return CallArgument(name, original, value, arg_type(value, name), "")
@@ -58,10 +62,10 @@ def argument(name: str, original: object) -> CallArgument:
 
 
 def layouts(array: np.ndarray) -> str:
-    """The layouts a kernel for this array may be compiled for, best first.
+    """Returns the layouts for which a kernel for this array may be compiled, best first.
 
-    "C": the last dimension has unit stride; "F": the first one has, and not the last; "A": neither has, or the data is
-    not aligned. A dimension of one element, or an empty array, has every stride.
+    "C": the last dimension has unit stride; "F": the first one has, and not the last; "A": neither has, or the data is not
+    aligned. A dimension of one element, or an empty array, has every stride.
     """
     bits = array.__array_interface__["data"][0]
     for extent, stride in zip(array.shape, array.strides):
@@ -80,7 +84,7 @@ def layouts(array: np.ndarray) -> str:
 
 
 def not_writable(argument: CallArgument) -> PolymlError | None:
-    """Why a kernel cannot write to this array; None if it can."""
+    """Returns the error that a kernel cannot write to this array; None if it can."""
     if argument.copied:
         return PolymlTypeError(
             f"argument `{argument.name}` is written, but a {_type_name(argument.original)} would have to be copied",
@@ -93,7 +97,7 @@ def not_writable(argument: CallArgument) -> PolymlError | None:
 
 
 def overlap(arrays: dict[str, np.ndarray], written: tuple[str, ...]) -> tuple[str, str] | None:
-    """Two argument names, perhaps the same, such that writing the first changes an element of the second; else None.
+    """Returns two argument names, perhaps the same, such that writing the first changes an element of the second; else None.
 
     Pairs whose memory cannot be told apart in reasonable time count as overlapping.
     """
@@ -107,7 +111,7 @@ def overlap(arrays: dict[str, np.ndarray], written: tuple[str, ...]) -> tuple[st
 
 
 def distinct(array: np.ndarray) -> bool:
-    """No two elements of the array share a byte, as far as its strides, in order of size, tell."""
+    """Returns whether no two elements of the array share a byte, as far as its strides, in order of size, tell."""
     if array.size == 0:
         return True
     reach = array.itemsize
@@ -133,7 +137,7 @@ def _is_number(name: str, original: object) -> bool:
 
 
 def _number(name: str, original: object) -> object:
-    """The number as an exact Python number, or a NumPy scalar of one of the language's own type objects."""
+    """Returns a number as an exact Python number, or as a NumPy scalar of one of the language's own types."""
     if isinstance(original, np.generic):
         plain = BY_NUMPY_NAME.get(original.dtype.name)
         return numpy_dtype(plain).type(original) if plain else original
@@ -155,7 +159,7 @@ def _short(value: int) -> str:
 
 
 def _read(name: str, original: object) -> tuple[np.ndarray, bool]:
-    """An exact ndarray, and whether it is a copy. Whatever the object raises when it is looked at is why it is no array."""
+    """Returns an exact ndarray, and whether it is a copy. What the object raises when it is looked at is why it is no array."""
     try:
         return _as_array(name, original)
     except PolymlError:
@@ -169,7 +173,7 @@ def _read(name: str, original: object) -> tuple[np.ndarray, bool]:
 
 
 def _as_array(name: str, original: object) -> tuple[np.ndarray, bool]:
-    """An exact ndarray, and whether it is a copy."""
+    """Returns an exact ndarray, and whether it is a copy. Raises PolymlTypeError for what is no array."""
     if isinstance(original, np.ma.MaskedArray):
         raise PolymlTypeError(
             f"argument `{name}` is a masked array, whose mask a kernel would ignore",
@@ -201,7 +205,7 @@ def _converted(name: str, original: object, convert) -> np.ndarray:
 
 
 def _mapped(name: str, original: object, array: np.ndarray) -> np.ndarray:
-    """The array, unless it cannot be where the object says."""
+    """Returns the array, unless its memory cannot be where the object says."""
     problem = foreign_arrays.missing_memory(array)
     if problem:
         raise _unreadable(name, original, problem)
@@ -215,12 +219,12 @@ def _unreadable(name: str, original: object, why: str) -> PolymlTypeError:
 
 
 def _raised(name: str, original: object, problem: Exception) -> PolymlTypeError:
-    """It raised that where it should have said what it is."""
+    """Returns the error of an object that raised another error where it should have said what it is."""
     return _unreadable(name, original, f"{type(problem).__name__}: {_text(problem)}")
 
 
 def _text(problem: Exception) -> str:
-    """What an exception says, if it can."""
+    """Returns what an exception says, if it can."""
     try:
         return str(problem)
     except Exception:  # of a class that is not ours

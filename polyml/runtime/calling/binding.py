@@ -15,7 +15,10 @@ Entry = Callable[..., object]
 
 
 class Outcome:
-    """Why a call gave no result. status: None for MISS, else what the kernel returned."""
+    """A call that gave no result.
+
+    status: None for MISS, else what the kernel returned.
+    """
 
     __slots__ = ("status",)
 
@@ -29,14 +32,18 @@ ABSENT = object()
 
 @dataclass(frozen=True)
 class CaptureGuard:
-    """A captured variable and the object it must still hold (ABSENT: none). place: a module's dict, or a cell."""
+    """A name that a function takes from outside, and the object that it must still hold.
+
+    place: a module's dict, or a closure's cell.
+    expected: the object; ABSENT where there must be none.
+    """
 
     place: dict | CellType = field(repr=False)
     key: str
     expected: object
 
     def holds(self) -> bool:
-        """Whether it still does."""
+        """Returns whether the name still holds the object."""
         if isinstance(self.place, dict):
             return self.place.get(self.key, ABSENT) is self.expected
         try:
@@ -46,19 +53,19 @@ class CaptureGuard:
 
 
 def receivers(artifact: Artifact) -> tuple[DType, ...]:
-    """The types of the numbers the kernel returns, in the order of their slots."""
+    """Returns the types of the numbers that the kernel returns, in the order of their slots."""
     return tuple(r.dtype for r in artifact.results if isinstance(r, ScalarResult))
 
 
 def slot_count(artifact: Artifact) -> int:
-    """Words of the kernel's slots: threads, arguments, result arrays, returned numbers."""
+    """Returns how many words the kernel's slots have: threads, arguments, result arrays, returned numbers."""
     arguments = sum(1 + 2 * t.ndim if isinstance(t, ArrayType) else 1 + t.dtype.is_complex for t in artifact.types)
     results = sum(1 + 2 * len(r.shape) for r in artifact.result_arrays)
     return 1 + arguments + results + len(receivers(artifact))
 
 
 def pairs(artifact: Artifact) -> tuple[tuple[int, int], ...]:
-    """Positions of two array arguments, one of them written, whose memory must be disjoint."""
+    """Returns the positions of two array arguments each, one of them written, whose memory must be disjoint."""
     arrays = [i for i, t in enumerate(artifact.types) if isinstance(t, ArrayType)]
     written = {i for i in arrays if artifact.params[i] in artifact.written}
     return tuple((i, j) for i in arrays for j in arrays if i < j and (i in written or j in written))

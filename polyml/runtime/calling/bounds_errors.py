@@ -1,4 +1,4 @@
-"""What the caller is told when a kernel refuses its arguments: the access, a point of the loops, index and size."""
+"""What the caller is told when a kernel refuses its arguments: the access, an instance, its index and the size."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _ISL_OPERATIONS = 2_000_000
 
 
 def failure(artifact: Artifact, status: int, arguments: Mapping[str, object]) -> PolymlError:
-    """The error of a status other than 0. arguments: by parameter name."""
+    """Returns the error of a status other than 0.
+
+    arguments: those of the call, by parameter name.
+    """
     if 0 < status <= len(artifact.checks):
         return violation(artifact.checks[status - 1], sizes(artifact, arguments))
     name = f"`{artifact.name}`"
@@ -41,12 +44,12 @@ def failure(artifact: Artifact, status: int, arguments: Mapping[str, object]) ->
 
 
 def sizes(artifact: Artifact, arguments: Mapping[str, object]) -> dict[str, int]:
-    """The values of the artifact's parameters in this call."""
+    """Returns the values of the artifact's parameters in this call."""
     return {p.name: call_interface.value(p, arguments) for p in artifact.parameters}
 
 
 def violation(check: CheckRecord, sizes: Mapping[str, int]) -> PolymlError:
-    """The error of a violated check, with a smallest loop point where isl finds one."""
+    """Returns the error of a test that failed, with a smallest instance where isl finds one."""
     values = _values(check, sizes)
     notes = [f"at {values.point}"] if values.point else []
     if check.kind == "bounds":
@@ -66,13 +69,18 @@ def violation(check: CheckRecord, sizes: Mapping[str, int]) -> PolymlError:
 
 
 class _FailedAccess:
-    """point: "i = 3, j = 0". index, size: what subscript and size are there; None where isl did not tell."""
+    """An instance for which a test fails.
+
+    point: the values of its iterators, "i = 3, j = 0".
+    index, size: the values of subscript and size there; None where isl did not tell.
+    """
 
     def __init__(self, point: str = "", index: int | None = None, size: int | None = None):
         self.point, self.index, self.size = point, index, size
 
 
 def _values(check: CheckRecord, sizes: Mapping[str, int]) -> _FailedAccess:
+    """Returns a smallest instance for which a test fails; nothing of it where isl takes too long."""
     import islpy as isl
 
     from polyml import polyhedra
@@ -90,7 +98,9 @@ def _values(check: CheckRecord, sizes: Mapping[str, int]) -> _FailedAccess:
 
 
 def _value(text: str | None, sizes: Mapping[str, int], instance: tuple[str, tuple[int, ...]]) -> int | None:
-    """What the function `text` ({ S[i] -> [(i + 1)] }, { [] -> [(N)] } or { [(N)] }) gives at the instance."""
+    """Returns what a function, { S[i] -> [(i + 1)] }, { [] -> [(N)] } or { [(N)] } as text, gives at the instance; None for no
+    function.
+    """
     import islpy as isl
 
     from polyml import polyhedra

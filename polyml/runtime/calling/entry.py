@@ -19,10 +19,12 @@ from polyml.runtime.storage.artifact import Artifact
 def bind(
     artifact: Artifact, code: Code, *, threads: int, guards: tuple[CaptureGuard, ...] = (), check_overlap: bool = True
 ) -> Entry:
-    """The callable of a loaded artifact; it keeps `code` alive.
+    """Returns the callable of a loaded artifact, which keeps `code` alive.
 
-    threads: at least 1. guards: captured variables that make a MISS when they change. check_overlap=False: written
-    arrays may share memory, because the artifact is made for it or the caller knows better.
+    threads: at least 1.
+    guards: captured names that make a call a MISS when they change.
+    check_overlap: whether written arrays are tested for shared memory; not where the artifact is made for it or the caller knows
+        better.
     """
     finish_preparation()
     make = native_entry.native_entry if native_entry.works_for(artifact.types) else python_entry
@@ -34,8 +36,10 @@ _preparing: list[threading.Thread] = []
 
 
 def begin_preparation() -> None:
-    """Begin, on a thread of its own, one per process, to make what every kernel's calls need and its compiler does not: the native
-    entry and the thread pool. Where the system gives no thread, they are made by whoever needs them first.
+    """Begins, on a thread of its own, once per process, to make what every kernel's calls need and its compiler does not: the
+    native entry and the thread pool.
+
+    Where the system gives no thread, they are made by whoever needs them first.
     """
     if _preparing:
         return
@@ -48,7 +52,7 @@ def begin_preparation() -> None:
 
 
 def finish_preparation() -> None:
-    """Before the first use of either."""
+    """Waits for what `begin_preparation` makes, before its first use."""
     begin_preparation()
     _join()
 
@@ -66,7 +70,7 @@ def _prepare() -> None:
 
 
 def _before_fork() -> None:
-    """The child has no such thread."""
+    """Waits for the thread, which the child of a fork would not have."""
     _lock.acquire()
     _join()
 

@@ -1,4 +1,4 @@
-"""Arrays that other objects say they are: NumPy believes what `__array_interface__` says of memory; here it is looked at first."""
+"""Arrays of other libraries. NumPy believes what `__array_interface__` says of memory; here it is tested first."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MS_ASYNC = 1  # of msync(2): with Linux since 2.6.19 it writes nothing, but it 
 
 
 def missing_memory(array: np.ndarray) -> str:
-    """Why an array cannot be what it says, as a sentence; "" if its elements lie in memory that this process has.
+    """Returns why an array cannot be what it says, as a sentence; "" if its elements lie in memory that this process has.
 
     That something is mapped there does not make it the array's: only what cannot be true is found.
     """
@@ -33,7 +33,7 @@ def missing_memory(array: np.ndarray) -> str:
 
 
 def bounds(array: np.ndarray) -> tuple[int, int]:
-    """The address of the first byte of the elements, and the one behind the last."""
+    """Returns the address of the first byte of the elements, and the one after the last."""
     low = high = array.__array_interface__["data"][0]
     if array.size == 0:
         return low, low
@@ -44,6 +44,7 @@ def bounds(array: np.ndarray) -> tuple[int, int]:
 
 
 def _is_mapped(low: int, high: int) -> bool:
+    """Returns whether these addresses are mapped in this process; True where the system does not tell."""
     ask, page = _msync(), os.sysconf("SC_PAGE_SIZE")
     if ask is None:
         return True
@@ -53,7 +54,7 @@ def _is_mapped(low: int, high: int) -> bool:
 
 @cache
 def _msync():
-    """The system's function; None where it is not known to change nothing."""
+    """Returns the system's function msync; None where it is not known to change nothing."""
     if sys.platform != "linux":
         return None
     found = ctypes.CDLL(None).msync

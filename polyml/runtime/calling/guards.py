@@ -1,7 +1,7 @@
 """What a function reads from outside its own text, found without parsing it, so that a cached kernel runs at once.
 
-Every name in the code object that the module (or the builtins) or a closure gives a value counts, an attribute's name
-too: more than the parser uses, never less.
+Every name in the bytecode to which the module, the builtins or a closure gives a value counts, an attribute's name too: more than
+the parser uses, never less.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ _NUMBERS = (bool, int, float, complex, str, bytes, type(None))
 
 @dataclass(frozen=True)
 class Captures:
-    """guards: what each call compares. content: the values as text, the same in every process.
+    """The values that a function takes from outside.
 
-    portable: content says all there is to say of them, so that a compiled kernel may be kept on disk.
+    guards: what each call compares.
+    content: the values as text, the same in every process.
+    portable: whether the content says all there is to say of them, so that a compiled kernel may be kept on disk.
     """
 
     guards: tuple[CaptureGuard, ...]
@@ -33,7 +35,7 @@ class Captures:
 
 
 def captures(function: FunctionType) -> Captures:
-    """The values as they are now."""
+    """Returns the values as they are now."""
     guards: list[CaptureGuard] = []
     lines: list[str] = []
     portable = _collect(function, guards, lines, {function})
@@ -41,8 +43,9 @@ def captures(function: FunctionType) -> Captures:
 
 
 def of_itself(function: FunctionType) -> tuple[CaptureGuard, ...]:
-    """The guards of names in the function's own text, without those of the functions that it calls: enough where plain Python runs it,
-    which looks the others up itself.
+    """Returns the guards of names in the function's own text, without those of the functions that it calls.
+
+    They are enough where plain Python runs it, which looks the others up itself.
     """
     cells, names = function.__closure__ or (), function.__code__.co_names
     own = {*map(id, cells)}
@@ -50,6 +53,10 @@ def of_itself(function: FunctionType) -> tuple[CaptureGuard, ...]:
 
 
 def _collect(function: FunctionType, guards: list[CaptureGuard], lines: list[str], seen: set[FunctionType]) -> bool:
+    """Adds guards and lines for what a function takes from outside, and returns whether the lines say all of it.
+
+    seen: the functions that are described already.
+    """
     code, portable = function.__code__, True
     for kind, names in (("global", code.co_names), ("cell", code.co_freevars)):
         for position, name in enumerate(names):
@@ -67,7 +74,7 @@ def _collect(function: FunctionType, guards: list[CaptureGuard], lines: list[str
 
 
 def _described(name: str, value: object, guards: list[CaptureGuard], lines: list[str], seen: set[FunctionType]) -> bool:
-    """Adds a line for the value, and for what it depends on if it is a function."""
+    """Adds a line for a value, and for what it depends on if it is a function. Returns whether the lines say all of it."""
     text, called, portable = _text(value), python_function(value), True
     if called is not None:
         text = _digest(called)
@@ -88,7 +95,7 @@ def _guard(function: FunctionType, kind: str, name: str, position: int, value: o
 
 
 def _text(value: object) -> str | None:
-    """The value in words, None where words do not tell it from another."""
+    """Returns a value in words; None where words do not tell it from another."""
     if type(value) in _NUMBERS:
         return repr(value)
     if isinstance(value, np.generic):
@@ -105,7 +112,7 @@ def _text(value: object) -> str | None:
 
 
 def _digest(function: FunctionType) -> str:
-    """Of its text, its compiled code and its place in its file, which messages name."""
+    """Returns a digest of a function's text, its bytecode and its place in its file, which messages name."""
     code = function.__code__
     try:
         text = definition_of(function).lines

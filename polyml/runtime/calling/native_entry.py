@@ -31,7 +31,7 @@ _WRITEABLE = 0x400
 
 
 class _MethodDef(ctypes.Structure):
-    """PyMethodDef of CPython's methodobject.h."""
+    """PyMethodDef is the structure of this name in CPython's methodobject.h."""
 
     _fields_ = [
         ("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p),
@@ -39,7 +39,7 @@ class _MethodDef(ctypes.Structure):
 
 
 def native_entry(artifact: Artifact, code: link.Code, threads: int, guards: tuple[CaptureGuard, ...], check_overlap: bool) -> Entry:
-    """See binding.Entry. Result arrays and receivers follow the arguments."""
+    """Returns the native entry of an artifact, a `binding.Entry`. Result arrays and receivers follow the arguments."""
     records = _argument_records(artifact, check_overlap)
     pairs = binding.pairs(artifact) if check_overlap else ()
     header = [
@@ -55,26 +55,26 @@ def native_entry(artifact: Artifact, code: link.Code, threads: int, guards: tupl
 
 
 def prepare() -> None:
-    """Make what every native entry shares."""
+    """Makes what every native entry shares."""
     _method()
 
 
 def works_for(types: Sequence[ArgType]) -> bool:
-    """`works`, and numbers of these types are laid out so too."""
+    """Returns whether the native entry works here, for arguments of these types."""
     numbers = (t for t in types if not isinstance(t, ArrayType) and not t.dtype.weak)
     return works() and all(_number_as_expected(number_type(t.dtype)) for t in numbers)
 
 
 @cache
 def works() -> bool:
-    """This interpreter and this NumPy lay their objects out as entry.ll reads them."""
+    """Returns whether this interpreter and this NumPy lay their objects out as entry.ll reads them."""
     if sys.implementation.name != "cpython" or struct.calcsize("P") != 8 or sys.byteorder != "little":
         return False
     return _array_as_expected()
 
 
 def _argument_records(artifact: Artifact, check_overlap: bool) -> list[list[int]]:
-    """Nine words for each argument, result array and receiver."""
+    """Returns nine words for each argument, result array and receiver."""
     layouts = iter(artifact.layouts)
     own = _WRITTEN if check_overlap else _WRITTEN_ANYHOW
     records = []
@@ -118,7 +118,7 @@ def _method() -> _MethodDef:
 
 @cache
 def _functions():
-    """PyCFunction_NewEx(method, self, module); `module` is a reference the function keeps."""
+    """Returns PyCFunction_NewEx(method, self, module); `module` is a reference that the function keeps."""
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.py_object)
     return new

@@ -1,5 +1,7 @@
-"""The entry in Python: the same checks as entry.ll, some twenty times slower, for interpreters whose objects are laid
-out otherwise. It shares nothing with entry.ll, so each tests the other."""
+"""The entry in Python: the tests of entry.ll, some twenty times slower, for interpreters that lay their objects out otherwise.
+
+It shares nothing with entry.ll, so that each tests the other.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from polyml.runtime.storage.artifact import Artifact
 
 
 def python_entry(artifact: Artifact, code: Code, threads: int, guards: tuple[CaptureGuard, ...], check_overlap: bool) -> Entry:
-    """See binding.Entry. Result arrays and receivers follow the arguments."""
+    """Returns the entry of an artifact in Python, a `binding.Entry`. Result arrays and receivers follow the arguments."""
     kernel = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(code.address(artifact.entry))
     count = len(artifact.params)
     arrays = [i for i, t in enumerate(artifact.types) if isinstance(t, ArrayType)]
@@ -50,6 +52,7 @@ def python_entry(artifact: Artifact, code: Code, threads: int, guards: tuple[Cap
 
 
 def _matches(value: object, expected: ArgType, layout: str | None, written: bool) -> bool:
+    """Returns whether the code takes the value as it is."""
     if not isinstance(expected, ArrayType):
         return type(value) is number_type(expected.dtype) and (type(value) is not int or _fits(value))
     if type(value) is not np.ndarray or value.dtype is not numpy_dtype(expected.element):
@@ -64,6 +67,7 @@ def _fits(value: int) -> bool:
 
 
 def _words(value: object) -> list[int]:
+    """Returns the words that a value has in the kernel's slots."""
     if isinstance(value, np.ndarray):
         strides = [s if n > 1 else value.itemsize for n, s in zip(value.shape, value.strides)]
         return [value.__array_interface__["data"][0], *value.shape, *strides]

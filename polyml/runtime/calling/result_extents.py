@@ -19,8 +19,8 @@ _EXTREMES = {"min": "_min", "max": "_max"}
 
 
 def rewritten(extent: str, names: Mapping[str, str]) -> str:
-    """The expression with the names that `names` gives, and `_min` and `_max` for min and max, so that it means the same whatever
-    parameters are called. ValueError if it is none.
+    """Returns an extent with the names that `names` gives, and `_min` and `_max` for min and max, so that it means the same
+    whatever parameters are called. Raises ValueError for what is no extent.
 
     >>> rewritten("min(max, 2*N - 1)", {"N": "_p0", "max": "_p1"})
     '_min(_p1, ((2 * _p0) - 1))'
@@ -37,7 +37,7 @@ def rewritten(extent: str, names: Mapping[str, str]) -> str:
 
 
 def _written(node: ast.expr, names: Mapping[str, str]) -> str:
-    """LookupError or ValueError for what no extent has."""
+    """Returns an expression as text. Raises LookupError or ValueError for what no extent has."""
     match node:
         case ast.Constant(value=int(value)) if abs(value) < 1 << _BITS:
             return repr(value)
@@ -59,7 +59,7 @@ def _written(node: ast.expr, names: Mapping[str, str]) -> str:
 
 
 def _chain(node: ast.expr, operators: Mapping[type[ast.operator], str], names: Mapping[str, str]) -> str:
-    """Operands between which one kind of operators is, however many there are."""
+    """Returns operands between which one kind of operators stands, however many there are."""
     parts = []
     while isinstance(node, ast.BinOp) and type(node.op) in operators:
         if isinstance(node.op, (ast.FloorDiv, ast.Mod)) and not _is_divisor(node.right):

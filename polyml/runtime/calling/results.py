@@ -1,4 +1,4 @@
-"""Results: the arrays a kernel returns are allocated before the call, its numbers received in arrays of one."""
+"""Results: the arrays that a kernel returns are allocated before the call, its numbers received in arrays of one element."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _ALIGNED_BYTES, _IMPOSSIBLE_BYTES = 1 << 12, 1 << 46
 
 
 def with_results(artifact: Artifact, entry: Entry) -> Entry:
-    """`entry`, given what the kernel returns besides its arguments, and returning it.
+    """Returns an entry that is given what the kernel returns besides its arguments, and returns it.
 
-    MISS too where the arguments do not even tell the shapes of the results, or memory is short: `allocate` says why.
+    It returns MISS too where the arguments do not even tell the shapes of the results, or memory is short: `allocator` says why.
     """
     if not artifact.results:
         return entry
@@ -47,11 +47,11 @@ def with_results(artifact: Artifact, entry: Entry) -> Entry:
 
 
 def allocator(artifact: Artifact) -> Callable[..., tuple[np.ndarray, ...]]:
-    """A function of the arguments that allocates result arrays and receivers. MemoryError or ValueError for impossible
-    sizes; other errors where an argument is not what the artifact takes.
+    """Returns a function of the arguments that allocates result arrays and receivers.
 
-    It is made as text, of which nothing is the artifact's: positions stand for names, and extents are written anew. ValueError where
-    they are none.
+    The function raises MemoryError or ValueError for impossible sizes, and other errors where an argument is not what the artifact
+    takes. It is made as text, of which nothing is the artifact's: positions stand for names, and extents are written anew.
+    Raises ValueError for extents that are none.
     """
     return _allocator(artifact.params, artifact.parameters, artifact.result_arrays, receivers(artifact))
 
@@ -79,8 +79,9 @@ def _allocator(
 
 
 def aligned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """np.empty whose data start a cache line, so that no vector crosses one; NumPy aligns to 16 bytes. Small arrays as
-    NumPy has them."""
+    """Returns an array as np.empty does, whose data start a cache line, so that no vector crosses one; small ones as NumPy has
+    them.
+    """
     size = dtype.itemsize
     for extent in shape:
         size *= extent
@@ -91,7 +92,7 @@ def aligned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
 
 
 def impossible(problem: MemoryError | ValueError) -> PolymlError:
-    """The error for result arrays that cannot be allocated."""
+    """Returns the error of result arrays that cannot be allocated."""
     kind = PolymlMemoryError if isinstance(problem, MemoryError) else PolymlValueError
     return kind(f"there is no room for the result: {problem}")
 
@@ -105,7 +106,7 @@ def _value(parameter: Parameter, params: tuple[str, ...], values: list[str]) -> 
 
 
 def _selector(artifact: Artifact) -> Callable[[tuple, tuple], object]:
-    """From (arguments, what `allocate` made) to what the kernel returns."""
+    """Returns a function from the arguments and what `allocator` made to what the kernel returns."""
     fresh = [r.name for r in artifact.result_arrays]
     numbers = (f"fresh[{number}]" for number in count(len(fresh)))
     parts, types = [], {"_complex": complex}

@@ -1,4 +1,4 @@
-"""Python's rules for arguments, for functions whose parameters are all named."""
+"""Python's rules for arguments, for functions whose parameters all have names."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from polyml.errors import PolymlTypeError
 
 
 def parameters(function: FunctionType) -> tuple[str, ...]:
-    """The names, keyword-only ones last."""
+    """Returns the names of a function's parameters, keyword-only ones last."""
     code = function.__code__
     return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
 def bound(function: FunctionType, args: tuple, kwargs: Mapping[str, object]) -> tuple[object, ...]:
-    """One value per parameter. PolymlTypeError if the arguments do not fit the parameters."""
+    """Returns one value per parameter. Raises PolymlTypeError if the arguments do not fit the parameters."""
     names, code = parameters(function), function.__code__
     positional = names[: code.co_argcount]
     if len(args) > len(positional):

@@ -1,4 +1,4 @@
-"""Machine code from text: LLVM IR -> object code."""
+"""LLVM text -> object code."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ _OPTIMISATION_LEVEL = 2
 
 
 def assemble(text: str, *, cpu: str = "", features: str = "", level: int = _OPTIMISATION_LEVEL) -> bytes:
-    """Object code of LLVM IR text for this machine's architecture, position independent, no IR passes.
+    """Returns object code of LLVM text for this machine's architecture, position independent, without passes on the text.
 
     cpu, features: as LLVM names them; "" makes code for any CPU of the architecture.
+    level: how hard LLVM's code generator works, from 0 to 3.
     """
     module = _parsed(text)
     return _machine(cpu, features, level).emit_object(module)
 
 
 def assemble_together(texts: Sequence[str], *, cpu: str = "", features: str = "", level: int = 1) -> tuple[bytes, ...]:
-    """`assemble` of each text, each on a thread of its own."""
+    """Returns the object code of each text, each made on a thread of its own."""
     with Assembler(len(texts) - 1, cpu=cpu, features=features, level=level) as assembler:
         for text in texts:
             assembler.add(text)
@@ -30,11 +31,14 @@ def assemble_together(texts: Sequence[str], *, cpu: str = "", features: str = ""
 
 
 class Assembler:
-    """Object code of texts: other threads begin with each when it is added, and the one that asks for the objects makes what is
-    left. With `with`, what nobody began is left alone after an error, and no thread is at work behind it. Modules end here, since
-    those that are left to the garbage collector may be ended behind their contexts.
+    """An assembler makes object code of texts on several threads: others begin with each text when it is added, and the one that
+    asks for the objects makes what is left.
 
-    All that needs Python's lock is done by the thread that adds, which seldom gives it away: the others call LLVM alone.
+    After an error in a `with` block what nobody began is left alone, and no thread is at work behind it. Modules end here, since
+    those that are left to the garbage collector may be ended after their contexts. All that needs Python's lock is done by the
+    thread that adds, which seldom gives it away: the others call LLVM alone.
+
+    others: how many other threads there may be.
     """
 
     def __init__(self, others: int, *, cpu: str = "", features: str = "", level: int = 1):
@@ -56,7 +60,7 @@ class Assembler:
             self._modules.clear()
 
     def add(self, text: str) -> None:
-        """RuntimeError if it is none of LLVM's."""
+        """Adds a text. Raises RuntimeError if LLVM cannot parse it."""
         module = _ObjectModule(text)
         self._modules.append(module)
         with self._lock:
@@ -67,7 +71,7 @@ class Assembler:
             self._begin(self._machines.take())
 
     def objects(self) -> tuple[bytes, ...]:
-        """In the order of the texts. RuntimeError if there is no code for one."""
+        """Returns the object code of the texts, in their order. Raises RuntimeError if there is no code for one."""
         with self._lock:
             self._at_work += 1
         self._work(self._machines.take())
@@ -78,6 +82,7 @@ class Assembler:
             self._modules.clear()
 
     def _begin(self, machine) -> None:
+        """Starts a thread that works with this target machine; where the system gives none, `objects` makes what waits."""
         thread = threading.Thread(target=self._work, args=(machine,))
         try:
             thread.start()
@@ -92,7 +97,7 @@ class Assembler:
             thread.join()
 
     def _work(self, machine) -> None:
-        """Make what waits; where nothing does, this thread ends."""
+        """Makes object code of what waits, until nothing does."""
         while True:
             with self._lock:
                 if not self._waiting:
@@ -104,12 +109,12 @@ class Assembler:
 
 
 def assembly(text: str, *, cpu: str = "", features: str = "", level: int = 1) -> str:
-    """The assembler text of what `assemble` makes."""
+    """Returns the assembly text of what `assemble` makes."""
     return _machine(cpu, features, level).emit_assembly(_parsed(text))
 
 
 def assemble_optimised(text: str) -> bytes:
-    """The same for any CPU of the architecture, after LLVM's passes, which cost more time than they gain in kernels."""
+    """Returns object code for any CPU of the architecture after LLVM's passes, which cost more time than they gain in kernels."""
     llvm, machine, module = llvm_binding(), _machine("", "", _OPTIMISATION_LEVEL), _parsed(text)
     tuning = llvm.create_pipeline_tuning_options(speed_level=2)
     builder = llvm.create_pass_builder(machine, tuning)
@@ -124,8 +129,10 @@ def _parsed(text: str, context=None):
 
 
 class _ObjectModule:
-    """A text with a context of its own, and its object: `machine.emit_object` in two steps, the first without llvmlite's lock,
-    which lets one thread into LLVM at a time. LLVM itself asks that a context and a machine are used by one thread at a time.
+    """An LLVM text with a context of its own, and its object code.
+
+    The code is made as by `machine.emit_object`, in two steps, the first without llvmlite's lock, which lets one thread into LLVM
+    at a time. LLVM itself asks only that a context and a machine are used by one thread at a time.
     """
 
     def __init__(self, text: str):
@@ -136,9 +143,11 @@ class _ObjectModule:
         self._buffer, self._problem = None, ffi.OutputString()
 
     def emit(self, machine) -> None:
+        """Makes the object code, on any thread."""
         self._buffer = self._emit(machine, self._module, 1, self._problem)
 
     def content(self) -> bytes:
+        """Returns the object code. Raises RuntimeError where there is none."""
         if not self._buffer:
             raise RuntimeError(str(self._problem))
         start, size = self._library.LLVMPY_GetBufferStart(self._buffer), self._library.LLVMPY_GetBufferSize(self._buffer)
@@ -149,7 +158,7 @@ class _ObjectModule:
 
 @cache
 def _unlocked(library, name: str):
-    """The function that llvmlite calls with its lock held."""
+    """Returns the function of LLVM that llvmlite calls with its lock held."""
     locked = getattr(library, name)
     path = getattr(library, "_name", None)
     if path is None:  # a later llvmlite may keep it elsewhere: then one thread at a time
@@ -161,6 +170,7 @@ def _unlocked(library, name: str):
 
 @cache
 def llvm_binding():
+    """Returns llvmlite's binding, with LLVM initialized."""
     import llvmlite.binding as llvm
 
     with contextlib.suppress(RuntimeError):  # needed before llvmlite 0.45, refused since
@@ -182,7 +192,7 @@ def _new_machine(cpu: str, features: str, level: int):
 
 @cache
 class _idle_machines:  # noqa: N801 (used as a function, cached by its arguments)
-    """Those of a kind that no thread uses: to make one takes as long as the code of a small function."""
+    """LLVM's target machines of one kind that no thread uses. To make one takes as long as the code of a small function."""
 
     def __init__(self, cpu: str, features: str, level: int):
         self._kind = cpu, features, level

@@ -1,7 +1,7 @@
-"""Relocatable ELF objects for x86-64 into memory, without LLVM: a cached kernel then runs 40 ms sooner.
+"""Relocatable ELF objects for x86-64 -> memory, without LLVM, so that a cached kernel runs 40 ms sooner.
 
-Enough of System V ABI, AMD64 supplement (relocations in table 4.9), for the objects LLVM makes from our own IR;
-`Unsupported` for anything else, which LLVM's own linker then takes.
+It does enough of the System V ABI, AMD64 supplement (relocations in table 4.9), for the objects that LLVM makes of our own text.
+It raises `Unsupported` for anything else, which LLVM's own linker then takes.
 """
 
 from __future__ import annotations
@@ -30,12 +30,16 @@ _MAP_FAILED = 2**64 - 1
 
 
 class Unsupported(Exception):
-    """The object needs something this loader does not do."""
+    """An object needs something that this loader does not do."""
 
 
 @dataclass(frozen=True)
 class _Section:
-    """data: of the object that it is from. link, info: as they are there."""
+    """A section of an object.
+
+    data: the whole object.
+    name, kind, flags, offset, size, link, info, align: as the section's header has them.
+    """
 
     data: bytes
     name: str
@@ -50,7 +54,12 @@ class _Section:
 
 @dataclass(frozen=True)
 class _Symbol:
-    """section: its number among those of all objects, or one of the reserved ones. is_global: not of its object alone."""
+    """A symbol of an object.
+
+    section: the number of its section among those of all objects, or one of the reserved numbers.
+    value: its offset in the section.
+    is_global: whether other objects may use it.
+    """
 
     name: str
     section: int
@@ -60,7 +69,9 @@ class _Symbol:
 
 @dataclass(frozen=True)
 class _Relocation:
-    """Change the bytes at `offset` of section number `section` by symbol number `symbol`, counted over all objects."""
+    """A change of the bytes at `offset` of section number `section` by the address of symbol number `symbol`, counted over all
+    objects.
+    """
 
     section: int
     offset: int
@@ -70,8 +81,13 @@ class _Relocation:
 
 
 class Image:
-    """Objects in memory, ready to run. The memory goes with the Image, but not at interpreter exit, when a thread
-    may still be running in it."""
+    """Objects in memory, ready to run.
+
+    The memory goes with the Image, but not when the interpreter exits, since a thread may still be running in it.
+
+    objects: the objects, which may use one another's symbols.
+    resolve: returns the address of a symbol that none of them defines.
+    """
 
     def __init__(self, objects: Sequence[bytes], resolve: Callable[[str], int]):
         """resolve: the address of a symbol that none of the objects defines."""
@@ -88,6 +104,7 @@ class Image:
         self._memory.make_executable(_table_end(relocations, code_bytes))
 
     def _reached(self, symbol: _Symbol, base: int, places: dict[int, int], resolve: Callable[[str], int]) -> int:
+        """Returns the address of a symbol: where an object defines it, or where `resolve` finds it."""
         if symbol.section != _UNDEFINED:
             return _address(symbol, base, places)
         if not symbol.name:
@@ -95,12 +112,12 @@ class Image:
         return self._symbols[symbol.name] if symbol.name in self._symbols else resolve(symbol.name)
 
     def address(self, symbol: str) -> int:
-        """Where a global symbol that an object defines is. KeyError if none does."""
+        """Returns where a global symbol that an object defines is. Raises KeyError if none does."""
         return self._symbols[symbol]
 
 
 class _CodeMemory:
-    """Anonymous pages: first written, then their front made executable and read-only."""
+    """Anonymous pages, which are written first; then their front is made executable and read-only."""
 
     def __init__(self, size_bytes: int):
         self._libc = _libc()
@@ -135,6 +152,7 @@ def _up(value: int, multiple: int) -> int:
 
 
 def _together(objects: Sequence[bytes]) -> tuple[list[_Section], list[_Symbol], list[_Relocation]]:
+    """Returns the sections, symbols and relocations of all objects, numbered over all of them."""
     sections: list[_Section] = []
     symbols: list[_Symbol] = []
     relocations: list[_Relocation] = []
@@ -177,12 +195,14 @@ def _relocations(sections: list[_Section], first_section: int, first_symbol: int
 
 
 def _loaded(section: _Section) -> bool:
-    """Unwind tables are left out: nothing throws through a kernel."""
+    """Returns whether a section is loaded. Unwind tables are left out, since nothing throws through a kernel."""
     return bool(section.flags & _ALLOC) and section.size > 0 and section.name != ".eh_frame"
 
 
 def _places(sections: list[_Section], relocations: list[_Relocation]) -> tuple[dict[int, int], int, int]:
-    """Offset of every loaded section, end of the read-only ones, and size of all: code, tables, then writable data."""
+    """Returns the offset of every loaded section, the end of the read-only ones, and the size of all: code, tables, then writable
+    data.
+    """
     if any(s.flags & _TLS for s in sections):
         raise Unsupported("thread-local data")
     places, end = {}, 0
@@ -199,7 +219,7 @@ def _places(sections: list[_Section], relocations: list[_Relocation]) -> tuple[d
 
 
 def _table_end(relocations: list[_Relocation], code_bytes: int) -> int:
-    """One stub, which is also a table entry, per symbol reached through the table."""
+    """Returns the end of the table of stubs: one stub, which is also a table entry, per symbol reached through the table."""
     return code_bytes + _STUB_BYTES * len({r.symbol for r in relocations})
 
 
@@ -218,7 +238,9 @@ def _address(symbol: _Symbol, base: int, places: dict[int, int]) -> int:
 def _relocate(
     memory: _CodeMemory, relocations: list[_Relocation], addresses: list[int], places: dict[int, int], code_bytes: int
 ) -> None:
-    """S + A or S + A - P, with a stub's place for S where the symbol is called or loaded through a table."""
+    """Writes S + A or S + A - P for every relocation, with a stub's place for S where the symbol is called or loaded through a
+    table.
+    """
     stubs: dict[int, int] = {}
     for r in relocations:
         target, here = addresses[r.symbol], places[r.section] + r.offset
@@ -232,6 +254,7 @@ def _relocate(
 
 
 def _patch(kind: int, value: int, place: int) -> bytes:
+    """Returns the bytes of a relocation. Raises Unsupported for another kind, and for a distance of more than 2 GiB."""
     try:
         if kind == _R_64:
             return struct.pack("<Q", value & 0xFFFFFFFFFFFFFFFF)

@@ -1,4 +1,4 @@
-"""The runtime's own native code: compiled from LLVM IR once per machine, then kept in the disk cache."""
+"""The runtime's own native code: compiled from LLVM text once per machine, then kept in the disk cache."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from polyml.runtime.storage.disk_cache import open_cache
 
 
 def loaded(name: str, text: str, *symbols: str) -> link.Code:
-    """The code of `text` in memory, for any CPU of this architecture. What is kept and cannot be loaded is made again."""
+    """Returns the code of `text` in memory, for any CPU of this architecture. What is kept and cannot be loaded is made again.
+
+    name: of the code, in the cache.
+    symbols: those that will be asked for.
+    """
     cache = open_cache(config.resolve())
     key = f"code-{name}-{os.uname().sysname}-{os.uname().machine}-{hashlib.sha256(text.encode()).hexdigest()}"
     kept = None if cache is None else cache.get(key)
@@ -37,6 +41,6 @@ def _with(content: bytes, symbols: tuple[str, ...]) -> link.Code:
 
 
 def text(file: str, beside: str = __file__) -> str:
-    """A file in the folder of the module whose `__file__` is given."""
+    """Returns the text of a file in the folder of the module whose `__file__` is given."""
     with open(os.path.join(os.path.dirname(beside), file), encoding="utf-8") as opened:
         return opened.read()

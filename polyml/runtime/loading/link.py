@@ -19,16 +19,17 @@ _numbers = itertools.count()
 
 
 class Code(Protocol):
-    """Object code in memory; lives as long as this object."""
+    """Object code in memory, which lives as long as this object."""
 
     def address(self, symbol: str) -> int:
-        """Where a symbol is that the object defines and `load` was told of. KeyError otherwise."""
+        """Returns where a symbol is that the object defines and `load` was told of. Raises KeyError for any other."""
 
 
 def link(objects: Sequence[bytes], symbols: tuple[str, ...], resolve: Callable[[str], int]) -> Code:
-    """Objects in memory, linked with one another and what is outside, as `resolve` finds it; `symbols` are those that will be asked for.
+    """Returns objects in memory, linked with one another and with what `resolve` finds outside.
 
-    CompileError if an external symbol is nowhere to be found.
+    symbols: those that will be asked for.
+    resolve: returns the address of a symbol that no object defines; it raises CompileError where there is none.
     """
     if sys.platform == "linux":
         try:
@@ -39,7 +40,7 @@ def link(objects: Sequence[bytes], symbols: tuple[str, ...], resolve: Callable[[
 
 
 def of_libraries(symbol: str) -> int:
-    """The address of a function of Python's C API, libc or libm."""
+    """Returns the address of a function of Python's C API, libc or libm. Raises CompileError where this system has none."""
     for library in libraries():
         try:
             address = ctypes.cast(getattr(library, symbol), ctypes.c_void_p).value
@@ -52,6 +53,7 @@ def of_libraries(symbol: str) -> int:
 
 @cache
 def libraries() -> tuple[ctypes.CDLL, ...]:
+    """Returns the libraries that compiled code may call."""
     maths = "libSystem.dylib" if sys.platform == "darwin" else "libm.so.6"
     return (ctypes.CDLL(None), ctypes.CDLL(maths, ctypes.RTLD_GLOBAL))
 

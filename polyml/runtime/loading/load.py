@@ -1,4 +1,4 @@
-"""The machine code of kernels from bytes to memory, linked with what it may call."""
+"""The machine code of kernels, from bytes to memory, linked with what it may call."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from polyml.runtime.loading.link import MEMORY, PARALLEL, Code, link, of_librari
 
 
 def load(objects: Sequence[bytes], *symbols: str) -> Code:
-    """Objects in memory, linked with one another and what is outside; `symbols` are those that will be asked for.
+    """Returns objects in memory, linked with one another and with the runtime and libraries.
 
-    CompileError if an external symbol is nowhere to be found.
+    symbols: those that will be asked for.
+    Raises CompileError where an external symbol cannot be found.
     """
     return link(objects, symbols, resolve)
 
 
 def resolve(symbol: str) -> int:
-    """The address of what compiled code may call: polyml's own threads and memory, Python's C API, libc, libm."""
+    """Returns the address of what compiled code may call: polyml's own threads and memory, Python's C API, libc, libm."""
     if symbol == PARALLEL:
         from polyml.runtime.loading import thread_pool
 

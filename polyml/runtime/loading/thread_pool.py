@@ -1,4 +1,4 @@
-"""The pool of threads that parallel loops run on: one per process, made on first use, new after a fork."""
+"""The pool of threads that run parallel loops: one per process, made on first use, and new after a fork."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ _RELAX = {"x86_64": _PAUSE, "amd64": _PAUSE, "aarch64": _YIELD, "arm64": _YIELD}
 
 
 class Pool:
-    """parallel_address: of `void polyml_parallel(ptr fn, ptr env, i64 shares, i64 threads)`, which runs
-    `void fn(ptr env, i64 share, i64 shares)` once per share."""
+    """The threads, as native code that compiled loops call.
+
+    parallel_address: the address of `void polyml_parallel(ptr fn, ptr env, i64 shares, i64 threads)`, which runs `void fn(ptr env,
+        i64 share, i64 shares)` once per share.
+    """
 
     def __init__(self):
         symbols = (link.PARALLEL, "polyml_pool_reset", "polyml_pool_spin", "polyml_pool_started")
@@ -36,20 +39,21 @@ class Pool:
 
     @property
     def started(self) -> int:
-        """Threads running besides the callers'."""
+        """How many threads run besides the callers'."""
         return self._started()
 
     def reset(self) -> None:
+        """Forgets the threads, which do not exist in the child of a fork."""
         self._reset(self._spins, self._cores, signal.SIG_SETMASK)
 
     def run(self, fn_address: int, env_address: int, shares: int, threads: int) -> None:
-        """polyml_parallel, from Python."""
+        """Calls polyml_parallel from Python."""
         self._function(link.PARALLEL, None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(
             fn_address, env_address, shares, threads
         )
 
     def _spins_before_sleep(self) -> int:
-        """Turns of the waiting loop that take _SPIN_SECONDS."""
+        """Returns how many turns of the waiting loop take _SPIN_SECONDS."""
         spin = self._function("polyml_pool_spin", None, ctypes.c_int64)
         seconds = min(_timed(spin, _TIMED_SPINS) for _ in range(3))
         return max(1, int(_SPIN_SECONDS * _TIMED_SPINS / seconds))
@@ -60,11 +64,12 @@ class Pool:
 
 @cache
 def pool() -> Pool:
+    """Returns the pool of this process."""
     return Pool()
 
 
 def count(threads: int) -> int:
-    """The number of threads that the setting `threads` means: 0 is every core this process may use."""
+    """Returns how many threads the setting `threads` means: 0 is every core that this process may use."""
     return threads or usable_cores()
 
 

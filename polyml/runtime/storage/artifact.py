@@ -1,4 +1,4 @@
-"""A compiled kernel as data: machine code and everything its caller and its error messages need."""
+"""A compiled kernel as data: its machine code, and everything that its caller and its error messages need."""
 
 from __future__ import annotations
 
@@ -21,11 +21,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class CheckRecord:
-    """One `model.core.scop.Check`, its isl objects as text. Status k of a kernel names checks[k - 1].
+    """A test at a kernel's entry, a `model.core.scop.Check`, with its isl objects as text. Status k of a kernel names checks[k -
+    1].
 
-    violated: { : N > M } over the parameters. instances: [N, M] -> { S[i] : ... }.
-    subscript: { S[i] -> [(i + 1)] } and size: { S[i] -> [(N)] } or { [(N)] }, of a bounds check.
-    loc: its Source holds the one line that the message shows.
+    kind: "bounds", "shape", "range", "limit" or "usual".
+    what: the access or the size that is tested, as messages have it.
+    violated: { : N > M }, the parameters for which the test fails.
+    instances: [N, M] -> { S[i] : ... }, the instances at fault.
+    iterators: the names of the loops around them.
+    may: whether plain Python decides where the test fails.
+    dim: the dimension of a bounds check.
+    subscript: { S[i] -> [(i + 1)] }, the index; None where the check is not of bounds.
+    size: { S[i] -> [(N)] } or { [(N)] }, the size that the index has to be below.
+    loc: the place, whose Source holds the one line that the message shows.
     """
 
     kind: str
@@ -42,10 +50,11 @@ class CheckRecord:
 
 @dataclass(frozen=True)
 class ResultArray:
-    """An array the kernel returns and its caller allocates, C-contiguous.
+    """An array that a kernel returns and its caller allocates, C-contiguous.
 
-    element: NumPy's name of its type. shape: one expression per dimension over the names of `Artifact.parameters`, as
-    `runtime.calling.result_extents` reads them; a negative extent makes an empty array, which a "shape" check then refuses.
+    element: NumPy's name of its type.
+    shape: an expression for each dimension over the names of `Artifact.parameters`, as `runtime.calling.result_extents` reads it;
+        a negative extent makes an empty array, which a "shape" check then refuses.
     """
 
     name: str
@@ -55,13 +64,23 @@ class ResultArray:
 
 @dataclass(frozen=True, kw_only=True)
 class Artifact:
-    """params, types: the kernel's parameters in the order of the call. layouts: "C", "F" or "A" per array argument.
+    """A compiled kernel.
 
-    entry: symbol of `i64 entry(ptr slots)` in object_code, objects that are linked with one
-    another. results: what the call returns, in order.
-    result_arrays: the arrays the caller allocates, in the order of their slots. written: the array arguments written.
-    aliased: made for arguments that overlap. notes: lines for explain(). sized: whether other sizes ask for other code.
-    alike: how sizes must be related.
+    name: the function's name.
+    params, types: the kernel's parameters and their types, in the order of the call.
+    layouts: of each array argument, "C", "F" or "A".
+    entry: the symbol of `i64 entry(ptr slots)` in the object code.
+    object_code: relocatable objects, which are linked with one another.
+    checks: the tests at entry.
+    parameters: where the sizes and numbers that the code depends on come from.
+    results: what the call returns, in order.
+    result_is_tuple: whether it returns a tuple.
+    result_arrays: the arrays that the caller allocates, in the order of their slots.
+    written: the array arguments that are written.
+    aliased: whether it is made for arguments that overlap.
+    notes: lines for explain().
+    sized: whether other sizes need other code.
+    alike: how sizes have to be related.
     """
 
     name: str
@@ -101,18 +120,20 @@ class Artifact:
     def is_for(
         self, name: str, params: tuple[str, ...], types: tuple[ArgType, ...], layouts: tuple[str, ...], aliased: bool
     ) -> bool:
-        """Whether it is the code of such a kernel and such a call."""
+        """Returns whether it is the code of such a kernel and such a call."""
         mine = (self.name, self.params, self.types, self.layouts, self.aliased)
         return mine == (name, params, types, layouts, aliased)
 
     def to_bytes(self) -> bytes:
-        """What `from_bytes` reads, with the version of this format."""
+        """Returns what `from_bytes` reads, with the version of the format."""
         head = json.dumps(_to_json(self), separators=(",", ":")).encode()
         return len(head).to_bytes(4, "little") + head + b"".join(self.object_code)
 
     @staticmethod
     def from_bytes(content: bytes) -> Artifact:
-        """The artifact. `seal.Damaged` if the bytes are not an artifact of this version: nothing in them is taken for what it is not."""
+        """Returns the artifact that `to_bytes` wrote. Raises Damaged for any other bytes: nothing in them is taken for what it is
+        not.
+        """
         end = 4 + int.from_bytes(content[:4], "little")
         try:
             head = json.loads(content[4:end])
@@ -124,7 +145,7 @@ class Artifact:
 
 
 def record(check) -> CheckRecord:
-    """The record of a `model.core.scop.Check`."""
+    """Returns a `model.core.scop.Check` as data."""
     return CheckRecord(
         kind=check.kind,
         what=check.what,
@@ -143,7 +164,8 @@ _BY_NAME = {str(d): d for d in (*FIXED, PYINT, PYFLOAT, PYCOMPLEX, PYBOOL)}
 
 
 def parse_type(text: str) -> ArgType:
-    """The type that prints as `text`: "f64[:, :]", "i32[]", "f64[1, :]", "f64", "int", "int=3". ValueError if none does.
+    """Returns the type that prints as `text`: "f64[:, :]", "i32[]", "f64[1, :]", "f64", "int", "int=3". Raises ValueError where
+    none does.
 
     >>> str(parse_type("f64[:,:]"))
     'f64[:, :]'
@@ -163,6 +185,7 @@ def parse_type(text: str) -> ArgType:
 
 
 def _pieces(content: bytes, lengths: Sequence[int]) -> tuple[bytes, ...]:
+    """Returns the objects of these lengths that the bytes hold one after another."""
     ends = [0, *accumulate(_tuple(_count, lengths))]
     if ends[-1] != len(content):
         raise ValueError(f"{len(content)} bytes of code, not {ends[-1]}")
@@ -192,7 +215,7 @@ def _to_json(artifact: Artifact) -> dict:
 
 
 def _from_json(head: dict, object_code: tuple[bytes, ...]) -> Artifact:
-    """Every value is asked for its type: what the file says of itself is not believed."""
+    """Returns the artifact of a head and its code. Each value is tested for its type: what the file says of itself is not believed."""
     return Artifact(
         name=_text(head["name"]),
         params=_tuple(_text, head["params"]),
@@ -256,7 +279,7 @@ def _layout(value: object) -> str:
 
 
 def _only(data: object, names: Set[str]) -> dict:
-    """An object with these names and no others."""
+    """Returns a JSON object that has these names and no others. Raises ValueError for anything else."""
     if type(data) is not dict or data.keys() != names:
         raise ValueError(f"{', '.join(sorted(names))} are expected, not {data!r:.40}")
     return data

@@ -1,7 +1,7 @@
-"""The name of a compiled kernel in the disk cache: a digest of everything its code depends on.
+"""The name of a compiled kernel in the disk cache: a digest of everything that its code depends on.
 
-The function's compiled code is part of it as well as its text: files change while programs run, and what another process made of
-the text as it is now is not what this one imported.
+The function's bytecode is part of it as well as its text: files change while programs run, and what another process made of the
+text as it is now is not what this one imported.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ def content_key(function: FunctionType, inputs: CodeInputs) -> str | None:
 
 
 def sized_key(name: str, sizes: Sizes | None) -> str:
-    """The name of the form for some sizes; `name` itself for all. Forms for the same limits may stand for one another."""
+    """Returns the name of the form for some sizes; `name` itself for all. Forms for the same limits may stand for one another."""
     return name if sizes is None else _digest((name, f"{sizes.extents is None} {sizes.limits} {sizes.alike}"))
 
 
 def names(name: str, sizes: Sizes | None) -> tuple[str, ...]:
-    """Where a form for these sizes may be, the likelier one first."""
+    """Returns the names under which a form for these sizes may be kept, the likelier one first."""
     return (name,) if sizes is None else (sized_key(name, sizes), name)
 
 
@@ -83,7 +83,7 @@ def _digest(parts: tuple[str, ...]) -> str:
 
 @cache
 def toolchain() -> str:
-    """Versions and CPU, as text."""
+    """Returns the versions of polyml, its libraries and Python, and the processor, as text."""
     facts = (
         f"polyml {_sources_digest()}", f"islpy {_version('islpy')}", f"llvmlite {_version('llvmlite')}",
         f"numpy {np.__version__.split('.')[0]}", f"ml_dtypes {_version('ml_dtypes')}",
@@ -94,7 +94,7 @@ def toolchain() -> str:
 
 
 def _sources_digest() -> str:
-    """Of the text of every module of polyml."""
+    """Returns a digest of the text of every module of polyml."""
     root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
     digest = hashlib.blake2b(digest_size=16)
     for path in sorted(_files(root)):
@@ -116,7 +116,9 @@ def _files(folder: str) -> list[str]:
 
 
 def _version(package: str) -> str:
-    """Of an installed package, from the name of its .dist-info folder: importlib.metadata takes 20 ms to import."""
+    """Returns the version of an installed package, from the name of its .dist-info folder: importlib.metadata takes 20 ms to
+    import.
+    """
     spec = find_spec(package)
     if spec is None or not spec.origin:
         return "missing"

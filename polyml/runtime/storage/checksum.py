@@ -1,7 +1,7 @@
-"""Bytes with a checksum and the name of their place in front, so that a file that is damaged, truncated or another one's is
-recognised.
+"""Bytes with a checksum and the name of their place in front, by which damaged, truncated and exchanged files are recognised.
 
-The checksum finds accidents. It has no key: who may write a file can seal anything, so that the folder's owner and mode say who may.
+The checksum finds accidents. It has no key, so that who may write a file can seal anything; the folder's owner and mode say who
+may.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Damaged(Exception):
 
 
 def seal(name: str, content: bytes) -> bytes:
-    """magic, BLAKE2b digest of the rest, the name with its length, content.
+    """Returns a magic number, a BLAKE2b digest of the rest, the name with its length, and the content.
 
     >>> unseal("a name", seal("a name", b"code"))
     b'code'
@@ -29,7 +29,7 @@ def seal(name: str, content: bytes) -> bytes:
 
 
 def unseal(name: str, sealed: bytes) -> bytes:
-    """The content that was sealed under `name`. Damaged if it was another name, or a byte is missing, added or changed."""
+    """Returns the content that was sealed under `name`. Raises Damaged for another name, and for bytes missing, added or changed."""
     label = _label(name)
     start = _HEAD_BYTES + len(label)
     content = sealed[start:]

@@ -1,9 +1,10 @@
-"""Word on disk that a kernel is being compiled, which stays where isl or LLVM ends the process.
+"""Markers on disk that a kernel is being compiled. A marker stays where isl or LLVM ends the process.
 
     DIR/v2/ef/marker0-abcd....ef.bin        written before form 0 of the kernel kernel-abcd....ef is made, removed after
 
-The next process that compiles the kernel finds it and goes on with a simpler form than that one. Whatever else ends a process leaves
-it too, a signal or a power cut; so the form is tried again after a day, and once the marker is removed (`polyml cache clear`).
+The next process that compiles the kernel finds it and goes on with a simpler form than that one. Whatever else ends a process, a
+signal or a power cut, leaves it too; so the form is tried again after a day, and once the marker is removed (`polyml cache
+clear`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,12 @@ LASTS_SECONDS = 86_400
 
 @contextmanager
 def working(cache: Cache | None, kernel: str | None, form: int) -> Iterator[None]:
-    """The marker is there meanwhile. kernel: the name of its entry; None of either: nothing is written."""
+    """Keeps a marker on disk inside the block.
+
+    cache: where it is kept; None: nowhere.
+    kernel: the name of the kernel's entry in the cache; None: there is no marker.
+    form: the number of the form that is being made.
+    """
     if cache is None or kernel is None:
         yield
         return
@@ -34,7 +40,7 @@ def working(cache: Cache | None, kernel: str | None, form: int) -> Iterator[None
 
 
 def ended_in(cache: Cache | None, kernel: str | None) -> int:
-    """The last of the kernel's forms, from form 0 on, in each of which a process ended; -1: in none."""
+    """Returns the last of the kernel's forms, from form 0 on, in each of which a process ended; -1 where none did."""
     last = -1
     if cache is not None and kernel is not None:
         while _has_ended(cache, _name(kernel, last + 1)):
@@ -47,6 +53,7 @@ def _name(kernel: str, form: int) -> str:
 
 
 def _has_ended(cache: Cache, name: str) -> bool:
+    """Returns whether a marker is there and its process is not."""
     content = cache.get(name)
     if content is None:
         return False
@@ -62,7 +69,9 @@ def _has_ended(cache: Cache, name: str) -> bool:
 
 
 def _began(process: int) -> str:
-    """When the process began, in the system's own words; "" of one that is gone. Where the system does not tell, any that is there."""
+    """Returns when a process began, in the system's own words; "" for one that is gone. Where the system does not tell, "there" for
+    any.
+    """
     try:
         with open(f"/proc/{process}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].split()[19].decode()

@@ -1,13 +1,14 @@
-"""The disk cache: one sealed file per name, safe with several processes, bounded in size.
+"""The disk cache: one file with a checksum per name, safe with several processes, bounded in size.
 
     DIR/v2/ef/kernel-abcd....ef.bin
 
-A name says what kind of entry it is and what it depends on: kernel-..., schedule-..., code-..., rates-.... A file appears whole or
-not at all (written beside its place, then renamed) and has its name inside; what is damaged, another entry or no file is removed and
-counts as absent; the least recently used go first. A folder that cannot be written costs one warning and caching, nothing else.
+A name says what kind of entry it is and what it depends on: kernel-..., schedule-..., code-..., rates-.... A file appears as a
+whole or not at all (written beside its place, then renamed) and has its name inside; what is damaged, another entry or no file is
+removed and counts as absent; the least recently used go first. A folder that cannot be written costs one warning and caching,
+nothing else.
 
 Entries hold machine code, which runs. So folders are made for this user alone, and where another user but root owns the folder, a
-folder in it or an entry, or may write there, nothing is read or written, with one warning. This is asked at each use.
+folder in it or an entry, or may write there, nothing is read or written, with one warning. This is tested at each use.
 """
 
 from __future__ import annotations
@@ -39,7 +40,13 @@ _FOR_THIS_USER = 0o700
 
 @dataclass(frozen=True)
 class Info:
-    """What `polyml cache info` prints. age in seconds since the oldest entry was last used, None when empty."""
+    """What `polyml cache info` prints.
+
+    folder: the cache's folder.
+    entries, size_bytes: how many entries there are, and their size.
+    limit_bytes: the size at most.
+    oldest_use_seconds: how long ago the entry that was not used for longest was used; None for an empty cache.
+    """
 
     folder: str
     entries: int
@@ -50,7 +57,7 @@ class Info:
 
 @dataclass(frozen=True)
 class Removed:
-    """What `clear` took away."""
+    """The number and the size of what `clear` removed."""
 
     entries: int
     size_bytes: int
@@ -58,7 +65,7 @@ class Removed:
 
 @dataclass(frozen=True)
 class Verified:
-    """What `verify` found; the damaged files (paths) are gone."""
+    """The number of entries that `verify` read, and the paths of the damaged ones, which it removed."""
 
     entries: int
     damaged: tuple[str, ...]
@@ -66,7 +73,12 @@ class Verified:
 
 @dataclass(frozen=True)
 class _File:
-    """What is in an entry's place. size_bytes: as it says itself. used: the time of its last use."""
+    """A file in an entry's place.
+
+    size_bytes: as the file system has it.
+    used: the time of its last use.
+    is_entry: whether it is an entry, as far as one sees without reading it.
+    """
 
     path: str
     size_bytes: int
@@ -75,14 +87,18 @@ class _File:
 
 
 class Cache:
-    """A folder of named contents. folder: made on the first write. limit_bytes: of all entries together."""
+    """A folder of named contents.
+
+    folder: its path; it is made when something is first written.
+    limit_bytes: the size of all entries at most.
+    """
 
     def __init__(self, folder: str, limit_bytes: int):
         self.folder, self.limit_bytes = folder, limit_bytes
         self._written_bytes: int | None = None  # since this process last looked at the whole folder
 
     def get(self, name: str) -> bytes | None:
-        """The content under `name`, or None. Marks it as used now; what is no such entry is removed."""
+        """Returns the content under a name, and marks it as used now; None where there is none. What is no such entry is removed."""
         path = self._path(name)
         if self._distrusted(path):
             return None
@@ -97,7 +113,7 @@ class Cache:
         return content
 
     def put(self, name: str, content: bytes) -> None:
-        """Keep it. Never fails: what cannot be written is not kept, after one warning for each reason."""
+        """Keeps a content under a name. It never fails: what cannot be written is not kept, after one warning for each reason."""
         path, sealed = self._path(name), seal(name, content)
         if self._distrusted(path):
             return
@@ -113,34 +129,38 @@ class Cache:
         self._keep_limit(len(sealed))
 
     def remove(self, name: str) -> None:
+        """Removes what is kept under a name."""
         path = self._path(name)
         if not self._distrusted(path):
             _remove(path)
 
     def fault(self) -> str:
-        """Why nothing is read or written here, as a sentence; "" where all is well, or nothing is there yet."""
+        """Returns why nothing is read or written here, as a sentence; "" where all is well, or nothing is there yet."""
         return _fault((self.folder, os.path.join(self.folder, _LAYOUT)))
 
     def made(self) -> bool:
-        """Whether there is the folder now, trusted, for other files than entries. OSError where it cannot be made."""
+        """Makes the folder, for other files than entries, and returns whether it is trusted. Raises OSError where it cannot be
+        made.
+        """
         _make(self.folder)
         return not self.fault()
 
     def info(self) -> Info:
+        """Returns how many entries there are, and how large they are."""
         files = list(self._files())
         oldest = min((file.used for file in files), default=None)
         age = None if oldest is None else max(0.0, time.time() - oldest)
         return Info(self.folder, len(files), sum(file.size_bytes for file in files), self.limit_bytes, age)
 
     def clear(self) -> Removed:
-        """Remove every entry."""
+        """Removes every entry, and returns how many there were."""
         removed = [file.size_bytes for file in self._files() if _remove(file.path)]
         for file in self._files(_TEMPORARY):
             _remove(file.path)
         return Removed(len(removed), sum(removed))
 
     def verify(self) -> Verified:
-        """Read every entry and remove those that `get` would not give."""
+        """Reads every entry, removes those that `get` would not give, and returns which these were."""
         count, damaged = 0, []
         for file in self._files(layout=_LAYOUT):
             count += 1
@@ -150,8 +170,8 @@ class Cache:
         return Verified(count, tuple(damaged))
 
     def evict(self) -> None:
-        """Remove what is no entry, temporary files that a killed process left, and, if the limit is exceeded, the least recently
-        used entries until nine tenths of it are left.
+        """Removes files that are no entries, temporary files that a killed process left, and, where the limit is exceeded, the
+        least recently used entries until nine tenths of it are left.
 
         Processes that do this at the same time remove the same files.
         """
@@ -179,7 +199,7 @@ class Cache:
         return os.path.join(self.folder, _LAYOUT, name[-2:], name + _SUFFIX)
 
     def _distrusted(self, path: str) -> bool:
-        """Whether others decide what is in the folders of an entry, which is warned of."""
+        """Returns whether others decide what is in the folders of an entry, after a warning."""
         within = os.path.dirname(path)
         fault = _fault((self.folder, os.path.dirname(within), within))
         if fault:
@@ -188,6 +208,7 @@ class Cache:
         return bool(fault)
 
     def _is_intact(self, path: str) -> bool:
+        """Returns whether an entry's file can be read and stands in its place."""
         name = os.path.basename(path).removesuffix(_SUFFIX)
         try:
             unseal(name, _read(path))
@@ -198,7 +219,7 @@ class Cache:
         return path == self._path(name)
 
     def _keep_limit(self, added_bytes: int) -> None:
-        """Look at the whole folder on the first write and whenever this process has added a sixteenth of the limit."""
+        """Looks at the whole folder on the first write, and whenever this process has added a sixteenth of the limit."""
         if self._written_bytes is not None and self._written_bytes + added_bytes < self.limit_bytes // 16:
             self._written_bytes += added_bytes
             return
@@ -206,7 +227,7 @@ class Cache:
         self.evict()
 
     def _files(self, suffix: str = _SUFFIX, layout: str = "") -> Iterator[_File]:
-        """What has an entry's name, of this layout or of all that there ever were."""
+        """Yields the files that have an entry's name, of this layout of the cache or of all that there ever were."""
         for each in _folders(self.folder):
             if each.name != layout if layout else not _LAYOUTS.fullmatch(each.name):
                 continue
@@ -223,7 +244,7 @@ class Cache:
 
 
 def open_cache(options: Options) -> Cache | None:
-    """The cache these options ask for; None if they switch it off, or if there is no place for it, after one warning."""
+    """Returns the cache that these options ask for; None if they switch it off, or if there is no place for it, after one warning."""
     if not options.cache:
         return None
     folder = options.cache_dir or _default_folder()
@@ -254,7 +275,9 @@ def _warn_once(text: str) -> None:
 
 
 def _fault(folders: tuple[str, ...]) -> str:
-    """Why these folders, each in the one before, are not trusted, as a sentence; "" where they are, or some are not there yet."""
+    """Returns why these folders, each in the one before, are not trusted, as a sentence; "" where they are, or some are not there
+    yet.
+    """
     for number, folder in enumerate(folders):
         try:
             status = os.stat(folder, follow_symlinks=number == 0)  # the user's own folder may be a link
@@ -273,7 +296,9 @@ def _read(path: str) -> bytes:
 
 
 def _written(path: str, sealed: bytes) -> None:
-    """OSError where there is no way. Others may remove folders, temporary files and what is in the entry's place meanwhile."""
+    """Writes an entry as a whole. Others may remove folders, temporary files and what is in its place meanwhile. Raises OSError
+    where it cannot.
+    """
     for attempt in range(_ATTEMPTS):
         try:
             _write(path, sealed)
@@ -300,7 +325,7 @@ def _write(path: str, sealed: bytes) -> None:
 
 
 def _make(folder: str) -> None:
-    """The folder and those around it that are missing, for this user alone."""
+    """Makes a folder, and those around it that are missing, for this user alone."""
     try:
         os.mkdir(folder, _FOR_THIS_USER)
     except FileExistsError:
@@ -317,7 +342,7 @@ def _make(folder: str) -> None:
 
 
 def _folders(folder: str) -> list[os.DirEntry]:
-    """Those in it that are trusted."""
+    """Returns the folders in a folder that are trusted."""
     return [entry for entry in _scan(folder) if _is_own_folder(entry)]
 
 
@@ -337,7 +362,7 @@ def _scan(folder: str) -> list[os.DirEntry]:
 
 
 def _touch(path: str) -> None:
-    """Mark as used now, where we may."""
+    """Marks an entry as used now, where that is allowed."""
     try:
         os.utime(path, follow_symlinks=False)
     except OSError:
@@ -345,7 +370,7 @@ def _touch(path: str) -> None:
 
 
 def _remove(path: str) -> bool:
-    """Whether it is gone, whatever it was."""
+    """Removes a file or a folder, and returns whether it is gone."""
     try:
         os.unlink(path)
         return True

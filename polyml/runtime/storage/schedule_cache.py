@@ -1,8 +1,8 @@
-"""Schedules that were found before, by the text of the SCoP: a kernel of another name, with another docstring or with types of
-the same sizes needs no search.
+"""Schedules that were found before, by the text of the SCoP: a kernel of another name, with another docstring or with types of the
+same sizes needs no search.
 
-What is kept is only proposed: it is proved against the dependences like every schedule. What is not legal, not a schedule at all
-or takes isl too long is as if it were not there, and what the search finds takes its place.
+What is kept is only proposed: it is proved against the dependences like every schedule. What is not legal, is no schedule or takes
+isl too long counts as absent, and what the search finds takes its place.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ def remembered(
 
 
 def _content(found: Scheduled) -> bytes:
-    """The fields by name, as JSON."""
+    """Returns the fields of a schedule by name, as JSON."""
     return json.dumps({**vars(found), "tree": str(found.tree)}).encode()
 
 
 def _proved(content: bytes, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction]) -> Scheduled | None:
-    """The schedule that was kept; None where it is none of this SCoP."""
+    """Returns the schedule that was kept; None where it is no legal schedule of this SCoP."""
     try:
         found = _read(json.loads(content))
         with polyhedra.budget(OPERATIONS):
@@ -85,7 +85,7 @@ def _proved(content: bytes, scop: Scop, dependences: Dependences, reductions: Ma
 
 
 def _read(known: dict) -> Scheduled:
-    """The fields, each of its type. ValueError, LookupError or isl.Error for others."""
+    """Returns a schedule of fields, each of its type. Raises ValueError, LookupError or isl.Error for others."""
     notes, operations = known["notes"], known["operations"]
     flags = {name: value for name, value in known.items() if name not in ("tree", "notes", "operations")}
     if type(operations) is not int or operations < 0:
@@ -98,8 +98,10 @@ def _read(known: dict) -> Scheduled:
 
 
 def scop_key(scop: Scop) -> str:
-    """All of a SCoP that a schedule depends on, as text: neither the kernel's name nor places in its source, and of types
-    the sizes alone. Names of arrays, parameters and iterators are in it, since notes mention them.
+    """Returns all of a SCoP that a schedule depends on, as text.
+
+    Neither the kernel's name nor places in its source are in it, and of types only the sizes. Names of arrays, parameters and
+    iterators are, since notes mention them.
     """
     lines = [", ".join(p.name for p in scop.parameters), str(scop.context), str(scop.schedule)]
     lines += map(_array_key, scop.arrays.values())
@@ -123,7 +125,10 @@ def _access_key(access: Access) -> str:
 
 
 def _value_key(value: Value, seen: dict[int, str]) -> str:
-    """A digest of the value without its types. seen: of sub-trees by identity, which a value may share."""
+    """Returns a digest of a value without its types.
+
+    seen: digests of sub-trees by identity, which a value may share.
+    """
     known = seen.get(id(value))
     if known is None:
         operands = [_value_key(child, seen) for child in children(value)]

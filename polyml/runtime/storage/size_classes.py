@@ -1,7 +1,7 @@
-"""For which sizes a kernel is compiled: block sizes and register tiles follow those of the call that asks for them.
+"""For which sizes a kernel is compiled: block sizes and register tiles follow those of the call that needs them.
 
-The code is right for all sizes. It is used for those like the ones that it was made for, and there are only so many forms
-of one kernel (`FORMS`), after which one more is made for all other sizes.
+The code is right for all sizes. It is used for those like the ones that it was made for, and there are only so many forms of one
+kernel (`FORMS`), after which one more is made for all other sizes.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ _LITTLE_OF_MANY = 4
 
 @dataclass(frozen=True)
 class Sizes:
-    """extents: of each array argument, as in the call; None: nothing is expected of them. limits: of each, the least and the
-    greatest that the form is used for, dimension by dimension. alike: sizes that are equal in the call, or nearly, may be taken
-    to differ as they do there by the code, which is then used for no others.
+    """The sizes for which a form is made.
+
+    extents: (array, extents) of the call; None: the code expects nothing of them.
+    limits: (array, least and greatest extent of each dimension) for which the form is used.
+    alike: whether the code may rely on sizes that are equal in the call, or nearly so, and is then used for no others.
     """
 
     extents: tuple[tuple[str, tuple[int, ...]], ...] | None
@@ -30,7 +32,9 @@ class Sizes:
 
 
 def sizes_of(arrays: Mapping[str, tuple[int, ...]]) -> Sizes:
-    """What a form for a call with arrays of these shapes is made for: its sizes and those of about the same, or, where all are small, these."""
+    """Returns the sizes for which a form is made in a call with arrays of these shapes: about the same, or, where all are small,
+    all small ones.
+    """
     little = {name: _LITTLE.get(len(shape), _LITTLE_OF_MANY) for name, shape in arrays.items()}
     if all(extent <= little[name] for name, shape in arrays.items() for extent in shape):
         return Sizes(None, tuple((name, ((0, little[name]),) * len(shape)) for name, shape in arrays.items()))
@@ -38,7 +42,8 @@ def sizes_of(arrays: Mapping[str, tuple[int, ...]]) -> Sizes:
 
 
 def _limits(extent: int) -> tuple[int, int]:
-    """
+    """Returns the least and the greatest extent that share a form with this one.
+
     >>> _limits(7), _limits(33), _limits(100), _limits(128)
     ((7, 7), (33, 64), (65, 128), (65, 128))
     """
@@ -50,7 +55,7 @@ def _limits(extent: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Alike:
-    """name.shape[dim] == other.shape[dim] + difference."""
+    """A relation of two sizes: name.shape[dim] == other.shape[dim] + difference."""
 
     name: str
     other: str
@@ -62,7 +67,7 @@ class Alike:
 
     @staticmethod
     def parse(text: str) -> Alike:
-        """What `str` gives. ValueError for anything else.
+        """Returns the relation that prints as `text`. Raises ValueError where none does.
 
         >>> Alike.parse(str(Alike("B", "A", 0, -1)))
         Alike(name='B', other='A', dim=0, difference=-1)
@@ -74,12 +79,15 @@ class Alike:
         return Alike(name, other, int(dim), int(difference))
 
     def holds(self, extents: Mapping[str, tuple[int, ...]]) -> bool:
+        """Returns whether the relation holds for arrays of these extents."""
         return extents[self.name][self.dim] == extents[self.other][self.dim] + self.difference
 
 
 def alike(extents: Iterable[tuple[str, int, int]]) -> tuple[Alike, ...]:
-    """Of (array, dimension, extent), which extents follow from those of arrays before them, if those in one dimension that
-    differ by at most NEAR always do so.
+    """Returns how extents follow from those of arrays before them, if those in one dimension that differ by at most NEAR always do
+    so.
+
+    extents: (array, dimension, extent).
 
     >>> alike([("A", 0, 100), ("A", 1, 90), ("B", 0, 101), ("B", 1, 50)])
     (Alike(name='B', other='A', dim=0, difference=1),)
