@@ -1,4 +1,5 @@
 """Failures of the compiler as files that repeat them, in the cache folder; what repeats them is `polyml.defects`.
 
-Doors: `bundle.read` reads a file, `folder.keep` writes one, `failure.of_failure` makes one where the compiler failed.
+The doors are `bundle.read`, which reads a file, `folder.keep`, which writes one, and `failure.of_failure`, which makes one where
+the compiler failed.
 """

@@ -36,8 +36,12 @@ _MOST_BYTES = 1 << 30  # of an argument
 
 @dataclass(frozen=True)
 class BundledArgument:
-    """An argument. element: NumPy's name of its type, or "int", "float", "complex", "pybool" of Python's. shape: None of a number.
+    """An argument of the call that failed, without its values.
+
+    element: NumPy's name of its type, or "int", "float", "complex", "pybool" for Python's numbers.
+    shape: its shape; None for a number.
     layout: "C", "F", or "A", with gaps between elements.
+    number: the number, where code depends on it.
     """
 
     name: str
@@ -47,7 +51,7 @@ class BundledArgument:
     number: int | None = None
 
     def make(self, rng: np.random.Generator) -> object:
-        """The same for the same generator: floats below 1, integers and Python's numbers below 7."""
+        """Returns an argument, the same for the same generator: floats below 1, integers and Python's numbers below 7."""
         if self.shape is None:
             one = int(rng.integers(1, 7)) if self.number is None else self.number
             return (_PYTHON.get(self.element) or dtype_of(self.element).type)(one)
@@ -59,14 +63,23 @@ class BundledArgument:
         return values[..., ::2] if gaps else values
 
     def with_lengths(self, lengths: Mapping[int, int]) -> BundledArgument:
-        """With other lengths of dimensions in the place of these. Equal lengths stay equal."""
+        """Returns the argument with other lengths of dimensions in the place of these. Equal lengths stay equal."""
         return self if self.shape is None else replace(self, shape=tuple(lengths.get(length, length) for length in self.shape))
 
 
 @dataclass(frozen=True)
 class Bundle:
-    """source: a module's text that defines `function`. error: the name of its type; message: of the failure. shared: array
-    arguments of one type and shape are one array. stages: (name, text of what it made), as comments of the file.
+    """A failure of the compiler, with all that repeats it.
+
+    function: the name of the function.
+    source: the text of a module that defines it.
+    values: the arguments.
+    settings: those that differ from the defaults.
+    error: the name of the error's type.
+    message: the error's message.
+    versions: polyml's and its libraries', a line each.
+    shared: whether array arguments of one type and shape are one array.
+    stages: (name, text of what it made) of each stage before the failure, as comments of the file.
     """
 
     function: str
@@ -80,7 +93,7 @@ class Bundle:
     stages: tuple[tuple[str, str], ...] = ()
 
     def arguments(self) -> list[object]:
-        """Made anew, always the same."""
+        """Returns arguments, made anew and always the same."""
         rng = np.random.default_rng(0)
         known: dict[tuple, object] = {}
         made: list[object] = []
@@ -91,7 +104,7 @@ class Bundle:
         return made
 
     def defined(self) -> FunctionType:
-        """The function, its text where tracebacks and the compiler look for it. Whatever the source raises."""
+        """Returns the function, whose text stands where tracebacks and the compiler look for it. Raises whatever the source raises."""
         file = f"<bundle {self.digest}>"
         linecache.cache[file] = (len(self.source), None, self.source.splitlines(keepends=True), file)
         scope: dict[str, object] = {"__name__": "bundle"}
@@ -100,16 +113,17 @@ class Bundle:
 
     @property
     def digest(self) -> str:
+        """Eight digits that tell the bundle from others."""
         facts = repr((self.function, self.source, self.values, sorted(self.settings.items()), self.shared, self.error))
         return hashlib.sha256(facts.encode(errors="surrogatepass")).hexdigest()[:8]
 
     @property
     def file(self) -> str:
-        """Its file's name."""
+        """The name of its file."""
         return f"{self.function}-{self.digest}.py"
 
     def text(self) -> str:
-        """Of its file."""
+        """Returns the text of its file."""
         head = [
             f"A defect of polyml in `{self.function}`: this file alone repeats it.",
             "",
@@ -129,7 +143,7 @@ def _commented(text: str) -> str:
 
 
 def read(path: str | os.PathLike) -> Bundle:
-    """The bundle of a file. ConfigError for a file that is none."""
+    """Returns the bundle of a file. Raises ConfigError for a file that is none."""
     text = read_text(path, LIMIT_BYTES)
     try:
         (line,) = (line for line in text.splitlines() if line.startswith(_DATA))
@@ -147,6 +161,7 @@ def read(path: str | os.PathLike) -> Bundle:
 
 
 def _value(known: Mapping[str, Any]) -> BundledArgument:  # JSON, whose values are tested below
+    """Returns an argument from JSON. Raises ValueError, KeyError or TypeError for what is none."""
     shape = known["shape"] if known["shape"] is None else tuple(known["shape"])
     found = BundledArgument(**{**known, "shape": shape})
     if found.element not in _PYTHON:
@@ -160,14 +175,14 @@ def _value(known: Mapping[str, Any]) -> BundledArgument:  # JSON, whose values a
 
 
 def _source(text: str) -> str:
-    """Between the docstring and the last statement, which repeats the failure."""
+    """Returns what stands between the docstring and the last statement, which repeats the failure."""
     body = ast.parse(text).body
     lines = text.splitlines(keepends=True)
     return "".join(lines[body[0].end_lineno : body[-1].lineno - 1]).strip() + "\n"
 
 
 def first_line(path: str | os.PathLike) -> str:
-    """What failed, as the file says it, "" of a file that cannot be read; nothing of the file is run."""
+    """Returns what failed, as the file says it; "" for a file that cannot be read. Nothing of the file is run."""
     try:
         found = re.search(r"^    (.+)$", read_text(path, LIMIT_BYTES), re.MULTILINE)
     except ConfigError:
@@ -176,7 +191,7 @@ def first_line(path: str | os.PathLike) -> str:
 
 
 def dtype_of(name: str) -> np.dtype:
-    """TypeError for a name that NumPy and ml_dtypes do not know."""
+    """Returns NumPy's type of a name. Raises TypeError for a name that NumPy and ml_dtypes do not know."""
     if name == "bfloat16":
         import ml_dtypes
 

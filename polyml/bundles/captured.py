@@ -1,4 +1,4 @@
-"""A function as the text of a module of its own: what it captures is bound to the same values, as far as text can say them."""
+"""A function as the text of a module of its own, in which the names that it takes from outside are bound to the same values."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ from polyml.runtime.calling.guards import captures
 
 
 def as_module(function: FunctionType) -> str:
-    """The text. What is captured and is no module, function, number or text is left out, as the compiler takes nothing else; modules of the
-    user's own are imported. Raises OSError, TypeError or SyntaxError where the function's text is not to be had.
+    """Returns the text of the module.
+
+    What is captured and is no module, function, number or text is left out, as the compiler takes nothing else; modules of the
+    user's own are imported.
+    Raises OSError, TypeError or SyntaxError where the function's text is not to be had.
     """
     known = {guard.key: guard.expected for guard in captures(function).guards}
     lines = [line for name, value in sorted(known.items()) for line in _bound(name, value)]
@@ -24,12 +27,12 @@ def as_module(function: FunctionType) -> str:
 
 
 def name_of(function: FunctionType) -> str:
-    """What it is called there."""
+    """Returns the function's name in the module."""
     return function.__name__ if function.__name__.isidentifier() else "kernel"
 
 
 def _own_text(function: FunctionType, with_defaults: bool) -> str:
-    """Without decorators and annotations, which need names that the function itself does not."""
+    """Returns the function's text without decorators and annotations, which need names that the function itself does not."""
     tree = definition_of(function).tree
     if not isinstance(tree, ast.FunctionDef):
         raise TypeError(f"{function.__name__} is no function with a text of its own")
@@ -45,7 +48,7 @@ def _own_text(function: FunctionType, with_defaults: bool) -> str:
 
 
 def _bound(name: str, value: object) -> Iterator[str]:
-    """Statements that bind the name."""
+    """Yields statements that bind a name to a value."""
     helper = python_function(value)
     if isinstance(value, ModuleType):
         yield f"import {value.__name__} as {name}"

@@ -19,7 +19,13 @@ SIZE = 20  # of dimensions of which nothing is known
 
 @dataclass(frozen=True)
 class FailedCompilation:
-    """What was to be compiled. names: of the arguments; layouts: of those that are arrays."""
+    """What was to be compiled when the compiler failed.
+
+    names, types: those of the arguments.
+    layouts: of the arguments that are arrays.
+    sizes: those of the call; None: not known.
+    aliased: whether arguments share memory.
+    """
 
     function: FunctionType
     names: Sequence[str]
@@ -31,7 +37,7 @@ class FailedCompilation:
 
 
 def of_failure(tried: FailedCompilation, problem: PolymlError) -> Bundle:
-    """Raises OSError, TypeError or SyntaxError where the function's text is not to be had."""
+    """Returns the bundle of a failure. Raises OSError, TypeError or SyntaxError where the function's text is not to be had."""
     changed = {name: getattr(tried.options, name) for name in SETTINGS if getattr(tried.options, name) != getattr(Options(), name)}
     return Bundle(
         function=name_of(tried.function),
@@ -47,7 +53,7 @@ def of_failure(tried: FailedCompilation, problem: PolymlError) -> Bundle:
 
 
 def _values(tried: FailedCompilation) -> Iterator[BundledArgument]:
-    """Of a call for which the same code is made."""
+    """Yields the arguments of a call for which the same code is made."""
     layouts = iter(tried.layouts)
     extents = {} if tried.sizes is None else dict(tried.sizes.extents or ())
     limits = {} if tried.sizes is None else dict(tried.sizes.limits)

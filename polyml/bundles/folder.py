@@ -1,4 +1,4 @@
-"""Bundles in the cache folder: DIR/defects/product-3f2a91c0.py."""
+"""The bundles in the cache folder: DIR/defects/product-3f2a91c0.py."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KEPT = 20  # the newest
 
 
 def keep_failure(cache: Cache | None, tried: FailedCompilation, problem: PolymlError) -> str:
-    """The path of the failure's bundle; "" where there is no text of the function or no folder to write to."""
+    """Keeps the bundle of a failure and returns its path; "" where there is no text of the function or no folder to write to."""
     try:
         return "" if cache is None else keep(cache, of_failure(tried, problem))
     except (OSError, TypeError, ValueError, SyntaxError, RecursionError):
@@ -22,7 +22,9 @@ def keep_failure(cache: Cache | None, tried: FailedCompilation, problem: PolymlE
 
 
 def keep(cache: Cache, bundle: Bundle) -> str:
-    """The path of its file; "" where the cache folder cannot be used. Raises OSError where nothing can be written there."""
+    """Keeps a bundle and returns its path; "" where the cache folder cannot be used. Raises OSError where nothing can be written
+    there.
+    """
     if not cache.made():
         return ""
     file = _folder(cache) / bundle.file
@@ -34,7 +36,7 @@ def keep(cache: Cache, bundle: Bundle) -> str:
 
 
 def kept(cache: Cache) -> list[Path]:
-    """The newest first."""
+    """Returns the files of the bundles, the newest first."""
     try:
         found = [(file.stat().st_mtime, file) for file in _folder(cache).glob("*.py")]
     except OSError:

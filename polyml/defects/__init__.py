@@ -1,4 +1,4 @@
 """Defects of polyml itself, from their bundles: repeated, made smaller, and where results begin to differ.
 
-Doors: `repeat.repeat`, `reduce.reduced` and `bisect.bisect`.
+The doors are `repeat.repeat`, `reduce.reduced` and `bisect.bisect`.
 """

@@ -1,7 +1,7 @@
-"""After which pass results differ: the program that each pass leaves is run instance by instance, beside plain Python.
+"""After which pass results differ: the program that each pass leaves is run instance by instance, and compared with plain Python.
 
-`codegen.interpreter.run`, which runs programs, shares no code with LLVM, so that compiled code which differs from a right program is the fault
-of what comes after the last pass. Arrays are small at first and become larger while that takes seconds.
+`codegen.interpreter.run`, which runs programs, shares no code with LLVM, so that compiled code which differs from a right program
+is the fault of what comes after the last pass. Arrays are small at first and become larger as long as that takes seconds.
 """
 
 from __future__ import annotations
@@ -29,8 +29,13 @@ MOST_SECONDS = 5  # of all runs with one limit, after which there is no larger o
 
 @dataclass(frozen=True)
 class Bisection:
-    """passes: those after which results are right, in order. culprit: the first one after which they differ, or that fails; "" for none.
-    difference: in words. statements: those that write what differs. longest: length of a dimension with which it was found.
+    """Where results begin to differ.
+
+    passes: the passes after which results are right, in order.
+    culprit: the first pass after which they differ, or that fails; "" for none.
+    difference: what differs, in words.
+    statements: the statements that write it.
+    longest: the length of the longest dimension with which it was found.
     """
 
     passes: tuple[str, ...]
@@ -52,7 +57,11 @@ class Bisection:
 
 
 def bisect(bundle: Bundle, tried: Callable[[int], None] = lambda length: None) -> Bisection:
-    """tried: told of the limits of lengths before they are. Raises ConfigError where plain Python itself raises."""
+    """Returns the pass after which results begin to differ.
+
+    tried: is told the limits of lengths before each is tried.
+    Raises ConfigError where plain Python itself raises.
+    """
     found: Bisection | None = None
     for smaller in _smaller(bundle):
         tried(_longest(smaller))
@@ -75,7 +84,7 @@ def bisect(bundle: Bundle, tried: Callable[[int], None] = lambda length: None) -
 
 
 def _smaller(bundle: Bundle) -> Iterator[Bundle]:
-    """With lengths limited more and more loosely. Equal lengths stay equal, others different where there is room."""
+    """Yields the bundle with lengths limited more and more loosely. Equal lengths stay equal, others different where there is room."""
     longest = _longest(bundle)
     for limit in LENGTHS:
         if limit >= longest:
@@ -91,7 +100,7 @@ def _longest(bundle: Bundle) -> int:
 
 
 def _right(bundle: Bundle) -> tuple[object, ...]:
-    """The result and the arguments after a call of plain Python."""
+    """Returns the result and the arguments after a call of plain Python."""
     function, arguments = compiled(bundle).py_func, bundle.arguments()
     try:
         with np.errstate(all="ignore"):
@@ -102,7 +111,9 @@ def _right(bundle: Bundle) -> tuple[object, ...]:
 
 
 def _compiled(bundle: Bundle, arguments: list) -> tuple[PolymlError | None, object, Sequence[tuple[str, Program]]]:
-    """Why there is no code; what it returns; the programs that passes made on the way that the compiler took at last."""
+    """Returns why there is no code, None where there is; what it returns; and the programs that passes made, for the candidate that
+    was taken.
+    """
     programs: list[tuple[str, Program]] = []
     called = compiled(bundle)
     with watched(lambda step, before, made, seconds: programs.append((step.name, made)) if isinstance(made, Program) else None):
@@ -115,6 +126,7 @@ def _compiled(bundle: Bundle, arguments: list) -> tuple[PolymlError | None, obje
 
 
 def _compared(bundle: Bundle, right: Sequence[object]) -> Bisection:
+    """Returns where the results of a bundle begin to differ from the right ones."""
     names, longest = [value.name for value in bundle.values], _longest(bundle)
     passes: list[str] = []
     arguments = bundle.arguments()
@@ -140,13 +152,13 @@ def _compared(bundle: Bundle, right: Sequence[object]) -> Bisection:
 
 
 def _failing(problem: PolymlError) -> str:
-    """The pass that a CompileError names."""
+    """Returns the pass that a CompileError names."""
     words = problem.message.split()
     return words[1] if words[:1] == ["stage"] else "the compiler"
 
 
 def _difference(names: Sequence[str], got: Sequence[object], right: Sequence[object]) -> tuple[str, str]:
-    """The first element that differs by more than rounding, in words, and whose it is: an argument, or "" for the result."""
+    """Returns the first element that differs by more than rounding, in words, and the argument that has it, "" for the result."""
     for name, mine, wanted in zip(("", *names), got, right, strict=True):
         results = mine if isinstance(wanted, tuple) and isinstance(mine, tuple) else (mine,)
         for one, other in zip(results, wanted if isinstance(wanted, tuple) else (wanted,)):
@@ -156,7 +168,7 @@ def _difference(names: Sequence[str], got: Sequence[object], right: Sequence[obj
 
 
 def _element(mine: np.ndarray, right: np.ndarray) -> str:
-    """ "" where all are equal but for rounding."""
+    """Returns the first element that differs by more than rounding, in words; "" where there is none."""
     if mine.shape != right.shape:
         return f" has the shape {mine.shape}, not {right.shape}"
     if right.dtype.kind in "biu":
@@ -174,7 +186,7 @@ def _element(mine: np.ndarray, right: np.ndarray) -> str:
 
 
 def _writers(program: Program, array: str) -> tuple[str, ...]:
-    """The statements that write the array, "" for one that is no argument, by name and text."""
+    """Returns the statements that write the array, "" for one that is no argument, by name and text."""
     arrays = program.scop.arrays
     statements = program.scop.statements.values()
     found = [s for s in statements if array in (s.write.array, arrays[s.write.array].source_name)]

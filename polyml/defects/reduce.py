@@ -1,4 +1,4 @@
-"""A bundle made smaller: less text, smaller arrays, fewer arguments, while the compiler fails in the same way."""
+"""A bundle made smaller, with less text, smaller arrays and fewer arguments, while the compiler fails in the same way."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ _NAMES = re.compile(r"'[^']*'|`[^`]*`|[0-9]+")
 
 
 def reduced(given: Bundle, tried: Callable[[int], None] = lambda count: None, budget: int = 300) -> Bundle | None:
-    """The smaller bundle; None where the given one does not fail. tried: told how many variants have been tried. budget: how many may be."""
+    """Returns a smaller bundle that fails in the same way; None where the given one does not fail.
+
+    tried: is told how many variants have been tried.
+    budget: how many may be.
+    """
     wanted, count = failure(given), 0
     if not wanted:
         return None
@@ -35,8 +39,8 @@ def reduced(given: Bundle, tried: Callable[[int], None] = lambda count: None, bu
 
 
 def failure(bundle: Bundle) -> str:
-    """What is the same of a failure and that of a smaller bundle: how the process ends, or the error without names and numbers; "" for
-    none.
+    """Returns what a failure and that of a smaller bundle have in common: how the process ends, or the error without names and
+    numbers; "" for no failure.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / bundle.file
@@ -64,6 +68,7 @@ if isinstance(problem, (CompileError, IllegalSchedule)):
 
 
 def _variants(bundle: Bundle) -> Iterator[Bundle]:
+    """Yields the bundles that are one step smaller."""
     bundle = replace(bundle, stages=())
     for source in smaller_sources(bundle.source):
         if any(isinstance(s, ast.FunctionDef) and s.name == bundle.function for s in ast.parse(source).body):
@@ -81,7 +86,7 @@ def _variants(bundle: Bundle) -> Iterator[Bundle]:
 
 
 def _without_arguments(bundle: Bundle) -> Iterator[Bundle]:
-    """Without one that the function does not use."""
+    """Yields the bundle without each argument that the function does not use."""
     tree = ast.parse(bundle.source)
     (function,) = (s for s in tree.body if isinstance(s, ast.FunctionDef) and s.name == bundle.function)
     used = {node.id for statement in function.body for node in ast.walk(statement) if isinstance(node, ast.Name)}

@@ -1,4 +1,4 @@
-"""The failure of a bundle, once more: `python BUNDLE` fails as the compiler did."""
+"""The failure of a bundle, repeated: `python BUNDLE` fails as the compiler did."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from polyml.errors import ConfigError, PolymlError
 
 
 def compiled(bundle: Bundle) -> Kernel:
-    """The kernel, which raises what the compiler does. ConfigError where the bundle's source does not run."""
+    """Returns the kernel of a bundle, which raises what the compiler does. Raises ConfigError where the bundle's source does not
+    run.
+    """
     try:
         function = bundle.defined()
     except Exception as problem:
@@ -20,7 +22,7 @@ def compiled(bundle: Bundle) -> Kernel:
 
 
 def repeat(bundle: Bundle) -> PolymlError | None:
-    """What the compiler raises; None where it does not fail."""
+    """Returns what the compiler raises; None where it does not fail."""
     called = compiled(bundle)
     try:
         called(*bundle.arguments())
@@ -30,7 +32,7 @@ def repeat(bundle: Bundle) -> PolymlError | None:
 
 
 def main(path: str) -> None:
-    """What `python BUNDLE` does: it ends with the error and status 1, or says that there is none."""
+    """Does what `python BUNDLE` does: ends with the error and status 1, or says that there is none."""
     try:
         found = read(path)
         problem = repeat(found)

@@ -1,7 +1,7 @@
-"""Makes a failing program smaller while it keeps failing in the same way.
+"""A failing program, made smaller while it keeps failing in the same way.
 
-Greedy delta debugging (Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", IEEE TSE 28(2), 2002) on Python's ast:
-the first smaller variant that still fails is taken, until none is left.
+Greedy delta debugging (Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", IEEE TSE 28(2), 2002) on
+Python's syntax tree: the first smaller variant that still fails is taken, until none is left.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ Case = TypeVar("Case")
 
 
 def shrink(case: Case, variants: Callable[[Case], Iterator[Case]], fails: Callable[[Case], bool], budget: int = 400) -> Case:
-    """A smaller case for which `fails` holds as it does for `case`. variants: all that are one step smaller, the largest steps first.
+    """Returns a smaller case for which `fails` holds as it does for `case`.
+
+    variants: yields all cases that are one step smaller, the largest steps first.
     budget: how many are tried.
     """
     progress = True
@@ -34,7 +36,7 @@ def shrink(case: Case, variants: Callable[[Case], Iterator[Case]], fails: Callab
 
 
 def smaller_sources(source: str) -> Iterator[str]:
-    """Every text one step smaller."""
+    """Yields every text that is one step smaller."""
     count = sum(1 for _ in _edits(ast.parse(source)))
     for index in range(count):
         tree = ast.parse(source)
@@ -48,7 +50,7 @@ def smaller_sources(source: str) -> Iterator[str]:
 
 
 def _edits(tree: ast.AST) -> Iterator[Callable[[], None]]:
-    """Edits in place: drop a statement, unwrap a loop or a condition, replace an expression by a part of it."""
+    """Yields edits in place: to drop a statement, unwrap a loop or a condition, or replace an expression by a part of it."""
     for node in ast.walk(tree):
         for name in ("body", "orelse"):
             block = getattr(node, name, None)
@@ -70,6 +72,7 @@ def _edits(tree: ast.AST) -> Iterator[Callable[[], None]]:
 
 
 def _block_edits(block: list[ast.stmt], may_empty: bool) -> Iterator[Callable[[], None]]:
+    """Yields edits of the statements of a block."""
     for position, statement in enumerate(block):
         here = slice(position, position + 1)
         if len(block) > 1 or may_empty:
@@ -90,7 +93,7 @@ def _block_edits(block: list[ast.stmt], may_empty: bool) -> Iterator[Callable[[]
 
 
 def _substituted(block: list[ast.stmt], position: int, loop: ast.For, value: ast.expr) -> None:
-    """The loop's body once, its variable replaced by its first value."""
+    """Puts the loop's body in its place once, with its variable replaced by its first value."""
 
     name = cast(ast.Name, loop.target).id
 
@@ -102,7 +105,7 @@ def _substituted(block: list[ast.stmt], position: int, loop: ast.For, value: ast
 
 
 def _parts(value: ast.expr) -> Iterator[ast.expr]:
-    """Smaller expressions that may stand for `value`."""
+    """Yields smaller expressions that may stand for `value`."""
     if isinstance(value, ast.BinOp):
         yield value.left
         yield value.right

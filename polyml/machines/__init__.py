@@ -1,3 +1,4 @@
-"""Machines as data: processors, GPUs and systolic arrays with their rates, read from TOML files and presets, and text such as `32 KiB` or
-`32K:8:64`. Nothing is measured here. The door is `descriptions`, whose classes the rest of polyml takes.
+"""Machines as data: processors, GPUs and systolic arrays with their rates, read from TOML files and presets, and from text such as
+`32 KiB` or `32K:8:64`. Nothing is measured here. The doors are `catalogue.preset` and `descriptions`, whose classes the rest of
+polyml takes.
 """

@@ -41,11 +41,10 @@ FORM = (
 
 
 def parse(text: str) -> tuple[CacheLevel, ...]:
-    """
+    """Returns a hierarchy of caches from its text. Raises ConfigError for what is no hierarchy that can be simulated.
+
     >>> [level.size_bytes for level in parse("32K:8:64,1M:16:64:plru:inclusive")]
     [32768, 1048576]
-
-    Raises ConfigError for what is no hierarchy that can be simulated.
     """
     parts = text.split(",", MOST_LEVELS)
     if len(parts) > MOST_LEVELS:
@@ -58,7 +57,8 @@ def _too_many(levels: int) -> ConfigError:
 
 
 def size_bytes(text: str) -> int:
-    """
+    """Returns the bytes of a size. Raises ConfigError for what is no size.
+
     >>> size_bytes("32K"), size_bytes("1 MiB")
     (32768, 1048576)
     """
@@ -72,7 +72,7 @@ def size_bytes(text: str) -> int:
 
 
 def described(levels: Sequence[CacheLevel]) -> tuple[CacheLevel, ...]:
-    """`checked`, of what people write."""
+    """Returns the levels that someone has written, tested as by `checked`, and shared by no fewer threads than the levels above."""
     found = checked(levels)
     for above, level in itertools.pairwise(found):
         if level.shared_by and not 0 < above.shared_by <= level.shared_by:
@@ -81,8 +81,8 @@ def described(levels: Sequence[CacheLevel]) -> tuple[CacheLevel, ...]:
 
 
 def checked(levels: Sequence[CacheLevel]) -> tuple[CacheLevel, ...]:
-    """The levels, those of full associativity with as many ways as lines. Raises ConfigError where they have no such geometry, or
-    one that is not simulated.
+    """Returns the levels, those of full associativity with as many ways as lines. Raises ConfigError for a geometry that cannot be,
+    or that is not simulated.
     """
     if len(levels) > MOST_LEVELS:
         raise _too_many(len(levels))
@@ -102,6 +102,7 @@ def checked(levels: Sequence[CacheLevel]) -> tuple[CacheLevel, ...]:
 
 
 def _level(text: str, number: int) -> CacheLevel:
+    """Returns the level that a text describes."""
     size, ways, line, *words = [*map(str.strip, text.split(":", _MOST_PARTS)), "", ""]
     words = [word for word in words if word]
     named = [word for word in words if word.startswith("shared")]
@@ -118,7 +119,7 @@ def _level(text: str, number: int) -> CacheLevel:
 
 
 def _sharing(word: str) -> int | None:
-    """By how many threads, 0: all; None for a word that does not say it."""
+    """Returns how many threads share a cache, 0: all; None for a word that does not say it."""
     name, equals, threads = word.partition("=")
     if name != "shared":
         return None
@@ -131,6 +132,7 @@ def _what(level: CacheLevel) -> str:
 
 
 def _check(level: CacheLevel) -> None:
+    """Raises ConfigError for a level that cannot be, or that is not simulated."""
     for name, least, most in _NUMBERS:
         number = getattr(level, name)
         if type(number) is not int or not least <= number <= most:

@@ -1,4 +1,4 @@
-"""The machines that polyml knows by name: one TOML file for each, in the folder presets."""
+"""The machines that polyml knows by name: one TOML file each, in the folder presets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The machine code is made for: data with units, detected from the host or taken from a preset."""
+"""The processor for which code is made: data with units, detected on the host or taken from a preset."""
 
 from __future__ import annotations
 
@@ -19,11 +19,17 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 @dataclass(frozen=True)
 class CacheLevel:
-    """One data or unified cache. ways 0: fully associative. shared_by: how many logical CPUs use it together, 0: all.
+    """One data or unified cache.
 
-    replacement: "lru" or "plru" (a tree of bits). writes: "back" (a line that was written goes on when it is let go) or
-    "through" (each write goes on at once); either way a write fetches its line. contents: "independent" of the levels above,
-    "inclusive" (what it lets go, they let go too) or "exclusive" (it has what the level above let go, and nothing else).
+    level: 1 for the nearest one.
+    size_bytes, line_bytes: its size, and that of a line.
+    ways: its associativity; 0: fully associative.
+    shared_by: how many logical CPUs use it together; 0: all.
+    replacement: "lru" or "plru", a tree of bits.
+    writes: "back", a written line goes on when it is evicted, or "through", each write goes on at once; either way a write fetches
+        its line.
+    contents: "independent" of the levels above, "inclusive", what it evicts they evict too, or "exclusive", it has what the level
+        above evicted and nothing else.
     """
 
     level: int
@@ -37,14 +43,16 @@ class CacheLevel:
 
     @property
     def lines(self) -> int:
+        """How many lines it has."""
         return self.size_bytes // self.line_bytes
 
     @property
     def sets(self) -> int:
+        """How many sets it has."""
         return self.lines // self.ways if self.ways else 1
 
     def sharing(self, threads: int) -> int:
-        """How many of so many threads use one of it together, those that follow one another: each has a CPU of its own.
+        """Returns how many of so many threads use one such cache together: those that follow one another, each on a CPU of its own.
 
         >>> shared = CacheLevel(3, 16 << 20, 16, 64, shared_by=8)
         >>> shared.sharing(2), shared.sharing(64)
@@ -55,7 +63,12 @@ class CacheLevel:
 
 @dataclass(frozen=True)
 class LlvmTarget:
-    """What LLVM is told: target triple, CPU name, and features as "+avx2,-sse4a"."""
+    """What LLVM is told of a processor.
+
+    triple: the target triple.
+    cpu_name: LLVM's name of it.
+    features: as in "+avx2,-sse4a".
+    """
 
     triple: str
     cpu_name: str
@@ -64,11 +77,16 @@ class LlvmTarget:
 
 @dataclass(frozen=True)
 class CpuMachine:
-    """A CPU with its memory hierarchy.
+    """A processor with its memory hierarchy.
 
-    isa: "x86-64" or "aarch64". vector_bytes: width of one vector register (16, 32 or 64). cores: logical CPUs this
-    process may use. caches: from the nearest outwards, data and unified ones alone. preset_target: None asks LLVM
-    about the host, which imports llvmlite.
+    name: its maker's name of it.
+    isa: "x86-64" or "aarch64".
+    vector_bytes: the width of one vector register, 16, 32 or 64.
+    vector_registers: how many of these there are.
+    fma: whether it has fused multiply-add.
+    cores: how many logical CPUs this process may use.
+    caches: data and unified caches, from the nearest outwards.
+    preset_target: what LLVM is told; None: LLVM is asked about the host, which imports llvmlite.
     """
 
     name: str
@@ -82,31 +100,36 @@ class CpuMachine:
 
     @property
     def target(self) -> LlvmTarget:
+        """What LLVM is told of it."""
         return self.preset_target or _host_target()
 
     @property
     def triple(self) -> str:
+        """LLVM's target triple."""
         return self.target.triple
 
     @property
     def cpu_name(self) -> str:
+        """LLVM's name of it."""
         return self.target.cpu_name
 
     @property
     def features(self) -> str:
+        """Its features, as LLVM names them."""
         return self.target.features
 
     @property
     def converts_halves(self) -> bool:
-        """Whether there are instructions between float16 and float32."""
+        """Whether it has instructions between float16 and float32."""
         return self.isa == "aarch64" or "+f16c" in self.features.split(",")
 
     @property
     def line_bytes(self) -> int:
+        """The size of a line of the nearest cache."""
         return self.caches[0].line_bytes
 
     def cache(self, level: int) -> CacheLevel:
-        """The cache of that level, or the outermost one where the machine has fewer.
+        """Returns the cache of that level, or the outermost one where the machine has fewer.
 
         >>> from polyml.machines.catalogue import processor
         >>> processor("avx2").cache(1).size_bytes, processor("avx2").cache(4).level
@@ -115,7 +138,7 @@ class CpuMachine:
         return next((c for c in self.caches if c.level == level), self.caches[-1])
 
     def lanes(self, element_bytes: int) -> int:
-        """How many elements of `element_bytes` one vector holds.
+        """Returns how many elements of `element_bytes` one vector holds.
 
         >>> from polyml.machines.catalogue import processor
         >>> processor("avx2").lanes(8)
@@ -133,7 +156,7 @@ _TYPICAL_CACHES = (
 
 @cache
 def host() -> CpuMachine:
-    """This machine, as the operating system describes it; typical values where it does not say."""
+    """Returns this machine as the operating system describes it, with typical values where it does not say."""
     isa = _isa(platform.machine())
     flags = cpu_flags()
     vector_bytes, registers = _vectors(isa, flags)
@@ -149,7 +172,7 @@ def host() -> CpuMachine:
 
 
 def usable_cores() -> int:
-    """Logical CPUs this process may use: its affinity mask, cut to the quota of its control group."""
+    """Returns how many logical CPUs this process may use: those of its affinity mask, cut to the quota of its control group."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota = _quota_cores(_CGROUP)
     return max(1, min(allowed, math.ceil(quota))) if quota else allowed
@@ -164,7 +187,7 @@ def _isa(machine: str) -> str:
 
 
 def _vectors(isa: str, flags: frozenset[str]) -> tuple[int, int]:
-    """Bytes of a vector register, and how many there are."""
+    """Returns the bytes of a vector register, and how many registers there are."""
     if isa == "aarch64":
         return 16, 32
     if {"avx512f", "avx512vl", "avx512dq", "avx512bw"} <= flags:
@@ -173,7 +196,7 @@ def _vectors(isa: str, flags: frozenset[str]) -> tuple[int, int]:
 
 
 def cpu_flags() -> frozenset[str]:
-    """CPU features by Linux's names; from LLVM where there is no /proc/cpuinfo (those used here are the same)."""
+    """Returns CPU features by Linux's names; from LLVM where there is no /proc/cpuinfo (those used here are the same)."""
     found = re.search(r"^(?:flags|Features)\s*:(.*)$", _read(_CPUINFO), re.MULTILINE)
     if found:
         return frozenset(found[1].split())
@@ -188,7 +211,7 @@ def _model_name() -> str:
 
 
 def _caches(folder: Path) -> tuple[CacheLevel, ...]:
-    """The data and unified caches that sysfs lists under `folder`, nearest first; () where it lists none."""
+    """Returns the data and unified caches that sysfs lists under `folder`, nearest first; () where it lists none."""
     found = []
     for entry in sorted(folder.glob("index*")):
         size = re.fullmatch(r"(\d+)([KMG]?)", _read(entry / "size"))
@@ -208,7 +231,7 @@ def _caches(folder: Path) -> tuple[CacheLevel, ...]:
 
 
 def _quota_cores(folder: Path) -> float | None:
-    """CPUs the control group may use on average (version 2, then version 1), or None without a limit."""
+    """Returns how many CPUs the control group may use on average (version 2, then version 1); None without a limit."""
     limit, _, period = _read(folder / "cpu.max").partition(" ")
     if not limit:
         limit, period = _read(folder / "cpu/cpu.cfs_quota_us"), _read(folder / "cpu/cpu.cfs_period_us")
@@ -218,7 +241,7 @@ def _quota_cores(folder: Path) -> float | None:
 
 
 def _count(cpu_list: str) -> int:
-    """How many CPUs a list such as "0-3,8" names.
+    """Returns how many CPUs a list such as "0-3,8" names.
 
     >>> _count("0-3,8")
     5
@@ -236,7 +259,7 @@ def _number(path: Path, default: int) -> int:
 
 
 def _read(path: Path) -> str:
-    """The stripped text of a file of the operating system, or "" where it cannot be read."""
+    """Returns the stripped text of a file of the operating system; "" where it cannot be read."""
     try:
         return path.read_text().strip()
     except OSError:

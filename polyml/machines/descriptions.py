@@ -1,4 +1,4 @@
-"""What machines reach: rates and where they come from; GPUs and systolic arrays as data. Nothing is measured here."""
+"""What machines reach: their rates and where these come from, and GPUs and systolic arrays as data. Nothing is measured here."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ DATAFLOWS = ("os", "ws", "is")  # of systolic arrays: results, weights or inputs
 
 @dataclass(frozen=True)
 class Figure:
-    """A number. origin: "measured" on the machine, "manual" as its maker or a paper says, or an "estimate". source: which
-    manual, how it was measured, what it is estimated from.
+    """A number with its origin.
+
+    value: in the unit that the field's name ends with.
+    origin: "measured" on the machine, "manual", as its maker or a paper says, or "estimate".
+    source: which manual, how it was measured, or what it is estimated from.
     """
 
     value: float
@@ -27,7 +30,8 @@ class Figure:
     source: str = ""
 
     def times(self, factor: float, origin: str | None = None) -> Figure:
-        """
+        """Returns the figure times a factor, from the same source.
+
         >>> Figure(2.0, "manual").times(3).value
         6.0
         """
@@ -36,13 +40,15 @@ class Figure:
 
 @dataclass(frozen=True)
 class Rate:
-    """What one part (a core, a multiprocessor) reaches while the others rest, and what all reach together. None: not known."""
+    """What one part of a machine, a core or a multiprocessor, reaches while the others rest, and what all reach together; None: not
+    known.
+    """
 
     one: Figure | None = None
     all: Figure | None = None
 
     def of(self, used: int, parts: int) -> Figure | None:
-        """What `used` of `parts` reach: between one and all no more than so many times one, and no more than all.
+        """Returns what `used` of `parts` reach: between one and all no more than so many times one, and no more than all.
 
         >>> Rate(Figure(20e9, "measured"), Figure(30e9, "measured")).of(2, 8)
         Figure(value=30000000000.0, origin='estimate', source='no more than 2 times one part, nor than all')
@@ -60,7 +66,7 @@ class Rate:
 
     @property
     def both(self) -> tuple[Figure, Figure]:
-        """Of one part and of all, of a rate of which both are known, as measured ones are."""
+        """The rates of one part and of all, where both are known, as measured ones are. Raises ValueError where one is not."""
         if self.one is None or self.all is None:
             raise ValueError("the rate is not known of one part and of all")
         return self.one, self.all
@@ -68,7 +74,7 @@ class Rate:
 
 @dataclass(frozen=True)
 class Peak:
-    """Operations per second on numbers of a type such as "f64"; a multiply-add counts as two."""
+    """Operations per second on numbers of a type such as "f64". A multiply-add counts as two."""
 
     number: str
     flop_per_s: Rate
@@ -78,8 +84,9 @@ class Peak:
 class Bandwidth:
     """Bytes per second between a level and what is nearer to the registers.
 
-    place: "L1", "L2", ..., "shared", "memory". read_bytes_per_s: of lines that are only read. update_bytes_per_s: of lines that
-    are read, changed and written back, which count twice.
+    place: the level, "L1", "L2", ..., "shared" or "memory".
+    read_bytes_per_s: of lines that are only read.
+    update_bytes_per_s: of lines that are read, changed and written back, which count twice.
     """
 
     place: str
@@ -88,12 +95,19 @@ class Bandwidth:
 
     @property
     def is_known(self) -> bool:
+        """Whether one of the rates is known."""
         return self != Bandwidth(self.place)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Described:
-    """What a roofline needs of any machine. bandwidths: nearest first, the memory's last."""
+    """What a roofline needs to know of any machine.
+
+    name: its name.
+    frequency_hz: cycles per second.
+    peaks: operations per second, by type of number.
+    bandwidths: those of its levels, nearest first, the memory's last.
+    """
 
     name: str
     frequency_hz: Rate = Rate()
@@ -102,39 +116,45 @@ class Described:
 
     @property
     def parts(self) -> int:
-        """Cores, multiprocessors: what the rates of one and of all are about."""
+        """How many cores or multiprocessors the rates of all are about."""
         return 1
 
     @property
     def has_rates(self) -> bool:
+        """Whether peaks and bandwidths are known."""
         return bool(self.peaks and self.bandwidths)
 
     def peak(self, number: str, used: int = 0) -> Figure | None:
-        """Operations per second of `used` parts, 0: all, on a type such as "f64"; None where it is not known."""
+        """Returns operations per second of `used` parts, 0: all, on a type such as "f64"; None where they are not known."""
         found = next((p for p in self.peaks if p.number == number), None)
         return None if found is None else found.flop_per_s.of(used or self.parts, self.parts)
 
     def read(self, place: str, used: int = 0) -> Figure | None:
-        """Bytes per second that `used` parts, 0: all, read from a level such as "L2" or "memory"; None where it is not known."""
+        """Returns bytes per second that `used` parts, 0: all, read from a level such as "L2" or "memory"; None where they are not
+        known.
+        """
         found = self.bandwidth(place)
         return None if found is None else found.read_bytes_per_s.of(used or self.parts, self.parts)
 
     def update(self, place: str, used: int = 0) -> Figure | None:
-        """The same of lines that are read and written back: twice the bytes of the lines."""
+        """Returns bytes per second of lines that are read and written back, which count twice; None where they are not known."""
         found = self.bandwidth(place)
         return None if found is None else found.update_bytes_per_s.of(used or self.parts, self.parts)
 
     def bandwidth(self, place: str) -> Bandwidth | None:
+        """Returns the bandwidth of a level; None where the machine has no such level."""
         return next((b for b in self.bandwidths if b.place == place), None)
 
     def data(self) -> dict[str, object]:
-        """Everything as plain data, for JSON."""
+        """Returns all of it as plain data, for JSON."""
         return {"version": VERSION, "kind": type(self).__name__.lower(), **asdict(self)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cpu(Described):
-    """A CPU: what code generation knows of it, and its rates. A bandwidth's place is "L" and a cache's level, or "memory"."""
+    """A processor: what code generation knows of it, and its rates. The place of a bandwidth is "L" and a cache's level, or
+    "memory".
+    """
 
     machine: CpuMachine
 
@@ -147,10 +167,14 @@ class Cpu(Described):
 class Gpu(Described):
     """A GPU: what decides how many blocks a multiprocessor holds, how requests become sectors, and the rates.
 
-    Places of bandwidths: "shared", "L2", "memory". tensor_peaks: of the units that multiply matrices, without sparsity.
-    register_unit: a warp gets registers in multiples of so many. warp_unit: a block's warps count in multiples of so many, one
-    for each scheduler. shared_unit_bytes, shared_reserved_bytes: of each block's shared memory. l2_latency_s, memory_latency_s:
-    seconds until what a warp loads is there.
+    The places of bandwidths are "shared", "L2" and "memory". Sizes are in bytes.
+
+    tensor_peaks: peaks of the units that multiply matrices, without sparsity.
+    register_unit: a warp gets registers in multiples of so many.
+    warp_unit: a block's warps count in multiples of so many, one for each scheduler.
+    shared_unit_bytes: a block gets shared memory in multiples of so many bytes.
+    shared_reserved_bytes: what the system takes of each block's shared memory.
+    l2_latency_s, memory_latency_s: seconds until what a warp loads is there.
     """
 
     compute_capability: str
@@ -184,10 +208,11 @@ class Gpu(Described):
 
     @property
     def threads_per_multiprocessor(self) -> int:
+        """How many threads a multiprocessor holds at most."""
         return self.warps_per_multiprocessor * self.threads_per_warp
 
     def tensor_peak(self, number: str, used: int = 0) -> Figure | None:
-        """`peak` of the units that multiply matrices."""
+        """Returns operations per second of the units that multiply matrices, as `peak` does."""
         found = next((p for p in self.tensor_peaks if p.number == number), None)
         return None if found is None else found.flop_per_s.of(used or self.parts, self.parts)
 
@@ -196,7 +221,11 @@ OPERATIONS = ("multiply_add", "multiply", "add")  # that have an energy
 
 
 def check_kind(machine: Described | None, needs: type[Described], noun: str) -> None:
-    """Raise ConfigError for a machine of another kind. noun: what is needed, in words."""
+    """Raises ConfigError for a machine of another kind.
+
+    needs: the class that it should be of.
+    noun: such a machine, in words.
+    """
     if machine is not None and not isinstance(machine, needs):
         notes = [f"expected a {noun} of `polyml machine --list`, or its file"]
         raise ConfigError(f"{machine.name} is no {noun}", notes=notes)
@@ -204,7 +233,7 @@ def check_kind(machine: Described | None, needs: type[Described], noun: str) -> 
 
 @dataclass(frozen=True)
 class Energies:
-    """In J of a multiply-add, or of its parts, and in J/B of what is read or written. None: not known."""
+    """Energies in J of a multiply-add or of its parts, and in J per byte of what is read or written; None: not known."""
 
     multiply_add: Figure | None = None
     multiply: Figure | None = None
@@ -214,22 +243,26 @@ class Energies:
     memory: Figure | None = None
 
     def known(self) -> list[tuple[str, Figure]]:
+        """Returns the energies that are known, by name."""
         return [(f.name, getattr(self, f.name)) for f in fields(self) if getattr(self, f.name) is not None]
 
     @staticmethod
     def kind(name: str) -> str:
-        """Of `machines.units`."""
+        """Returns the kind of an energy, of `machines.units`."""
         return "energy" if name in OPERATIONS else "energy of bytes"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Systolic(Described):
-    """An array of rows x columns units, each one multiply-add per cycle, between two memories on the chip.
+    """A systolic array of rows x columns units, each of which does one multiply-add per cycle, between two memories on the chip.
 
-    number: type of the operands. buffer_bytes: of what flows in. accumulator_bytes: of what comes out, in words of
-    accumulator_word_bytes. weight_tiles: of rows x columns operands that wait next to the array. paces: (types of two operands such
-    as "i8*i16", cycles of a multiply-add). Places of bandwidths: "buffer", "memory" (of the operands that stay in the array),
-    "host".
+    number: the type of the operands, of operand_bytes each.
+    buffer_bytes: the size of the memory of what flows in.
+    accumulator_bytes: the size of the memory of what comes out, in words of accumulator_word_bytes.
+    weight_tiles: how many tiles of rows x columns operands wait next to the array.
+    paces: (types of two operands such as "i8*i16", cycles of a multiply-add).
+    energies: what operations and accesses take.
+    The places of bandwidths are "buffer", "memory" (of the operands that stay in the array) and "host".
     """
 
     rows: int
@@ -244,16 +277,16 @@ class Systolic(Described):
     energies: Energies = Energies()
 
     def pace(self, numbers: Sequence[str]) -> int:
-        """Cycles of a multiply-add on operands of these types; 1 of types that the machine says nothing of."""
+        """Returns the cycles of a multiply-add on operands of these types; 1 for types that the machine says nothing of."""
         return dict(self.paces).get("*".join(sorted(numbers, key=lambda n: (len(n), n))), 1)
 
     @property
     def tile_bytes(self) -> int:
-        """Of the operands that stay in the array."""
+        """The size of the operands that stay in the array."""
         return self.rows * self.columns * self.operand_bytes
 
     @property
     def tile_load_cycles(self) -> float | None:
-        """Cycles in which the memory delivers a tile: 1349 of TPU v1 (Jouppi et al., ISCA 2017)."""
+        """The cycles in which the memory delivers a tile, 1349 on TPU v1 (Jouppi et al., ISCA 2017); None where they are not known."""
         memory, clock = self.read("memory"), self.frequency_hz.all
         return self.tile_bytes / memory.value * clock.value if memory and clock else None

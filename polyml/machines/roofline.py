@@ -1,5 +1,7 @@
-"""The roofline of a form as a value: the roofs of operations and of bytes, and which of them bounds it (Williams, Waterman and Patterson,
-"Roofline: an insightful visual performance model for multicore architectures", CACM 2009).
+"""The roofline of a variant as a value: the roofs of operations and of bytes, and which of them bounds it.
+
+Source: Williams, Waterman and Patterson, "Roofline: an insightful visual performance model for multicore architectures", CACM
+2009.
 """
 
 from __future__ import annotations
@@ -11,9 +13,13 @@ from polyml.machines.descriptions import Figure
 
 @dataclass(frozen=True)
 class Roof:
-    """place: "f64" and other types of operations, or where bytes come from: "L2", ..., "memory". amount: operations, or bytes that
-    are fetched from there and written to it. rate: per second, None: not known. lanes: what part of the vectors' lanes the
-    operations use.
+    """One roof: a rate that a kernel cannot exceed.
+
+    place: a type of operations such as "f64", or where bytes come from: "L2", ..., "memory".
+    amount: operations, or bytes that are fetched from there and written to it.
+    rate: operations or bytes per second; None: not known.
+    seconds: how long the amount takes at this rate; None where that is not known.
+    lanes: the part of the vectors' lanes that the operations use, from 0 to 1.
     """
 
     place: str
@@ -25,7 +31,12 @@ class Roof:
 
 @dataclass(frozen=True)
 class Roofline:
-    """operations: of all types. work: their roofs; traffic: those of bytes, nearest first."""
+    """The roofs of a kernel.
+
+    operations: how many there are, of all types.
+    work: the roofs of operations, by type.
+    traffic: the roofs of bytes, nearest first.
+    """
 
     operations: int
     work: tuple[Roof, ...]
@@ -33,7 +44,7 @@ class Roofline:
 
     @property
     def seconds(self) -> float | None:
-        """The time that the highest roof leaves; None where a rate is not known."""
+        """The least time that the roofs allow; None where a rate is not known."""
         times = self._times
         return None if times is None else max([times[0], *times[1]])
 
@@ -49,12 +60,12 @@ class Roofline:
 
     @property
     def _times(self) -> tuple[float, list[float]] | None:
-        """Seconds of all operations, and of each place's bytes; None where a rate is not known."""
+        """The seconds of all operations, and of each place's bytes; None where a rate is not known."""
         work = [roof.seconds for roof in self.work if roof.seconds is not None]
         moved = [roof.seconds for roof in self.traffic if roof.seconds is not None]
         return (sum(work), moved) if len(work) == len(self.work) and len(moved) == len(self.traffic) else None
 
     def intensity(self, place: str) -> float | None:
-        """Operations per byte moved; None where none is."""
+        """Returns operations per byte moved; None where none is moved."""
         moved = next((roof.amount for roof in self.traffic if roof.place == place), 0)
         return self.operations / moved if moved else None

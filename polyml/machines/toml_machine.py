@@ -49,13 +49,14 @@ _REGISTERS = {16: 16, 32: 16, 64: 32}  # of x86-64, by their bytes
 
 
 def read(file: str | PathLike) -> Described:
-    """The machine that a file describes. Raises ConfigError, with the line, for whatever is not as it should be."""
+    """Returns the machine that a file describes. Raises ConfigError, with the line, for whatever is not as it should be."""
     table = toml_tables.read(file)
     kind = table.choice("kind", tuple(_READERS))
     return _READERS[kind](table)
 
 
 def _cpu(table: TomlTable) -> Cpu:
+    """Returns a processor from its table."""
     table.check_keys((*_GENERAL, *_CPU))
     isa, vector_bytes = table.choice("isa", tuple(_TRIPLES)), table.size("vector")
     if vector_bytes not in _VECTORS[isa]:
@@ -73,6 +74,7 @@ def _cpu(table: TomlTable) -> Cpu:
 
 
 def _caches(table: TomlTable, figures: Figures) -> tuple[tuple[CacheLevel, ...], tuple[Bandwidth, ...]]:
+    """Returns the caches of a processor, and the bandwidths between them."""
     items = table.tables("cache")
     if not items:
         raise table.error("cache", "there is no cache", "expected [[cache]] for each, nearest first")
@@ -111,6 +113,7 @@ _GPU_COUNTS = (
 
 
 def _gpu(table: TomlTable) -> Gpu:
+    """Returns a GPU from its table."""
     sizes = [f.name for f in fields(Gpu) if "bytes" in f.name]
     keys = {name.replace("_bytes", ""): name for name in sizes if name != "memory_bytes"}
     table.check_keys((*_GENERAL, "compute_capability", *_GPU_COUNTS, *keys, "tensor", "shared", "l2_cache"))
@@ -138,6 +141,7 @@ def _gpu(table: TomlTable) -> Gpu:
 
 
 def _systolic(table: TomlTable) -> Systolic:
+    """Returns a systolic array from its table."""
     table.check_keys((*(key for key in _GENERAL if key != "peak"), *_SYSTOLIC))  # the peak is the units' and the frequency's
     if not table.has("frequency"):
         raise table.error(None, "`frequency` is missing", 'expected a text such as "700 MHz"')
@@ -169,6 +173,7 @@ def _systolic(table: TomlTable) -> Systolic:
 
 
 def _paces(array: TomlTable) -> tuple[tuple[str, int], ...]:
+    """Returns the cycles of multiply-adds on operands of two types, as the table of the array has them."""
     if not array.has("cycles"):
         return ()
     table = array.table("cycles")

@@ -1,4 +1,4 @@
-"""Rates of a machine's file, with units and origins."""
+"""The rates of a machine's file, with units and origins."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ NUMBERS = ("f64", "f32", "f16", "bf16", "tf32", "f8", "i64", "i32", "i16", "i8")
 
 
 class Figures:
-    """Rates of a file's keys. parts: cores or the like, of which a text tells one's rate."""
+    """The rates of a file's keys.
+
+    parts: how many cores or the like the machine has; a rate that is a text is one part's.
+    """
 
     def __init__(self, table: TomlTable, parts: int):
         self._table, self._parts = table, parts
@@ -24,7 +27,7 @@ class Figures:
             self.frequency = Rate(found.one or found.all, found.all or found.one)
 
     def peaks(self, key: str) -> tuple[Peak, ...]:
-        """Of a table with a rate for each type of number."""
+        """Returns the rates of a table with one for each type of number."""
         if not self._table.has(key):
             return ()
         table = self._table.table(key)
@@ -32,7 +35,10 @@ class Figures:
         return tuple(Peak(n, self._spread(self._rate(table, n, "operations"), True)) for n in NUMBERS if table.has(n))
 
     def memory(self, *others: str) -> tuple[Bandwidth, ...]:
-        """others: keys that stand there for something else."""
+        """Returns the bandwidth of the memory; () where the file says nothing of it.
+
+        others: keys of its table that stand for something else.
+        """
         if not self._table.has("memory"):
             return ()
         return (self.bandwidth(self._table.table("memory"), "memory", known=("read", "update", *others)),)
@@ -40,14 +46,19 @@ class Figures:
     def bandwidth(
         self, table: TomlTable, place: str, *, spread: bool = False, private: bool = False, known: Sequence[str] = ()
     ) -> Bandwidth:
-        """spread: all parts reach so many times one's, unless told; private: without getting in each other's way."""
+        """Returns the bandwidth of a level.
+
+        spread: whether all parts reach so many times one's rate, unless the file says otherwise.
+        private: whether they do so without getting in each other's way.
+        known: the keys that the table may have; (): any.
+        """
         if known:
             table.check_keys(known)
         rates = [self._rate(table, key, "bandwidth") if table.has(key) else Rate() for key in ("read", "update")]
         return Bandwidth(place, *(self._spread(rate, private) if spread else rate for rate in rates))
 
     def latency(self, table: TomlTable) -> Figure | None:
-        """What a table says of the time until data arrive, in seconds."""
+        """Returns how long data take to arrive, in seconds; None where the table does not say."""
         if not table.has("latency"):
             return None
         inside = table.table("latency") if isinstance(table.data["latency"], dict) else None
@@ -58,6 +69,7 @@ class Figures:
         return self._figure(inside, "value", "time", self.frequency.one, origin, source)
 
     def energies(self) -> Energies:
+        """Returns the energies of the file."""
         if not self._table.has("energy"):
             return Energies()
         table = self._table.table("energy")
@@ -70,6 +82,7 @@ class Figures:
         return Energies(**found)
 
     def _spread(self, rate: Rate, private: bool) -> Rate:
+        """Returns the rate with that of all parts as so many times one's, at the clock of all."""
         if rate.all or not rate.one:
             return rate
         clock = self.frequency
@@ -77,7 +90,7 @@ class Figures:
         return Rate(rate.one, rate.one.times(self._parts * slower, None if private else "estimate"))
 
     def _rate(self, table: TomlTable, key: str, kind: str) -> Rate:
-        """A text is one part's; a table may tell both, and where they come from."""
+        """Returns the rate of a key: a text is one part's; a table may tell one's and all parts', and where they come from."""
         if not isinstance(table.data[key], dict):
             return Rate(one=self._figure(table, key, kind, self.frequency.one, self._origin, self._source))
         inside = table.table(key)

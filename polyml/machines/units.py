@@ -1,4 +1,4 @@
-"""Numbers with units, from text: "32 KiB", "3.2 GHz", "34 GB/s", "1.5 TFLOP/s", "64 B/cycle", "0.2 pJ"."""
+"""Numbers with units from text: "32 KiB", "3.2 GHz", "34 GB/s", "1.5 TFLOP/s", "64 B/cycle", "0.2 pJ"."""
 
 from __future__ import annotations
 
@@ -42,21 +42,25 @@ EXAMPLES = {
 
 @dataclass(frozen=True)
 class Quantity:
-    """In bytes, Hz, bytes per second, operations per second or seconds; per_cycle: per cycle, or in cycles, instead."""
+    """A number in bytes, Hz, bytes per second, operations per second or seconds.
+
+    per_cycle: whether it is per cycle, or in cycles, instead.
+    """
 
     value: float
     per_cycle: bool = False
 
 
 def quantity(text: str, kind: str) -> Quantity:
-    """kind: of UNITS.
+    """Returns the quantity of a text. Raises ConfigError for text without a number or a unit, and for numbers that are not
+    positive.
+
+    kind: what is measured, of UNITS.
 
     >>> quantity("32 KiB", "size").value, quantity("34 GB/s", "bandwidth").value
     (32768.0, 34000000000.0)
     >>> quantity("16 FLOP/cycle", "operations")
     Quantity(value=16.0, per_cycle=True)
-
-    Raises ConfigError for text without a number or a unit, and for numbers that are not positive.
     """
     noun = _NOUNS.get(kind, kind)
     one = f"an {noun}" if noun.startswith("e") else f"a {noun}"
@@ -77,7 +81,7 @@ def quantity(text: str, kind: str) -> Quantity:
 
 
 def _near(unit: str, kind: str) -> str:
-    """The unit that was probably meant, or ""."""
+    """Returns the unit that was probably meant, or ""."""
     same = {known.lower(): known for known in UNITS[kind]}
     near = difflib.get_close_matches(unit.lower(), same, n=1)
     return same[near[0]] if near else ""
@@ -87,7 +91,9 @@ _SHOWN = {"frequency": "Hz", "bandwidth": "B/s", "operations": "FLOP/s", "intege
 
 
 def shown(value: float, kind: str) -> str:
-    """Three digits and a unit. kind: of UNITS, or "integers" for operations on them.
+    """Returns a value as three digits and a unit.
+
+    kind: what is measured, of UNITS, or "integers" for operations on them.
 
     >>> shown(32768, "size"), shown(3.4e10, "bandwidth"), shown(117.24e9, "operations")
     ('32 KiB', '34 GB/s', '117 GFLOP/s')

@@ -1,1 +1,1 @@
-"""What the host reaches, measured and kept, and machines by name, the host among them: `lookup.find`."""
+"""What the host reaches, measured and kept, and machines by name. The door is `lookup.find`."""

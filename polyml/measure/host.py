@@ -22,13 +22,15 @@ _WAIT_S = 60
 
 
 def known() -> Cpu:
-    """The host, with rates if they were measured before."""
+    """Returns the host, with rates if they were measured before."""
     found = _kept(open_cache(config.resolve()))
     return found.cpu if found else _bare()
 
 
 def measured(*, again: bool = False) -> Cpu:
-    """The host with rates, measured if they are not known, if other programs disturbed the measurement, or `again`."""
+    """Returns the host with rates, which are measured if they are not known, if other programs disturbed the measurement, or
+    `again`.
+    """
     store = open_cache(config.resolve())
     if store is None:
         return _once().cpu if not again else _now().cpu
@@ -45,7 +47,7 @@ def measured(*, again: bool = False) -> Cpu:
 
 
 def _merged(old: Measured | None, new: Measured) -> Measured:
-    """A measurement that others disturbed only tells that the machine reaches at least so much."""
+    """Returns what two measurements say together: one that others disturbed tells only that the machine reaches at least so much."""
     if old is None or new.quiet:
         return new
     return Measured(better(old.cpu, new.cpu), old.quiet)
@@ -64,13 +66,13 @@ def _now() -> Measured:
 
 @cache
 def _once() -> Measured:
-    """Of this process, where nothing is kept."""
+    """Returns the measurement of this process, for where nothing is kept."""
     return _now()
 
 
 @contextlib.contextmanager
 def _alone(store: Cache) -> Iterator[None]:
-    """One process measures at a time, where the folder can be written."""
+    """Lets one process measure at a time, where the folder can be written."""
     from filelock import FileLock, Timeout
 
     with contextlib.ExitStack() as held:
@@ -81,7 +83,7 @@ def _alone(store: Cache) -> Iterator[None]:
 
 
 def _key() -> str:
-    """Of everything that the rates depend on: the processor, its caches, the cores that this process may use."""
+    """Returns the name of the rates in the cache: a digest of the processor, its caches, and the cores that this process may use."""
     text = f"rates {_FORMAT} {cpu.host()!r} {' '.join(sorted(cpu.cpu_flags()))}"
     return f"rates-{hashlib.sha256(text.encode()).hexdigest()}"
 
@@ -94,7 +96,7 @@ def _content(found: Measured) -> bytes:
 
 
 def _kept(store: Cache | None) -> Measured | None:
-    """None where nothing is kept, or something else than a measurement."""
+    """Returns the measurement that is kept; None where nothing is, or something else than a measurement."""
     content = store.get(_key()) if store else None
     if content is None:
         return None
@@ -105,6 +107,7 @@ def _kept(store: Cache | None) -> Measured | None:
 
 
 def _read(content: dict) -> Measured:
+    """Returns the measurement of a file's content. Raises ValueError, TypeError or LookupError for other contents."""
     if not all(
         isinstance(text, str) for text in (*(p["number"] for p in content["peaks"]), *(b["place"] for b in content["bandwidths"]))
     ):

@@ -14,13 +14,14 @@ from polyml.reading.userfiles import called
 
 
 def find(text: str | PathLike, *, measure: bool = False) -> Described:
-    """The machine called `text`, or described by the file of that name, or at that path. The host comes with the rates that were measured before;
-    measure: they are measured where there are none.
+    """Returns the machine of this name, or of the file of this name or path. The host comes with the rates that were measured
+    before.
+
+    measure: whether the host's rates are measured where there are none.
+    Raises ConfigError for what is neither a machine nor a file that describes one.
 
     >>> find("tpu-v1").peak("i8").value
     91750400000000.0
-
-    Raises ConfigError for what is neither, and for a file that describes no machine.
     """
     if isinstance(text, PathLike):
         return toml_machine.read(text)

@@ -1,7 +1,7 @@
-"""What this machine reaches, measured: multiply-adds, and streams over data that fits each cache, and no cache.
+"""What this machine reaches, measured: multiply-adds, and streams over data that fit each cache, and no cache.
 
-A rate is the best of several short runs, since everything that disturbs a run makes it slower. One thread, then all that the
-process may use, through the pool that compiled loops use.
+A rate is the best of several short runs, since everything that disturbs a run makes it slower. One thread is measured, then all
+that the process may use, through the pool that compiled loops use.
 """
 
 from __future__ import annotations
@@ -40,7 +40,12 @@ _PEAK = "multiply-adds on vectors"
 
 @dataclass(frozen=True)
 class WorkingSet:
-    """What a stream goes over: bytes_of_one on one thread alone, bytes_of_each on each of all."""
+    """The data of a stream.
+
+    place: the level that holds them.
+    bytes_of_one: their size for one thread alone.
+    bytes_of_each: their size for each of all threads.
+    """
 
     place: str
     bytes_of_one: int
@@ -49,8 +54,11 @@ class WorkingSet:
 
 @dataclass(frozen=True)
 class Job:
-    """A function of `streams` on so many threads. bytes: of the data of each. work: what a pass of one does, in operations, bytes
-    or cycles."""
+    """A function of `stream_kernels` on some threads.
+
+    bytes: the size of each thread's data.
+    work: what a pass of one thread does, in operations, bytes or cycles.
+    """
 
     function: str
     bytes: int
@@ -60,7 +68,11 @@ class Job:
 
 @dataclass(frozen=True)
 class _Best:
-    """passes_per_s: of each thread. quiet: the caller ran nearly all the time, each thread had a share."""
+    """The best run of a job.
+
+    passes_per_s: passes per second of each thread.
+    quiet: whether the caller ran nearly all the time, and each thread had a share.
+    """
 
     passes_per_s: float
     quiet: bool
@@ -68,16 +80,20 @@ class _Best:
 
 @dataclass(frozen=True)
 class Measured:
-    """quiet: no other programs took much of the time, so that there is no need to measure again."""
+    """The host with its rates.
+
+    quiet: whether other programs took little of the time, so that there is no need to measure again.
+    """
 
     cpu: Cpu
     quiet: bool
 
 
 def measured(machine: CpuMachine) -> Measured:
-    """The machine with rates; a second, or three if others run. machine: the host.
+    """Returns the machine with rates, measured in a second, or in three if other programs run.
 
-    Raises PolymlMemoryError if there is no memory to measure.
+    machine: the host.
+    Raises PolymlMemoryError if there is no memory to measure with.
     """
     start, bench = time.perf_counter(), _Bench(machine)
     for _ in range(_ROUNDS):
@@ -90,7 +106,7 @@ def measured(machine: CpuMachine) -> Measured:
 
 
 def better(a: Cpu, b: Cpu) -> Cpu:
-    """Of two measurements of a machine the greater rates."""
+    """Returns the greater rates of two measurements of a machine."""
     peaks = tuple(replace(p, flop_per_s=_greater(p.flop_per_s, q.flop_per_s)) for p, q in zip(a.peaks, b.peaks))
     places = tuple(
         replace(p, read_bytes_per_s=_greater(p.read_bytes_per_s, q.read_bytes_per_s),
@@ -105,7 +121,7 @@ def _greater(a: Rate, b: Rate) -> Rate:
 
 
 def plausible(rates: Sequence[Bandwidth]) -> bool:
-    """Whether levels are the slower the farther they are, for one thread and for all."""
+    """Returns whether levels are the slower the farther they are, for one thread and for all."""
     pairs = [(a, b) for near, far in itertools.pairwise(rates) for a, b in zip(_figures(near), _figures(far))]
     return all(b.value <= a.value * _TOLERANCE for a, b in pairs)
 
@@ -116,12 +132,13 @@ def _figures(rate: Bandwidth) -> tuple[Figure, ...]:
 
 
 def threads_of(machine: CpuMachine) -> int:
-    """All that are measured together: one for each core that the process may use, as far as the pool goes."""
+    """Returns how many threads are measured together: one for each core that the process may use, as far as the pool goes."""
     return min(machine.cores, _MOST_THREADS)
 
 
 def working_sets(machine: CpuMachine) -> tuple[WorkingSet, ...]:
-    """For each cache more than the ones before hold, and less than a thread's part of it; for memory more than all caches hold.
+    """Returns, for each cache, data larger than the caches before it and smaller than a thread's part of it; for memory, larger
+    than all caches.
 
     >>> from polyml.machines.catalogue import processor
     >>> [w.bytes_of_one // 1024 for w in working_sets(processor("avx2"))]
@@ -141,8 +158,11 @@ def working_sets(machine: CpuMachine) -> tuple[WorkingSet, ...]:
 
 
 def _inside(own: int, above: int, machine: CpuMachine) -> int:
-    """Bytes that are in a cache of which `own` are one's, behind one of `above`: a quarter where that is much more than the other
-    holds, else all of the other and half of this one, which then has what the other let go."""
+    """Returns a size that fits a cache of `own` bytes behind one of `above` bytes.
+
+    It is a quarter of the cache where that is much more than the other holds, else all of the other and half of this one, which
+    then has what the other evicted.
+    """
     if not above:
         return _whole_blocks(own // 2, machine)
     return _whole_blocks(own // 4 if own >= 8 * above else above + own // 2, machine)
@@ -177,13 +197,13 @@ class _Bench:
         self._best: dict[Job, _Best] = {}
 
     def round(self, *, disturbed: bool = False) -> None:
-        """Try every job, or those that other programs disturbed whenever they were tried."""
+        """Tries every job, or only those that other programs disturbed whenever they were tried."""
         for job in [job for pair in self._jobs() for job in pair]:
             if not (disturbed and self._best[job].quiet):
                 self._try(job)
 
     def found(self) -> Measured:
-        """The best of all rounds."""
+        """Returns the best of all rounds."""
         peaks = tuple(Peak(number, self._rate(self._peak(number, size), _PEAK)) for number, size in _NUMBERS)
         places = tuple(Bandwidth(w.place, *(self._rate(self._stream(name, w, n), self._over(name, w)) for name, n in _STREAMS))
                        for w in self._sets)  # fmt: skip
@@ -194,7 +214,7 @@ class _Bench:
         return Measured(cpu, all(best.quiet for best in self._best.values()))
 
     def _jobs(self) -> Iterator[tuple[Job, Job]]:
-        """Those of one thread, each with that of all."""
+        """Yields each job of one thread with that of all threads."""
         yield self._clock()
         for number, size in _NUMBERS:
             yield self._peak(number, size)
@@ -218,7 +238,9 @@ class _Bench:
         return f"{name} streams over {one}" + (f", {each} on each of {self._threads} threads" if self._threads > 1 else "")
 
     def _rate(self, jobs: tuple[Job, Job], what: str) -> Rate:
-        """All threads can do what one does, and one what it does beside the others: less is a sign of other programs."""
+        """Returns the rate of a pair of jobs. All threads can do what one does, and one what it does beside the others: less is a
+        sign of other programs.
+        """
         one, together = (self._best[job].passes_per_s * job.work * job.threads for job in jobs)
         quiet = all(self._best[job].quiet for job in jobs)
         source = f"{what}, best of several runs" + ("" if quiet else " while other programs ran")
@@ -237,12 +259,12 @@ class _Bench:
                 self._best[job] = _Best(rate, quiet)
 
     def _had_own_threads(self, job: Job) -> bool:
-        """Whether the shares of the last run were not taken by fewer threads."""
+        """Returns whether the shares of the last run were not taken by fewer threads."""
         stacks = self._room.reshape(-1, stream_kernels.ROOM_BYTES // 8)[: job.threads, stream_kernels.STACK // 8]
         return len(set(stacks.tolist())) == job.threads
 
     def _run(self, job: Job, passes: int) -> float:
-        """Seconds."""
+        """Returns the seconds that passes of a job take."""
         data = self._data if job.function in ("read", "update") else self._numbers
         work = (ctypes.c_int64 * 4)(data.ctypes.data, job.bytes, passes, self._room.ctypes.data)
         address, pool = self._code.address(job.function), threads.pool()
@@ -252,7 +274,7 @@ class _Bench:
 
 
 def _passes(run: Callable[[int], float]) -> int:
-    """How many take _RUN_S."""
+    """Returns how many passes take _RUN_S."""
     passes = 1
     while (seconds := run(passes)) < _RUN_S:
         passes = max(2 * passes, int(1.1 * passes * _RUN_S / seconds) if seconds > _RUN_S / 100 else 16 * passes)
@@ -260,7 +282,7 @@ def _passes(run: Callable[[int], float]) -> int:
 
 
 def _on_pages(size_bytes: int) -> np.ndarray:
-    """Words that begin on a page, as the system gives them out."""
+    """Returns words that begin on a page, as the system gives them out."""
     room = np.empty((size_bytes + _PAGE) // 8, np.int64)
     skip = -room.ctypes.data // 8 % (_PAGE // 8)
     return room[skip : skip + size_bytes // 8]

@@ -22,12 +22,12 @@ _Body = Callable[[str, list[str]], list[str]]
 
 
 def block_bytes(machine: CpuMachine) -> int:
-    """A share of a stream has a multiple of so many."""
+    """Returns the bytes of which the share of a stream has a multiple."""
     return _AT_ONCE * machine.vector_bytes
 
 
 def text(machine: CpuMachine) -> str:
-    """The module: read, update, peak_f64, peak_f32, clock."""
+    """Returns the module: read, update, peak_f64, peak_f32, clock."""
     functions = [_stream(machine, "read", _reads), _stream(machine, "update", _updates), _clock()]
     functions += [_peak(machine, f"peak_f{8 * size}", size) for size in (8, 4)]
     declared = [f"declare {v} @llvm.fma.{_short(machine, e)}({v}, {v}, {v})" for e in (8, 4) for v in [_vector(machine, e)]]
@@ -35,12 +35,12 @@ def text(machine: CpuMachine) -> str:
 
 
 def operations(machine: CpuMachine, element_bytes: int) -> int:
-    """Of a turn of a peak's loop: a multiply-add counts as two."""
+    """Returns the operations in a turn of a peak's loop: a multiply-add counts as two."""
     return 2 * _accumulators(machine) * machine.lanes(element_bytes)
 
 
 def cycles() -> int:
-    """Of a turn of the clock's loop: additions that wait for one another take a cycle each."""
+    """Returns the cycles of a turn of the clock's loop: additions that wait for one another take a cycle each."""
     return _CHAIN
 
 
@@ -53,7 +53,7 @@ def _short(machine: CpuMachine, element_bytes: int) -> str:
 
 
 def _accumulators(machine: CpuMachine) -> int:
-    """As many sums as are under way at once on any core (4 units, 4 cycles, or 2 and 5), as far as there are registers."""
+    """Returns how many sums are under way at once on any core (4 units, 4 cycles, or 2 and 5), as far as there are registers."""
     return min(24, machine.vector_registers - 4)
 
 
@@ -66,7 +66,7 @@ def _field(fn: FunctionBuilder, number: int, kind: str = "i64") -> str:
 
 
 def _room(fn: FunctionBuilder) -> str:
-    """This share's, with the address of the stack in it."""
+    """Returns the address of this share's room, after storing the address of the stack in it."""
     room = fn.emit(f"getelementptr i8, ptr {_field(fn, 3, 'ptr')}, i64 {fn.emit(f'mul i64 %share, {ROOM_BYTES}')}")
     stack = fn.emit(f"ptrtoint ptr {fn.emit('alloca i64')} to i64")
     fn.do(f"store i64 {stack}, ptr {fn.emit(f'getelementptr i8, ptr {room}, i64 {STACK}')}")
@@ -74,7 +74,12 @@ def _room(fn: FunctionBuilder) -> str:
 
 
 def _loop(fn: FunctionBuilder, end: str, step: int, kind: str, first: Sequence[str], body: _Body) -> list[str]:
-    """0, step, ... below `end`, once at least; values of a type go from turn to turn. Gives those of the last turn."""
+    """Emits a loop over 0, step, ... below `end`, that runs at least once, and returns the values of its last turn.
+
+    kind: the LLVM type of the values that go from turn to turn.
+    first: their values before the loop.
+    body: emits a turn for an index and values, and returns the new values.
+    """
     before, head = fn.current, fn.block("turn")
     fn.jump(head)
     fn.current = head
@@ -91,7 +96,7 @@ def _loop(fn: FunctionBuilder, end: str, step: int, kind: str, first: Sequence[s
 
 
 def _stream(machine: CpuMachine, name: str, step: Callable) -> str:
-    """Passes over the bytes of the share, vector by vector."""
+    """Returns a function of passes over the bytes of its share, vector by vector."""
     fn, lanes = _function(name), machine.vector_bytes // 8
     kind = f"<{lanes} x i64>"
     size, passes = _field(fn, 1), _field(fn, 2)
@@ -116,11 +121,12 @@ def _stream(machine: CpuMachine, name: str, step: Callable) -> str:
 
 
 def _reads(fn: FunctionBuilder, kind: str, at: Sequence[str], sums: list[str]) -> list[str]:
-    """A sum for each place, so that vectors are read in their order."""
+    """Emits a sum for each place, so that vectors are read in their order."""
     return [fn.emit(f"add {kind} {old}, {fn.emit(f'load {kind}, ptr {place}')}") for old, place in zip(sums, at)]
 
 
 def _updates(fn: FunctionBuilder, kind: str, at: Sequence[str], sums: list[str]) -> list[str]:
+    """Emits additions of one to the vectors at these places."""
     ones = f"<{', '.join(['i64 1'] * int(kind[1:].split()[0]))}>"
     for place in at:
         value = fn.emit(f"add {kind} {fn.emit(f'load {kind}, ptr {place}')}, {ones}")
@@ -129,7 +135,7 @@ def _updates(fn: FunctionBuilder, kind: str, at: Sequence[str], sums: list[str])
 
 
 def _peak(machine: CpuMachine, name: str, element_bytes: int) -> str:
-    """x = x * a + b in every accumulator; a and b are read, so that nothing is known of them."""
+    """Returns a function of x = x * a + b in every accumulator; a and b are read, so that LLVM knows nothing of them."""
     fn, kind = _function(name), _vector(machine, element_bytes)
     data, passes, room = _field(fn, 0, "ptr"), _field(fn, 2), _room(fn)
     a, b = fn.emit(f"load {kind}, ptr {data}"), fn.emit(f"load {kind}, ptr {fn.emit(f'getelementptr {kind}, ptr {data}, i64 1')}")
@@ -151,7 +157,7 @@ def _peak(machine: CpuMachine, name: str, element_bytes: int) -> str:
 
 
 def _clock() -> str:
-    """Additions and exclusive ors that wait for one another: no processor makes one of two."""
+    """Returns a function of additions and exclusive ors that wait for one another, of which no processor makes one."""
     fn = _function("clock")
     first, passes, room = _field(fn, 1), _field(fn, 2), _room(fn)
 
