@@ -1,4 +1,4 @@
-"""The command line."""
+"""The command line. The door is `main`, the command `polyml`."""
 
 from polyml.cli.main import main
 

@@ -1,4 +1,4 @@
-"""The command `polyml`: its options. Each subcommand's work is in a module of its own, imported when it runs."""
+"""The command `polyml`: its options. Each subcommand's work is in a module of its own, which is imported when it runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FAILED, _USAGE = 1, 2  # exit statuses: what was asked for went wrong; what was
 
 
 class _Errors(click.Group):
-    """A group that prints errors instead of tracebacks, and suggests commands."""
+    """A group of commands that prints errors instead of tracebacks, and suggests commands."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         try:
@@ -66,10 +66,12 @@ def _shortened(error: click.ClickException) -> click.ClickException:
 
 
 def _complain(text: str) -> None:
+    """Prints an error on standard error, with its first word in red."""
     click.echo(text.replace("error:", click.style("error:", fg="red", bold=True), 1), err=True)
 
 
 def _version(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+    """Prints the version and ends, where --version is given."""
     if wanted:
         from polyml.cli.commands.doctor import version
 

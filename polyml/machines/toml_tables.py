@@ -1,4 +1,4 @@
-"""TOML tables that know their file: every value is checked as it is read, and an error names its line."""
+"""TOML tables that know their file: every value is tested as it is read, and an error names its line."""
 
 from __future__ import annotations
 
@@ -35,7 +35,13 @@ Kind = TypeVar("Kind")
 
 @dataclass(frozen=True)
 class TomlTable:
-    """One table of a file. path: keys, and numbers of arrays' items, that lead to it."""
+    """One table of a file.
+
+    data: its keys and values.
+    source: the text of the file.
+    places: path -> where it stands in the text.
+    path: the keys, and numbers of arrays' items, that lead to the table.
+    """
 
     data: Mapping[str, object]
     source: Source
@@ -43,6 +49,7 @@ class TomlTable:
     path: tuple = ()
 
     def check_keys(self, known: Sequence[str]) -> None:
+        """Raises ConfigError for a key that is not known."""
         for key in self.data:
             if key not in known:
                 near = difflib.get_close_matches(key, known, n=1)
@@ -50,19 +57,20 @@ class TomlTable:
                 raise self.error(key, f"there is no `{key}`{self._where()}", *hint)
 
     def error(self, key: str | None, message: str, *notes: str) -> ConfigError:
-        """About a key, or about the table."""
+        """Returns an error about a key, or about the table where `key` is None."""
         loc = self.places.get((*self.path, key)) if key else None
         loc = loc or self._own_place() or Loc(self.source, 1, 1, 1)
         return ConfigError(message, loc=loc, notes=notes)
 
     def _own_place(self) -> Loc | None:
-        """Of the table, or of the nearest one around it that has a line."""
+        """Returns the place of the table, or of the nearest one around it that has a line."""
         return next((self.places[self.path[:n]] for n in range(len(self.path), 0, -1) if self.path[:n] in self.places), None)
 
     def _where(self) -> str:
         return f" in [{'.'.join(str(k) for k in self.path if isinstance(k, str))}]" if self.path else ""
 
     def _value(self, key: str, kind: type[Kind]) -> Kind:
+        """Returns the value of a key. Raises ConfigError where the key is missing or has a value of another type."""
         if key not in self.data:
             raise self.error(None, f"`{key}` is missing{self._where()}", f"expected {_KINDS[kind]}")
         value = self.data[key]
@@ -71,15 +79,19 @@ class TomlTable:
         return value
 
     def has(self, key: str) -> bool:
+        """Returns whether the table has a key."""
         return key in self.data
 
     def text(self, key: str, default: str | None = None) -> str:
+        """Returns a text that is not empty."""
         return default if default is not None and key not in self.data else self._value(key, str)
 
     def flag(self, key: str, default: bool) -> bool:
+        """Returns true or false."""
         return self._value(key, bool) if key in self.data else default
 
     def count(self, key: str, default: int | None = None, *, least: int = 1) -> int:
+        """Returns a whole number of at least `least`."""
         if default is not None and key not in self.data:
             return default
         value = self._value(key, int)
@@ -88,13 +100,14 @@ class TomlTable:
         return value
 
     def choice(self, key: str, allowed: Sequence[str], default: str | None = None) -> str:
+        """Returns one of the allowed words."""
         value = self.text(key, default)
         if value not in allowed:
             raise self.error(key, f'`{key}` does not take "{value}"', "expected " + ", ".join(f'"{a}"' for a in allowed))
         return value
 
     def quantity(self, key: str, kind: str) -> Quantity:
-        """A text with a unit of that kind."""
+        """Returns a quantity, written as a text with a unit of this kind."""
         if type(self.data.get(key)) in (int, float):
             raise self.error(key, f"`{key}` has no unit", f"expected a text such as {units.EXAMPLES[kind]}")
         try:
@@ -105,7 +118,7 @@ class TomlTable:
             raise self.error(key, problem.message, *problem.notes) from None
 
     def size(self, key: str, default: int | None = None) -> int:
-        """Whole bytes."""
+        """Returns a size in whole bytes."""
         if default is not None and key not in self.data:
             return default
         value = self.quantity(key, "size").value
@@ -114,10 +127,11 @@ class TomlTable:
         return int(value)
 
     def table(self, key: str) -> TomlTable:
+        """Returns the table of a key."""
         return self._inside(self._value(key, dict), key)
 
     def tables(self, key: str) -> tuple[TomlTable, ...]:
-        """The items of an array of tables."""
+        """Returns the items of an array of tables."""
         items = self._value(key, list)
         if not all(isinstance(item, dict) for item in items):
             raise self.error(key, f"`{key}` is an array of other things than tables", f"expected [[{key}]]")
@@ -128,7 +142,7 @@ class TomlTable:
 
 
 def read(file: str | PathLike) -> TomlTable:
-    """The whole file. Raises ConfigError where it cannot be read or is no TOML."""
+    """Returns the table of a whole file. Raises ConfigError where it cannot be read or is no TOML."""
     text = read_text(file, _MOST_BYTES)
     source = Source(called(file), 1, tuple(text.split("\n")))
     try:
@@ -142,7 +156,9 @@ def read(file: str | PathLike) -> TomlTable:
 
 
 def _loaded(text: str, source: Source) -> dict[str, object]:
-    """The tables of a text whose nesting and numbers the parser of TOML can take: it recurses, and so do we."""
+    """Returns the tables of a text, whose nesting and numbers are limited first: the parser of TOML recurses, and so do the readers
+    here.
+    """
     for number, line in enumerate(source.lines, 1):
         keys = line.partition("=")[0].count(".")
         problem = excess(line, _LONGEST_LINE, _DEEPEST) or (f"has {keys + 1} keys in one" if keys >= _DEEPEST else "")
@@ -159,7 +175,7 @@ def _loaded(text: str, source: Source) -> dict[str, object]:
 
 
 def _places(source: Source) -> dict[tuple, Loc]:
-    """Where tables begin and keys stand, by path. Keys of inline tables stand where the table's does."""
+    """Returns where tables begin and keys stand, by path. Keys of inline tables stand where the table's key does."""
     found: dict[tuple, Loc] = {}
     counts: dict[tuple, int] = {}
     path: tuple = ()

@@ -1,4 +1,4 @@
-"""The ways to make code of a kernel, from the fastest on: the first one that works is taken."""
+"""The candidates for the code of a kernel, from the fastest on: the first one that can be generated is taken."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from polyml.errors import NotAffineError
 from polyml.machines import cpu
 from polyml.pipeline import passes
 from polyml.pipeline.compile_budget import CompileBudget, TooMuchCode
-from polyml.pipeline.generate import CallFacts, Generated, Way, generate
+from polyml.pipeline.generate import CallFacts, CodeCandidate, Generated, generate
 from polyml.pipeline.pass_runner import PassRunner
 from polyml.pipeline.size_guards import related_sizes, sizes_used
 from polyml.pipeline.stages import CompileRequest, Model, divided
@@ -41,13 +41,13 @@ def searched(model: Model, wanted: CompileRequest, schedules: Cache | None, runn
     try:
         with account(limit.search):
             forms = divided(model, options, runner) if transform else []
-            made = search.first(_ways(options, transform, aliased, model, forms))
+            made = search.first(_candidates(options, transform, aliased, model, forms))
     except BudgetExceeded as reason:
         search.notes.append(f"the search given up: {reason}")
     if made is None:
         try:
             with account(limit.last):
-                made = search.first([Way("source order", model, False, False)])
+                made = search.first([CodeCandidate("source order", model, False, False)])
         except BudgetExceeded as reason:
             search.notes.append(f"source order given up: {reason}")
     if made is not None:
@@ -57,21 +57,21 @@ def searched(model: Model, wanted: CompileRequest, schedules: Cache | None, runn
     raise NotAffineError("no form of the kernel could be generated", notes=search.notes)
 
 
-def _ways(options: Options, transform: bool, aliased: bool, model: Model, forms: list[Model]) -> list[Way]:
-    """From the fastest code on, before the source's order without vectors, which always works.
+def _candidates(options: Options, transform: bool, aliased: bool, model: Model, forms: list[Model]) -> list[CodeCandidate]:
+    """Returns the candidates from the fastest on, all but the source's order without vectors, which always works.
 
     forms: the model with index sets split.
     """
     together = options.vectorize and not aliased and not model.unknown
-    ways = []
+    candidates = []
     for form in [*forms, model] if transform else []:
         name = "the schedule" if form is model else "the schedule of pieces of index sets"
-        ways += [Way(name, form, True, together, cut) for cut in ((True,) if form.versions else (True, False))]
+        candidates += [CodeCandidate(name, form, True, together, cut) for cut in ((True,) if form.versions else (True, False))]
     if transform and options.tile:
-        ways.append(Way("the schedule without tiles", model, True, together, is_small=True))
+        candidates.append(CodeCandidate("the schedule without tiles", model, True, together, is_small=True))
     if together:
-        ways.append(Way("source order with vectors", model, False, True))
-    return ways
+        candidates.append(CodeCandidate("source order with vectors", model, False, True))
+    return candidates
 
 
 @dataclass
@@ -92,34 +92,35 @@ class _CandidateSearch:
     _failed: Scheduled | None = None
     _too_much: bool = False
 
-    def first(self, ways: Sequence[Way]) -> Generated | None:
-        """The first way that there is code for."""
-        return next(filter(None, map(self._made, ways)), None)
+    def first(self, candidates: Sequence[CodeCandidate]) -> Generated | None:
+        """Returns the code of the first candidate that can be generated; None where none can."""
+        return next(filter(None, map(self._made, candidates)), None)
 
-    def _made(self, way: Way) -> Generated | None:
-        if way.is_small and not self._too_much:
+    def _made(self, candidate: CodeCandidate) -> Generated | None:
+        """Returns the code of a candidate; None, with a note, where it is given up."""
+        if candidate.is_small and not self._too_much:
             return None
-        scheduled = self._scheduled(way)
+        scheduled = self._scheduled(candidate)
         if scheduled is None:
             return None
         call = CallFacts(self.wanted, self.model.typical, self._related)
         try:
-            return generate(way, scheduled, call, self.runner, OBJECTS)
+            return generate(candidate, scheduled, call, self.runner, OBJECTS)
         except (BudgetExceeded, CannotRunTogether, isl.Error) as reason:
             self._failed, self.leaves_range = scheduled, isinstance(reason, LeavesRange)
             self._too_much = self._too_much or isinstance(reason, TooMuchCode)
-            self.notes.append(f"{way.name}{' in slabs or tiles over time' if scheduled.cut else ''} given up: {reason}")
+            self.notes.append(f"{candidate.name}{' in slabs or tiles over time' if scheduled.cut else ''} given up: {reason}")
             return None
 
-    def _scheduled(self, way: Way) -> Scheduled | None:
-        """The schedule of a way; None where it would be one that failed."""
-        form, options = way.model, self.wanted.options
-        if not way.transform:
+    def _scheduled(self, candidate: CodeCandidate) -> Scheduled | None:
+        """Returns the schedule of a candidate; None where it would be one that failed before."""
+        form, options = candidate.model, self.wanted.options
+        if not candidate.transform:
             return Scheduled(form.scop.schedule, (_reason(options, self.wanted.aliased, self.model),))
-        if self._failed is not None and not way.cut and not self._failed.cut and not way.is_small:
+        if self._failed is not None and not candidate.cut and not self._failed.cut and not candidate.is_small:
             return None
         choices: dict[str, Any] = {
-            "tile": options.tile and not way.is_small, "parallel": options.parallel, "cut": way.cut, "fusion": options.fusion,
+            "tile": options.tile and not candidate.is_small, "parallel": options.parallel, "cut": candidate.cut, "fusion": options.fusion,
             "alone": options.runs_alone, "pieces": form.pieces, "free": len(sizes_used(form.scop)) - len(self._related),
         }  # fmt: skip
         known: dict[str, Any] = {"sizes": self.model.typical, "reductions": form.reductions, "budget": options.compile_budget_s}
@@ -128,10 +129,12 @@ class _CandidateSearch:
 
     @cached_property
     def _related(self) -> tuple[Alike, ...]:
+        """How sizes follow from one another in calls like this one."""
         return related_sizes(self.model.scop, self.wanted.sizes)
 
 
 def _reason(options: Options, aliased: bool, model: Model) -> str:
+    """Returns why the source's order is kept, as a note."""
     if aliased:
         return "source order: arguments overlap"
     if model.unknown:

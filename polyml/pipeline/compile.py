@@ -55,8 +55,14 @@ __all__ = ["CompileRequest", "Compiled", "compile", "schedule_from", "schedule_o
 
 @dataclass(frozen=True)
 class Compiled:
-    """A kernel for one signature, with what every stage made.
+    """A kernel compiled for one request, with what every stage made.
 
+    kernel: the syntax, with the types of the arguments.
+    scop, dependences: the model: instances { S[i] }, accesses { S[i] -> A[i] } and dependences { S[i] -> S[i'] }.
+    schedule: the order of the instances, as a schedule tree.
+    program: the loops.
+    llvm: the LLVM text.
+    artifact: the machine code, with what its caller needs.
     timings: stage -> seconds, in order.
     """
 
@@ -71,7 +77,7 @@ class Compiled:
 
     @property
     def stages(self) -> dict[str, Callable[[], str]]:
-        """The readable text of each stage, by the names of `config.STAGES`."""
+        """What gives the readable text of each stage, by the names of `config.STAGES`."""
         return {
             "kernel": lambda: kernel_text.text(self.kernel),
             "domain": lambda: model_text.scop_text(self.scop),
@@ -84,7 +90,7 @@ class Compiled:
 
     @property
     def full(self) -> dict[str, Callable[[], str]]:
-        """The texts of stages that `pipeline.from_text` goes on from."""
+        """What gives the texts of stages from which `pipeline.from_text` goes on."""
         return {
             "kernel": lambda: kernel_text.text(self.kernel),
             "domain": lambda: scop_writer.text(self.scop),
@@ -93,7 +99,7 @@ class Compiled:
 
     @property
     def data(self) -> dict[str, Callable[[], object]]:
-        """Stages that are data, for JSON."""
+        """What gives the stages that are data, for JSON."""
         return {
             "domain": lambda: model_text.scop_data(self.scop),
             "deps": lambda: model_text.dependences_data(self.dependences),
@@ -103,7 +109,7 @@ class Compiled:
 
     @cached_property
     def asm(self) -> str:
-        """The assembly of the host's CPU."""
+        """The assembly text for the host's processor."""
         from polyml.runtime.loading.assemble import assembly
 
         host = cpu.host()
@@ -175,7 +181,7 @@ def schedule_of(kernel: syntax.Kernel, wanted: CompileRequest, start: str, alone
 
 
 def _artifact(made: Generated, typed: syntax.Kernel, layouts: tuple[str, ...], code: tuple[bytes, ...], aliased: bool) -> Artifact:
-    """What a caller needs of code: the code itself, tests at entry, results, and what arguments it writes."""
+    """Returns what a caller needs of code: the code itself, tests at entry, results, and which arguments it writes."""
     scop = made.program.scop
     called = {a.name: a.source_name for a in scop.arrays.values() if a.role is Role.ARGUMENT}  # by the caller
     written = {called.get(s.write.array) for s in scop.statements.values()}

@@ -23,36 +23,42 @@ COPIES_PER_SECOND = 1_500
 
 
 class TooMuchCode(CannotRunTogether):
-    """A program is larger than the budget allows; one without tiles, copies or vectors may not be."""
+    """A program is larger than the budget allows. One without tiles, copies or vectors may not be."""
 
 
 @dataclass(frozen=True)
 class CompileBudget:
+    """How much work a compilation of about so many seconds may take."""
+
     seconds: int
 
     @property
     def model(self) -> int:
+        """isl's operations for domains, dependences and reductions."""
         return self.seconds * OPERATIONS_PER_SECOND // 2
 
     @property
     def search(self) -> int:
+        """isl's operations for schedules and code of all candidates."""
         return self.seconds * OPERATIONS_PER_SECOND // 2
 
     @property
     def last(self) -> int:
+        """isl's operations for the code of the source's order."""
         return self.seconds * LAST_PER_SECOND
 
     def check_nodes(self, program: Program) -> None:
-        """Raise TooMuchCode for a program too large to look for vectors in."""
+        """Raises TooMuchCode for a program too large to look for vectors in."""
         _check(sum(1 for _ in every((*program.before, *program.body))), self.seconds * NODES_PER_SECOND, "loops and statements")
 
     def check_copies(self, program: Program) -> None:
-        """Raise TooMuchCode for more copies of statements than LLVM shall be given."""
+        """Raises TooMuchCode for more copies of statements than LLVM is given."""
         nodes = (*program.before, *program.body)
         _check(sum(_copies(path) for _, path in with_paths(nodes)), self.seconds * COPIES_PER_SECOND, "copies of statements")
 
 
 def _copies(path: tuple[Node, ...]) -> int:
+    """Returns how many copies of a statement the loops around it make."""
     return prod(node.count for node in path if isinstance(node, (Jam, Unroll)))
 
 

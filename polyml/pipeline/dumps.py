@@ -25,9 +25,10 @@ _KINDS = {
 
 
 def dumps(options: Options, name: str, made: Mapping[str, object]) -> AbstractContextManager[None]:
-    """Dump inside the block what passes make, at once, and where it fails what stages have made till then.
+    """Dumps what passes make inside the block, at once, and where it fails what stages have made till then.
 
-    name: the kernel's. made: what each stage made last, filled meanwhile, in the order of time.
+    name: the kernel's.
+    made: stage -> what it made last, filled meanwhile in the order of time.
     """
     return _dumps(options, name, made) if options.debug else nullcontext()
 
@@ -51,7 +52,7 @@ def _dumps(options: Options, name: str, made: Mapping[str, object]) -> Iterator[
 
 
 def _last(stage: str, made: Mapping[str, object]) -> Any:
-    """What was made last of the kind that a stage makes; None where there is nothing."""
+    """Returns what was made last of the kind that a stage makes; None where there is nothing."""
     if stage == "llvm":
         return made.get("llvm")
     return next((value for value in reversed(list(made.values())) if isinstance(value, _KINDS.get(stage, ()))), None)

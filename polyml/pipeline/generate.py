@@ -28,13 +28,15 @@ CODE_OPERATIONS = 3_000_000  # isl operations from schedule to code
 
 
 @dataclass(frozen=True)
-class Way:
-    """One way to make code of a model.
+class CodeCandidate:
+    """One candidate for the code of a model.
 
-    name: in notes. transform: a schedule is looked for, else the source's order is kept.
-    together: iterations may run together, as vectors and register tiles.
-    cut: components may be cut into slabs or tiles over time.
-    is_small: without tiles, for where there was too much code with them.
+    name: what it is, in notes.
+    model: the statements and their dependences.
+    transform: whether a schedule is looked for; else the source's order is kept.
+    together: whether iterations may run together, as vectors and register tiles.
+    cut: whether components may be cut into block columns or tiles over time.
+    is_small: whether it has no tiles, for where there was too much code with them.
     """
 
     name: str
@@ -61,9 +63,14 @@ class CallFacts:
 
 @dataclass(frozen=True)
 class Generated:
-    """Code that was made in one way. units: its LLVM text. assembler: what makes machine code of it meanwhile.
+    """The code of a candidate.
 
-    sized: whether sizes have decided about it. related: the relations of sizes that it relies on.
+    model, tree, program: what it is made of: the model, its schedule and its loops.
+    units: its LLVM text.
+    assembler: what makes machine code of it meanwhile.
+    notes: what was decided, for `explain`.
+    sized: whether sizes have decided about it.
+    related: the relations of sizes on which it relies.
     """
 
     model: Model
@@ -76,37 +83,38 @@ class Generated:
     related: tuple[Alike, ...]
 
 
-def generate(way: Way, scheduled: Scheduled, call: CallFacts, runner: PassRunner, emits: str) -> Generated:
-    """The code of a schedule. emits: NOTHING of it, LLVM's TEXT, or OBJECTS, which other threads begin to make of the text.
+def generate(candidate: CodeCandidate, scheduled: Scheduled, call: CallFacts, runner: PassRunner, emits: str) -> Generated:
+    """Returns the code of a schedule.
 
+    emits: how much of it is made: NOTHING, LLVM's TEXT, or OBJECTS, which other threads begin to make of the text.
     Raises BudgetExceeded or CannotRunTogether.
     """
     host, wanted, options = cpu.host(), call.wanted, call.wanted.options
-    sized = scheduled.sized or way.model.expands
+    sized = scheduled.sized or candidate.model.expands
     related = call.related if scheduled.alike else ()
-    scop = guarded(way.model.scop, scheduled, sized, wanted.sizes, related)
+    scop = guarded(candidate.model.scop, scheduled, sized, wanted.sizes, related)
     known = {
         "machine": host, "layouts": wanted.layouts, "sizes": call.typical if scheduled.sized else None,
-        "scop": scop, "fp": options.fp, "arrays": way.model.scop.arrays.values(),
+        "scop": scop, "fp": options.fp, "arrays": candidate.model.scop.arrays.values(),
     }  # fmt: skip
     limit = CompileBudget(options.compile_budget_s)
     with budget(CODE_OPERATIONS):
-        program = runner.run(passes.BUILD, scop, scheduled.tree, way.model.reductions)
+        program = runner.run(passes.BUILD, scop, scheduled.tree, candidate.model.reductions)
         program = runner.through(passes.PROGRAM_PASSES, program, known, stage="ast")
-        if way.together:
+        if candidate.together:
             program = runner.through(passes.TILE_PASSES, program, known, stage="ast")
             limit.check_nodes(program)
             program = runner.through(passes.VECTOR_PASSES, program, known, stage="ast")
-        if way.transform or way.together:
+        if candidate.transform or candidate.together:
             limit.check_copies(program)
         with Assembler(cpu.usable_cores() - 1, cpu=host.cpu_name, features=host.features) as assembler:
             groups = builder.Groups(assembler.add) if emits == OBJECTS else None
             units = () if emits == NOTHING else _emitted(program, groups, call, runner)
-    return Generated(way.model, scheduled.tree, program, units, assembler, scheduled.notes, sized, related)
+    return Generated(candidate.model, scheduled.tree, program, units, assembler, scheduled.notes, sized, related)
 
 
 def _emitted(program: Program, groups: builder.Groups | None, call: CallFacts, runner: PassRunner) -> tuple[builder.Unit, ...]:
-    """The LLVM text of a program, given to the groups function by function."""
+    """Returns the LLVM text of a program, each function of which is given to the groups as it is made."""
     wanted, options = call.wanted, call.wanted.options
     finished: dict[str, Any] = {} if groups is None else {"finished": groups.add}
     units = runner.run(

@@ -12,7 +12,7 @@ from polyml.codegen.ir.program import CannotRunTogether, Program
 from polyml.errors import ScheduleError
 from polyml.frontend import syntax
 from polyml.pass_manager import Pass
-from polyml.pipeline.generate import CallFacts, Generated, Way, generate
+from polyml.pipeline.generate import CallFacts, CodeCandidate, Generated, generate
 from polyml.pipeline.pass_runner import PassRunner
 from polyml.pipeline.stages import CompileRequest, Model, ModelRequest, form_of, modelled
 from polyml.polyhedra import BudgetExceeded
@@ -26,7 +26,7 @@ from polyml.schedule.tree.loop_tree import loops, read
 
 
 def _proved(given: Saved, problem: Problem) -> isl.Schedule:
-    """The tree of a saved schedule. IllegalSchedule where it breaks a dependence of the problem."""
+    """Returns the tree of a saved schedule. Raises IllegalSchedule where it breaks a dependence of the problem."""
     tree = tree_of(given, problem.scop)
     problem.prove(tree)
     return tree
@@ -110,10 +110,10 @@ def _generated(
     plain = replace(wanted, aliased=False, sizes=None)
     call = CallFacts(plain, problem.sizes if problem.sized else None, related)
     for together in (True, False) if options.vectorize else (False,):
-        way = Way("the schedule given", model, False, together)
+        candidate = CodeCandidate("the schedule given", model, False, together)
         try:
             scheduled = Scheduled(tree, notes, problem.sized, alike=bool(related))
-            made = generate(way, scheduled, call, runner, emits)
+            made = generate(candidate, scheduled, call, runner, emits)
             return replace(made, sized=bool(related))  # else one form is for all sizes
         except (BudgetExceeded, CannotRunTogether, isl.Error) as reason:
             if settings["vectorize"] or not together:
@@ -123,7 +123,9 @@ def _generated(
 
 
 def _alike_of(problem: Problem) -> tuple[Alike, ...]:
-    """The relations between sizes that the code may rely on. ScheduleError where they are not of this kernel's arrays."""
+    """Returns the relations between sizes on which the code may rely. Raises ScheduleError where they are not of this kernel's
+    arrays.
+    """
     found = []
     known = {(p.array, p.dim) for p in problem.scop.parameters if p.is_size}
     for text in problem.related:

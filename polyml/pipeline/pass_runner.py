@@ -17,9 +17,11 @@ from polyml.polyhedra import BudgetExceeded
 
 
 class PassRunner:
-    """Runs passes and adds up their seconds by stage, in `timings`.
+    """A runner runs passes and adds up their seconds by stage.
 
-    What goes wrong inside one is a CompileError that names it, and has what those before it made.
+    timings: stage -> seconds.
+    made: stage -> what was made last in it, the latest one at the end.
+    What goes wrong inside a pass is a CompileError that names the pass, and has the texts of what those before it made.
     """
 
     def __init__(self, timings: dict[str, float] | None = None):
@@ -27,7 +29,10 @@ class PassRunner:
         self.made: dict[str, object] = {}  # by stage, the last one at the end
 
     def run(self, step: Pass, value: Any, *given: Any, stage: str = "", **named: Any) -> Any:
-        """What the pass makes of the value. stage: the one that it belongs to, where the pass itself says none."""
+        """Runs a pass on a value, and returns what it makes.
+
+        stage: the stage whose time it counts to, where the pass itself names none.
+        """
         interrupts.checkpoint()
         stage = step.stage or stage
         start = time.perf_counter()
@@ -47,9 +52,9 @@ class PassRunner:
             self.timings[stage] = self.timings.get(stage, 0.0) + time.perf_counter() - start
 
     def through(self, passes: Iterable[Pass], value: Any, known: Mapping[str, object], *, stage: str) -> Any:
-        """What the passes of a list make of the value, one after another.
+        """Runs the passes of a list one after another, and returns what the last one makes.
 
-        known: what they take besides, and the facts without which some do not run, by name.
+        known: what passes take besides the value, and the facts without which some do not run, by name.
         """
         for step in passes:
             if not step.only or known[step.only]:

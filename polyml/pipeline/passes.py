@@ -66,23 +66,23 @@ from polyml.schedule.tiling.row_chunks import Chunked, in_chunks
 
 
 def _scop(made: object) -> object:
-    """The SCoP among what a pass takes or returns: its dependences come with it."""
+    """Returns the SCoP among what a pass takes or returns, whose dependences may come with it."""
     return made[0] if isinstance(made, tuple) else getattr(made, "scop", made)
 
 
 @wraps(compute)
 def _scheduled(scop: Scop, *given: Any, cache: Cache | None, **named: Any) -> Scheduled:
-    """A schedule of the SCoP from the cache, else what `schedule.compute` finds."""
+    """Returns a schedule of the SCoP from the cache, else what `schedule.compute` finds."""
     return remembered(cache, scop, *given, **named)
 
 
 def _with_nothing_said(value: object, *given: object, **named: object) -> tuple[object, ...]:
-    """The value as it is, and no notes."""
+    """Returns the value as it is, and no notes."""
     return value, ()
 
 
 def _only_others(value: isl.Schedule, *given: Any, **named: object) -> tuple[object, ...]:
-    """What the next pass makes of all nests, which is not proved yet."""
+    """Returns what the next pass makes of all nests, which is not proved yet."""
     *_, others = given
     return (*others(value), False)
 
@@ -210,7 +210,7 @@ NAMES = {step.name: step for step in PASSES}
 
 
 def require(name: str) -> Pass:
-    """The pass of that name. ValueError, with the names that there are, where there is none."""
+    """Returns the pass of a name. Raises ValueError, with the names that exist, for any other."""
     if name not in NAMES:
         raise ValueError(f"there is no pass {name!r}; passes: {', '.join(NAMES)}")
     return NAMES[name]
@@ -218,9 +218,9 @@ def require(name: str) -> Pass:
 
 @contextmanager
 def without(*names: str) -> Iterator[None]:
-    """Leave these passes out of what is compiled inside the block: the value goes on as it is. For tests.
+    """Leaves these passes out of what is compiled inside the block: the value goes on as it is. Tests use it.
 
-    ValueError for a pass that may not be left out, with the reason.
+    Raises ValueError for a pass that may not be left out, with the reason.
     """
     for step in map(require, names):
         if step.required:

@@ -1,4 +1,4 @@
-"""What sizes code is for: the tests at entry by which a call with other sizes gets other code."""
+"""For which sizes code is: tests at entry by which a call with other sizes gets other code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from polyml.schedule.compute import Scheduled
 
 
 def typical_sizes(scop: Scop, sizes: Sizes) -> dict[str, int] | None:
-    """The parameters' values in the call that the code is for; None where its extents are not known."""
+    """Returns the parameters' values in the call that the code is for; None where its extents are not known."""
     if sizes.extents is None:
         return None
     shapes = dict(sizes.extents)
@@ -23,10 +23,10 @@ def typical_sizes(scop: Scop, sizes: Sizes) -> dict[str, int] | None:
 
 
 def guarded(scop: Scop, scheduled: Scheduled, sized: bool, sizes: Sizes | None, related: tuple[Alike, ...]) -> Scop:
-    """The SCoP with the tests that its schedule asks for.
+    """Returns the SCoP with the tests that its schedule needs.
 
     sized: whether sizes have decided about the schedule or the arrays.
-    sizes: of the call; None: the code is for all.
+    sizes: those of the call; None: the code is for all.
     related: how sizes follow from one another in the call.
     """
     if sized and sizes is not None:
@@ -39,13 +39,13 @@ def guarded(scop: Scop, scheduled: Scheduled, sized: bool, sizes: Sizes | None, 
 
 
 def sizes_used(scop: Scop) -> dict[tuple[str, int], str]:
-    """(array, dim) -> parameter of the sizes that instances depend on."""
+    """Returns {(array, dim): parameter} of the sizes on which instances depend."""
     used = {name for s in scop.statements.values() for name in polyhedra.used_parameters(s.domain)}
     return {(array, dim): p.name for p, array, dim in _sizes(scop) if p.name in used}
 
 
 def related_sizes(scop: Scop, sizes: Sizes | None) -> tuple[Alike, ...]:
-    """How the sizes that matter follow from one another in calls like the one that the code is for."""
+    """Returns how the sizes that matter follow from one another in calls like the one that the code is for."""
     if sizes is None or sizes.extents is None or not sizes.alike:
         return ()
     used = sizes_used(scop)
@@ -55,12 +55,12 @@ def related_sizes(scop: Scop, sizes: Sizes | None) -> tuple[Alike, ...]:
 
 
 def _sizes(scop: Scop) -> Iterator[tuple[Parameter, str, int]]:
-    """The parameters that are sizes, each with the array and the dimension that it is the size of."""
+    """Yields each parameter that is a size, with the array and the dimension that it is the size of."""
     return ((p, p.array, p.dim) for p in scop.parameters if p.array is not None and p.is_size)
 
 
 def _sizes_check(scop: Scop, sizes: Sizes) -> Check:
-    """Sizes for which other code is made."""
+    """Returns the test for sizes for which other code is made."""
     limits = dict(sizes.limits)
     known = {p.name: limits[array][dim] for p, array, dim in _sizes(scop)}
     outside = " or ".join(f"{name} < {low} or {name} > {high}" for name, (low, high) in known.items()) or "false"
@@ -68,24 +68,24 @@ def _sizes_check(scop: Scop, sizes: Sizes) -> Check:
 
 
 def _with_related(scop: Scop, related: tuple[Alike, ...]) -> Scop:
-    """The SCoP for calls with sizes that are so related; others are found at entry."""
+    """Returns the SCoP for calls with sizes that are so related; others are found at entry."""
     holds = _holds(scop, related)
     return replace(_with_check(scop, _usual(scop, holds.complement())), usual=holds)
 
 
 def _for_others(scop: Scop, related: tuple[Alike, ...]) -> Scop:
-    """The SCoP for calls with sizes that are not all so related, for which there is other code."""
+    """Returns the SCoP for calls with sizes that are not all so related, for which there is other code."""
     return _with_check(scop, _usual(scop, _holds(scop, related)))
 
 
 def _with_check(scop: Scop, check: Check) -> Scop:
-    """The SCoP with one more check, before all others but those of numbers too great to compute with."""
+    """Returns the SCoP with one more check, before all others but those of numbers too great to compute with."""
     first = [c for c in scop.checks if c.kind == "limit"]
     return replace(scop, checks=(*first, check, *scop.checks[len(first) :]))
 
 
 def _holds(scop: Scop, related: tuple[Alike, ...]) -> isl.Set:
-    """The sizes that are so related."""
+    """Returns the sizes that are so related, [N, M] -> { : N = M + 1 }."""
     names = {(array, dim): p.name for p, array, dim in _sizes(scop)}
     facts = [(names[a.name, a.dim], names[a.other, a.dim], a.difference) for a in related]
     space = ", ".join(dict.fromkeys(name for fact in facts for name in fact[:2]))
@@ -94,6 +94,6 @@ def _holds(scop: Scop, related: tuple[Alike, ...]) -> isl.Set:
 
 
 def _usual(scop: Scop, others: isl.Set) -> Check:
-    """The test that the sizes are none of those that another form is for."""
+    """Returns the test that the sizes are none of those for which another form is."""
     what = "sizes of another form"
     return Check(kind="usual", violated=others, instances=others, iterators=(), what=what, may=True)

@@ -65,10 +65,13 @@ class Model:
     """A kernel as a SCoP, with what is known of it before there is a schedule.
 
     typed: the kernel with its types; without statements where a SCoP is read from a text.
+    scop: the statements, { S[i] }.
+    dependences: { S[i] -> S[i'] }; empty where they are not known.
+    reductions: statement -> its updates whose order is free.
     typical: values of parameters in the call that the code is for; None where they are not known.
     expands: whether arrays have more elements where these are known.
     pieces: the statements that are pieces of others.
-    versions: whether values that are overwritten have arrays, which is for slabs alone.
+    versions: whether values that are overwritten have arrays, which is for block columns alone.
     unknown: why dependences are not known, so that the source's order is kept; "" where they are.
     """
 
@@ -146,11 +149,12 @@ def model_of_scop(typed: syntax.Kernel, scop: Scop, wanted: ModelRequest, runner
 
 
 def extract(kernel: syntax.Kernel, *, aliased: bool = False, fp: str = "strict", runner: PassRunner | None = None) -> Scop:
-    """The polyhedral model of a typed kernel, before passes change it.
+    """Returns the SCoP of a typed kernel, before passes change it.
 
+    aliased: whether arguments may share memory; values are then read exactly where the source reads them. Only the source's order
+        is right for such a SCoP, since its dependences do not tell which elements are the same.
     fp: as in `Options`.
-    aliased: arguments may share memory; values are then read exactly where the source reads them. Only the source's order is right for
-    such a SCoP, since its dependences do not tell which elements are the same.
+    runner: runs the passes; None: one whose times nobody reads.
     Raises NotAffineError, with the culprit's location, for a bound, subscript or allocation that is not affine.
     """
     runner = runner or PassRunner()
@@ -165,7 +169,7 @@ def extract(kernel: syntax.Kernel, *, aliased: bool = False, fp: str = "strict",
 
 
 def divided(model: Model, options: Options, runner: PassRunner) -> list[Model]:
-    """The model with index sets split where that frees loops, first with what is overwritten in arrays of its own."""
+    """Returns the model with index sets split where that frees loops, first with what is overwritten in arrays of its own."""
     try:
         with budget(DIVISION_OPERATIONS):
             plain = runner.run(passes.SPLITTING, model.scop, model.dependences)
@@ -180,12 +184,13 @@ def divided(model: Model, options: Options, runner: PassRunner) -> list[Model]:
 
 
 def form_of(names: set[str], model: Model, options: Options, runner: PassRunner) -> Model:
-    """The form of the model that has these statements, the model itself where none has."""
+    """Returns the form of the model that has these statements; the model itself where none has."""
     if names == {*model.scop.statements}:
         return model
     return next((form for form in divided(model, options, runner) if {*form.scop.statements} == names), model)
 
 
 def _has_halves(scop: Scop) -> bool:
+    """Returns whether an argument or an array is of float16."""
     given = (t.element if isinstance(t, syntax.ArrayType) else t.dtype for t in scop.types)
     return F16 in (*given, *(array.element for array in scop.arrays.values()))

@@ -31,12 +31,12 @@ _TEXTS: dict[type, Callable[[Any], str]] = {
 
 
 def text(made: object) -> str:
-    """The text of a kernel, nest, SCoP, schedule or program, or of dependences; "" for what has none."""
+    """Returns the text of a kernel, nest, SCoP, schedule or program, or of dependences; "" for what has none."""
     return _TEXTS.get(type(made), lambda _: "")(made)
 
 
 def shown(made: object) -> str:
-    """The same for people who look on: also LLVM text, and facts by name, one a line."""
+    """Returns the text for people who look on: also that of LLVM code, and facts by name, one a line."""
     if isinstance(made, dict):
         return "\n".join(f"{name}: {fact}" for name, fact in made.items())
     if isinstance(made, tuple) and made and isinstance(made[0], builder.Unit):
@@ -47,7 +47,7 @@ def shown(made: object) -> str:
 
 
 def _beside_the_loops(program: Program) -> Iterator[str]:
-    """What passes have found of a program that its loops do not show."""
+    """Yields what passes have found of a program that its loops do not show."""
     yield from (f"scan {name}: {scan.operator} over {scan.array}" for name, scan in program.scans.items())
     for name, window in program.windows.items():
         sizes = ("all" if length is None else f"{length} from {low}" for low, length in zip(window.low, window.lengths))
@@ -59,7 +59,7 @@ def _beside_the_loops(program: Program) -> Iterator[str]:
 
 
 def text_of_any(made: object) -> str:
-    """The same of what a failure left, which may be no value that can be printed."""
+    """Returns the text of what a failure left, which may be no value that can be printed."""
     try:
         return text(made)
     except Exception as problem:

@@ -22,9 +22,11 @@ _CONTEXT_LINES = 3
 class Ran:
     """One run of a pass.
 
-    before, after: the values; their texts are made when they are asked for, behind the compilation.
+    step: the pass.
+    before, after: the values; their texts are made when they are asked for, after the compilation.
     end_s: when it ended, by a clock that only goes forward.
-    seconds: how long it took, with passes that run inside it. own_seconds: without them.
+    seconds: how long it took, with the passes that run inside it.
+    own_seconds: how long it took without them.
     """
 
     step: Pass
@@ -36,7 +38,7 @@ class Ran:
 
     @cached_property
     def text(self) -> str:
-        """What the pass made."""
+        """The text of what the pass made."""
         return texts.shown(self.after)
 
     @cached_property
@@ -60,13 +62,13 @@ class Ran:
 
     @property
     def kinds(self) -> str:
-        """What it takes and makes, as in "Nest -> Scop"."""
+        """The kinds of value that it takes and makes, as in "Nest -> Scop"."""
         return f"{_kind(self.before)} -> {_kind(self.after)}"
 
 
 @contextmanager
 def recorded() -> Iterator[list[Ran]]:
-    """A list to which each pass that runs inside the block is added when it has run, those inside another one before it."""
+    """Gives a list to which each pass that runs inside the block is added when it has run, those inside another one before it."""
     ran: list[Ran] = []
 
     def record(step: Pass, before: Any, after: Any, seconds: float) -> None:
@@ -79,7 +81,7 @@ def recorded() -> Iterator[list[Ran]]:
 
 
 def _known(step: Pass) -> Pass:
-    """The pass as its list has it: one that runs inside another is known by its name there."""
+    """Returns the pass as its list has it: one that runs inside another is known by its name there."""
     listed = NAMES.get(step.name, step)
     return step if step.why else replace(listed, function=step.function)
 

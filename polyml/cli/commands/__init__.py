@@ -1,1 +1,1 @@
-"""The work of each subcommand, one file each, imported when it runs."""
+"""The subcommands of `polyml`, one file each."""

@@ -1,4 +1,4 @@
-"""`polyml bench`: the table of kernels."""
+"""`polyml bench`: a table of kernels, their results and their times."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _cells(row: engine.Row) -> tuple[str, ...]:
 
 
 def _milliseconds(seconds: float | None) -> str:
-    """Three figures: 0.123, 12.3, 1234.
+    """Returns seconds as milliseconds with three figures: 0.123, 12.3, 1234; "" for None.
 
     >>> _milliseconds(0.0123)
     '12.3'

@@ -1,4 +1,4 @@
-"""Run the kernels of `kernels`: compile, check against the reference, time. The engine of `polyml bench`."""
+"""What `polyml bench` runs: the kernels of `kernels` are compiled, compared with their references, and timed."""
 
 from __future__ import annotations
 
@@ -38,12 +38,15 @@ bench.report_compile(sys.argv[1], seconds)
 
 @dataclass(frozen=True, kw_only=True)
 class CompileTimes:
-    """What it takes to have a kernel ready in a new process, in seconds; peak_mb is the process's memory in MB.
+    """What it takes to have a kernel ready in a new process, in seconds.
 
-    import_s: `import polyml`. libraries_s: importing the compiler with isl and LLVM, once in a process.
-    compile_s: all stages, and to link the code. stages: its parts by name. given_up: what isl's budgets did
-    not suffice for. cached_s: the first call with the kernel in the
-    disk cache, all that is needed after `import polyml`.
+    import_s: `import polyml`.
+    libraries_s: importing the compiler with isl and LLVM, once in a process.
+    compile_s: all stages, and linking the code.
+    stages: the parts of compile_s by name.
+    peak_mb: the process's memory at most, in MB.
+    cached_s: the first call with the kernel in the disk cache, all that is needed after `import polyml`.
+    given_up: what isl's budgets did not suffice for.
     """
 
     import_s: float
@@ -57,12 +60,18 @@ class CompileTimes:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One kernel at one size.
+    """One kernel at one size. Figures that were not measured are None.
 
-    run_s: median time of a call. rate: in `unit`. error: largest |result - reference|; bound_ratio: the largest
-    share of the rounding bound that an element's error takes, at most 1 for a right result.
-    numpy_s: time of the NumPy form, where there is one. failure: the error that kept the kernel from running, else "".
-    Figures that were not asked for are None.
+    kernel, preset, size: the kernel, the name of its size, and the sizes.
+    dtype: the type of its elements.
+    threads: how many run it; 0: one for each core.
+    compile: what it takes to have it ready.
+    run_s: the median time of a call.
+    rate: work per second, in `unit`.
+    error: the largest |result - reference|.
+    bound_ratio: the largest part of the rounding bound that an element's error takes, at most 1 for a right result.
+    numpy_s: the time of the NumPy form, where there is one.
+    failure: the error that kept the kernel from running; "" for none.
     """
 
     kernel: str
@@ -81,11 +90,12 @@ class Row:
 
     @property
     def ok(self) -> bool:
+        """Whether the kernel ran and its result is right."""
         return not self.failure and self.bound_ratio is not None and self.bound_ratio <= 1.0
 
     @property
     def numpy_ratio(self) -> float | None:
-        """Time of the NumPy form over ours: above 1, we are faster."""
+        """The time of the NumPy form over polyml's: above 1, polyml is faster."""
         return None if self.numpy_s is None or self.run_s is None else self.numpy_s / self.run_s
 
 
@@ -96,7 +106,9 @@ class Runner:
         self.call, self.fresh, self.used = call, arguments, copy.deepcopy(dict(arguments))
 
     def run(self) -> tuple[float, Mapping[str, object]]:
-        """(seconds, {argument: value after the call}); a call that returns a dict of outputs changes nothing."""
+        """Runs the call, and returns its seconds and {argument: value after the call}; a call that returns a dict of outputs
+        changes nothing.
+        """
         for name, value in self.used.items():
             if isinstance(value, np.ndarray):
                 np.copyto(value, np.asarray(self.fresh[name]))
@@ -158,7 +170,10 @@ def _row(benchmark: Benchmark, spec: BenchSpec, settings: Mapping[str, object]) 
 
 
 def _median(runner: Runner, repeat: int, known_s: float | None = None) -> float:
-    """Median of `repeat` runs, or of as many as fit the budget, at least one. known_s: a run already made."""
+    """Returns the median time of `repeat` runs, or of as many as fit the budget, at least one.
+
+    known_s: the time of a run that was already made.
+    """
     found = [] if known_s is None else [known_s]
     while len(found) < max(repeat, 1) and sum(found) < _RUN_BUDGET_S:
         found.append(runner.run()[0])
@@ -173,15 +188,17 @@ OVERRIDES = (
 
 
 def overrides() -> tuple[str, ...]:
-    """The variables of the environment that override which code a library chooses for this processor."""
+    """Returns the variables of the environment that override which code a library chooses for this processor."""
     return tuple(name for name in OVERRIDES if name in os.environ)
 
 
 def compile_times(name: str, dtype: str | None = None, preset: str = "LARGE", **options: object) -> CompileTimes:
-    """Compile in one new process without the disk cache, then fill a cache in a second and load from it in a third.
+    """Compiles a kernel in one new process without the disk cache, then fills a cache in a second and loads from it in a third.
+    Returns the times.
 
-    preset: of the sizes that the first one compiles for; it does not run the kernel. The others do, at MINI size, which
-    takes microseconds, and peak_mb is theirs. dtype: instead of the kernel's own.
+    dtype: the type of elements, in place of the kernel's own.
+    preset: the sizes for which the first process compiles, without running the kernel. The others run it, at MINI size, which
+        takes microseconds, and peak_mb is theirs.
     """
     order = {"kernel": name, "dtype": dtype, "preset": preset}
     cold = _child({**order, "options": {**options, "cache": False}, "libraries": True})
@@ -198,6 +215,7 @@ def compile_times(name: str, dtype: str | None = None, preset: str = "LARGE", **
 
 
 def _child(order: Mapping[str, object]) -> dict[str, Any]:  # Any: JSON that this module wrote
+    """Returns what a process of its own finds of a compilation."""
     command = [sys.executable, "-c", _CHILD, json.dumps(order)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -207,7 +225,7 @@ def _child(order: Mapping[str, object]) -> dict[str, Any]:  # Any: JSON that thi
 
 
 def _peak_mb() -> float:
-    """The most memory of this process since it began. Linux's ru_maxrss begins with what the process before it had."""
+    """Returns the most memory of this process since it began. Linux's ru_maxrss begins with what the process before it had."""
     status = Path("/proc/self/status")
     if status.exists():
         (kib,) = (line.split()[1] for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
@@ -218,7 +236,7 @@ def _peak_mb() -> float:
 
 
 def report_compile(order: str, import_s: float) -> None:
-    """The child's part of `compile_times`: compile what `order` (JSON) describes, print the figures as JSON."""
+    """Compiles what `order` (JSON) describes, and prints the figures as JSON: what a process of `compile_times` does."""
     job = json.loads(order)
     benchmark = kernels.load(job["kernel"])
     element = np.dtype(job["dtype"] or benchmark.dtype)
@@ -245,13 +263,13 @@ def report_compile(order: str, import_s: float) -> None:
 
 
 def _called(kernel: Kernel, arguments: tuple) -> tuple[dict[str, float], Sequence[str]]:
-    """(stage -> seconds of the first call, no notes)"""
+    """Returns {stage: seconds} of the first call, and no notes."""
     kernel(*arguments)
     return dict(kernel.timings), ()
 
 
 def _lowered(kernel: Kernel, arguments: tuple) -> tuple[dict[str, float], Sequence[str]]:
-    """(stage -> seconds to have code for the arguments, what was decided)"""
+    """Returns {stage: seconds} to have code for the arguments, and what was decided."""
     from polyml.runtime.loading import load
 
     compiled = kernel.lower(*arguments)

@@ -1,4 +1,4 @@
-"""`polyml cache info|clear|verify`."""
+"""`polyml cache info`, `clear` and `verify`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from polyml.runtime.storage.disk_cache import Cache, open_cache
 
 
 def info(as_json: bool) -> None:
+    """Prints the cache's folder, how many entries it has, and their size."""
     found = _cache().info()
     if as_json:
         output.as_json(asdict(found))
@@ -23,6 +24,7 @@ def info(as_json: bool) -> None:
 
 
 def clear(as_json: bool) -> None:
+    """Removes every entry, and prints how many there were."""
     removed = _cache().clear()
     if as_json:
         output.as_json(asdict(removed))
@@ -31,6 +33,7 @@ def clear(as_json: bool) -> None:
 
 
 def verify(as_json: bool) -> None:
+    """Reads every entry, removes the damaged ones, and prints which these were."""
     found = _cache().verify()
     if as_json:
         output.as_json(asdict(found))
@@ -42,6 +45,7 @@ def verify(as_json: bool) -> None:
 
 
 def _cache() -> Cache:
+    """Returns the cache. Raises ConfigError where there is none."""
     options = config.resolve()
     if not options.cache:
         raise ConfigError("the cache is switched off", notes=["POLYML_CACHE=1 switches it on"])
@@ -57,7 +61,7 @@ def _cache() -> Cache:
 
 
 def _age(seconds: float) -> str:
-    """A duration in its largest unit.
+    """Returns a duration in its largest unit.
 
     >>> _age(7300)
     '2 hours'

@@ -1,4 +1,4 @@
-"""`polyml doctor --reduce` and `polyml bisect`: what becomes of a failure of the compiler that was kept."""
+"""`polyml doctor --reduce` and `polyml bisect`: what is done with a failure of the compiler that was kept."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from polyml.reading.userfiles import reason, write_text
 
 
 def reduce(path: str, as_json: bool) -> int:
-    """Write a smaller bundle beside the given one. Exit status 1 where that does not fail."""
+    """Writes a smaller bundle beside the given one, and returns the exit status: 1 where the given one does not fail."""
     from polyml.defects.reduce import reduced
 
     given = read(path)
@@ -37,7 +37,7 @@ def reduce(path: str, as_json: bool) -> int:
 
 
 def bisect(path: str, as_json: bool) -> int:
-    """Exit status 1 where a pass is found."""
+    """Prints the pass after which results differ, and returns the exit status: 1 where one is found."""
     from polyml.defects.bisect import bisect
 
     found = bisect(read(path), _progress("lengths up to"))
@@ -49,6 +49,6 @@ def bisect(path: str, as_json: bool) -> int:
 
 
 def _progress(what: str):
-    """Tells a terminal how far it is."""
+    """Returns what tells a terminal how many variants were tried."""
     shown = sys.stderr.isatty()
     return (lambda count: click.echo(f"\r{what} {count} ", nl=False, err=True)) if shown else lambda count: None

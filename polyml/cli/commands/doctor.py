@@ -1,4 +1,4 @@
-"""What `polyml doctor` looks at: versions, the CPU, threads, the cache folder, and whether a kernel compiles."""
+"""What `polyml doctor` looks at: versions, the CPU, threads, the cache's folder, and whether a kernel compiles."""
 
 from __future__ import annotations
 
@@ -22,7 +22,12 @@ _OPENMP = re.compile(r"/(lib(?:gomp|iomp5|omp5?)(?:-[^/]*)?\.(?:so|dylib)[^/]*)$
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """One line of the report. data: the same for --json. ok False: something the user should look at."""
+    """One line of what the doctor prints.
+
+    name, text: its two columns.
+    data: the same for --json.
+    ok: whether the user has nothing to look at.
+    """
 
     name: str
     text: str
@@ -31,7 +36,7 @@ class Diagnosis:
 
 
 def examine() -> list[Diagnosis]:
-    """Every finding, in the order of the report."""
+    """Returns every diagnosis, in the order in which they are printed."""
     options = config.resolve()
     return [
         *_versions(),
@@ -61,7 +66,7 @@ def _versions() -> list[Diagnosis]:
 
 
 def version(package: str) -> str:
-    """The installed version, or where the package comes from when it runs from a folder without being installed."""
+    """Returns the installed version of a package, or where it comes from when it runs from a folder without being installed."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
@@ -100,7 +105,7 @@ def _threads(options: config.Options) -> list[Diagnosis]:
 
 
 def _openmp() -> Diagnosis:
-    """OpenMP runtimes in this process (NumPy is loaded): polyml starts none and uses none."""
+    """Names the OpenMP runtimes in this process, in which NumPy is loaded: polyml starts none and uses none."""
     import numpy  # noqa: F401  the libraries it brings are part of the answer
 
     found = loaded_openmp(_maps())
@@ -108,7 +113,7 @@ def _openmp() -> Diagnosis:
 
 
 def loaded_openmp(maps: str) -> list[str]:
-    """File names of OpenMP runtimes in the text of /proc/self/maps."""
+    """Returns the file names of OpenMP runtimes in the text of /proc/self/maps."""
     return sorted({found[1] for line in maps.splitlines() if (found := _OPENMP.search(line))})
 
 
@@ -137,7 +142,7 @@ def _cache(options: config.Options) -> list[Diagnosis]:
 
 
 def _is_writable(folder: Path) -> bool:
-    """Whether files can be made in the folder, or in the nearest folder above it that exists."""
+    """Returns whether files can be made in the folder, or in the nearest folder above it that exists."""
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     try:
@@ -148,7 +153,7 @@ def _is_writable(folder: Path) -> bool:
 
 
 def _defects(options: config.Options) -> Diagnosis:
-    """Failures of the compiler that are kept; those of earlier versions may be mended by now."""
+    """Names the failures of the compiler that are kept; those of earlier versions may be mended by now."""
     from polyml.bundles.bundle import first_line
     from polyml.bundles.folder import kept
     from polyml.runtime.storage.disk_cache import open_cache
@@ -167,7 +172,7 @@ def _settings() -> Diagnosis:
 
 
 def _self_test() -> Diagnosis:
-    """Compile a small kernel from its source, run it on two threads, and compare with NumPy."""
+    """Compiles a small kernel from its source, runs it on two threads, and compares it with NumPy."""
     start = time.perf_counter()
     try:
         wrong = _compiled_differs()

@@ -22,7 +22,7 @@ _POLICY = "\ncaches as the operating system describes them; it does not tell how
 
 
 def names() -> int:
-    """Print what `find` knows besides files; the exit status."""
+    """Prints the names of machines that `lookup.find` knows, and returns the exit status."""
     for name in ("host", *catalogue.names()):
         found = lookup.find(name)
         known = found.name if name == "host" or found.has_rates else "vectors and typical caches alone"
@@ -31,7 +31,7 @@ def names() -> int:
 
 
 def describe(name: str, measure: bool, as_json: bool) -> int:
-    """Print the machine; the exit status."""
+    """Prints the machine, and returns the exit status."""
     try:
         found = _measured(name) if measure else lookup.find(name)
     except ConfigError as problem:
@@ -129,7 +129,7 @@ def _peaks(heading: str, peaks: Sequence[Peak], found: Described) -> None:
 
 
 def _levels(found: Described) -> None:
-    """A row for each place; caches of a CPU with what they are."""
+    """Prints a row for each level; caches of a CPU with what they are."""
     caches = {f"L{c.level}": c for c in found.machine.caches} if isinstance(found, Cpu) else {}
     sizes = _sizes(found)
     rates = {b.place: b for b in found.bandwidths}
@@ -147,7 +147,7 @@ def _levels(found: Described) -> None:
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int]) -> None:
-    """Without columns that nothing is in."""
+    """Prints a table without the columns in which nothing is."""
     kept = [n for n in range(len(headings)) if any(row[n] for row in rows)]
     flush = [kept.index(n) for n in right if n in kept]
     output.table([headings[n] for n in kept], [[row[n] for n in kept] for row in rows], right=flush)
@@ -188,7 +188,7 @@ def _figure(figure: Figure | None, kind: str) -> str:
 
 
 def _origin(*rates: Rate) -> str:
-    """Of all figures of a row."""
+    """Returns the origins of all figures of a row."""
     found = {f.origin for rate in rates for f in (rate.one, rate.all) if f}
     return ", ".join(sorted(found, key=ORIGINS.index))
 
@@ -198,7 +198,7 @@ def _directions(place: Bandwidth) -> tuple[tuple[str, Rate], ...]:
 
 
 def _sources(rates: Sequence[tuple[str, Rate]]) -> None:
-    """Where figures come from, a line for each that says it."""
+    """Prints where figures come from, a line for each source."""
     lines: dict[str, list[str]] = {}
     for name, rate in rates:
         for figure in (rate.one, rate.all):

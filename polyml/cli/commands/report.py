@@ -1,4 +1,4 @@
-"""`polyml report`: a kernel's memory behaviour, or what it does on a GPU or a systolic array."""
+"""`polyml report`: what a kernel does to memory, or on a GPU or a systolic array."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _settings(spec: ReportSpec, array: ArraySpec) -> ReportSettings:
 
 
 def _address(text: str) -> tuple[str, int]:
-    """What --address says."""
+    """Returns the array and the byte that --address names."""
     name, equals, number = text.partition("=")
     found = whole_number(number.strip(), 0, MOST_ADDRESS)
     if not equals or not name.strip() or found is None:
@@ -131,7 +131,7 @@ def _address(text: str) -> tuple[str, int]:
 
 
 def array_shape(text: str) -> tuple[int, ...]:
-    """What --array says."""
+    """Returns the rows and columns that --array names, or the length of an array of one dimension."""
     found = whole_numbers(text.lower(), "x", 2, _LARGEST)
     if found is None:
         raise ConfigError(f"--array does not take {shown(text)}", notes=["expected rows and columns, as in 16x16, or a length"])
@@ -139,7 +139,7 @@ def array_shape(text: str) -> tuple[int, ...]:
 
 
 def _draw(pictures: Mapping[str, str], folder: Path) -> None:
-    """The pictures that there are."""
+    """Writes the pictures that there are into a folder."""
     with _writing("--svg", folder):
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in pictures.items():
@@ -155,7 +155,7 @@ def _write(page: str, path: Path) -> None:
 
 @contextmanager
 def _writing(option: str, path: str | Path) -> Iterator[None]:
-    """What keeps files from being written becomes a ConfigError."""
+    """Makes what keeps files from being written a ConfigError."""
     try:
         yield
     except (OSError, ValueError) as problem:

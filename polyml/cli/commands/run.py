@@ -21,9 +21,13 @@ from polyml.errors import PolymlError
 
 @dataclass(frozen=True)
 class Result:
-    """first_s: the first call, with compilation. fastest_s: of the later ones, None if there were none.
+    """The calls of a kernel.
 
-    compiled: whether machine code ran, or what the kernel was simulated on. changed: array arguments after the call. returned: what the call gave.
+    first_s: the seconds of the first call, with compilation.
+    fastest_s: those of the fastest later one; None if there was none.
+    compiled: whether machine code ran, or what the kernel was simulated on.
+    changed: the array arguments after the call that it changed.
+    returned: what the call returned.
     """
 
     first_s: float
@@ -67,7 +71,9 @@ def _timed(target: KernelFile, call: CommandCall, spec: RunSpec) -> Result:
 
 
 def _one(target: KernelFile, compiled: Kernel, call: CommandCall) -> tuple[float, Mapping[str, object], object]:
-    """(seconds, arguments after the call, what it returned). What Python code raises becomes an error with its text."""
+    """Returns the seconds of a call, the arguments after it, and what it returned. What Python code raises becomes an error with
+    its text.
+    """
     values = copy.deepcopy(dict(call.values))
     start = time.perf_counter()
     try:
@@ -80,7 +86,7 @@ def _one(target: KernelFile, compiled: Kernel, call: CommandCall) -> tuple[float
 
 
 def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> dict[str, object]:
-    """The array arguments that differ in any bit after the call."""
+    """Returns the array arguments that differ in any bit after the call."""
     import numpy as np
 
     arrays = {name: value for name, value in after.items() if isinstance(value, np.ndarray)}

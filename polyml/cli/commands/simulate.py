@@ -77,6 +77,7 @@ def _bounds(loaded: KernelFile, call: CommandCall) -> dict[str, object]:
 
 
 def _unit(text: str) -> tuple[int, ...]:
+    """Returns the place of a unit that --unit names."""
     found = whole_numbers(text, ",", 2, LONGEST, least=0)
     if found is None:
         expected = "expected a row and a column, counted from 0, as in 0,3, or a place in a row"

@@ -1,4 +1,4 @@
-"""Argument types and values: from the command line, from the kernel's file, or guessed from its text."""
+"""Types and values of arguments: from the command line, from the kernel's file, or guessed from its text."""
 
 from __future__ import annotations
 
@@ -25,9 +25,12 @@ _MOST_DIMENSIONS = 64  # of NumPy's arrays
 
 @dataclass(frozen=True)
 class Spec:
-    """What one parameter is. extents: an expression over the sizes for each dimension; () for a number.
+    """The type and the value of one parameter.
 
-    value: of a number, None to draw one. guessed: why the type is what it is, when nobody said so.
+    name, type: the parameter and its type.
+    extents: an expression over the sizes for each dimension; () for a number.
+    value: that of a number; None: one is drawn.
+    guessed: why the type is what it is, where nobody said so.
     """
 
     name: str
@@ -38,7 +41,7 @@ class Spec:
 
 
 def sizes_from(definitions: Sequence[str]) -> dict[str, int]:
-    """-D N=1000 -D M=20 -> {"N": 1000, "M": 20}."""
+    """Returns the sizes that -D N=1000 -D M=20 names: {"N": 1000, "M": 20}."""
     sizes = {}
     for text in definitions:
         name, equals, value = text.partition("=")
@@ -51,7 +54,7 @@ def sizes_from(definitions: Sequence[str]) -> dict[str, int]:
 
 
 def spec_from(text: str) -> Spec:
-    """A=f64[N,M], A=f64[:,:], n=int, alpha=1.5 -> Spec. Raises ConfigError for anything else."""
+    """Returns what A=f64[N,M], A=f64[:,:], n=int or alpha=1.5 says of a parameter. Raises ConfigError for anything else."""
     name, equals, described = text.partition("=")
     if not equals or not name.isidentifier():
         raise _no_spec(text)
@@ -88,10 +91,10 @@ def _no_spec(text: str) -> ConfigError:
 
 
 def guess(kernel: syntax.Kernel, given: Mapping[str, Spec]) -> tuple[Spec, ...]:
-    """One spec per parameter: the given one, or a guess from how the text uses the name.
+    """Returns one spec per parameter: the given one, or a guess from how the kernel's text uses the name.
 
-    A subscripted name is an f64 array of that rank, a name in a loop bound, subscript or shape an int, any other a
-    float. Raises ConfigError for a given name that is no parameter.
+    A subscripted name is an f64 array of that rank; a name in a loop bound, subscript or shape an int; any other a float.
+    Raises ConfigError for a given name that is no parameter.
     """
     names = [p.name for p in kernel.params]
     unknown = [name for name in given if name not in names]
@@ -136,7 +139,7 @@ def _integer_names(kernel: syntax.Kernel) -> set[str]:
 
 
 def _walk(value: object) -> Iterator[object]:
-    """Every node of the grammar below `value`."""
+    """Yields every node of the syntax below `value`."""
     if isinstance(value, tuple):
         for item in value:
             yield from _walk(item)
@@ -148,9 +151,10 @@ def _walk(value: object) -> Iterator[object]:
 
 
 def make(specs: Sequence[Spec], sizes: Mapping[str, int], rng) -> dict[str, object]:
-    """Random arguments: floats in [0, 1), integers in 0..9, truth values; numbers as given, or from `sizes` by name.
+    """Returns random arguments: floats in [0, 1), integers in 0..9, truth values; numbers as given, or from `sizes` by name.
 
-    An extent of ":" is DEFAULT_EXTENT. rng: numpy.random.Generator.
+    rng: a numpy.random.Generator.
+    An extent of ":" is DEFAULT_EXTENT.
     """
     shapes = {spec.name: tuple(_extent(e, sizes, spec) for e in spec.extents) for spec in specs}
     _check_memory(specs, shapes)
@@ -161,7 +165,9 @@ def make(specs: Sequence[Spec], sizes: Mapping[str, int], rng) -> dict[str, obje
 
 
 def _check_memory(specs: Sequence[Spec], shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """Raise ConfigError for arrays that this machine has no memory for: the system hands it out, and ends who uses it."""
+    """Raises ConfigError for arrays that this machine has no memory for: the system hands it out, and ends the process that uses
+    it.
+    """
     if _bytes(specs, shapes) > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
         raise _too_large(specs, shapes)
 
@@ -204,7 +210,7 @@ def _make_number(spec: Spec, dtype: DType, sizes: Mapping[str, int]):
 
 
 def _extent(text: str, sizes: Mapping[str, int], spec: Spec) -> int:
-    """An extent such as 100, N, 2*N+1 or ":"."""
+    """Returns the value of an extent such as 100, N, 2*N+1 or ":"."""
     if text == ":":
         return DEFAULT_EXTENT
     try:
@@ -223,7 +229,7 @@ def _extent(text: str, sizes: Mapping[str, int], spec: Spec) -> int:
 
 
 def check_used(specs: Sequence[Spec], sizes: Mapping[str, int]) -> None:
-    """Raise ConfigError for a size that no extent and no number has."""
+    """Raises ConfigError for a size that no extent and no number has."""
     names = {s.name for s in specs if isinstance(s.type, ScalarType)}
     names |= set(re.findall(r"[A-Za-z_]\w*", " ".join(extent for s in specs for extent in s.extents)))
     unknown = next((name for name in sizes if name not in names), None)

@@ -1,4 +1,4 @@
-"""The arguments of a command-line call: from the file's own inputs(size, rng), or from specs and guesses."""
+"""The arguments of a call from the command line: from the inputs(size, rng) of the kernel's file, or from specs and guesses."""
 
 from __future__ import annotations
 

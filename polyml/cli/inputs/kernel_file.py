@@ -83,7 +83,7 @@ def _has_drive(spec: str) -> bool:
 
 
 def _is(kind: Callable[[Path], bool], path: str | Path) -> bool:
-    """Whether a path leads to something of that kind; what is no path does not."""
+    """Returns whether a path leads to something of that kind; what is no path does not."""
     try:
         return kind(Path(path))
     except (OSError, ValueError):
@@ -91,7 +91,7 @@ def _is(kind: Callable[[Path], bool], path: str | Path) -> bool:
 
 
 def _file(text: str) -> Path:
-    """The regular file of that name."""
+    """Returns the regular file of that name. Raises ConfigError where there is none."""
     file = Path(text)
     try:
         with_kind = kind_of(file.stat())
@@ -106,7 +106,7 @@ def _file(text: str) -> Path:
 
 
 def _import(file: Path) -> ModuleType:
-    """The module of a file; what is wrong with it becomes a ConfigError that names the line."""
+    """Returns the module of a file. What is wrong with it becomes a ConfigError that names the line."""
     folder = str(file.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
@@ -122,7 +122,7 @@ def _import(file: Path) -> ModuleType:
 
 @contextmanager
 def reported(file: Path, what: str) -> Iterator[None]:
-    """Whatever a user's file raises is reported with its line, and is not ours to handle; Ctrl-C stays Ctrl-C."""
+    """Makes whatever a user's file raises a ConfigError with its line. Ctrl-C stays Ctrl-C."""
     try:
         yield
     except (PolymlError, KeyboardInterrupt):
@@ -132,7 +132,7 @@ def reported(file: Path, what: str) -> Iterator[None]:
 
 
 def _told(error: BaseException) -> str:
-    """The kind of an exception of a user's file, and its text if it has one."""
+    """Returns the kind of an exception of a user's file, and its text if it has one."""
     try:
         return f"{type(error).__name__}: {error}"
     except Exception:
@@ -148,7 +148,7 @@ def _where(file: Path, error: BaseException) -> list[str]:
 
 
 def _kernels(module: ModuleType) -> dict[str, object]:
-    """The file's own functions and decorated kernels, by name."""
+    """Returns the file's own functions and decorated kernels, by name."""
     return {
         name: value
         for name, value in vars(module).items()

@@ -11,25 +11,29 @@ from polyml.errors import PolymlError
 
 
 def line(error: PolymlError) -> str:
-    """An error on one line, with its notes."""
+    """Returns an error on one line, with its notes."""
     place = f"{error.loc}: " if error.loc else ""
     notes = f" ({'; '.join(error.notes)})" if error.notes else ""
     return " ".join(f"{place}error: {error.message}{notes}".split())
 
 
 def as_json(value: object) -> None:
+    """Prints a value as JSON."""
     click.echo(json.dumps(value, indent=2, default=_plain))
 
 
 def _plain(value: object) -> object:
-    """NumPy numbers and arrays as Python's."""
+    """Returns NumPy numbers and arrays as Python's, and anything else as text."""
     if hasattr(value, "tolist"):
         return value.tolist()
     return str(value)
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> None:
-    """A table for a terminal, plain text in a pipe. right: columns set flush right."""
+    """Prints a table for a terminal, plain text in a pipe.
+
+    right: the numbers of the columns that are flush right.
+    """
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -46,7 +50,7 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequ
 
 
 def pairs(rows: Sequence[tuple[str, str, bool]]) -> None:
-    """Aligned `name  value` lines; continuation lines are indented. The third part False marks what is wrong."""
+    """Prints aligned lines `name  value`, each with whether it is all right; continuation lines are indented."""
     width = max(len(name) for name, _, _ in rows)
     for name, text, ok in rows:
         first, *rest = text.split("\n")
@@ -56,10 +60,7 @@ def pairs(rows: Sequence[tuple[str, str, bool]]) -> None:
 
 
 def described(value: object) -> str:
-    """An array as its type, shape and a few figures; anything else as repr.
-
-    f64[3, 4] min 0.1 max 0.9 mean 0.5
-    """
+    """Returns an array as its type, shape and a few figures, f64[3, 4] min 0.1 max 0.9 mean 0.5; anything else as its repr."""
     import numpy as np
 
     if not isinstance(value, np.ndarray):

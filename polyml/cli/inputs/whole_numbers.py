@@ -8,7 +8,7 @@ from polyml.reading.input_limits import shown, whole_number
 
 
 class Whole(click.ParamType):
-    """A whole number within limits, which the message names."""
+    """The type of an option that takes a whole number within limits, which its message names."""
 
     name = "integer"
 

@@ -46,10 +46,12 @@ MOST_BYTES = 16 << 20  # of a file
 
 
 def resumed(text: str, file: str, full: bool = False, options: Options | None = None) -> Texts:
-    """The stages of a text: what it has, and what follows. full: with all that reads back. options: the settings that hold, if none
-    are given.
+    """Returns what gives the texts of the stages of a text, and of those that follow, by name.
 
-    TextError for what is no text of a kernel, a SCoP or a program. What a stage raises, its text does.
+    file: the name of the text in messages.
+    full: whether the texts have all that reads back.
+    options: the settings; None: those in force.
+    Raises TextError for what is no text of a kernel, a SCoP or a program. What a stage raises, its text does.
     """
     settings = options or config.resolve()
     kind = kind_of(text)
@@ -66,7 +68,7 @@ def resumed(text: str, file: str, full: bool = False, options: Options | None = 
 
 
 def after_kernel(kernel: syntax.Kernel, options: Options, full: bool = False) -> Texts:
-    """The stages of a kernel with types. TextError for one without."""
+    """Returns the stages of a kernel with types. Raises TextError for one without."""
     if kernel.params and not kernel.types:
         notes = ["expected `def f(A: f64[:], n: int)`, as `polyml show --stage kernel` has it for a call"]
         raise TextError("the arguments of the kernel have no types", loc=kernel.params[0].loc, notes=notes)
@@ -80,7 +82,7 @@ def after_kernel(kernel: syntax.Kernel, options: Options, full: bool = False) ->
 
 
 def after_scop(scop: Scop, options: Options, full: bool = False) -> Texts:
-    """The stages of a SCoP. TextError for one whose order lacks a statement."""
+    """Returns the stages of a SCoP. Raises TextError for one whose order lacks a statement."""
     lacking = [name for name in scop.statements if name not in scop.times]
     if lacking:
         notes = ["only the SCoP inside the text of a program may have such statements"]
@@ -112,7 +114,7 @@ def _after_domain(kernel: syntax.Kernel, scop: Callable[[], Scop], options: Opti
 
 
 def after_program(program: Program, options: Options, full: bool = False) -> Texts:
-    """The stages of a program: its code, as it is. ScheduleError where there is none."""
+    """Returns the stages of a program, which runs as it is. Its text raises ScheduleError where there is no code for it."""
 
     @cache
     def llvm() -> str:
@@ -147,7 +149,7 @@ def _layouts(scop: Scop) -> tuple[str, ...]:
 
 
 def stage_of(texts: Texts, stage: str) -> str:
-    """The text of a stage. ConfigError for one that comes before what was read."""
+    """Returns the text of a stage. Raises ConfigError for one that comes before what was read."""
     if stage not in texts:
         raise ConfigError(
             f"the stage `{stage}` comes before what the file has", notes=[f"stages from there on: {', '.join(texts)}"]
