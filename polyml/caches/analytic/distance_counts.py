@@ -16,7 +16,7 @@ from polyml.model.counting.cardinality import CannotCount, Count, count
 from polyml.model.counting.quasi_polynomial import Atom, Poly
 
 SPARE = "_spare"  # a parameter: the part of a distance that sizes alone give, less the lines of the cache
-MOST_CELLS = 4_000_000  # combinations of coordinates for which distances are tabulated
+MOST_POINTS = 4_000_000  # combinations of coordinates for which distances are tabulated
 MOST_SLICES = 4096  # values of one coordinate of time that are looked at one after the other
 
 
@@ -154,17 +154,17 @@ def _tabulated(region: isl.Set, distance: Poly, deadline: float) -> tuple[np.nda
     """
     names = sorted(distance.names)
     ranges = [polyhedra.parameter_range(region, name) for name in names]
-    if prod(high - low + 1 for low, high in ranges) > MOST_CELLS:
+    if prod(high - low + 1 for low, high in ranges) > MOST_POINTS:
         raise CannotCount("a distance is no linear function of time")
     axes = np.meshgrid(*(np.arange(low, high + 1) for low, high in ranges), indexing="ij", sparse=True)
-    cells = dict(zip(names, axes))
+    coordinates = dict(zip(names, axes))
     shape = [high - low + 1 for low, high in ranges]
     others = [name for name in polyhedra.parameter_names(region) if name not in names]
     numbers = np.zeros(shape, np.int64)
     for where, number in count(polyhedra.parameters_as_set(region, others), deadline).pieces:
-        numbers += np.where(holds(polyhedra.on_parameters(where, names), cells), values(number, cells), 0)
+        numbers += np.where(holds(polyhedra.on_parameters(where, names), coordinates), values(number, coordinates), 0)
     here = numbers > 0
-    return np.broadcast_to(values(distance, cells), shape)[here], numbers[here]
+    return np.broadcast_to(values(distance, coordinates), shape)[here], numbers[here]
 
 
 def _count_by_slices(region: isl.Set, missing: isl.Set, distance: Poly, deadline: float) -> int:
@@ -184,8 +184,8 @@ def _count_by_slices(region: isl.Set, missing: isl.Set, distance: Poly, deadline
     whole, total = some.subtract(all_but), 0
     if not whole.is_empty():
         low, high = polyhedra.parameter_range(whole, name)
-        between = polyhedra.with_condition(region, f"{low} <= {name} <= {high}")  # without the bound that the distance is
-        total = _points(between if between.is_subset(missing) else missing.intersect_params(whole), deadline)
+        between_bounds = polyhedra.with_condition(region, f"{low} <= {name} <= {high}")  # without the bound that the distance is
+        total = _points(between_bounds if between_bounds.is_subset(missing) else missing.intersect_params(whole), deadline)
     return total + sum(_points(polyhedra.with_condition(missing, f"{name} = {value}"), deadline) for _, (value,) in mixed)
 
 

@@ -164,17 +164,17 @@ class Finder:
                 regions = [case for each in regions for case in cut(*each, where, number)]
                 if len(regions) > MOST_REGIONS:
                     raise CannotCount(f"more than {MOST_REGIONS} regions of a reuse")
-        together: dict[Poly, isl.Set] = {}
+        by_value: dict[Poly, isl.Set] = {}
         for region, distance in regions:
             if time.monotonic() > self.deadline:
                 raise CannotCount(TOO_LONG)
             if len(distance.terms) > MOST_TERMS:
                 raise CannotCount(f"a distance of more than {MOST_TERMS} terms")
             for part, simple in _simplified(region, _solved(region, distance, self.clock)):
-                for near, told in _near_floors(part, simple, self.clock):
-                    told = _solved(near, told, self.clock)
-                    together[told] = together[told].union(near) if told in together else near
-        yield from ((region.coalesce(), distance) for distance, region in together.items())
+                for near, value in _near_floors(part, simple, self.clock):
+                    value = _solved(near, value, self.clock)
+                    by_value[value] = by_value[value].union(near) if value in by_value else near
+        yield from ((region.coalesce(), distance) for distance, region in by_value.items())
 
 
 def _clock(sizes: Iterable[str], all_uses: Sequence[LineUses]) -> tuple[str, ...]:

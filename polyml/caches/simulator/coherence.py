@@ -64,8 +64,8 @@ def _cohere(fn: FunctionBuilder, layout: StateLayout) -> None:
     taking = fn.block("taking")
     fn.branch(fn.emit(f"icmp eq i64 {fn.emit(f'or i64 {holders}, {bit}')}, {bit}"), done, taking)
     fn.current = taking
-    taken = [fn.emit(f"call fastcc i32 @take_{number}(ptr %state, i64 %line)") for number in several]
-    _deliver_if(fn, taken, other, done)
+    dirty = [fn.emit(f"call fastcc i32 @take_{number}(ptr %state, i64 %line)") for number in several]
+    _deliver_if(fn, dirty, other, done)
 
     fn.current = reads
     fn.do(f"store i64 {fn.emit(f'or i64 {holders}, {bit}')}, ptr {holders_at}")

@@ -17,7 +17,7 @@ def in_lane_order(nodes: tuple[Node, ...], around: Around = ()) -> tuple[Node, .
 
         together i = 0 .. 3: S[i]; T[i]   ->   for i in 0 .. 3: S[i]   for i in 0 .. 3: T[i]
     """
-    return tuple(turned for node in nodes for turned in _node_in_lane_order(node, around))
+    return tuple(ordered for node in nodes for ordered in _node_in_lane_order(node, around))
 
 
 def _node_in_lane_order(node: Node, around: Around) -> tuple[Node, ...]:

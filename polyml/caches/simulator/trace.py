@@ -154,7 +154,7 @@ class _Tracer(ConstantBody):
         """
         if not self._are_all_here:
             return False
-        fn, turned = self.fn, replace(node, body=in_lane_order(node.body))
+        fn, scalar = self.fn, replace(node, body=in_lane_order(node.body))
         self._barrier()
         enough = fn.emit(f"icmp sge i64 {emit.work(self, node)}, {emit.PARALLEL_WORK}")
         threads = fn.emit(f"select i1 {enough}, i64 {self.threads}, i64 1")
@@ -165,11 +165,13 @@ class _Tracer(ConstantBody):
         self._are_all_here = False
         if not node.last and is_uneven(node):
             count = trips(self, node, lower, upper)
-            self._deal(count, threads, lambda number: self._one(turned, lower, number))
+            self._deal(count, threads, lambda number: self._iteration(scalar, lower, number))
         else:
             each = emit.CHUNKS_PER_THREAD if emit.is_short(self.module.program, node) else 1
             shares = fn.emit(f"select i1 {enough}, i64 {self.threads * each}, i64 1")
-            self._deal(shares, threads, lambda number: self._share(turned, self._part(node, lower, upper, (number, shares))))
+            self._deal(
+                shares, threads, lambda number: self._chunk(scalar, self._chunk_bounds(node, lower, upper, (number, shares)))
+            )
         self._are_all_here = True
         fn.jump(after)
         fn.current = after
@@ -197,18 +199,18 @@ class _Tracer(ConstantBody):
         self.math.forget()
         fn.current = done
 
-    def _one(self, node: Loop, lower: str, number: str) -> None:
+    def _iteration(self, node: Loop, lower: str, number: str) -> None:
         """Emits one iteration of a loop. number: which, counted from the lower bound."""
         start = self.fn.emit(f"add i64 {lower}, {self.fn.emit(f'mul i64 {number}, {node.step}')}")
         self.counted(CountedLoop(node, start, start))
 
-    def _part(self, node: Loop, lower: str, upper: str, share: tuple[str, str]) -> tuple[str, str]:
+    def _chunk_bounds(self, node: Loop, lower: str, upper: str, share: tuple[str, str]) -> tuple[str, str]:
         """Emits the bounds of a chunk. share: the chunk's number, and how many there are."""
         if node.last:
             return balanced_chunk(self, node, lower, upper, share)
         return equal_chunk(self, node, lower, trips(self, node, lower, upper), share)
 
-    def _share(self, node: Loop, part: tuple[str, str]) -> None:
+    def _chunk(self, node: Loop, part: tuple[str, str]) -> None:
         """Emits a loop within the bounds of a chunk."""
         if node.last:
             self.names[node.last] = (part[1], len(self.scopes) - 1)
