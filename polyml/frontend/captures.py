@@ -56,8 +56,8 @@ def is_library_module(module: ModuleType) -> bool:
     return module.__name__.partition(".")[0] in _LIBRARIES
 
 
-class Scope:
-    """A Scope looks names up as a function does outside itself, and remembers which of them it was asked for."""
+class OuterScope:
+    """An OuterScope looks names up as a function does outside itself, and remembers which of them it was asked for."""
 
     def __init__(self, function: FunctionType):
         self._function = function

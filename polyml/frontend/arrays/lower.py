@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from polyml.errors import LanguageError, NotAffineError, PolymlTypeError
 from polyml.frontend import syntax, traversal
 from polyml.frontend.arrays import buffer_swaps, masked_assignment, rebinding
-from polyml.frontend.arrays.functions import table
+from polyml.frontend.arrays.functions import function_table
 from polyml.frontend.arrays.loop_builder import LoopBuilder, Uncertain, Value, is_size
 from polyml.frontend.arrays.shapes import Extent, Linear, checked_dim, dimensions
 from polyml.frontend.arrays.temporaries import needs_temporary
@@ -59,7 +59,7 @@ def lowered(kernel: syntax.Kernel, types: Sequence[ArgType], *, aliased: bool = 
 class Lowering(LoopBuilder):
     """A Lowering lowers the statements of one kernel.
 
-    Functions of arrays, as in `functions.reductions`, use the public methods of `LoopBuilder`.
+    Functions of arrays, as in `functions.array_reductions`, use the public methods of `LoopBuilder`.
     """
 
     def body(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
@@ -293,7 +293,7 @@ class Lowering(LoopBuilder):
             case syntax.Part():
                 return self._part(expr)
             case syntax.Function():
-                return table.called(self, expr)
+                return function_table.called(self, expr)
             case syntax.Logical() | syntax.IfExp() | syntax.Unary(op="not"):
                 return traversal.with_operands(expr, tuple(map(self.number, traversal.operands(expr))))
         operands = tuple(map(self.value, traversal.operands(expr)))

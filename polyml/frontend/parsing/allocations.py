@@ -9,7 +9,7 @@ from polyml.dtypes import ACCEPTED, F64, DType
 from polyml.frontend import elementwise_functions, syntax
 from polyml.frontend.captures import MISSING
 from polyml.frontend.parsing.calls import lookup
-from polyml.frontend.parsing.expressions import ExpressionParser
+from polyml.frontend.parsing.expression_parser import ExpressionParser
 from polyml.source import Loc
 
 _CONSTANTS = {"zeros": 0, "ones": 1}

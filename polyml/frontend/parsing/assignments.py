@@ -12,7 +12,7 @@ from polyml.frontend.captures import MISSING
 from polyml.frontend.parsing import array_signatures
 from polyml.frontend.parsing.allocations import alloc, allocation
 from polyml.frontend.parsing.calls import lookup
-from polyml.frontend.parsing.expressions import BINARY, ExpressionParser
+from polyml.frontend.parsing.expression_parser import BINARY, ExpressionParser
 from polyml.frontend.parsing.names import spelled
 from polyml.frontend.traversal import name_of, nodes, operands
 from polyml.source import Loc

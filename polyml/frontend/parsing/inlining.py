@@ -9,7 +9,7 @@ from types import FunctionType
 
 from polyml.frontend import syntax
 from polyml.frontend.name_resolution import statements
-from polyml.frontend.parsing.expressions import ExpressionParser
+from polyml.frontend.parsing.expression_parser import ExpressionParser
 from polyml.frontend.syntax import Stmt
 
 _VIEWS = ("transpose", "swapaxes", "flip", "expand_dims", "squeeze", "reshape", "ravel")

@@ -10,7 +10,7 @@ import numpy as np
 from polyml.dtypes import ACCEPTED
 from polyml.errors import LanguageError, NotAffineError
 from polyml.frontend import elementwise_functions, syntax
-from polyml.frontend.captures import MISSING, Scope, is_library_module, python_function
+from polyml.frontend.captures import MISSING, OuterScope, is_library_module, python_function
 from polyml.frontend.parsing.source_text import FunctionText, Written
 
 _SPELLED = {
@@ -47,7 +47,7 @@ class NameLookup:
     """
 
     def __init__(self, function: FunctionType, text: FunctionText, taken: set[str]):
-        self.text, self.scope = text, Scope(function)
+        self.text, self.scope = text, OuterScope(function)
         code = function.__code__
         self.locals = frozenset((*code.co_varnames, *code.co_cellvars))
         self.renamed: dict[str, str] = {}

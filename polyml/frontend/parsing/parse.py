@@ -33,7 +33,7 @@ from polyml.frontend.parsing import inlining, single_exit
 from polyml.frontend.parsing.allocations import alloc
 from polyml.frontend.parsing.assignments import AssignmentParser
 from polyml.frontend.parsing.calls import Inlined
-from polyml.frontend.parsing.expressions import ExpressionParser
+from polyml.frontend.parsing.expression_parser import ExpressionParser
 from polyml.frontend.parsing.names import is_number, spelled
 from polyml.frontend.parsing.refusals import Refusals, Refused
 from polyml.frontend.parsing.source_text import last_line, text_of

@@ -11,8 +11,8 @@ from polyml.dtypes import DType
 from polyml.frontend import syntax
 from polyml.frontend.syntax import Expr, Kernel, Stmt
 from polyml.frontend.text import constants
-from polyml.frontend.text.expressions import ExpressionReader
-from polyml.frontend.text.writer import FLAGS, FORMAT, KIND, RESERVED, Environment
+from polyml.frontend.text.expression_text import ExpressionReader
+from polyml.frontend.text.writer import FLAGS, FORMAT, KIND, RESERVED, TypeEnvironment
 from polyml.reading.text_scanner import INDENT, Line, Lines, Token, opened
 
 _STEP = len(INDENT)
@@ -37,7 +37,7 @@ def parse(text: str, file: str = "<text>") -> Kernel:
 
 class _Reader:
     def __init__(self, lines: Lines):
-        self._lines, self._types, self._is_typed = lines, Environment(), True
+        self._lines, self._types, self._is_typed = lines, TypeEnvironment(), True
 
     def kernel(self) -> Kernel:
         line = self._lines.next("`def`", 0)

@@ -17,7 +17,7 @@
     option = constant | "None" | STRING | TYPE | typeof | "(" {option ","} ")"
     like   = "like" NAME                        typeof = "typeof" "(" expr ["," STRING] ")"
 
-Expressions, let, constants and types are those of `expressions` and `constants`. `A![i]` is known to be inside its array, `A[i][j]`
+Expressions, let, constants and types are those of `expression_text` and `constants`. `A![i]` is known to be inside its array, `A[i][j]`
 was written so. In a kernel that is typed a name has the type that the first line, `scalars` or an alloc gives it, a loop's
 variable and a shape are Python ints, and an element is of its array's type; `(A)[i]` is a part, `A[i]` an element.
 """
@@ -30,8 +30,8 @@ from polyml.dtypes import PYINT, DType
 from polyml.frontend import syntax
 from polyml.frontend.syntax import ArrayType, Expr, Kernel, Stmt
 from polyml.frontend.text import constants
-from polyml.frontend.text import expressions as ex
-from polyml.frontend.text.expressions import BINDING, ExpressionWriter, Printed, enclosed
+from polyml.frontend.text import expression_text as ex
+from polyml.frontend.text.expression_text import BINDING, ExpressionWriter, Printed, enclosed
 from polyml.frontend.traversal import expressions, operands
 from polyml.reading.text_scanner import INDENT, head, string
 from polyml.reading.text_scanner import quoted as quoted_name
@@ -43,8 +43,8 @@ RESERVED = ex.RESERVED | {
 }  # fmt: skip
 
 
-class Environment:
-    """An Environment has the types of names as the text goes on, the same for the writer and the reader."""
+class TypeEnvironment:
+    """A TypeEnvironment has the types of names as the text goes on, the same for the writer and the reader."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, DType] = {}
@@ -103,7 +103,7 @@ def _is_typed(body: tuple[Stmt, ...]) -> bool:
 
 class _Writer:
     def __init__(self, kernel: Kernel):
-        self._kernel, self._types = kernel, Environment()
+        self._kernel, self._types = kernel, TypeEnvironment()
         self._is_typed = bool(kernel.types or kernel.scalars) or _is_typed(kernel.body)
         self._write = ExpressionWriter(operands, self._leaf, self._types.implied_type, self._is_typed)
 

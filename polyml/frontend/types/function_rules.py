@@ -15,7 +15,7 @@ from polyml.frontend import syntax
 from polyml.frontend.elementwise_functions import COMPARISONS, OPERATORS
 from polyml.frontend.types import promotion
 from polyml.frontend.types.conversions import UNKNOWN, TypedValue, constant, converted, truth
-from polyml.frontend.types.results import Results, result_types, rule_of
+from polyml.frontend.types.operation_results import Results, result_types, rule_of
 from polyml.frontend.types.rules import BOOL_FORMS, check_one_type, compare, power
 from polyml.frontend.types.type_sets import TypeSet, of_type, representation, rounded, storage_of, union
 

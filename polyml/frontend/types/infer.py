@@ -17,7 +17,7 @@ follows from them:
 * A number that is a Python number on one path and a NumPy scalar on another (`m = 0.0`, then `if A[i] > m: m = A[i]`)
   is held in a type that contains both, and counts as NumPy's when it is returned. Arithmetic whose result would
   depend on the path is refused, unless the Python number is a constant for which NumPy's type gives the same
-  (`type_sets`, `results`). For this, every loop is taken to run: after `s = 0.0` and `for ...: s += A[i]`, `s` is of
+  (`type_sets`, `operation_results`). For this, every loop is taken to run: after `s = 0.0` and `for ...: s += A[i]`, `s` is of
   A's type. Where the loop's bounds are known at entry a `Require` says so, and a call in which it does not run is one
   for plain Python; a loop whose bounds depend on others (`range(i)`) is not looked at, and `s` is of A's type anyway.
   Only where a number of that type may stand for what `s` was before, though: not where it was a NumPy scalar that the
@@ -39,7 +39,7 @@ from polyml.frontend.name_resolution import statements
 from polyml.frontend.syntax import ArgType, ArrayType, Stmt
 from polyml.frontend.types import rules
 from polyml.frontend.types.conversions import TypedValue, widened
-from polyml.frontend.types.expressions import ExpressionInference
+from polyml.frontend.types.expression_types import ExpressionInference
 from polyml.frontend.types.local_numbers import ReachingState, source_name
 from polyml.frontend.types.type_sets import (
     integer_range,

@@ -25,8 +25,8 @@ from polyml.errors import PolymlOverflowError, PolymlTypeError
 from polyml.frontend import syntax
 from polyml.frontend.types import promotion
 from polyml.frontend.types.conversions import UNKNOWN, TypedValue, constant, converted, truth, widened
+from polyml.frontend.types.operation_results import Results, depends_on_path, main_type, result_types, rule_of
 from polyml.frontend.types.promotion import embeds
-from polyml.frontend.types.results import Results, depends_on_path, main_type, result_types, rule_of
 from polyml.frontend.types.type_sets import TypeSet, holds, integer_range, of_type, representation, storage, storage_of
 
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}

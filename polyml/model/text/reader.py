@@ -7,7 +7,7 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.frontend.syntax import ArgType, Expr, ScalarType
 from polyml.frontend.text import constants
-from polyml.frontend.text.expressions import ExpressionReader
+from polyml.frontend.text.expression_text import ExpressionReader
 from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult
 from polyml.model.core.scop import Access, Array, Check, Gather, Index, Load, Role, ScalarArg, Scop, Statement
 from polyml.model.text.isl_texts import IslTexts

@@ -18,7 +18,7 @@
 What belongs to a line is indented by four. A LABEL names a read in the statement's value: its array, with a number where the
 statement reads that array in several places. `{i + 1}` is the affine function of the statement's iterators, as is a function in
 full. `by` has the subscripts of an access where they are not what isl finds in the relation. Sets are those of `isl_texts`, places
-and sources those of `places`, expressions those of `frontend.text.expressions`.
+and sources those of `places`, expressions those of `frontend.text.expression_text`.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from polyml import polyhedra
 from polyml.dtypes import PYINT, DType
 from polyml.frontend import syntax
 from polyml.frontend.syntax import ArrayType, Expr
-from polyml.frontend.text.expressions import RESERVED as OF_EXPRESSIONS
-from polyml.frontend.text.expressions import ExpressionWriter, Printed, arithmetic_type
+from polyml.frontend.text.expression_text import RESERVED as OF_EXPRESSIONS
+from polyml.frontend.text.expression_text import ExpressionWriter, Printed, arithmetic_type
 from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult
 from polyml.model.core.nest import children
 from polyml.model.core.printer import schedule_text, statement_text

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from polyml.errors import NotAffineError
 from polyml.frontend import syntax
-from polyml.frontend.arrays.functions.operands import as_array, map_elements
+from polyml.frontend.arrays.functions.array_operands import as_array, map_elements
 from polyml.frontend.arrays.loop_builder import LoopBuilder, Value
 from polyml.frontend.arrays.views import Elements
 from polyml.source import Loc

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from polyml.dtypes import I64
 from polyml.frontend import syntax
-from polyml.frontend.arrays.functions.operands import (
+from polyml.frontend.arrays.functions.array_operands import (
     ZERO,
     as_array,
     each_element,

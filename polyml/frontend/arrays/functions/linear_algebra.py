@@ -8,8 +8,8 @@ from typing import Union
 from polyml.errors import NotAffineError, PolymlTypeError, PolymlValueError
 from polyml.frontend import syntax
 from polyml.frontend.arrays import views
-from polyml.frontend.arrays.functions import creation, elementwise, reductions
-from polyml.frontend.arrays.functions.operands import ZERO, as_array, map_elements, rounded, samples
+from polyml.frontend.arrays.functions import array_reductions, creation, elementwise
+from polyml.frontend.arrays.functions.array_operands import ZERO, as_array, map_elements, rounded, samples
 from polyml.frontend.arrays.loop_builder import LoopBuilder, Value
 from polyml.frontend.arrays.shapes import Extent, checked_axis
 from polyml.frontend.arrays.views import Elements, Point
@@ -209,12 +209,12 @@ def _vector_norm(builder: LoopBuilder, args: list, options: dict, loc: Loc | Non
     array = as_array(args[0], loc)
     squares = Elements(array.shape, lambda point: syntax.Call("norm", (syntax.Call("inexact", (array.at(point),)),), loc=loc))
     kept = {name: options[name] for name in ("axis", "keepdims") if name in options}
-    total = reductions.sum_elements(builder, [squares], kept, loc)
+    total = array_reductions.sum_elements(builder, [squares], kept, loc)
     return map_elements(builder, [total], lambda part: syntax.Call("sqrt", (part,), loc=loc), loc)
 
 
 def _trace(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
-    return reductions.sum_elements(builder, [_diagonal(builder, args, options, loc)], {}, loc)
+    return array_reductions.sum_elements(builder, [_diagonal(builder, args, options, loc)], {}, loc)
 
 
 def _diagonal(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:

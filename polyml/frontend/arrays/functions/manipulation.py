@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from polyml.errors import LanguageError, NotAffineError, PolymlTypeError, PolymlValueError, SizesNeeded
 from polyml.frontend import syntax
 from polyml.frontend.arrays import views
-from polyml.frontend.arrays.functions.operands import ZERO, as_array, count, element_type_of, reduced_axes, rounded
+from polyml.frontend.arrays.functions.array_operands import ZERO, as_array, count, element_type_of, reduced_axes, rounded
 from polyml.frontend.arrays.loop_builder import LoopBuilder, Value
 from polyml.frontend.arrays.shapes import Extent, Linear, checked_axis
 from polyml.frontend.arrays.views import Elements

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from polyml.errors import NotAffineError
 from polyml.frontend import syntax
 from polyml.frontend.arrays import views
-from polyml.frontend.arrays.functions.operands import (
+from polyml.frontend.arrays.functions.array_operands import (
     ZERO,
     as_array,
     count,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from polyml.frontend import syntax
-from polyml.frontend.arrays.functions import creation, elementwise, extrema, linear_algebra, manipulation, reductions
+from polyml.frontend.arrays.functions import array_reductions, creation, elementwise, extrema, linear_algebra, manipulation
 from polyml.frontend.arrays.loop_builder import LoopBuilder, Value
 
 _FUNCTIONS: dict[str, Callable[..., Value]] = {
@@ -14,7 +14,7 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     **extrema.FUNCTIONS,
     **linear_algebra.FUNCTIONS,
     **manipulation.FUNCTIONS,
-    **reductions.FUNCTIONS,
+    **array_reductions.FUNCTIONS,
 }
 
 
