@@ -1,4 +1,4 @@
-"""What is known where a loop is made, and proofs from it."""
+"""What is known inside of loops while they are made, and proofs from it."""
 
 from __future__ import annotations
 
@@ -12,26 +12,28 @@ from polyml.codegen.presburger.omega_test import Row, System, is_empty
 from polyml.polyhedra import Quotient
 from polyml.quasi_affine.affine import Affine
 
-MOST_PROOFS = 4000  # of rows at one place: past these, isl is faster
+MOST_PROOFS = 4000  # of rows inside the same loops: past these, isl is faster
 SIZE = 1500  # of all parameters, in iterations that are looked at
 MOST_POINTS = 4
 
 
 class Point(NamedTuple):
-    """An iteration: what the loops around are, all parameters being SIZE."""
+    """An iteration of the loops around, where all parameters are SIZE."""
 
     loops: tuple[int, ...] = ()
 
     def value(self, row: Row) -> int:
-        """Of a row of parameters and loops alone."""
+        """Returns the value of a row of parameters and loops alone."""
         terms, total = row
         for name, c in terms.items():
-            total += c * (SIZE if type(name) is str else self.loops[name[1]])
+            total += c * (self.loops[name[1]] if isinstance(name, tuple) else SIZE)
         return total
 
     def ends(self, rows: Iterable[Row]) -> tuple[int, int] | None:
-        """The first and the last iteration of the next loop, which the rows bound; None: there is none, or no end."""
-        low, high, name = [], [], ("loop", len(self.loops))
+        """Returns the first and the last iteration of the next loop, which the rows bound; None where there is none, or no end."""
+        low: list[int] = []
+        high: list[int] = []
+        name = ("loop", len(self.loops))
         start = Point((*self.loops, 0))
         for row in rows:
             rest, c = start.value(row), row[0][name]
@@ -43,18 +45,23 @@ class Point(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Place:
-    """facts: about parameters. bounds: by loop, the rows that hold in it of which it is the innermost one. values: what the
-    loops' names are in the program, and by which number that is divided. outer: the same without the innermost loop; wider: the
-    same without the rows `more`; either or none is known. every: whether a tree of any kind is taken. quotients: what those of
-    one instance are in the program.
+class LoopContext:
+    """What is known inside of loops.
+
+    facts: rows of parameters alone.
+    bounds: by loop, the rows that hold in it of which it is the innermost one.
+    values: by loop, what its name is in the program, and by which number that is divided.
+    outer: the context without the innermost loop, if it is known.
+    wider: the context without the rows `more`, if it is known.
+    every: whether a schedule tree of any kind is taken.
+    quotients: what the quotients of one instance are in the program.
     """
 
     facts: System
     bounds: tuple[tuple[Row, ...], ...] = ()
     values: tuple[tuple[Affine, int], ...] = ()
-    outer: Place | None = None
-    wider: Place | None = None
+    outer: LoopContext | None = None
+    wider: LoopContext | None = None
     more: tuple[Row, ...] = ()
     every: bool = False
     quotients: Mapping[Quotient, Affine] = field(default_factory=dict, compare=False)
@@ -64,31 +71,31 @@ class Place:
     def depth(self) -> int:
         return len(self.values)
 
-    def in_loop(self, rows: Iterable[Row], value: Affine, divisor: int) -> Place:
-        """Inside one more loop, which these bound."""
-        return Place(self.facts, (*self.bounds, tuple(rows)), (*self.values, (value, divisor)), outer=self, every=self.every)
+    def in_loop(self, rows: Iterable[Row], value: Affine, divisor: int) -> LoopContext:
+        """Returns the context inside one more loop, which these rows bound."""
+        return LoopContext(self.facts, (*self.bounds, tuple(rows)), (*self.values, (value, divisor)), outer=self, every=self.every)
 
-    def having(self, rows: Iterable[Row]) -> Place:
-        """The place where these hold as well."""
-        bounds, facts, more = [*self.bounds], [*self.facts.least], []
+    def having(self, rows: Iterable[Row]) -> LoopContext:
+        """Returns the context in which these rows are at least 0 as well."""
+        bounds, facts = [*self.bounds], [*self.facts.least]
+        more: list[Row] = []
         for row in rows:
             innermost = innermost_loop(row)
-            known = facts if innermost < 0 else bounds[innermost]
-            if row in known:
+            if row in (facts if innermost < 0 else bounds[innermost]):
                 continue
             more.append(row)
             if innermost < 0:
                 facts.append(row)
             else:
-                bounds[innermost] = (*known, row)
+                bounds[innermost] = (*bounds[innermost], row)
         if not more:
             return self
-        facts = System(self.facts.equal, tuple(facts))
-        return Place(facts, tuple(bounds), self.values, wider=self, more=tuple(more), every=self.every)
+        system = System(self.facts.equal, tuple(facts))
+        return LoopContext(system, tuple(bounds), self.values, wider=self, more=tuple(more), every=self.every)
 
     @cached_property
     def points(self) -> tuple[Point, ...]:
-        """Some iterations here. Of what does not hold in one of them there is no proof."""
+        """Some iterations, in which rows are tried: what does not hold in one of them has no proof."""
         if self.wider is not None:
             return tuple(p for p in self.wider.points if all(p.value(row) >= 0 for row in self.more))
         if self.outer is None:
@@ -99,7 +106,7 @@ class Place:
         return tuple(Point((*p.loops, value)) for p, ends in inside for value in dict.fromkeys(ends))
 
     def proves(self, row: Row) -> bool:
-        """Whether the loops around say that the row is at least 0: each loop, the innermost first, is put to its bound."""
+        """Returns whether the loops around say that a row is at least 0: each loop, the innermost first, is put to its bound."""
         row = tight(row)
         if not row[0]:
             return row[1] >= 0
@@ -126,11 +133,12 @@ class Place:
         return any(self.proves(without(row, abs(bound[0][name]), bound, abs(factor))) for bound in ends)
 
     def implies(self, row: Row) -> bool:
-        """The same, where it may also follow from loops further inside having iterations."""
+        """Returns whether a row is at least 0, where this may also follow from loops further inside having iterations."""
         rows = System(least=tuple(row for bounds in self.bounds for row in bounds))
         return is_empty(self.facts & rows & System(least=(negated(row),))) is True
 
     def _is_fact(self, row: Row) -> bool:
+        """Returns whether a row of parameters alone is known to be at least 0."""
         for name, c in row[0].items():
             is_bounded = any(c * terms.get(name, 0) > 0 for terms, _ in self.facts.least)
             if not is_bounded and not any(name in terms for terms, _ in self.facts.equal):

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from polyml.codegen.ir.program import Loop
 from polyml.schedule.tree.bands import POINT, TILE, partial_results
 from polyml.schedule.tree.directives import NO_DIRECTIVES, Directives, parse_mark
 
 
 @dataclass(frozen=True)
-class Marked:
-    """What the marks above say of the next loop. name, asked: of a mark that is for that loop alone."""
+class LoopMarks:
+    """What the marks above a node of the schedule tree say of the next loop below.
+
+    parallel, role, partial: fields of that loop.
+    name, directives: of a mark that is for that loop alone.
+    """
 
     parallel: bool = False
     role: str = POINT
@@ -18,17 +23,24 @@ class Marked:
     name: str = ""
     directives: Directives = NO_DIRECTIVES
 
-    def under(self, mark: str) -> Marked:
+    def under(self, mark: str) -> LoopMarks:
+        """Returns what these marks and one more below them say."""
         named = parse_mark(mark)
         if named is not None:
-            name, asked = named
-            around = asked.tile or asked.parallel or asked.pack  # what is copied for an iteration knows it
-            return Marked(asked.parallel, TILE if around else POINT, asked.partial, name, asked)
+            name, directives = named
+            is_tile = directives.tile or directives.parallel or directives.pack  # what is copied for an iteration knows it
+            return LoopMarks(directives.parallel, TILE if is_tile else POINT, directives.partial, name, directives)
         partial = partial_results(mark)
         if partial is not None:
-            return Marked(True, TILE, partial)
-        return Marked(False, mark) if mark in (TILE, POINT) else self
+            return LoopMarks(True, TILE, partial)
+        return LoopMarks(False, mark) if mark in (TILE, POINT) else self
 
-    def inside(self) -> Marked:
-        """What still holds in the body of that loop."""
-        return Marked(role=self.role)
+    def inside(self) -> LoopMarks:
+        """Returns what still holds in the body of that loop."""
+        return LoopMarks(role=self.role)
+
+    def marked(self, loop: Loop) -> Loop:
+        """Returns the loop as the marks have it."""
+        return replace(
+            loop, parallel=self.parallel, role=self.role, partial=self.partial, name=self.name, directives=self.directives
+        )

@@ -1,105 +1,130 @@
-"""Schedule trees of rows: each domain one conjunction, each loop one expression for each statement."""
+"""Schedule trees as rows of integers: each domain is one conjunction, each loop one expression for each statement.
+
+tree = RowLeaf | RowMark | RowSequence | RowFilter | RowLoop
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd
 
 import islpy as isl
 
 from polyml import polyhedra
-from polyml.codegen.presburger.constraint_rows import Depth, NotSimple, replaced, solved_for
-from polyml.codegen.presburger.omega_test import Row, System
-from polyml.polyhedra import Quotient
+from polyml.codegen.presburger.constraint_rows import LoopName, NotSimple, replaced, row_of_linear, solved_for
+from polyml.codegen.presburger.omega_test import Name, Row, System
+from polyml.polyhedra import LinearRow, Quotient
 from polyml.schedule.tree.bands import NODE
 
 
 @dataclass(frozen=True)
-class Leaf:
-    pass
+class RowLeaf:
+    """The place below all loops."""
 
 
 @dataclass(frozen=True)
-class Mark:
+class RowMark:
+    """A mark, which says something of the loops below it."""
+
     text: str
-    child: PlainTree
+    child: RowTree
 
 
 @dataclass(frozen=True)
-class InOrder:
-    children: tuple[PlainTree, ...]
+class RowSequence:
+    """Children that run one after the other."""
+
+    children: tuple[RowTree, ...]
 
 
 @dataclass(frozen=True)
-class Filter:
-    """more: by statement that is left, what else is said of its instances: one of these."""
+class RowFilter:
+    """A filter, which leaves some statements, and of those the instances in a set.
+
+    more: by name of a statement that is left, the conjunctions of one of which its instances are.
+    """
 
     more: dict[str, tuple[System, ...]]
-    child: PlainTree
+    child: RowTree
 
 
 @dataclass(frozen=True)
-class Band:
-    """One loop. expressions: by statement its value, the offset and a multiple of the step."""
+class RowLoop:
+    """A loop: one member of a band.
+
+    expressions: by name of a statement, the loop's value, which is the offset plus a multiple of the step.
+    step: the greatest distance that divides all differences of values.
+    offset: the least value that is not negative.
+    kind: how isl is told to cut the loop's code.
+    """
 
     expressions: dict[str, Row]
     step: int
     offset: int
     kind: isl.ast_loop_type
-    child: PlainTree
+    child: RowTree
 
 
-PlainTree = Leaf | Mark | InOrder | Filter | Band
+RowTree = RowLeaf | RowMark | RowSequence | RowFilter | RowLoop
 
 
-def read(node: isl.ScheduleNode, names: frozenset[str], same: dict, every: bool) -> PlainTree:
-    """The tree below for statements of these names. every: also one with filters that have alternatives. Raises NotSimple."""
+def read(node: isl.ScheduleNode, names: frozenset[str], same: Mapping[Name, Row], every: bool) -> RowTree:
+    """Returns the tree below a node of isl's schedule tree. Raises NotSimple for what rows do not say.
+
+    names: of the statements.
+    same: by parameter, what it is in other ones.
+    every: whether filters may have alternatives.
+    """
     kind = node.get_type()
     if kind == NODE.leaf:
-        return Leaf()
+        return RowLeaf()
     if kind == NODE.mark:
-        return Mark(node.mark_get_id().get_name(), read(node.child(0), names, same, every))
+        return RowMark(node.mark_get_id().get_name(), read(node.child(0), names, same, every))
     if kind == NODE.sequence:
-        return InOrder(tuple(read(node.child(k), names, same, every) for k in range(node.n_children())))
+        return RowSequence(tuple(read(node.child(k), names, same, every) for k in range(node.n_children())))
     if kind == NODE.filter:
         pieces = polyhedra.pieces(node.filter_get_filter())
         more = {piece.get_tuple_name(): systems_of(piece, same, every) for piece in pieces}
         kept = names & more.keys()
-        return Filter({name: more[name] for name in sorted(kept)}, read(node.child(0), kept, same, every))
+        return RowFilter({name: more[name] for name in sorted(kept)}, read(node.child(0), kept, same, every))
     if kind != NODE.band or not node.band_get_ast_isolate_option().is_empty():
         raise NotSimple
     partial = node.band_get_partial_schedule()
     tree = read(node.child(0), names, same, every)
     for k in reversed(range(node.band_n_member())):
         rows = _rows(partial.get_at(k), names)
-        tree = Band(rows, *_lattice(rows.values()), node.band_member_get_ast_loop_type(k), tree)
+        step, offset = _lattice(rows.values())
+        tree = RowLoop(rows, step, offset, node.band_member_get_ast_loop_type(k), tree)
     return tree
 
 
 def _rows(member: isl.UnionPwAff, names: frozenset[str]) -> dict[str, Row]:
-    """The expression of each statement."""
+    """Returns the value of a band's member as a row, by statement. Raises NotSimple where it is none."""
     found = polyhedra.expressions(member)
-    rows = {name: polyhedra.linear_row(found[name]) if name in found else None for name in names}
-    if None in rows.values():
-        raise NotSimple
+    rows: dict[str, Row] = {}
+    for name in names:
+        row = polyhedra.linear_row(found[name]) if name in found else None
+        if row is None:
+            raise NotSimple
+        rows[name] = row_of_linear(row)
     return rows
 
 
 def _lattice(expressions: Iterable[Row]) -> tuple[int, int]:
-    """(step, offset): all values of the loop are the offset and multiples of the step; the step is 1 where they are numbers."""
+    """Returns the step and the offset: all values of the loop are the offset plus multiples of the step, 1 where they are numbers."""
     rows = [*expressions]
     first = rows[0][1] if rows else 0
     step = gcd(*(c for terms, _ in rows for c in terms.values()), *(constant - first for _, constant in rows))
     return (step, first % step) if any(terms for terms, _ in rows) else (1, 0)
 
 
-def same_parameters(equal: Iterable[Row], order: Sequence[str]) -> dict[str, Row]:
-    """By parameter, what it is by the facts, in earlier ones."""
-    found: dict[str, Row] = {}
+def same_parameters(equal: Iterable[Row], order: Sequence[str]) -> dict[Name, Row]:
+    """Returns, by parameter, what it is in earlier ones of the order by these equations."""
+    found: dict[Name, Row] = {}
     for row in equal:
         row = replaced(row, found)
-        names = [name for name in row[0] if abs(row[0][name]) == 1 and name in order]
+        names = [name for name, c in row[0].items() if isinstance(name, str) and abs(c) == 1 and name in order]
         if names:
             name = max(names, key=order.index)
             value = solved_for(row, name)
@@ -107,22 +132,26 @@ def same_parameters(equal: Iterable[Row], order: Sequence[str]) -> dict[str, Row
     return found
 
 
-def systems_of(domain: isl.Set, same: dict[str, Row], every: bool) -> tuple[System, ...]:
-    """The rows of a domain, with parameters replaced by those that are the same. every: of each of its parts."""
+def systems_of(domain: isl.Set, same: Mapping[Name, Row], every: bool) -> tuple[System, ...]:
+    """Returns the rows of a domain, with parameters replaced by what they are in others. Raises NotSimple for a union.
+
+    every: whether a union is taken, as a system for each of its parts.
+    """
     whole = polyhedra.integer_rows(domain)
     found = [polyhedra.integer_rows(part) for part in polyhedra.disjoint(domain)] if whole is None and every else [whole]
-    if None in found:
+    return tuple(_system(rows, same) for rows in found)
+
+
+def _system(rows: tuple[list[LinearRow], list[LinearRow]] | None, same: Mapping[Name, Row]) -> System:
+    if rows is None:
         raise NotSimple
-    return tuple(_system(*([replaced(row, same) for row in each] for each in rows)) for rows in found)
+    equal, least = ([replaced(row_of_linear(row), same) for row in side] for side in rows)
+    return System(tuple(equal), (*least, *quotient_bounds(name for terms, _ in (*equal, *least) for name in terms)))
 
 
-def _system(equal: list[Row], least: list[Row]) -> System:
-    return System(tuple(equal), (*least, *between(name for terms, _ in (*equal, *least) for name in terms)))
-
-
-def between(names: Iterable) -> list[Row]:
-    """What quotients among the names are between, and those in them."""
-    found = []
+def quotient_bounds(names: Iterable[Name]) -> list[Row]:
+    """Returns the rows that say what quotients among the names are, and the quotients in them."""
+    found: list[Row] = []
     todo = [name for name in dict.fromkeys(names) if isinstance(name, Quotient)]
     while todo:
         quotient = todo.pop()
@@ -132,8 +161,8 @@ def between(names: Iterable) -> list[Row]:
 
 
 def around(quotient: Quotient) -> list[Row]:
-    """That it is what it is called: 0 <= operand - divisor * quotient < divisor."""
-    operand = dict(quotient.terms)
+    """Returns the rows that say that a quotient is one: 0 <= operand - divisor * quotient < divisor."""
+    operand: dict[Name, int] = dict(quotient.terms)
     below = {n: -c for n, c in operand.items()}
     return [
         ({**operand, quotient: -quotient.divisor}, quotient.constant),
@@ -141,24 +170,24 @@ def around(quotient: Quotient) -> list[Row]:
     ]
 
 
-def bands(tree: PlainTree, name: str) -> Iterator[Band]:
-    """The loops around the statement below, up to the next filter that says more of it."""
-    while not isinstance(tree, Leaf):
-        if isinstance(tree, InOrder):
-            children = [child for child in tree.children if not isinstance(child, Filter) or name in child.more]
+def loops_to(tree: RowTree, name: str) -> Iterator[RowLoop]:
+    """Yields the loops around a statement from here on, up to the next filter that says more of it."""
+    while not isinstance(tree, RowLeaf):
+        if isinstance(tree, RowSequence):
+            children = [child for child in tree.children if not isinstance(child, RowFilter) or name in child.more]
             if len(children) != 1:
                 return
             tree = children[0]
             continue
-        if isinstance(tree, Filter) and tree.more[name] != (System(),):
+        if isinstance(tree, RowFilter) and tree.more[name] != (System(),):
             return
-        if isinstance(tree, Band):
+        if isinstance(tree, RowLoop):
             yield tree
         tree = tree.child
 
 
-def defined(loop: Depth, band: Band, statement: str) -> System:
-    """The loop's value, less the offset and divided by the step, named."""
-    terms, constant = band.expressions[statement]
-    row = {n: c // band.step for n, c in terms.items()}
-    return System((({**row, loop: -1}, (constant - band.offset) // band.step),), tuple(between(terms)))
+def defined(name: LoopName, loop: RowLoop, statement: str) -> System:
+    """Returns the equation that gives a loop's value, less the offset and divided by the step, a name."""
+    terms, constant = loop.expressions[statement]
+    row = {n: c // loop.step for n, c in terms.items()}
+    return System((({**row, name: -1}, (constant - loop.offset) // loop.step),), tuple(quotient_bounds(terms)))

@@ -1,9 +1,9 @@
-"""Loops over tiles and the loops inside one, generated apart.
+"""Loops over tiles and the loops inside one as two schedules, from which isl makes loops one after the other.
 
     for w, a, ...: tile        [w, a, ...] are parameters to:        for t, i in the tile: S(t, i)
 
-isl makes the bounds of loops over tiles exact, so that no tile is empty; for tiles that lean against the loops inside this
-takes seconds to hours. Here they are those of the rational hull: an empty tile costs a test. With the tile's numbers being
+isl makes the bounds of loops over tiles exact, so that no tile is empty; for skewed tiles this takes seconds
+to hours. Here they are those of the rational hull: an empty tile costs a test. With the tile's numbers being
 parameters, what is inside has no divisions left.
 """
 
@@ -21,8 +21,12 @@ TILE = "tile_"  # the statement that stands for what is inside
 
 
 @dataclass(frozen=True)
-class Apart:
-    """outer: a schedule of instances TILE[names...]. inner: of the instances in the tile that the parameters `names` give.
+class TileLoops:
+    """A schedule in two: of tiles, and inside of one.
+
+    outer: a schedule of instances TILE[names...].
+    inner: a schedule of the instances in the tile that the parameters `names` give.
+    names: of the tile's position in each loop over tiles.
     tiles: { : what is known of these parameters }.
     """
 
@@ -32,9 +36,10 @@ class Apart:
     tiles: isl.Set
 
 
-def apart(schedule: isl.Schedule, context: isl.Set) -> Apart | None:
-    """A schedule whose outermost loops go over tiles, each said to be one loop; None for others, and where the hull has no
-    bounds. context: facts about parameters.
+def tile_loops(schedule: isl.Schedule, context: isl.Set) -> TileLoops | None:
+    """Returns in two a schedule whose outermost loops go over tiles, each said to be one loop.
+
+    None for other schedules, and where the tiles' hull has no bounds. context: facts about parameters.
     """
     if not _is_tiled(schedule.get_root().child(0)):
         return None
@@ -46,13 +51,13 @@ def apart(schedule: isl.Schedule, context: isl.Set) -> Apart | None:
     if not tiles.is_bounded():
         return None
     outer: Tree = {}
-    place = f"{TILE}[{', '.join(names)}]"
+    instance = f"{TILE}[{', '.join(names)}]"
     for (marks, band), name in reversed(list(zip(chain, names))):
-        outer = {**band, "schedule": f"[{{ {place} -> [({name})] }}]"} | ({"child": outer} if outer else {})
+        outer = {**band, "schedule": f"[{{ {instance} -> [({name})] }}]"} | ({"child": outer} if outer else {})
         for mark in reversed(marks):
             outer = {"mark": mark, "child": outer}
     domain = polyhedra.where_equal(schedule.get_domain(), members, names)
-    return Apart(
+    return TileLoops(
         isl.Schedule(print_tree({"domain": str(tiles), "child": outer})),
         isl.Schedule(print_tree({"domain": str(domain), "child": inside})),
         names,
@@ -61,20 +66,21 @@ def apart(schedule: isl.Schedule, context: isl.Set) -> Apart | None:
 
 
 def _is_tiled(node: isl.ScheduleNode) -> bool:
+    """Returns whether the outermost loop goes over tiles."""
     while node.get_type() == NODE.mark:
         node = node.child(0)
     return _is_loop(node) and "floor" in str(node.band_get_partial_schedule())
 
 
 def _is_loop(node: isl.ScheduleNode) -> bool:
-    """Whether it is one loop that is said to stay one."""
+    """Returns whether a node is one loop that is said to stay one."""
     if node.get_type() != NODE.band or node.band_n_member() != 1:
         return False
     return node.band_member_get_ast_loop_type(0) == isl.ast_loop_type.atomic
 
 
 def _chain(node: Tree) -> tuple[list[tuple[list[str], Tree]], Tree]:
-    """The loops over tiles, each with the marks above it and without what is inside; and what is inside them all."""
+    """Returns the loops over tiles, each with the marks above it and without its body, and what is inside them all."""
     chain: list[tuple[list[str], Tree]] = []
     while True:
         marks, below = [], node

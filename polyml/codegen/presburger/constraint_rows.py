@@ -6,14 +6,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import gcd
 
 from polyml.codegen.presburger.omega_test import MOST_ROWS, Name, Row, System, combined
-from polyml.polyhedra import Quotient
+from polyml.polyhedra import LinearRow, Quotient
 
 SOME_ROWS = 60  # that are kept where some do
-Depth = tuple[str, int]  # a loop's name in rows: ("loop", 2)
+LoopName = tuple[str, int]  # a loop's name in rows: ("loop", 2)
 
 
 class NotSimple(Exception):
-    """It is for isl's generator."""
+    """The tree or the constraints are for isl's generator."""
+
+
+def row_of_linear(row: LinearRow) -> Row:
+    """Returns isl's constraint as a row that may get names of loops as well."""
+    terms, constant = row
+    return dict(terms.items()), constant
 
 
 def tight(row: Row) -> Row:

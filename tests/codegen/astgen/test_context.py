@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from polyml.codegen.astgen.context import SIZE, Place
+from polyml.codegen.astgen.context import SIZE, LoopContext
 from polyml.codegen.presburger.omega_test import System
 from polyml.quasi_affine.affine import variable
 
@@ -23,7 +23,7 @@ def random_row(rng, names, choices=(-1, 0, 0, 1, 2)):
 
 def random_place(rng):
     """Three loops, each with two bounds on both sides, and something else that is known of them."""
-    place = Place(FACTS)
+    place = LoopContext(FACTS)
     for depth in range(3):
         name = ("loop", depth)
         first = [random_row(rng, NAMES[1 : depth + 1], (-1, 0, 0)) for _ in range(2)]
@@ -40,7 +40,7 @@ def test_points_are_iterations_and_hide_no_proof(seed):
     place = random_place(rng)
     known = [row for bounds in place.bounds for row in bounds]
     assert all(value(row, point) >= 0 for row in [*known, *place.facts.least] for point in place.points)
-    plain = Place(place.facts, place.bounds)
+    plain = LoopContext(place.facts, place.bounds)
     plain.__dict__["points"] = ()
     rows = [random_row(rng, NAMES) for _ in range(20)]
     rows += [({**terms, name: terms.get(name, 0) + 1}, constant + 1) for terms, constant in known for name in NAMES[:2]]

@@ -1,0 +1,89 @@
+"""Bounds of a loop around several statements, as rows of parameters and loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import islpy as isl
+
+from polyml.codegen.astgen.context import LoopContext
+from polyml.codegen.presburger.constraint_rows import LoopName, NotSimple, both, opposite, row_key, solved_for, without
+from polyml.codegen.presburger.omega_test import Row, System, shadow
+
+
+def common_rows(asked: Sequence[Sequence[Row]]) -> list[Row]:
+    """Returns the rows that are in all of these sequences."""
+    others = [{row_key(row) for row in rows} for rows in asked[1:]]
+    return [row for row in asked[0] if all(row_key(row) in rows for rows in others)] if asked else []
+
+
+def bounding_rows(name: LoopName, rows: Iterable[Row], here: LoopContext) -> System:
+    """Returns the rows that bound a loop, without those that follow from others and from the loops around; longer ones go first."""
+    least = sorted((row for row in rows if name in row[0]), key=lambda row: len(row[0]))
+    keys = {row_key(row) for row in least}
+    equal = [row for row in least if row[0][name] > 0 and row_key(opposite(row)) in keys]
+    ends = [*equal, *map(opposite, equal)]
+    least = [row for row in least if row not in ends]
+    for row in reversed(least[:]):
+        others = [other for other in least if other is not row]
+        if any(_follows(row, other, name, here) for other in (*ends, *others)):
+            least = others
+    return System(tuple(equal), tuple(least))
+
+
+def _follows(row: Row, other: Row, name: LoopName, here: LoopContext) -> bool:
+    """Returns whether one bound of a loop is no weaker than another one on the same side, whatever the loops around."""
+    factor, c = row[0][name], other[0][name]
+    return (c > 0) == (factor > 0) and here.proves(without(row, abs(c), other, abs(factor)))
+
+
+def same_value(name: LoopName, own: Sequence[System]) -> Row | None:
+    """Returns an equation that gives a loop's name in all iterations of the loops around, the same for all statements, or None."""
+    found: list[Row] = []
+    for rows in own:
+        equation = next((row for row in rows.equal if row[0][name] in (1, -1)), None)
+        if equation is None:
+            return None
+        found.append(equation)
+    values = [solved_for(row, name) for row in found]
+    return found[0] if all(v == values[0] for v in values) else None
+
+
+def hull(name: LoopName, own: Sequence[System], here: LoopContext, systems: Sequence[System], kind: isl.ast_loop_type) -> list[Row]:
+    """Returns bounds of a loop around all statements. A loop that is not said to stay one has the bounds of each.
+
+    own: by statement, the rows that bound the loop.
+    systems: by statement, all that is known of its instances.
+    Raises NotSimple where isl is to cut the loop.
+    """
+    if kind == isl.ast_loop_type.unroll:
+        raise NotSimple
+    found = [{row_key(row): row for row in both(rows)} for rows in own]
+    if all(rows.keys() == found[0].keys() for rows in found):
+        return [*found[0].values()]
+    if kind != isl.ast_loop_type.atomic and not here.every:
+        raise NotSimple
+    weakest: dict[frozenset, Row] = {}
+    for rows in found:
+        for (key, constant), row in rows.items():
+            if key not in weakest or weakest[key][1] < constant:
+                weakest[key] = row
+    kept: list[Row] = []
+    for row in weakest.values():
+        constants = [_constant(row, name, rows, system, here) for rows, system in zip(own, systems)]
+        known = [constant for constant in constants if constant is not None]
+        if len(known) == len(constants):
+            kept.append((row[0], max(known)))
+    return [*both(bounding_rows(name, kept, here))]
+
+
+def _constant(row: Row, name: LoopName, rows: System, system: System, here: LoopContext) -> int | None:
+    """Returns the least constant with which a row's terms are at least 0 in a statement's iterations, or None if none is found."""
+    if any(_follows(row, other, name, here) for other in both(rows)):
+        return row[1]
+    total = ("sum", 0)
+    found = shadow(system & System(equal=(({**row[0], total: -1}, 0),)), frozenset([total]))
+    if found is None or found.system is None:
+        return None
+    least = [-(constant // terms[total]) for terms, constant in found.system.least if terms[total] > 0]
+    return -max(least) if least else None

@@ -1,0 +1,238 @@
+"""Which statements of a schedule tree loops run: each iteration is proved to run a point of a domain, at the time its variables say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from polyml.codegen.astgen.matched_loops import (
+    LoopCase,
+    LoopCases,
+    MatchedBlock,
+    MatchedInstance,
+    MatchedNode,
+    Occurrence,
+    Progression,
+    Unproved,
+    leaves,
+    occurrences_in,
+)
+from polyml.codegen.astgen.schedule_leaves import LeafStatement, LoopMember
+from polyml.codegen.ir.program import Guard, Instance, Loop, Node
+from polyml.codegen.presburger.case_split import Values, plus
+from polyml.codegen.presburger.constraint_rows import without
+from polyml.codegen.presburger.omega_test import Name, Row, System
+from polyml.polyhedra import Quotient
+from polyml.quasi_affine.affine import Affine, Atom, floor_div, linear, variable
+
+MOST_GUESSES = 8  # of what a loop that is left out has as its value
+_VALUE = "value"  # names in rows, alone and with a loop's variable
+
+
+class LoopMatcher:
+    """Matches loops with the statements at the leaves of a schedule tree."""
+
+    def __init__(self, loop_cases: LoopCases, leaf_statements: Sequence[LeafStatement]):
+        self._loop_cases, self._cases = loop_cases, loop_cases.cases
+        self._leaf_statements = leaf_statements
+
+    def matched(self, node: Node, around: Sequence[LoopCase], loops: tuple[Loop, ...] = ()) -> MatchedNode | None:
+        """Returns the node with the statements of which its instances are, or None where it runs nothing. Raises Unproved.
+
+        around: the cases of what holds where the node stands.
+        loops: those around it.
+        """
+        if isinstance(node, Instance):
+            return self._matched_instance(node, around, loops)
+        if not isinstance(node, (Loop, Guard)):
+            raise Unproved
+        inside = tuple(each for case in around for each in self._loop_cases.inside(node, case))
+        if isinstance(node, Loop):
+            loops = (*loops, node)
+        found = (self.matched(child, inside, loops) for child in node.body)
+        body = tuple(child for child in found if child is not None)
+        if not body:
+            return None
+        members = body[0].members[: len(loops)]
+        if any(child.members[: len(loops)] != members for child in body):
+            raise Unproved
+        return MatchedBlock(node, occurrences_in(body), inside, members, body)
+
+    def _matched_instance(self, node: Instance, around: Sequence[LoopCase], loops: tuple[Loop, ...]) -> MatchedInstance | None:
+        inside: list[tuple[LoopCase, tuple[Row, ...]]] = []
+        for at in around:
+            inside += [(LoopCase(case, at.values), tuple(point)) for case, point in self._cases.all(node.point, at.case, at.values)]
+        if not inside:
+            return None
+        for occurrence, members in self._candidates(node, inside[0][0].values, loops):
+            if all(self._is_of(point, at, members, occurrence) for at, point in inside):
+                cases, points = tuple(at for at, _ in inside), tuple(point for _, point in inside)
+                return MatchedInstance(node, occurrence, cases, members, points)
+        raise Unproved
+
+    def _candidates(
+        self, node: Instance, values: Values, loops: tuple[Loop, ...]
+    ) -> Iterator[tuple[Occurrence, tuple[LoopMember, ...]]]:
+        """Yields what the instance may be of, and which band members the loops may be. isl's loops count one more where it
+        shifted them.
+        """
+        own = [
+            (leaf, members)
+            for leaf in self._leaf_statements
+            if leaf.statement == node.statement
+            for members in leaf.members_of(loops)
+        ]
+        yield from ((Occurrence(leaf), members) for leaf, members in own)
+        for leaf, members in reversed(own):
+            progressions = self._progressions(node, leaf, members, loops, values)
+            if progressions:
+                yield Occurrence(leaf, progressions), members
+
+    def _progressions(
+        self, node: Instance, leaf: LeafStatement, members: Sequence[LoopMember], loops: Sequence[Loop], values: Values
+    ) -> tuple[tuple[int, Progression], ...]:
+        """Returns, by band member, what its loop's variable says of it where the loops further inside begin."""
+        found = []
+        for k, each in enumerate(members):
+            times = _first_times(loops[k + 1 :], node, leaf, each.member)
+            rows = (self._cases.value(time, System(), values)[0][1] for time in times)
+            said = (_progression(row, values[each.variable]) for row in rows)
+            progression = next((one for one in said if one is not None), Progression())
+            if progression != Progression():
+                found.append((each.member, progression))
+        return tuple(found)
+
+    def _is_of(self, point: tuple[Row, ...], at: LoopCase, members: Sequence[LoopMember], occurrence: Occurrence) -> bool:
+        """Returns whether each iteration's instance is of the statement, and its times are what the loops' variables say."""
+        left = [at.case]
+        values = _with_iterators(at.values, point)
+        for alternative in occurrence.leaf.alternatives:
+            equal, least = self._loop_cases.rows(alternative, values)
+            for each in members:
+                progression = occurrence.progression(each.member)
+                terms, constant = self._cases.row(alternative.times[each.member], values)
+                equal.append(plus((terms, constant - progression.shift), at.values[each.variable], -progression.scale))
+            left = [rest for case in left for rest in self._cases.both(case, equal, least)[1]]
+        return not left
+
+    def complete(self, node: MatchedNode, depth: int = 0) -> MatchedNode:
+        """Returns the node with a loop of one iteration for each band member that has none. depth: how many loops are around.
+
+        Raises Unproved where a member's value is not found.
+        """
+        if isinstance(node, MatchedBlock) and isinstance(node.node, Guard):
+            return replace(node, body=tuple(self.complete(child, depth) for child in node.body))
+        found = node
+        own = node.occurrences[0].leaf.depth
+        if isinstance(node, MatchedBlock):
+            own = node.members[-1].member
+            found = replace(node, body=tuple(self.complete(child, own + 1) for child in node.body))
+        for missing in reversed(range(depth, own)):
+            value = self._time(node, missing)
+            loop = Loop(f"time {missing}", (value,), (value,), 1, (found.node,))
+            found = MatchedBlock(loop, node.occurrences, (), (LoopMember(loop.var, missing),), (found,))
+        return found
+
+    def _time(self, node: MatchedNode, member: int) -> Affine:
+        """Returns the value of a band's member, the same for all instances in the node, of the loops around alone."""
+        inside = [*leaves(node)]
+        guesses: dict[Affine, None] = {}
+        for loops, instance in inside:
+            around = [each for each in instance.members if each.member < member]
+            guesses |= dict.fromkeys(self._combinations(instance.occurrence, around, member))
+            guesses |= dict.fromkeys(_first_times(loops, instance.node, instance.occurrence.leaf, member))
+        for value in sorted(guesses, key=lambda value: len(str(value)))[:MOST_GUESSES]:
+            if all(self._has_time(instance, member, value) for _, instance in inside):
+                return value
+        raise Unproved
+
+    def _combinations(self, occurrence: Occurrence, around: Sequence[LoopMember], member: int) -> Iterator[Affine]:
+        """Yields the value of a band's member as a sum of multiples of the loops around, where it is one for all points."""
+        for alternative in occurrence.leaf.alternatives:
+            times = [self._cases.row(time, {}) for time in alternative.times]
+            left = plus(times[member], ({_VALUE: -1}, 0), 1)
+            known: list[Row] = []
+            for each in around:
+                progression = occurrence.progression(each.member)
+                said: Row = {(_VALUE, each.variable): -progression.scale}, -progression.shift
+                known.append(plus(times[each.member], said, 1))
+            while known:
+                row, *known = known
+                pivot = next((name for name in row[0] if _is_unknown(name)), None)
+                if pivot is not None:
+                    left, *known = (without(other, row[0][pivot], row, other[0].get(pivot, 0)) for other in (left, *known))
+            scale = -left[0].pop(_VALUE, 0)
+            if scale and not any(map(_is_unknown, left[0])) and not any(c % scale for c in (*left[0].values(), left[1])):
+                terms: list[tuple[Atom, int]] = [(_variable_of(name), c // scale) for name, c in left[0].items()]
+                yield linear(terms, left[1] // scale)
+
+    def _has_time(self, instance: MatchedInstance, member: int, value: Affine) -> bool:
+        """Returns whether a band's member has the value in all iterations."""
+        alternatives = instance.occurrence.leaf.alternatives
+        for at, point in zip(instance.inside, instance.points):
+            values = _with_iterators(at.values, point)
+            for alternative in alternatives:
+                case = at.case
+                if len(alternatives) > 1:
+                    equal, least = self._loop_cases.rows(alternative, values)
+                    case = System((*case.equal, *equal), (*case.least, *least))
+                time = self._cases.row(alternative.times[member], values)
+                for each, row in self._cases.value(value, case, values):
+                    if self._cases.zero(each, plus(time, row, -1))[1]:
+                        return False
+        return True
+
+
+def _progression(row: Row, of_variable: Row) -> Progression | None:
+    """Returns by what to multiply the variable and what to add to have the row, or None where there is no such pair."""
+    name = next(iter(of_variable[0]), None)
+    scale = 1 if name is None else row[0].get(name, 0) // of_variable[0][name]
+    terms, shift = plus(row, of_variable, -scale)
+    return Progression(scale, shift) if scale > 0 and not terms else None
+
+
+def _with_iterators(values: Values, point: Sequence[Row]) -> Values:
+    """Returns the values with those of iterators, whose names are their numbers."""
+    found: dict[Name, Row] = {**values}
+    found.update(enumerate(point))
+    return found
+
+
+def _is_unknown(name: Name) -> bool:
+    """Returns whether a name in rows is no parameter and no loop's variable."""
+    return not isinstance(name, str) and not (isinstance(name, tuple) and name[0] == _VALUE)
+
+
+def _variable_of(name: Name) -> str:
+    """Returns the parameter or the loop's variable that a known name stands for."""
+    return str(name[1] if isinstance(name, tuple) else name)
+
+
+def _first_times(loops: Sequence[Loop], instance: Instance, leaf: LeafStatement, member: int) -> Iterator[Affine]:
+    """Yields the value of a band's member where these loops begin or end, by each of their bounds."""
+    points = dict(enumerate(instance.point))
+    for alternative in leaf.alternatives:
+        time = _expression(alternative.times[member], points)
+        for at_begin in (True, False):
+            values = [time]
+            for loop in reversed(loops):
+                bounds = loop.lower if at_begin else loop.upper
+                values = [each for value in values for each in _at(value, loop.var, bounds)][:MOST_GUESSES]
+            yield from values
+
+
+def _at(value: Affine, name: str, bounds: Sequence[Affine]) -> list[Affine]:
+    """Returns the value at each of these values of a name."""
+    return [value.substitute({name: bound}) for bound in bounds] if name in value.names else [value]
+
+
+def _expression(row: Row, points: Mapping[int, Affine]) -> Affine:
+    """Returns a row of iterators, quotients and parameters as an expression, with the iterators' values."""
+    total = Affine(row[1])
+    for name, c in row[0].items():
+        if isinstance(name, Quotient):
+            value = floor_div(_expression((dict(name.terms), name.constant), points), name.divisor)
+        else:
+            value = points[name] if isinstance(name, int) else variable(str(name))
+        total = total + value * c
+    return total

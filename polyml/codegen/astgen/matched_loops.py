@@ -1,0 +1,177 @@
+"""Loops with what each of their nodes runs, and what holds inside of them, case by case: the values of translation validation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Union
+
+from polyml.codegen.astgen.schedule_leaves import Alternative, LeafStatement, LoopMember
+from polyml.codegen.ir.program import Guard, Instance, Loop
+from polyml.codegen.presburger.case_split import Cases, plus
+from polyml.codegen.presburger.omega_test import Name, Row, System
+
+
+class Unproved(Exception):
+    """The loops may be wrong."""
+
+
+@dataclass(frozen=True)
+class Progression:
+    """What a loop's variable says of its band member: member = scale * variable + shift.
+
+    isl counts in steps, and shifts statements whose strides begin at different numbers on to each other.
+    """
+
+    scale: int = 1
+    shift: int = 0
+
+
+_SAME = Progression()
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """Where two occurrences part.
+
+    shared: how many loops they share.
+    is_first: whether the one that was asked may then go first.
+    """
+
+    shared: int
+    is_first: bool
+
+
+@dataclass(frozen=True)
+class Occurrence:
+    """A leaf's statement as some loops run it.
+
+    progressions: pairs of a band member's number and what its loop's variable says of it, where it is not the member itself.
+    """
+
+    leaf: LeafStatement
+    progressions: tuple[tuple[int, Progression], ...] = ()
+
+    def progression(self, member: int) -> Progression:
+        """Returns what the variable of the member's loop says of it."""
+        return next((found for number, found in self.progressions if number == member), _SAME)
+
+    def divergence(self, other: Occurrence) -> Divergence:
+        """Returns where this occurrence and another one part."""
+        depth = 0
+        for own, its in zip(self.leaf.path, other.leaf.path):
+            if own != its:
+                return Divergence(depth, own.kind == "set" or own.child < its.child)
+            if own.kind == "member":
+                mine, others = self.progression(depth), other.progression(depth)
+                depth += 1
+                if mine != others:
+                    return Divergence(depth, mine.scale == others.scale and mine.shift < others.shift)
+        return Divergence(depth, self.leaf is not other.leaf)
+
+
+@dataclass(frozen=True)
+class LoopCase:
+    """One case of what holds inside loops.
+
+    case: constraints on parameters and iterations.
+    values: by name of a loop's variable, its value as a row.
+    """
+
+    case: System
+    values: Mapping[Name, Row]
+
+
+@dataclass(frozen=True)
+class MatchedInstance:
+    """An instance and the statement that it is of.
+
+    inside: the cases in which it runs.
+    members: of the loops around, which band members they are.
+    points: in each case, its iterators.
+    """
+
+    node: Instance
+    occurrence: Occurrence
+    inside: tuple[LoopCase, ...]
+    members: tuple[LoopMember, ...]
+    points: tuple[tuple[Row, ...], ...]
+
+    @property
+    def occurrences(self) -> tuple[Occurrence, ...]:
+        return (self.occurrence,)
+
+
+@dataclass(frozen=True)
+class MatchedBlock:
+    """A loop or guard and what is run in it.
+
+    occurrences: the statements that run in it.
+    inside: the cases of what holds in its body.
+    members: of the loops around, and of the node if it is one, which band members they are.
+    """
+
+    node: Loop | Guard
+    occurrences: tuple[Occurrence, ...]
+    inside: tuple[LoopCase, ...]
+    members: tuple[LoopMember, ...]
+    body: tuple[MatchedNode, ...]
+
+
+MatchedNode = Union[MatchedInstance, MatchedBlock]
+
+
+class LoopCases:
+    """Cases of what holds inside loops, in which each loop's iterations have a name of their own."""
+
+    def __init__(self, cases: Cases):
+        self.cases = cases
+        self._numbers = count()
+
+    def rows(self, alternative: Alternative, values: Mapping[Name, Row]) -> tuple[list[Row], list[Row]]:
+        """Returns the rows of an alternative that are 0, and those that are at least 0, with names replaced by values."""
+        cases = self.cases
+        return [cases.row(row, values) for row in alternative.equal], [cases.row(row, values) for row in alternative.least]
+
+    def inside(self, node: Loop | Guard, around: LoopCase) -> Iterator[LoopCase]:
+        """Yields the cases of what holds in the node's body."""
+        cases = self.cases
+        if isinstance(node, Guard):
+            for case in cases.split(around.case, node.condition, around.values)[0]:
+                yield LoopCase(case, around.values)
+            return
+        for case, rows in cases.all((*node.lower, *node.upper), around.case, around.values):
+            lower, upper = rows[: len(node.lower)], rows[len(node.lower) :]
+            name = ("loop", next(self._numbers))
+            for each, first in self.starts(node, case, lower, around.values):
+                ends: list[Row] = []
+                if len(lower) == len(upper) == 1 and lower == upper:
+                    value = first
+                else:
+                    value = plus(({name: 1}, 0) if node.step == 1 else first, ({name: node.step}, 0), node.step != 1)
+                    ends = [*(plus(value, row, -1) for row in lower), *(plus(row, value, -1) for row in upper)]
+                inside = System(each.equal, (*each.least, *ends))
+                yield LoopCase(inside, {**around.values, node.var: value})
+
+    def starts(self, node: Loop, case: System, lower: list[Row], values: Mapping[Name, Row]) -> list[tuple[System, Row]]:
+        """Returns where the steps of the loop count from, case by case: one of its lower bounds."""
+        gaps = (plus(row, lower[0], -1) for row in lower[1:])
+        if all(c % node.step == 0 for terms, constant in gaps for c in (*terms.values(), constant)):
+            return [(case, lower[0])]
+        return self.cases.extreme("max", node.lower, case, values)
+
+
+def leaves(node: MatchedNode, loops: tuple[Loop, ...] = ()) -> Iterator[tuple[tuple[Loop, ...], MatchedInstance]]:
+    """Yields the instances in a node, each with the loops around it in there."""
+    if isinstance(node, MatchedInstance):
+        yield loops, node
+        return
+    inner = (*loops, node.node) if isinstance(node.node, Loop) else loops
+    for child in node.body:
+        yield from leaves(child, inner)
+
+
+def occurrences_in(nodes: Sequence[MatchedNode]) -> tuple[Occurrence, ...]:
+    """Returns the statements that the nodes run, each once."""
+    return tuple(dict.fromkeys(occurrence for node in nodes for occurrence in node.occurrences))
