@@ -1,4 +1,4 @@
-"""What a call brings to the arrays of a SCoP and takes from them, for those who run it without compiled code."""
+"""The arrays and sizes with which a call of a kernel begins and what it returns, where a SCoP is run without compiled code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ class UncertainBounds(BoundsError):
 def begin(
     scop: Scop, arguments: Mapping[str, object], others: Mapping[str, int] = {}
 ) -> tuple[dict[str, int], dict[str, np.ndarray]]:
-    """(sizes, arrays) of a call, by name. arguments: by the names of the kernel's parameters. others: sizes that are none of a call.
+    """Returns the sizes and the arrays of a call, by name.
+
+    arguments: by the names of the kernel's parameters.
+    others: sizes that are none of a call.
 
     Memory that was not written reads as NaN, as bytes of POISON, or as True. Raises BoundsError, UncertainBounds, ValueError or
     PolymlOverflowError for a violated check.
@@ -40,6 +43,7 @@ def begin(
 
 
 def _test(check: Check, sizes: Mapping[str, int]) -> None:
+    """Raises a check's error where these sizes violate it."""
     if fix(check.violated, sizes).is_empty():
         return
     if check.may:
@@ -52,13 +56,22 @@ def _test(check: Check, sizes: Mapping[str, int]) -> None:
 
 
 def _memory(array: Array, arguments: Mapping[str, object], table: AccessTable, sizes: Env) -> np.ndarray:
+    """Returns the memory of an array: the caller's for an argument, else new memory."""
     if array.role is Role.ARGUMENT:
-        given = arguments[array.source_name or array.name]
-        given = as_pairs(given) if array.pairs else given
-        if given.dtype != numpy_dtype(array.element) or given.ndim != len(array.shape):
+        given = _argument(array, arguments)
+        memory = as_pairs(given) if array.pairs else given
+        if memory.dtype != numpy_dtype(array.element) or memory.ndim != len(array.shape):
             raise TypeError(f"{array.name} is not of type {array.element} with {len(array.shape)} dimensions")
-        return given
+        return memory
     return fresh(array.element, tuple(table.affine(extent).evaluate(sizes) for extent in array.shape))
+
+
+def _argument(array: Array, arguments: Mapping[str, object]) -> np.ndarray:
+    """Returns the caller's array. Raises TypeError for anything else."""
+    given = arguments[array.source_name or array.name]
+    if not isinstance(given, np.ndarray):
+        raise TypeError(f"{array.name} is not an array, but {type(given).__name__}")
+    return given
 
 
 def fresh(element: DType, shape: tuple[int, ...]) -> np.ndarray:
@@ -72,9 +85,9 @@ def fresh(element: DType, shape: tuple[int, ...]) -> np.ndarray:
     return memory
 
 
-def result(scop: Scop, arrays: Mapping[str, np.ndarray], arguments: Mapping[str, object]):
-    """What the kernel returns."""
-    values = []
+def result(scop: Scop, arrays: Mapping[str, np.ndarray], arguments: Mapping[str, object]) -> object:
+    """Returns what the kernel returns: None, a number, an array, or a tuple of these."""
+    values: list[object] = []
     for result, *imaginary in call_interface.returned(scop.results):
         memory = arrays[result.array]
         if isinstance(result, ArrayResult):
@@ -90,7 +103,7 @@ def result(scop: Scop, arrays: Mapping[str, np.ndarray], arguments: Mapping[str,
 
 
 def as_pairs(array: np.ndarray) -> np.ndarray:
-    """The parts of complex numbers, as a view with one more dimension, the first."""
+    """Returns the parts of complex numbers as a view with one more dimension, the first."""
     parts = array.real
     return np.lib.stride_tricks.as_strided(
         parts, (2, *array.shape), (parts.itemsize, *array.strides), writeable=array.flags.writeable
@@ -98,10 +111,11 @@ def as_pairs(array: np.ndarray) -> np.ndarray:
 
 
 def _returned(array: Array, memory: np.ndarray, arguments: Mapping[str, object]) -> np.ndarray:
+    """Returns the array that the caller gets: of pairs of parts, one of complex numbers."""
     if not array.pairs:
         return memory
     if array.role is Role.ARGUMENT:
-        return arguments[array.source_name or array.name]
+        return _argument(array, arguments)
     whole = np.empty(memory.shape[1:], BY_PART[array.element].numpy_name)
     whole.real, whole.imag = memory
     return whole

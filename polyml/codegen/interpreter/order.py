@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 from types import CodeType
+from typing import Any, TypeVar
 
 from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Node, Program, Unroll
 from polyml.quasi_affine.affine import Affine, Condition
 
 Env = dict[str, int]  # the loop variables around a node, and the parameters
+StatementPoint = tuple[str, tuple[int, ...]]
 Visit = Callable[[str, tuple[int, ...]], None]
 Execute = Callable[[list[Env]], None]
 
+Item = TypeVar("Item")
+
 ORDERS = ("source", "reversed", "shuffled")
-MOST_PHASES = 16  # places in a cache line where an array of numbers may begin
+MOST_PHASES = 16  # offsets in a cache line at which an array of numbers may begin
 _FUNCTIONS = {"__builtins__": {}, "min": min, "max": max}
 
 
 def walk(program: Program, sizes: Mapping[str, int], visit: Visit, *, order: str = "source", seed: int = 0) -> None:
-    """Call visit(statement, point) for every instance.
+    """Calls visit(statement, point) for every instance.
 
     order: of the iterations of a parallel loop and of those a Jam runs together, whose order must not matter:
     "source", "reversed", or "shuffled" by `seed`, which also says where in a cache line arrays begin.
@@ -32,32 +36,34 @@ def walk(program: Program, sizes: Mapping[str, int], visit: Visit, *, order: str
 
 
 def threads(order: str) -> int:
-    """How many threads the iterations of parallel loops are thought to run on, in turn."""
+    """Returns how many threads the iterations of parallel loops are thought to run on, in turn."""
     return 1 if order == "source" else 3
 
 
-def sequence(program: Program, sizes: Mapping[str, int], *, order: str = "source", seed: int = 0):
-    """The instances as a list of (statement, point), as `walk` visits them."""
-    found: list[tuple[str, tuple[int, ...]]] = []
+def sequence(program: Program, sizes: Mapping[str, int], *, order: str = "source", seed: int = 0) -> list[StatementPoint]:
+    """Returns the instances as a list of (statement, point), as `walk` visits them."""
+    found: list[StatementPoint] = []
     walk(program, sizes, lambda name, point: found.append((name, point)), order=order, seed=seed)
     return found
 
 
 def integer_code(e: Affine) -> CodeType:
-    """The expression, to be given to `evaluate` many times: its text is Python's."""
+    """Returns the code of an expression, to be given to `evaluate` many times: its text is Python's."""
     return compile(str(e), "<integer>", "eval")
 
 
 def tuple_code(expressions: Sequence[Affine]) -> CodeType:
+    """Returns the code of a tuple of expressions."""
     return compile(f"({''.join(f'{e}, ' for e in expressions)})", "<integers>", "eval")
 
 
-def evaluate(code: CodeType, values: Env):
+def evaluate(code: CodeType, values: Env) -> Any:
+    """Returns the value of the code of an integer, a tuple or a condition, which only the code knows."""
     return eval(code, _FUNCTIONS, values)
 
 
 class _Walk:
-    """Turns nodes into functions of a list of environments, which differ in the variables of the Jams around the node.
+    """A walk turns nodes into functions of a list of environments, which differ in the variables of the Jams around the node.
 
     An instance runs for every environment of the list before the next instance does.
     """
@@ -123,7 +129,7 @@ class _Walk:
         limit = None if node.limit is None else integer_code(node.limit)
 
         def execute(envs: list[Env]) -> None:
-            inner = []
+            inner: list[Env] = []
             for env in envs:
                 first = evaluate(base, env)
                 last = first + node.count * node.lanes - 1
@@ -148,14 +154,15 @@ class _Walk:
 
         return execute
 
-    def _any_order(self, items: list) -> list:
+    def _any_order(self, items: list[Item]) -> list[Item]:
+        """Returns the items in the order of this walk for iterations whose order is free."""
         if self._order == "reversed":
             return items[::-1]
         return self._random.sample(items, len(items)) if self._order == "shuffled" else items
 
 
-def _common(node: Loop | Unroll, values) -> int:
-    """The value that all environments agree on."""
+def _common(node: Loop | Unroll, values: Iterable[int]) -> int:
+    """Returns the value that all environments agree on. Raises ValueError where they do not."""
     distinct = set(values)
     if len(distinct) != 1:
         raise ValueError(f"the bounds of loop {node.var} differ between iterations that run together: {distinct}")

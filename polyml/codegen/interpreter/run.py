@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -19,86 +21,107 @@ from polyml.model.core.nest import children
 from polyml.model.core.scop import Access, Gather, Index, Load, ScalarArg, Statement, Value
 from polyml.numpy_dtypes import numpy_dtype
 
+Element = tuple[np.ndarray, tuple[int, ...]]  # an array, and subscripts
+Seen = dict[int, Any]  # by identity of a sub-tree, what it is for an instance: a NumPy scalar or a number of Python
+ValueFunction = Callable[[Env, Seen], Any]  # such a value in an instance
 
-def run(program: Program, arguments: Mapping[str, object], *, order: str = "source", seed: int = 0):
-    """What the kernel returns for the arguments (by the names of its parameters), whose arrays it changes in place.
 
-    Memory that was not written reads as NaN, as bytes of POISON, or as True. order, seed: see `walk`.
+def run(program: Program, arguments: Mapping[str, object], *, order: str = "source", seed: int = 0) -> object:
+    """Returns what the kernel returns, and changes the arrays among its arguments in place.
+
+    arguments: by the names of the kernel's parameters.
+    order, seed: of iterations whose order is free; see `walk`.
+
+    Memory that was not written reads as NaN, as bytes of POISON, or as True.
     Raises BoundsError, UncertainBounds, ValueError or PolymlOverflowError for a violated check, before anything is
     written; PolymlOverflowError for a Python int that leaves 64 bits; BoundsError for an access outside its array.
     """
     scop = program.scop
     team = {program.threads: threads(order)} if program.threads else {}
     sizes, arrays = call.begin(scop, arguments, team)
-    table = AccessTable(scop.context)
+    memory = _CallMemory(arrays, arguments, sizes, AccessTable(scop.context))
     with np.errstate(all="ignore"):
-        effects = {
-            name: _Effect(s, scop.arrays[s.write.array].element, arrays, arguments, sizes, table)
-            for name, s in scop.statements.items()
-        }
+        effects = {name: _Effect(s, scop.arrays[s.write.array].element, memory) for name, s in scop.statements.items()}
         walk(program, sizes, lambda name, point: effects[name].run(point), order=order, seed=seed)
     return call.result(scop, arrays, arguments)
 
 
+@dataclass(frozen=True)
+class _CallMemory:
+    """What statements read and write in one call.
+
+    arrays: by name.
+    arguments: by the names of the kernel's parameters.
+    sizes: the values of the SCoP's parameters.
+    table: subscripts as expressions.
+    """
+
+    arrays: Mapping[str, np.ndarray]
+    arguments: Mapping[str, object]
+    sizes: Env
+    table: AccessTable
+
+
 class _Effect:
-    """What one instance of a statement does.
+    """An effect is what one instance of a statement does.
 
     The value is made into functions of the instance once. A sub-tree that occurs several times is computed once per
     instance: values share sub-trees, so that following every path would take exponential time.
     """
 
-    def __init__(self, statement: Statement, element: DType, arrays, arguments, sizes: Env, table: AccessTable):
-        self._statement, self._arrays, self._arguments = statement, arrays, arguments
-        self._sizes, self._table, self._element = sizes, table, element
+    def __init__(self, statement: Statement, element: DType, memory: _CallMemory):
+        self._statement, self._element, self._memory = statement, element, memory
         self._shared = _shared(statement.value)
-        self._functions: dict[int, Callable[[Env, dict], object]] = {}
-        self._reads = [self._cell(access) for access in statement.reads]
-        self._write = self._cell(statement.write)
+        self._functions: dict[int, ValueFunction] = {}
+        self._reads = [self._element_of(access) for access in statement.reads]
+        self._write = self._element_of(statement.write)
         self._value = self._function(statement.value)
 
     def run(self, point: tuple[int, ...]) -> None:
-        env = {**self._sizes, **dict(zip(self._statement.iterators, point, strict=True))}
+        env = {**self._memory.sizes, **dict(zip(self._statement.iterators, point, strict=True))}
         value = self._value(env, {})
         array, subscripts = self._write(env)
         array[subscripts] = scalars.typed(value, self._element)
 
-    def _cell(self, access: Access) -> Callable[[Env], tuple[np.ndarray, tuple[int, ...]]]:
-        """Where an access lands: the array and the subscripts, which are inside it."""
-        array = self._arrays[access.array]
-        code = tuple_code(self._table.subscripts(access))
+    def _element_of(self, access: Access) -> Callable[[Env], Element]:
+        """Returns which element an instance accesses: the array, and subscripts that are inside it."""
+        array = self._memory.arrays[access.array]
+        code = tuple_code(self._memory.table.subscripts(access))
 
-        def cell(env: Env):
+        def element(env: Env) -> Element:
             subscripts = evaluate(code, env)
             if not all(0 <= s < n for s, n in zip(subscripts, array.shape, strict=True)):
                 raise BoundsError(f"{access.array}{list(subscripts)} is outside shape {array.shape}", loc=access.loc)
             return array, subscripts
 
-        return cell
+        return element
 
-    def _function(self, value: Value) -> Callable[[Env, dict], object]:
+    def _function(self, value: Value) -> ValueFunction:
         known = self._functions.get(id(value))
         if known is None:
             plain = self._operation(value) if children(value) else self._leaf(value)
             known = self._functions[id(value)] = _remember(value, plain) if id(value) in self._shared else plain
         return known
 
-    def _leaf(self, value: Value) -> Callable[[Env, dict], object]:
+    def _leaf(self, value: Value) -> ValueFunction:
         if isinstance(value, Load):
-            cell, dtype = self._reads[value.access], value.dtype
-            return lambda env, seen: _loaded(*cell(env), dtype)
+            element, dtype = self._reads[value.access], value.dtype
+            return lambda env, seen: _loaded(*element(env), dtype)
         if isinstance(value, Index):
-            code, dtype = integer_code(self._table.affine(value.value)), value.dtype
+            code, dtype = integer_code(self._memory.table.affine(value.value)), value.dtype
             return lambda env, seen: scalars.cast(scalars.python_int(evaluate(code, env)), dtype)
         if isinstance(value, ScalarArg):
-            number = argument(call_interface.number(value.name, self._arguments), value.dtype)
-        else:
+            number = argument(call_interface.number(value.name, self._memory.arguments), value.dtype)
+        elif isinstance(value, syntax.Const):
             number = scalars.constant(value)
+        else:
+            raise TypeError(f"{type(value).__name__} is not a leaf of a value")
         return lambda env, seen: number
 
-    def _operation(self, value: Value) -> Callable[[Env, dict], object]:
+    def _operation(self, value: Value) -> ValueFunction:
         operands = [self._function(child) for child in children(value)]
         if isinstance(value, Gather):
-            array, dtype = self._arrays[value.array], value.dtype
+            array, dtype = self._memory.arrays[value.array], value.dtype
             return lambda env, seen: _loaded(array, tuple(int(operand(env, seen)) for operand in operands), dtype)
         if isinstance(value, syntax.IfExp):
             condition, then, orelse = operands
@@ -120,11 +143,13 @@ def arithmetic(value: Value) -> Callable:
         return lambda a, b: scalars.compare(value.op, a, b)
     if isinstance(value, syntax.Cast):
         return lambda a: scalars.cast(a, value.to)
-    return lambda *args: scalars.call(value.function, value.module, args)
+    if isinstance(value, syntax.Call):
+        return lambda *args: scalars.call(value.function, value.module, args)
+    raise TypeError(f"{type(value).__name__} is not an operation on numbers")
 
 
 def _shared(value: Value) -> set[int]:
-    """The sub-trees that are operands more than once, by identity."""
+    """Returns the sub-trees that are operands more than once, by identity."""
     uses, stack = Counter([id(value)]), [value]
     while stack:
         for child in children(stack.pop()):
@@ -134,8 +159,10 @@ def _shared(value: Value) -> set[int]:
     return {key for key, count in uses.items() if count > 1}
 
 
-def _remember(value: Value, function):
-    def once(env: Env, seen: dict):
+def _remember(value: Value, function: ValueFunction) -> ValueFunction:
+    """Returns the function, which computes once for each instance."""
+
+    def once(env: Env, seen: Seen) -> Any:
         if id(value) not in seen:
             seen[id(value)] = function(env, seen)
         return seen[id(value)]
@@ -143,11 +170,12 @@ def _remember(value: Value, function):
     return once
 
 
-def _loaded(array: np.ndarray, subscripts: tuple[int, ...], dtype: DType):
+def _loaded(array: np.ndarray, subscripts: tuple[int, ...], dtype: DType) -> Any:
+    """Returns an element of an array, which is of the type."""
     return scalars.typed(array[subscripts], dtype)
 
 
-def argument(number, dtype: DType):
+def argument(number: Any, dtype: DType) -> Any:
     """Returns a number argument as the type that the kernel takes it for."""
     if dtype == PYINT:
         return scalars.python_int(number)

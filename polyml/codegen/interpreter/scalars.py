@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -17,13 +19,18 @@ from polyml.frontend import syntax
 from polyml.frontend.elementwise_functions import MATH_NAMES
 from polyml.numpy_dtypes import numpy_dtype
 
-_COMPARE = {
+Scalar = Any  # a NumPy scalar or a number of Python: NumPy's types do not say which operations give which
+
+_COMPARE: dict[str, Callable[[Scalar, Scalar], Scalar]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip
 
 
-def typed(value, dtype: DType):
-    """The value, which must have the type already: only Python's numbers and NumPy's are made into one another."""
+def typed(value: Scalar, dtype: DType) -> Scalar:
+    """Returns the value, which must have the type already: only Python's numbers and NumPy's are made into one another.
+
+    Raises TypeError for a value of another type.
+    """
     if dtype == PYINT:
         if not isinstance(value, (int, np.integer)):
             raise TypeError(f"{value!r} is not of type {dtype}")
@@ -35,16 +42,19 @@ def typed(value, dtype: DType):
     return value
 
 
-def python_int(value) -> int:
-    """The number as a Python int. PolymlOverflowError outside 64 bits."""
+def python_int(value: Scalar) -> int:
+    """Returns the number as a Python int. Raises PolymlOverflowError outside 64 bits."""
     value = int(value)
     if not -(2**63) <= value < 2**63:
         raise PolymlOverflowError(f"the Python int {value} leaves 64 bits")
     return value
 
 
-def cast(value, to: DType):
-    """NumPy's astype; a Python int must fit an integer type, as in NumPy 2."""
+def cast(value: Scalar, to: DType) -> Scalar:
+    """Returns the value as NumPy's astype has it.
+
+    Raises PolymlOverflowError for a Python int that does not fit an integer type, as in NumPy 2.
+    """
     if to == PYINT:
         if isinstance(value, np.generic) and not np.isfinite(value):
             raise PolymlOverflowError(f"{value} has no value as a Python int")
@@ -58,7 +68,8 @@ def cast(value, to: DType):
     return number.astype(numpy_dtype(to))
 
 
-def constant(node: syntax.Const):
+def constant(node: syntax.Const) -> Scalar:
+    """Returns the value of a constant."""
     if node.dtype == PYINT:
         return python_int(node.value)
     if isinstance(node.value, int) and node.dtype.is_integer:
@@ -66,14 +77,15 @@ def constant(node: syntax.Const):
     return numpy_dtype(node.dtype).type(node.value)
 
 
-def unary(op: str, value):
+def unary(op: str, value: Scalar) -> Scalar:
+    """Returns `op value`, which is a truth value for `not`."""
     if op == "not":
         return np.bool_(not value)
-    return {"-": operator.neg, "+": operator.pos, "~": operator.invert}[op](value)
+    return _UNARY[op](value)
 
 
-def binary(op: str, a, b):
-    """Python's rules: // and % floor, min and max keep the first operand unless the second is better."""
+def binary(op: str, a: Scalar, b: Scalar) -> Scalar:
+    """Returns `a op b` by Python's rules: // and % floor, min and max keep the first operand unless the second is better."""
     if op == "min":
         return b if b < a else a
     if op == "max":
@@ -83,11 +95,13 @@ def binary(op: str, a, b):
     return _NUMPY[op](a, b)
 
 
-def compare(op: str, a, b) -> np.bool_:
+def compare(op: str, a: Scalar, b: Scalar) -> np.bool_:
+    """Returns whether `a op b` holds."""
     return np.bool_(_COMPARE[op](a, b))
 
 
-def call(function: str, module: str, args: list):
+def call(function: str, module: str, args: Sequence[Scalar]) -> Scalar:
+    """Returns what a function of builtins, math or NumPy returns; `f.real`, `f.imag`: a part of what it does."""
     function, _, part = function.partition(".")
     if part:  # of a function of complex numbers, whose arguments are parts too
         numbers = [np.complex128(complex(*pair)) for pair in zip(args[::2], args[1::2])]
@@ -99,14 +113,16 @@ def call(function: str, module: str, args: list):
     return getattr(np, {"pow": "power"}.get(function, function))(*args)
 
 
-_NUMPY = {
+_UNARY: dict[str, Callable[[Scalar], Scalar]] = {"-": operator.neg, "+": operator.pos, "~": operator.invert}
+_NUMPY: dict[str, Callable[[Scalar, Scalar], Scalar]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
     "%": operator.mod, "**": operator.pow, "&": operator.and_, "|": operator.or_, "^": operator.xor,
     "<<": operator.lshift, ">>": operator.rshift,
 }  # fmt: skip
 
 
-def _python_integers(op: str, a: int, b: int):
+def _python_integers(op: str, a: int, b: int) -> Scalar:
+    """Returns `a op b` of Python ints. Raises PolymlOverflowError for powers and shifts that would take long."""
     if op == "/":
         return np.float64(a) / np.float64(b)
     if op in ("//", "%") and b == 0:
@@ -116,8 +132,8 @@ def _python_integers(op: str, a: int, b: int):
     return _NUMPY[op](a, b)
 
 
-def _math(function: str, args: list):
-    """math's function where it has a value, else what IEEE says: NumPy's."""
+def _math(function: str, args: Sequence[Scalar]) -> Scalar:
+    """Returns what a function of math returns where it has a value, else what NumPy's returns, which IEEE 754 defines."""
     known = getattr(math, MATH_NAMES.get(function, function), None)
     if known is not None:
         try:
