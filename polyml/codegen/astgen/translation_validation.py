@@ -72,11 +72,11 @@ def _prove(schedule: isl.Schedule, context: isl.Set, nodes: Sequence[Node]) -> N
     matcher = LoopMatcher(loop_cases, leaves)
     found = (matcher.matched(node, (start,)) for node in nodes)
     matched = tuple(matcher.complete(node) for node in found if node is not None)
-    _Order(loop_cases).prove(matched, (start,))
+    _OrderProof(loop_cases).prove(matched, (start,))
     for leaf in leaves:
         occurrences = [occurrence for occurrence in occurrences_in(matched) if occurrence.leaf is leaf]
         for alternative in leaf.alternatives:
-            _Coverage(loop_cases, start, alternative).prove(matched, occurrences)
+            _CoverageProof(loop_cases, start, alternative).prove(matched, occurrences)
 
 
 def _variables(nodes: Sequence[Node]) -> Iterator[str]:
@@ -88,7 +88,7 @@ def _variables(nodes: Sequence[Node]) -> Iterator[str]:
             yield from _variables(node.body)
 
 
-class _Order:
+class _OrderProof:
     """Proves that matched loops run instances in the schedule's order. Its methods raise Unproved."""
 
     def __init__(self, loop_cases: LoopCases):
@@ -188,7 +188,7 @@ class _Points:
     values: Values
 
 
-class _Coverage:
+class _CoverageProof:
     """Proves that matched loops run each point of an alternative of a leaf's domain."""
 
     def __init__(self, loop_cases: LoopCases, start: LoopCase, alternative: Alternative):
