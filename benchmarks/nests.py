@@ -11,7 +11,8 @@ import numpy as np
 import polyml
 from polyml.model.core.call_interface import value
 from polyml.model.core.scop import Scop
-from polyml.systolic.recurrences.nests import Nest, nests
+from polyml.systolic.recurrences.nests import nests
+from polyml.systolic.recurrences.systolic_nest import SystolicNest
 
 
 def gemm(A, B, C):
@@ -89,7 +90,7 @@ class Model:
 
     function: Callable
     scop: Scop
-    nest: Nest
+    nest: SystolicNest
 
     def sizes(self, *shapes: tuple[int, ...]) -> dict[str, int]:
         return parameters(self.scop, self.function, [np.broadcast_to(np.float32(0), shape) for shape in shapes])

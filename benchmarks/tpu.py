@@ -17,7 +17,7 @@ from pathlib import Path
 from benchmarks.nests import Model, gemm, modelled
 from polyml.machines.descriptions import Systolic
 from polyml.measure import lookup
-from polyml.systolic.folding.stalls import Repeat, Stalled, Step, stalled
+from polyml.systolic.folding.stalls import FoldStep, RepeatedSteps, Stalled, stalled
 from polyml.systolic.mapping.dataflows import plans
 
 TABLE = Path(__file__).parent / "tpu_v1.csv"
@@ -118,7 +118,7 @@ def predicted(application: Application, machine: Systolic, model: Model) -> Pred
     pace = application.pace(machine)
     for layers in application.layers:
         folds, found = _steps(layers, machine, model)
-        steps.append(Repeat(layers.number, found))
+        steps.append(RepeatedSteps(layers.number, found))
         tiles += layers.number * folds
         whole += layers.number * folds * layers.rows * machine.rows * machine.columns
         macs += layers.macs
@@ -127,7 +127,7 @@ def predicted(application: Application, machine: Systolic, model: Model) -> Pred
     return Predicted(application, pace, tiles, result, macs / whole, 2 * macs / seconds / 1e12)
 
 
-def _steps(layers: Layers, machine: Systolic, model: Model) -> tuple[int, tuple[Step | Repeat, ...]]:
+def _steps(layers: Layers, machine: Systolic, model: Model) -> tuple[int, tuple[FoldStep | RepeatedSteps, ...]]:
     """Returns how many tiles a layer has, and when each goes on, for the padded folds of the best weight-stationary plan."""
     m, k, n = layers.rows, layers.depth, layers.columns
     best = plans(model.nest, model.sizes((m, k), (k, n), (m, n)), (machine.rows, machine.columns), dataflow="ws")[0]

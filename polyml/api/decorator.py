@@ -55,7 +55,7 @@ from polyml.runtime.storage.artifact import Artifact
 if TYPE_CHECKING:
     from polyml.frontend.regions.lifted_function import LiftedPart
     from polyml.schedule.script.file import Saved
-    from polyml.systolic.simulate import Simulation
+    from polyml.systolic.simulate import ArraySimulation
 
 _RECENT = 8  # entries tried natively before Python looks at the arguments
 
@@ -86,7 +86,7 @@ class Kernel(Schedulable, Reported, Specialised, LeftToPython):
         self, function: FunctionType, settings: Mapping[str, object], given: Saved | None = None, target: Target | None = None
     ):
         super().__init__(function, settings, given, target)
-        self._simulation: Simulation | None = None  # of the last call, on such a target
+        self._simulation: ArraySimulation | None = None  # of the last call, on such a target
         self._recent: tuple[Hot, ...] = ()
         self._left_by_data: set[tuple[Specialisation, int]] = set()  # forms and statuses after which Python decides
         _kernels.add(self)

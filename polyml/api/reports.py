@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from polyml.systolic.mapping.dataflows import Plan
     from polyml.systolic.report.comparison import SimulationReport
     from polyml.systolic.report.report import SystolicReport
-    from polyml.systolic.simulate import Simulation
+    from polyml.systolic.simulate import ArraySimulation
 
 
 class Reported(KernelFunction):
@@ -93,7 +93,7 @@ class Reported(KernelFunction):
     def simulate(
         self, *args, machine=None, array=(), dataflow: str = "auto", links: str = "manhattan", mapping=(),
         engine: str = "compiled", plans: Sequence[Plan] = (),
-    ) -> Simulation:  # fmt: skip
+    ) -> ArraySimulation:  # fmt: skip
         """Returns a call on a systolic array whose units are simulated cycle by cycle: its result, and what each nest took.
 
         The arguments are changed as by a call. Parameters are those of `report`; what is left out is the kernel's target's.
@@ -186,13 +186,13 @@ class Reported(KernelFunction):
 
     def _simulated(
         self, given: tuple[CallArgument, ...], asked: Mapping[str, object], engine: str = "compiled", plans: tuple[Plan, ...] = ()
-    ) -> Simulation:
+    ) -> ArraySimulation:
         """Returns the simulation of a call, which changes its arguments.
 
         asked: the systolic array and its mappings, by the names of `report`'s parameters.
         """
 
-        def made() -> Simulation:
+        def made() -> ArraySimulation:
             from polyml.systolic.report.comparison import simulated
 
             return simulated(self._call(given), given, self._where, asked, engine, plans)

@@ -173,7 +173,7 @@ def nests_of(function, args=None, links="manhattan"):
     return nests(scop, dependences(scop), reductions(scop, "reassociate"), links), sizes
 
 
-class Run:
+class NestRun:
     """The instances of a plan in their folds, cycles and units, from a trace of the source."""
 
     def __init__(self, function, args, plan):
@@ -263,13 +263,13 @@ class Run:
         times = [t for t, _, _ in first]
         return tuple(times.count(t) for t in range(min(times), max(times) + 1))
 
-    def overlapped(self, resting: int, leaving: bool) -> int:
+    def overlapped(self, stationary: int, leaving: bool) -> int:
         """Cycles where each fold begins as soon as its units are free. resting: operands that stay; leaving: whether results do."""
         busy, begin, before = set(), 0, None
         for fold in sorted(self.folds):
             instances = self._local(fold)
             rows = [unit[0] for _, unit in instances]
-            into = resting * (max(rows) - min(rows) + 1)
+            into = stationary * (max(rows) - min(rows) + 1)
             first, last = {}, {}
             for t, unit in instances:
                 first[unit], last[unit] = min(first.get(unit, t), t), max(last.get(unit, t), t)

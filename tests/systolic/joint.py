@@ -259,7 +259,7 @@ class Arrivals:
             self.last[write] = number
         lower = run.__code__.co_firstlineno - function.__code__.co_firstlineno
         places = {}
-        for place in recurrence.nest.places:
+        for place in recurrence.nest.embeddings:
             own = polyhedra.points(place.statement.domain, **dict(recurrence.sizes))
             places |= {(place.statement.loc.line + lower, loops): place for _, loops in own}
         self.points, self.names = {}, {}  # of events of the nest
@@ -314,7 +314,7 @@ class Arrivals:
             if before is None or self.fold[before] != self.fold[number]:
                 continue
             assert self.names[before] == source.statement
-            if source.kind == "made":
+            if source.kind == "produced":
                 assert before == made
             else:
                 assert self.writers[before][source.read] == made

@@ -1,1 +1,3 @@
-"""What a mapping does on an array of a given size: folds, cycles, units at work, what waits between folds."""
+"""A mapping on an array of a given size: its folds, cycles, busy PEs, traffic, and what waits between folds. The door is
+`folds.fold`.
+"""

@@ -1,11 +1,11 @@
-"""What `folds` counts, by formulas that ask isl nothing: of boxes, whose axes are as long whatever the others are, on arrays of
-which each coordinate is one axis, forwards or backwards.
+"""Formulas, which ask isl nothing, for what `folds` counts. They hold for boxes, whose axes have lengths that do not depend on each
+other, on arrays of which each coordinate is one axis, forward or backward.
 
-    blocks of r units along n          n // r whole ones, and one of n % r where that is not 0
+    blocks of r PEs along n            n // r whole ones, and one of n % r where that is not 0
     cycles of a fold                   1 + the sum over the axes of |time| * (length - 1)
-    elements that enter a fold         its points without those that another one, `vector` before them, hands its value to
+    elements that enter a fold         its points without those to which another one, `vector` before them, hands its value
 
-Folds are alike where their blocks have the same lengths: of two dimensions in at most four classes.
+Folds are of one class where their blocks have the same lengths: in two dimensions there are at most four classes.
 """
 
 from __future__ import annotations
@@ -16,90 +16,102 @@ from fractions import Fraction
 from itertools import combinations, product
 from math import prod
 
-from polyml.systolic.folding.fold_counts import FoldClass, Traffic, preloaded, stays, traffic
-from polyml.systolic.folding.stalls import Repeat, Step
-from polyml.systolic.recurrences.recurrence import Recurrence, Stream
+from polyml.systolic.folding.fold_counts import FoldClass, StreamTraffic, is_stationary, preloaded, traffic
+from polyml.systolic.folding.stalls import FoldStep, RepeatedSteps
+from polyml.systolic.recurrences.recurrence import DataStream, UniformRecurrence
 from polyml.systolic.recurrences.spacetime import SpaceTime, Vector
 
-Runs = tuple[tuple[int, int], ...]  # (length, how many blocks have it), in order
+BlockRuns = tuple[tuple[int, int], ...]  # (length, how many blocks have it), in order
 
 
-def applies(recurrence: Recurrence, mapping: SpaceTime) -> bool:
-    """Whether the formulas hold. Values that the nest makes are not asked for here: their folds have an order."""
+def applies(recurrence: UniformRecurrence, mapping: SpaceTime) -> bool:
+    """Returns whether the formulas hold. They do not for values that the nest makes, whose folds have an order."""
     axes = [[axis for axis, c in enumerate(row) if c] for row in mapping.space]
-    plain = all(len(found) <= 1 for found in axes) and all(c in (-1, 0, 1) for row in mapping.space for c in row)
-    apart = len({found[0] for found in axes if found}) == sum(map(bool, axes))
-    if not plain or not apart or recurrence.box is None or any(s.use.kind == "value" for s in recurrence.streams):
+    is_plain = all(len(found) <= 1 for found in axes) and all(c in (-1, 0, 1) for row in mapping.space for c in row)
+    gap = len({found[0] for found in axes if found}) == sum(map(bool, axes))
+    if not is_plain or not gap or recurrence.box is None or any(s.use.kind == "value" for s in recurrence.streams):
         return False
     if any(not d.free for d in recurrence.directions) and any(len(axis.loops) > 1 for axis in recurrence.axes):
         return False  # neighbours along an axis of several loops need not be neighbours in the source
-    return recurrence.is_sum or not recurrence.result.directions and recurrence.points.is_subset(recurrence.kept)
+    return recurrence.is_sum or not recurrence.result.directions and recurrence.points.is_subset(recurrence.live_out)
 
 
-def runs(length: int, size: int) -> Runs:
-    """
-    >>> runs(600, 256), runs(512, 256), runs(8, 256)
+def block_runs(length: int, size: int) -> BlockRuns:
+    """Returns (length, how many blocks have it), in order, for an axis that is cut into blocks of `size`.
+
+    >>> block_runs(600, 256), block_runs(512, 256), block_runs(8, 256)
     (((256, 2), (88, 1)), ((256, 2),), ((8, 1),))
     """
     whole, rest = divmod(length, size)
     return tuple((n, number) for n, number in ((size, whole), (rest, 1)) if n and number)
 
 
-class Boxes:
-    """The same questions as those to isl; a fold by the lengths of its blocks along the array's coordinates."""
+class BoxFolds:
+    """The folds of a box, counted by formulas; it has the methods of `FoldedDomain` that count. A fold is known by the lengths of
+    its blocks along the array's coordinates.
+    """
 
-    def __init__(self, recurrence: Recurrence, mapping: SpaceTime, shape: tuple[int, ...]):
+    def __init__(self, recurrence: UniformRecurrence, mapping: SpaceTime, shape: tuple[int, ...]):
         self._recurrence, self._mapping, self._shape = recurrence, mapping, shape
+        if recurrence.box is None:
+            raise ValueError("the points of the recurrence are no box")
         self._repeats, self._lengths = recurrence.box
-        self._axes = [next((axis for axis, c in enumerate(row) if c), None) for row in mapping.space]  # of each coordinate
-        self._blocks = [((1, 1),) if a is None else runs(self._lengths[a], n) for a, n in zip(self._axes, shape)]
-        self._resting = len(preloaded(recurrence, mapping))
+        self._axes = [next((axis for axis, c in enumerate(row) if c), None) for row in mapping.space]  # the axis of each coordinate
+        self._blocks = [((1, 1),) if a is None else block_runs(self._lengths[a], n) for a, n in zip(self._axes, shape)]
+        self._stationary = len(preloaded(recurrence, mapping))
 
     def classes(self, padded: bool) -> Iterator[FoldClass]:
+        """Yields the classes of folds, the largest ones first; padded: as if every PE had instances."""
         found: Counter[tuple[int, ...]] = Counter()
         for fold, number in self._folds():
             rows = self._rows(fold, padded)
-            found[prod(self._extents(fold)), prod(fold), self._cycles(fold, padded), self._resting * rows] += number
+            found[prod(self._extents(fold)), prod(fold), self._cycles(fold, padded), self._stationary * rows] += number
         return (FoldClass(number, *values) for values, number in sorted(found.items(), reverse=True))
 
-    def steps(self, padded: bool) -> tuple[Step | Repeat, ...]:
+    def steps(self, padded: bool) -> tuple[FoldStep | RepeatedSteps, ...]:
+        """Returns the folds as steps of a timeline, with repetitions."""
         return self._steps((), self._repeats, None, padded)
 
-    def traffic(self) -> Iterator[Traffic]:
-        """Of results that are no sums as many leave as enter: both are a face of the box."""
+    def traffic(self) -> Iterator[StreamTraffic]:
+        """Yields the traffic of each stream. As many results that are no sums leave as enter, since both are a face of the box."""
         return traffic(self._recurrence, self._entering, lambda: self._entering(self._recurrence.result))
 
     def _folds(self) -> Iterator[tuple[Vector, int]]:
+        """Yields the block lengths of each class of folds, with the number of its folds."""
         for blocks in product(*self._blocks):
             yield tuple(length for length, _ in blocks), self._repeats * prod(number for _, number in blocks)
 
-    def _steps(self, known: Vector, repeats: int, later: Vector | None, padded: bool) -> tuple[Step | Repeat, ...]:
-        """Those of folds whose first blocks are known, so many times. later: the fold after them; the last coordinate's blocks go by
-        first.
+    def _steps(self, known: Vector, repeats: int, later: Vector | None, padded: bool) -> tuple[FoldStep | RepeatedSteps, ...]:
+        """Returns the steps of the folds whose first blocks have the lengths in `known`, `repeats` times over.
+
+        later: the fold after them; the blocks of the last coordinate advance first.
         """
         first = (*known, *(blocks[0][0] for blocks in self._blocks[len(known) :]))
-        once = [self._once(known, after, padded) for after in ((first, later) if repeats > 1 else (later,))]
-        return (*((Repeat(repeats - 1, once[0]),) if repeats > 1 else ()), *once[-1])
+        once = [self._steps_once(known, after, padded) for after in ((first, later) if repeats > 1 else (later,))]
+        return (*((RepeatedSteps(repeats - 1, once[0]),) if repeats > 1 else ()), *once[-1])
 
-    def _once(self, known: Vector, later: Vector | None, padded: bool) -> tuple[Step | Repeat, ...]:
+    def _steps_once(self, known: Vector, later: Vector | None, padded: bool) -> tuple[FoldStep | RepeatedSteps, ...]:
+        """Returns the steps of one such repetition."""
         if len(known) == len(self._blocks):
             return (self._step(known, later, padded),)
         mine, *others = self._blocks[len(known) :]
-        found: list[Step | Repeat] = []
+        found: list[FoldStep | RepeatedSteps] = []
         for number, (length, repeats) in enumerate(mine):
-            ahead = [(*known, n, *(blocks[0][0] for blocks in others)) for n, _ in mine[number + 1 : number + 2]] or [later]
-            found += self._steps((*known, length), repeats, ahead[0], padded)
+            following = mine[number + 1 : number + 2]
+            after = (*known, following[0][0], *(blocks[0][0] for blocks in others)) if following else later
+            found += self._steps((*known, length), repeats, after, padded)
         return tuple(found)
 
-    def _step(self, fold: Vector, later: Vector | None, padded: bool) -> Step:
+    def _step(self, fold: Vector, later: Vector | None, padded: bool) -> FoldStep:
+        """Returns the step of one fold; later: the fold after it."""
         active = Fraction(prod(self._extents(fold)), prod(fold))
         free = self._cycles(fold, padded) if later is None else self._wait(fold, later, padded)
-        if later is not None and stays(self._mapping, self._recurrence.result):
+        if later is not None and is_stationary(self._mapping, self._recurrence.result):
             free = max(free, self._rows(fold, padded))
-        return Step(self._resting * self._rows(fold, padded), active, free)
+        return FoldStep(self._stationary * self._rows(fold, padded), active, free)
 
     def _extents(self, fold: Vector) -> list[int]:
-        """Lengths of the axes in a fold."""
+        """Returns the lengths of the axes in a fold."""
         found = list(self._lengths)
         for axis, length in zip(self._axes, fold):
             if axis is not None:
@@ -107,31 +119,36 @@ class Boxes:
         return found
 
     def _padded(self, fold: Vector, padded: bool) -> Vector:
+        """Returns the lengths of a fold's blocks; those of the whole array where `padded` is set."""
         return tuple(n if padded and axis is not None else own for axis, n, own in zip(self._axes, self._shape, fold))
 
     def _cycles(self, fold: Vector, padded: bool) -> int:
+        """Returns the cycles of a fold, from its first instance to its last."""
         extents = self._extents(self._padded(fold, padded))
         return 1 + sum(abs(c) * (length - 1) for c, length in zip(self._mapping.time, extents))
 
     def _rows(self, fold: Vector, padded: bool) -> int:
+        """Returns the rows that a fold uses."""
         return self._shape[0] if padded else fold[0]
 
     def _wait(self, before: Vector, fold: Vector, padded: bool) -> int:
-        """Cycles until no unit that both use has an instance of the first left: the same for all of these."""
-        apart = 1 + sum(abs(c) * (n - 1) for k, (c, n) in enumerate(zip(self._mapping.time, self._lengths)) if k not in self._axes)
+        """Returns the cycles until no PE that both folds use has an instance of the first one left, which is the same for all these
+        PEs.
+        """
+        gap = 1 + sum(abs(c) * (n - 1) for k, (c, n) in enumerate(zip(self._mapping.time, self._lengths)) if k not in self._axes)
         for axis, row, a, b in zip(self._axes, self._mapping.space, self._padded(before, padded), self._padded(fold, padded)):
-            if axis is not None and self._mapping.time[axis] * row[axis] < 0:  # the last unit of a block begins
-                apart += abs(self._mapping.time[axis]) * (a - b)
-        return max(0, apart)
+            if axis is not None and self._mapping.time[axis] * row[axis] < 0:  # the last PE of a block begins
+                gap += abs(self._mapping.time[axis]) * (a - b)
+        return max(0, gap)
 
-    def _entering(self, stream: Stream) -> int:
-        """Instances that get the value from none before them in the fold."""
+    def _entering(self, stream: DataStream) -> int:
+        """Returns how many instances get the stream's value from no instance before them in the fold."""
         vectors = [tuple(self._mapping.sense(direction) * v for v in direction.vector) for direction in stream.directions]
-        return sum(number * (prod(e) - _reached(e, vectors)) for fold, number in self._folds() for e in [self._extents(fold)])
+        return sum(number * (prod(e) - _handed_on(e, vectors)) for fold, number in self._folds() for e in [self._extents(fold)])
 
 
-def _reached(lengths: Sequence[int], vectors: Sequence[Vector]) -> int:
-    """Points of a box that are some vector behind another of its points, by inclusion and exclusion of boxes."""
+def _handed_on(lengths: Sequence[int], vectors: Sequence[Vector]) -> int:
+    """Returns how many points of a box lie some vector behind another one of its points, by inclusion and exclusion of boxes."""
     total = 0
     for count in range(1, len(vectors) + 1):
         for some in combinations(vectors, count):

@@ -1,4 +1,4 @@
-"""What is counted of folds: those that are alike, traffic, how far they overlap."""
+"""What is counted of folds: classes of equal folds, the traffic of each stream, and how far folds overlap."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from polyml.systolic.folding.stalls import Repeat, Step, stalled
-from polyml.systolic.recurrences.recurrence import Recurrence, Stream
+from polyml.systolic.folding.stalls import FoldStep, RepeatedSteps, stalled
+from polyml.systolic.recurrences.recurrence import DataStream, UniformRecurrence
 from polyml.systolic.recurrences.spacetime import SpaceTime
 
 
 @dataclass(frozen=True)
 class FoldClass:
-    """Folds that are alike. number: how many. units: that have an instance. compute_cycles: from the first instance to the last.
-    preload_cycles: before, to bring in what stays.
+    """Folds that have the same counts.
+
+    number: how many folds these are.
+    instances: of one fold.
+    units: the PEs that have an instance.
+    compute_cycles: from the first instance to the last.
+    preload_cycles: before these, to bring in stationary operands.
     """
 
     number: int
@@ -25,51 +30,60 @@ class FoldClass:
 
     @property
     def cycles(self) -> int:
+        """Returns the cycles of one fold with its preload."""
         return self.compute_cycles + self.preload_cycles
 
 
 @dataclass(frozen=True)
-class Traffic:
-    """Elements between the array and the memory next to it. reads: of a result, of what sums start from, and of partial sums."""
+class StreamTraffic:
+    """The elements of one stream that go between the array and the memory next to it.
 
-    stream: Stream
+    reads: for a result, what sums start from, and partial sums that come back.
+    writes: elements that leave.
+    """
+
+    stream: DataStream
     reads: int
     writes: int
 
 
 @dataclass(frozen=True)
 class Overlap:
-    """Folds that begin as soon as their units are free: what stays comes in meanwhile, into a second register of each unit, and
-    results that stay go out of one.
+    """Folds that begin as soon as their PEs are free. Stationary operands come in meanwhile, into a second register of each PE, and
+    stationary results go out of one.
     """
 
-    steps: tuple[Step | Repeat, ...]
+    steps: tuple[FoldStep | RepeatedSteps, ...]
 
     @cached_property
     def cycles(self) -> int:
-        """Where what stays is there in time."""
+        """Returns the cycles of all folds where stationary operands are always there in time."""
         return int(stalled(self.steps, 0, 1).cycles)
 
 
-def stays(mapping: SpaceTime, stream: Stream) -> bool:
-    """Whether its values stay in the unit where they are."""
+def is_stationary(mapping: SpaceTime, stream: DataStream) -> bool:
+    """Returns whether a stream's values stay in the PE where they are."""
     return bool(stream.directions) and not any(d.line or any(mapping.steps(d.vector)[1:]) for d in stream.directions)
 
 
-def preloaded(recurrence: Recurrence, mapping: SpaceTime) -> list[Stream]:
-    """Operands that are in their units before a fold begins."""
+def preloaded(recurrence: UniformRecurrence, mapping: SpaceTime) -> list[DataStream]:
+    """Returns the operands that are in their PEs before a fold begins."""
     operands = [s for s in recurrence.streams if s.use.kind == "operand"]
-    return [s for s in operands if stays(mapping, s) or not s.directions and len(mapping.space) > 1]
+    return [s for s in operands if is_stationary(mapping, s) or not s.directions and len(mapping.space) > 1]
 
 
-def traffic(recurrence: Recurrence, entering: Callable[[Stream], int], leaving: Callable[[], int]) -> Iterator[Traffic]:
-    """By stream; the last one's is the results'. entering: elements that come from memory, of sums those that are there in some
-    fold; leaving: results that are no sums.
+def traffic(
+    recurrence: UniformRecurrence, entering: Callable[[DataStream], int], leaving: Callable[[], int]
+) -> Iterator[StreamTraffic]:
+    """Yields the traffic of each stream, that of the results last.
+
+    entering: how many elements of a stream come from memory; for sums, how many have terms in some fold, counted in each fold.
+    leaving: how many results leave that are no sums.
     """
     chain = next((s for s in recurrence.streams if s.use.kind == "result"), None)
-    yield from (Traffic(stream, entering(stream), 0) for stream in recurrence.streams if stream.use.kind != "result")
+    yield from (StreamTraffic(stream, entering(stream), 0) for stream in recurrence.streams if stream.use.kind != "result")
     if chain is None:
-        yield Traffic(recurrence.result, 0, leaving())
+        yield StreamTraffic(recurrence.result, 0, leaving())
     else:
         sums = entering(chain)
-        yield Traffic(chain, sums - (0 if recurrence.nest.starts else recurrence.elements), sums)
+        yield StreamTraffic(chain, sums - (0 if recurrence.nest.starts_from_arrays else recurrence.elements), sums)

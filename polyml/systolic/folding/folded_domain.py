@@ -1,4 +1,4 @@
-"""The points of a recurrence by folds, as isl sets: what is counted where `box_folds` has no formulas for it.
+"""The points of a recurrence by folds, as isl sets, for all that `box_folds` has no formulas for.
 
 { [o..., f, g, t, x, y] : f = x // rows, g = y // columns }
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from typing import NamedTuple
 
 import islpy as isl
 import numpy as np
@@ -18,19 +19,32 @@ from polyml.model.counting.brascamp_lieb import kernel
 from polyml.model.counting.cardinality import Count, count
 from polyml.model.counting.count_points import alike, size, table
 from polyml.model.counting.lattice_points import lattice
-from polyml.systolic.folding.fold_counts import FoldClass, Traffic, preloaded, stays, traffic
-from polyml.systolic.folding.preloading import shifts
-from polyml.systolic.folding.stalls import Repeat, Step, nested
-from polyml.systolic.recurrences.recurrence import Recurrence, Stream
-from polyml.systolic.recurrences.spacetime import Direction, SpaceTime, linear
+from polyml.systolic.folding.fold_counts import FoldClass, StreamTraffic, is_stationary, preloaded, traffic
+from polyml.systolic.folding.preloading import preload_passes
+from polyml.systolic.folding.stalls import FoldStep, RepeatedSteps, nested
+from polyml.systolic.recurrences.recurrence import DataStream, UniformRecurrence
+from polyml.systolic.recurrences.spacetime import Direction, SpaceTime, Vector, linear, smallest_pair
 
-FORMULA_STEPS = 300  # sums for one formula
+FORMULA_STEPS = 300  # of summation, to find one formula
+
+
+class FoldPoints(NamedTuple):
+    """The points of one fold.
+
+    number: [o, f], the values of the outer loops and the numbers of the blocks of rows and columns.
+    corner: the coordinates of the first PE.
+    points: { [o, a] }.
+    """
+
+    number: Vector
+    corner: Vector
+    points: isl.Set
 
 
 class FoldedDomain:
-    """The points by folds: { [o, f, a] }. What numbers a fold is [o, f]: the outer loops, and the blocks of rows and columns."""
+    """The points by folds: { [o, f, a] }. A fold is numbered by [o, f]: the outer loops, and the blocks of rows and columns."""
 
-    def __init__(self, recurrence: Recurrence, mapping: SpaceTime, shape: tuple[int, ...]):
+    def __init__(self, recurrence: UniformRecurrence, mapping: SpaceTime, shape: tuple[int, ...]):
         self._recurrence, self._mapping, self._shape = recurrence, mapping, shape
         self._outer = [f"o{k}" for k in range(len(recurrence.outer))]
         self._axes = [f"a{k}" for k in range(len(recurrence.axes))]
@@ -45,22 +59,23 @@ class FoldedDomain:
         self._folds = self._by_fold(self._points, self._axes).domain().coalesce()  # { [o, f] }
 
     def _blocking(self, others: Sequence[str], places: Sequence[str]) -> isl.Map:
-        """{ [o, others] -> [o, f, others] : places are in the block f }"""
+        """Returns { [o, others] -> [o, f, others] : the coordinates lie in the block f }."""
         parts = zip(self._shape, self._blocks, places)
         within = [f"{n}*{f} <= {place} - ({self._origin[f]}) < {n}*{f} + {n}" for n, f, place in parts]
         return _map([*self._outer, *others], [*self._numbers, *others], " and ".join(within))
 
     def _by_fold(self, points: isl.Set, others: Sequence[str]) -> isl.Map:
-        """{ [o, f, others] } as { [o, f] -> [others] }"""
+        """Returns { [o, f, others] } as { [o, f] -> [others] }."""
         every = [*self._numbers, *others]
         return _map(every, self._numbers).intersect_domain(points).reverse().apply_range(_map(every, others))
 
     def _blocked(self, image: isl.Set) -> isl.Map:
-        """{ [o, t, x, y] } as { [o, f] -> [t, x, y] }"""
+        """Returns { [o, t, x, y] } as { [o, f] -> [t, x, y] }."""
         others = ["t", *self._units]
         return self._by_fold(image.apply(self._blocking(others, self._units)), others)
 
-    def points(self) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], isl.Set]]:
+    def points(self) -> Iterator[FoldPoints]:
+        """Yields the points of each fold, in the order in which folds run."""
         names = f"{{ [{', '.join([*self._outer, *self._axes])}] : "
         places = [linear(row, self._axes) for row in self._mapping.space]
         for _, number in sorted(polyhedra.points(self._folds)):
@@ -68,115 +83,125 @@ class FoldedDomain:
             corner = tuple(self._origin[f] + n * b for f, n, b in zip(self._blocks, self._shape, blocks))
             parts = [f"{name} = {value}" for name, value in zip(self._outer, outer)]
             parts += [f"{low} <= {place} < {low + n}" for low, place, n in zip(corner, places, self._shape)]
-            yield number, corner, self._recurrence.points.intersect(isl.Set(f"{names}{' and '.join(parts)} }}")).coalesce()
+            inside = isl.Set(f"{names}{' and '.join(parts)} }}")
+            yield FoldPoints(number, corner, self._recurrence.points.intersect(inside).coalesce())
 
     def check_order(self) -> None:
-        """Values that are made in the nest go to the same fold, or to a later one; in the same fold from unit to unit."""
+        """Checks that values of the nest go to the same fold or to a later one, and within a fold from PE to PE. Raises
+        IllegalSchedule.
+        """
         to_fold = _map([*self._numbers, *self._axes], self._numbers)
         for stream in self._recurrence.streams:
             if stream.use.kind != "value":
                 continue
-            pairs = self._ways(stream)
-            ways = pairs.apply_domain(to_fold).apply_range(to_fold)
-            back = ways.intersect(isl.Map.lex_gt(self._folds.get_space()))
+            pairs = self._flow(stream)
+            flow = pairs.apply_domain(to_fold).apply_range(to_fold)
+            back = flow.intersect(isl.Map.lex_gt(self._folds.get_space()))
             notes = [f"mapping {self._recurrence.text(self._mapping)}"]
             if not back.is_empty():
-                source, sink = (list(i[1]) for i in polyhedra.witness(back).instances)
-                message = f"the value {stream.use.text} would go from fold {source} to fold {sink}, which runs before"
+                earlier, later = (list(point) for _, point in smallest_pair(back).instances)
+                message = f"the value {stream.use.text} would go from fold {earlier} to fold {later}, which runs before"
                 raise IllegalSchedule(message, notes=[*notes, self._expected()])
-            cut = pairs.intersect(to_fold.apply_range(to_fold.reverse())).subtract_range(self._handed(stream))
+            cut = pairs.intersect(to_fold.apply_range(to_fold.reverse())).subtract_range(self._received(stream))
             if not cut.is_empty():
-                (_, source), _ = polyhedra.witness(cut).instances
-                message = f"the value {stream.use.text} would leave fold {list(source[: len(self._numbers)])} and come back to it"
+                (_, point), _ = smallest_pair(cut).instances
+                message = f"the value {stream.use.text} would leave fold {list(point[: len(self._numbers)])} and come back to it"
                 raise IllegalSchedule(message, notes=notes)
             for number, source in enumerate(self._recurrence.sources_of(stream)):
                 if source.free and self._mapping.steps(source.vector)[0] == 0:
                     self._check_drivers(stream, number)
 
-    def _check_drivers(self, stream: Stream, number: int) -> None:
-        """Of values from memory that go along wires at most one is in a line in a cycle; number: of the source."""
+    def _check_drivers(self, stream: DataStream, number: int) -> None:
+        """Checks that at most one PE of a line puts a value from memory on its wire in a cycle; number: that of the source."""
         *before, source = self._recurrence.sources_of(stream)[: number + 1]
-        takers, inside = self._lifted(self._recurrence.users(stream)), self._same_fold()
+        takers, inside = self._with_folds(self._recurrence.users(stream)), self._same_fold()
         for each in before:
-            takers = takers.subtract(self._within(each.pairs).intersect(inside).range())
-        begin = takers.subtract(self._within(source.pairs).intersect(inside).range())
+            takers = takers.subtract(self._across_folds(each.pairs).intersect(inside).range())
+        begin = takers.subtract(self._across_folds(source.pairs).intersect(inside).range())
         along = next(k for k, step in enumerate(self._mapping.steps(source.vector)[1:]) if step)
         others = (row for k, row in enumerate(self._mapping.space) if k != along)
         rows = [linear(row, self._axes) for row in (self._mapping.time, *others)]
         line = _map([*self._numbers, *self._axes], [*self._numbers, *rows]).intersect_domain(begin)
         twice = line.apply_range(line.reverse()).subtract(begin.identity())
         if not twice.is_empty():
-            one, other = (list(point[-len(self._axes) :]) for _, point in polyhedra.witness(twice).instances)
+            one, other = (list(point[-len(self._axes) :]) for _, point in smallest_pair(twice).instances)
             message = f"{stream.use.text} would be put on one wire at {one} and at {other} in one cycle"
             raise IllegalSchedule(message, notes=[f"mapping {self._recurrence.text(self._mapping)}"])
 
     def _expected(self) -> str:
+        """Returns what array would be accepted: one on which all instances are in one fold."""
         lengths = (last - first + 1 for first, last in polyhedra.ranges(self._image)[len(self._outer) + 1 :])
         return f"expected an array of at least {' x '.join(map(str, lengths))} units, on which the instances are in one fold"
 
-    def _ways(self, stream: Stream) -> isl.Map:
-        """{ [o, f, a] -> [o', f', a'] }: from where a value is made to where it is used."""
-        return self._within(self._recurrence.made(stream))
+    def _flow(self, stream: DataStream) -> isl.Map:
+        """Returns { [o, f, a] -> [o', f', a'] } from where a value is made to where it is used."""
+        return self._across_folds(self._recurrence.flow_of(stream))
 
-    def _within(self, pairs: isl.Map) -> isl.Map:
-        """{ [o, a] -> [o', a'] } as { [o, f, a] -> [o', f', a'] }"""
+    def _across_folds(self, pairs: isl.Map) -> isl.Map:
+        """Returns { [o, a] -> [o', a'] } as { [o, f, a] -> [o', f', a'] }."""
         bare = _map([*self._numbers, *self._axes], [*self._outer, *self._axes]).intersect_domain(self._points)
         return bare.apply_range(pairs).apply_range(bare.reverse())
 
     def classes(self, padded: bool) -> Iterator[FoldClass]:
+        """Yields the classes of folds, the largest ones first; padded: as if every PE had instances."""
         units = self._blocked(self._image).apply_range(_map(["t", *self._units], self._units))
-        times = self._places(padded).apply_range(_map(["t", *self._units], ["t"]))
-        resting = shifts(self._recurrence, self._mapping)
-        counted = [self._by_fold(self._points, self._axes), units, _filled(times), self._rows(padded)]
+        times = self._coordinates(padded).apply_range(_map(["t", *self._units], ["t"]))
+        stationary = preload_passes(self._recurrence, self._mapping)
+        counted = [self._by_fold(self._points, self._axes), units, _hull(times), self._rows(padded)]
         found: Counter[tuple[int, ...]] = Counter()
-        for number, (instances, used, cycles, rows) in self._alike(self._folds, counted):
-            found[instances, used, cycles, resting * rows] += number
+        for number, (instances, used, cycles, rows) in self._distinct(self._folds, counted):
+            found[instances, used, cycles, stationary * rows] += number
         return (FoldClass(number, *values) for values, number in sorted(found.items(), reverse=True))
 
     def formula(self) -> Count:
+        """Returns the cycles of all padded folds as a formula of the sizes. Raises CannotCount and BudgetExceeded."""
         context = self._recurrence.nest.domain.params()
-        times = _filled(self._places(True).apply_range(_map(["t", *self._units], ["t"])))
-        folds, resting = count(self._folds), shifts(self._recurrence, self._mapping)
-        preload = ((where, value.scaled(resting * self._shape[0])) for where, value in folds.pieces)
+        times = _hull(self._coordinates(True).apply_range(_map(["t", *self._units], ["t"])))
+        folds, stationary = count(self._folds), preload_passes(self._recurrence, self._mapping)
+        preload = ((where, value.scaled(stationary * self._shape[0])) for where, value in folds.pieces)
         inside = count(times.wrap().flatten(), steps=FORMULA_STEPS)
         return Count((*inside.pieces, *preload)).within(context)
 
-    def steps(self, padded: bool) -> tuple[Step | Repeat, ...]:
-        local, here = self._local(padded), ["t", *self._units]
+    def steps(self, padded: bool) -> tuple[FoldStep | RepeatedSteps, ...]:
+        """Returns the folds as steps of a timeline, with repetitions."""
+        local, here = self._local_coordinates(padded), ["t", *self._units]
         later = isl.Map.lex_lt(self._folds.get_space()).intersect_domain(self._folds).intersect_range(self._folds).lexmin()
         there = ["u", *(f"v{k}" for k in range(len(self._units)))]
         same = " and ".join(f"{unit} = {other}" for unit, other in zip(here[1:], there[1:]))
         waits = local.flat_range_product(later.apply_range(local)).apply_range(_map([*here, *there], ["t - u"], same)).lexmax()
-        whole = _filled(local.apply_range(_map(here, ["t"])))
+        whole = _hull(local.apply_range(_map(here, ["t"])))
         alone = whole.intersect_domain(self._folds.subtract(waits.domain()))
         waiting = waits.apply_range(isl.Map("{ [t] -> [u] : 0 <= u <= t }")).union(alone)
         units = self._blocked(self._image).apply_range(_map(here, self._units))
         counted = [self._by_fold(self._points, self._axes), units, self._rows(padded), waiting]
-        resting, leaving = shifts(self._recurrence, self._mapping), stays(self._mapping, self._recurrence.result)
+        stationary, leaving = preload_passes(self._recurrence, self._mapping), is_stationary(self._mapping, self._recurrence.result)
         folds, made = np.unique(lattice(self._folds), axis=0), {}
         columns = [table(polyhedra.range_by_domain(each, self._numbers), self._numbers, folds) for each in counted]
         found = []
         for last, values in zip([*[False] * (len(folds) - 1), True], map(tuple, np.column_stack(columns).tolist())):
             if (last, values) not in made:
                 instances, used, rows, free = values
-                made[last, values] = Step(resting * rows, Fraction(instances, used), max(free, rows if leaving and not last else 0))
+                made[last, values] = FoldStep(
+                    stationary * rows, Fraction(instances, used), max(free, rows if leaving and not last else 0)
+                )
             found.append(made[last, values])
         return nested(folds.tolist(), found)
 
     def elements(self, order: Sequence[int]) -> tuple[list[str], isl.Map]:
+        """Returns the names of a fold's numbers, with the blocks in this order, and { [o, f] -> A[e] }, what each fold writes."""
         names = [*self._outer, *(self._blocks[k] for k in order)]
         return names, self._elements().apply_domain(_map([*self._numbers, *self._axes], names))
 
     def _elements(self) -> isl.Map:
-        """{ [o, f, a] -> A[e] }, of a nest of one statement"""
+        """Returns { [o, f, a] -> A[e] }, what each instance writes, for a nest of one statement."""
         statement, sizes = self._recurrence.nest.statement, dict(self._recurrence.sizes)
         written = polyhedra.at_sizes(statement.write.relation.intersect_domain(statement.domain), sizes)
         at = self._recurrence.embedding_of(statement.name).reverse().apply_range(written)
         bare = _map([*self._numbers, *self._axes], [*self._outer, *self._axes])
         return bare.intersect_domain(self._points).apply_range(at)
 
-    def _places(self, padded: bool) -> isl.Map:
-        """{ [o, f] -> [t, x, y] }; padded: without what bounds the units that have instances, whenever."""
+    def _coordinates(self, padded: bool) -> isl.Map:
+        """Returns { [o, f] -> [t, x, y] }; padded: without the conditions that leave PEs without instances."""
         if not padded:
             return self._blocked(self._image)
         outer = [0] * len(self._outer)
@@ -184,9 +209,9 @@ class FoldedDomain:
         image = polyhedra.bounding(self._recurrence.points, along).apply(self._mapping.relation(len(outer)))
         return self._blocked(image).intersect_domain(self._folds)
 
-    def _local(self, padded: bool) -> isl.Map:
-        """The same from each fold's first cycle on, on the array's units."""
-        places, here = self._places(padded), ["t", *self._units]
+    def _local_coordinates(self, padded: bool) -> isl.Map:
+        """Returns { [o, f] -> [t, x, y] } counted from each fold's first cycle and first PE."""
+        places, here = self._coordinates(padded), ["t", *self._units]
         starts = places.apply_range(_map(here, ["t"])).lexmin()
         blocks = isl.Map.identity(self._folds.get_space().map_from_set())
         every = places.flat_range_product(starts).flat_range_product(blocks)
@@ -195,60 +220,65 @@ class FoldedDomain:
         return every.apply_range(_map([*here, "s", *self._numbers], ["t - s", *units]))
 
     def _rows(self, padded: bool) -> isl.Map:
-        """{ [o, f] -> [x] }: from the first row in use to the last; padded: all."""
+        """Returns { [o, f] -> [x] } from the first row in use to the last; padded: all rows."""
         if padded:
             return isl.Map.from_domain_and_range(self._folds, isl.Set(f"{{ [x] : 0 <= x < {self._shape[0]} }}"))
-        return _filled(self._blocked(self._image).apply_range(_map(["t", *self._units], self._units[:1])))
+        return _hull(self._blocked(self._image).apply_range(_map(["t", *self._units], self._units[:1])))
 
-    def _alike(self, folds: isl.Set, values: Sequence[isl.Map]) -> Iterator[tuple[int, tuple[int, ...]]]:
-        """How many of the folds { [o, f] } have as many of each of { [o, f] -> values }, and how many."""
+    def _distinct(self, folds: isl.Set, values: Sequence[isl.Map]) -> Iterator[tuple[int, tuple[int, ...]]]:
+        """Yields (how many folds, counts) for each combination of counts that folds { [o, f] } have of { [o, f] -> values }."""
         sets = [polyhedra.range_by_domain(each, self._numbers) for each in values]
         return alike(polyhedra.as_parameters(folds, self._numbers), sets)
 
     def active(self) -> tuple[int, ...]:
+        """Returns how many PEs run an instance in each cycle of the first fold."""
         fold = self._blocked(self._image).intersect_domain(self._folds.lexmin()).range()
         at = _map(["t", *self._units], ["t"]).intersect_domain(fold).reverse().apply_range(_map(["t", *self._units], self._units))
-        first, last = polyhedra.extremes(at.domain())
+        first, last = polyhedra.ranges(at.domain())[0]
         return tuple(table(polyhedra.range_by_domain(at, ["t"]), ["t"], np.arange(first, last + 1)[:, None]).tolist())
 
-    def traffic(self) -> Iterator[Traffic]:
+    def traffic(self) -> Iterator[StreamTraffic]:
+        """Yields the traffic of each stream."""
         return traffic(self._recurrence, self._entering, self._leaving)
 
-    def _entering(self, stream: Stream) -> int:
-        """Instances that get the value from none before them in the fold."""
-        return size(self._come(stream))
+    def _entering(self, stream: DataStream) -> int:
+        """Returns how many instances get the stream's value from no instance before them in the fold."""
+        return size(self._incoming(stream))
 
-    def _come(self, stream: Stream) -> isl.Set:
-        return self._lifted(self._recurrence.users(stream)).subtract(self._handed(stream))
+    def _incoming(self, stream: DataStream) -> isl.Set:
+        """Returns { [o, f, a] } that get the stream's value from no instance before them in the fold."""
+        return self._with_folds(self._recurrence.users(stream)).subtract(self._received(stream))
 
-    def _handed(self, stream: Stream) -> isl.Set:
-        """{ [o, f, a] } that get the value from one before them in the fold."""
-        users, found = self._lifted(self._recurrence.users(stream)), [self._points.subtract(self._points)]
+    def _received(self, stream: DataStream) -> isl.Set:
+        """Returns { [o, f, a] } that get the stream's value from an instance before them in the fold."""
+        users, found = self._with_folds(self._recurrence.users(stream)), [self._points.subtract(self._points)]
         for direction in stream.directions:
             sources = self._recurrence.sources_of(stream) if stream.use.sources else ()
             led = [s.pairs for s in sources if (s.vector, s.line) == (direction.vector, direction.line)]
             if led and (direction.line or direction.free):
-                inside = self._within(polyhedra.union(led)).intersect(self._same_fold())
+                inside = self._across_folds(polyhedra.union(led)).intersect(self._same_fold())
                 found.append(inside.range() if self._mapping.sense(direction) > 0 else inside.domain())
             elif stream.use.sources:
-                users_there = self._lifted(polyhedra.union([pairs.range() for pairs in led]))
+                users_there = self._with_folds(polyhedra.union([pairs.range() for pairs in led]))
                 found.append(self._points.apply(self._step(direction)).intersect(users_there))
             else:
                 found.append(users.apply(self._step(direction)).intersect(users))
         return polyhedra.union(found)
 
-    def _lifted(self, points: isl.Set) -> isl.Set:
-        """{ [o, a] } as { [o, f, a] }"""
+    def _with_folds(self, points: isl.Set) -> isl.Set:
+        """Returns { [o, a] } as { [o, f, a] }."""
         if points is self._recurrence.points:
             return self._points
         return points.apply(self._blocking(self._axes, [linear(row, self._axes) for row in self._mapping.space]))
 
     def _leaving(self) -> int:
-        return size(self._leave())
+        """Returns how many values leave the array."""
+        return size(self._outgoing())
 
-    def _leave(self) -> isl.Set:
-        """Instances whose value another fold uses, or another statement, or is there at the end; of sums the last ones of an element
-        in the fold.
+    def _outgoing(self) -> isl.Set:
+        """Returns { [o, f, a] } whose value leaves the array.
+
+        A value leaves that another fold or statement uses, or that is there at the end; of a sum the last instance in the fold.
         """
         if self._recurrence.is_sum:
             leaves = self._points
@@ -256,58 +286,60 @@ class FoldedDomain:
                 leaves = leaves.subtract(self._points.apply(self._step(direction).reverse()))
             return leaves
         inside = self._same_fold()
-        values = [self._ways(s) for s in self._recurrence.streams if s.use.kind == "value"]
-        return polyhedra.union([self._lifted(self._recurrence.kept), *(ways.subtract(inside).domain() for ways in values)])
+        values = [self._flow(s) for s in self._recurrence.streams if s.use.kind == "value"]
+        return polyhedra.union([self._with_folds(self._recurrence.live_out), *(flow.subtract(inside).domain() for flow in values)])
 
     def ports(self) -> Iterator[tuple[int, int]]:
-        """(units where elements come in, where they go out) of each stream of `traffic`."""
+        """Yields (PEs where elements come in, PEs where they go out) for each stream of `traffic`."""
         chain = next((s for s in self._recurrence.streams if s.use.kind == "result"), None)
         for stream in self._recurrence.streams:
             if stream != chain:
-                yield self._units_of(stream, self._come(stream)), 0
+                yield self._units_of(stream, self._incoming(stream)), 0
         result = chain or self._recurrence.result
         back = self._units_of(result, self._returning(chain)) if chain else 0
-        yield back, self._units_of(result, self._leave())
+        yield back, self._units_of(result, self._outgoing())
 
-    def _returning(self, chain: Stream) -> isl.Set:
-        """Instances that go on with a sum from memory: an array's element, or what an earlier fold has added up."""
-        coming = self._come(chain)
-        if self._recurrence.nest.starts:
+    def _returning(self, chain: DataStream) -> isl.Set:
+        """Returns { [o, f, a] } that go on with a sum from memory: an array's element, or what an earlier fold has added up."""
+        coming = self._incoming(chain)
+        if self._recurrence.nest.starts_from_arrays:
             return coming
         names, every = self._numbers, [*self._numbers, *self._axes]
         _, elements = self.elements(range(len(self._shape)))
         earlier = elements.intersect(isl.Map.lex_gt(self._folds.get_space()).apply_range(elements))
         return _map(every, names).range_product(self._elements()).intersect_range(earlier.wrap()).domain().intersect(coming)
 
-    def _units_of(self, stream: Stream, points: isl.Set) -> int:
-        """Of the array, that run some of the points; what stays comes and goes through the first unit of a column, what a wire carries
-        at its beginning.
+    def _units_of(self, stream: DataStream, points: isl.Set) -> int:
+        """Returns how many PEs of the array serve as ports for these points.
+
+        A stationary value comes and goes through the first PE of a column, a value on a wire at the beginning of its line.
         """
         parts = zip(self._mapping.space, self._shape, self._blocks)
         units = [f"{linear(row, self._axes)} - {n}*{f} - ({self._origin[f]})" for row, n, f in parts]
-        if stays(self._mapping, stream) or stream in preloaded(self._recurrence, self._mapping):
+        if is_stationary(self._mapping, stream) or stream in preloaded(self._recurrence, self._mapping):
             units[0] = "0"
         for cycles, *places in (self._mapping.steps(d.vector) for d in stream.directions):
             units = ["0" if cycles == 0 and step else unit for unit, step in zip(units, places)]
         return size(points.apply(_map([*self._numbers, *self._axes], units)))
 
     def _same_fold(self) -> isl.Map:
-        """{ [o, f, a] -> [o, f, a'] }"""
+        """Returns { [o, f, a] -> [o, f, a'] }."""
         to_fold = _map([*self._numbers, *self._axes], self._numbers)
         return to_fold.apply_range(to_fold.reverse())
 
     def _step(self, direction: Direction) -> isl.Map:
-        """From an instance to the one that gets the value next, as if in the same fold."""
+        """Returns the map from an instance to the one that gets its value next, as if in the same fold."""
         sense = self._mapping.sense(direction)
         there = [f"{axis} + {sense * step}" for axis, step in zip(self._axes, direction.vector)]
         return _map([*self._numbers, *self._axes], [*self._numbers, *there])
 
 
 def _map(here: Sequence[str], there: Sequence[str], condition: str = "true") -> isl.Map:
+    """Returns { [here] -> [there] : condition }."""
     return isl.Map(f"{{ [{', '.join(here)}] -> [{', '.join(there)}] : {condition} }}")
 
 
-def _filled(values: isl.Map) -> isl.Map:
-    """{ [f] -> [t] } with everything between the first and the last value."""
+def _hull(values: isl.Map) -> isl.Map:
+    """Returns { [f] -> [t] } with everything between the first and the last value."""
     after = values.lexmin().apply_range(isl.Map("{ [t] -> [u] : u >= t }"))
     return after.intersect(values.lexmax().apply_range(isl.Map("{ [t] -> [u] : u <= t }")))

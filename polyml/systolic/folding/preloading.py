@@ -1,25 +1,25 @@
-"""Operands that are shifted into the units before a fold begins, and which of them come in at once."""
+"""Stationary operands are shifted into the PEs before a fold begins; those of different PEs come in at once."""
 
 from __future__ import annotations
 
 import islpy as isl
 
 from polyml.systolic.folding.fold_counts import preloaded
-from polyml.systolic.recurrences.recurrence import Recurrence, Stream
+from polyml.systolic.recurrences.recurrence import DataStream, UniformRecurrence
 from polyml.systolic.recurrences.spacetime import SpaceTime, linear
 
 
-def shifts(recurrence: Recurrence, mapping: SpaceTime) -> int:
-    """How often operands are shifted into all units before a fold."""
-    return len(together(recurrence, mapping))
+def preload_passes(recurrence: UniformRecurrence, mapping: SpaceTime) -> int:
+    """Returns how often operands are shifted into the array before a fold."""
+    return len(preload_groups(recurrence, mapping))
 
 
-def together(recurrence: Recurrence, mapping: SpaceTime) -> list[list[Stream]]:
-    """Operands that are shifted into the units before a fold: those of different units come in at once."""
+def preload_groups(recurrence: UniformRecurrence, mapping: SpaceTime) -> list[list[DataStream]]:
+    """Returns the operands that are shifted in before a fold, in groups of those that use different PEs and come in at once."""
     outer, axes = ([f"{letter}{k}" for k in range(len(each))] for letter, each in zip("oa", (recurrence.outer, recurrence.axes)))
     there = [*outer, *(linear(row, axes) for row in mapping.space)]
     to_units = isl.Map(f"{{ [{', '.join([*outer, *axes])}] -> [{', '.join(there)}] }}")
-    found: list[tuple[list[Stream], isl.Set]] = []
+    found: list[tuple[list[DataStream], isl.Set]] = []
     for stream in preloaded(recurrence, mapping):
         units = recurrence.users(stream).apply(to_units)
         free = next((k for k, (_, taken) in enumerate(found) if units.is_disjoint(taken)), None)

@@ -1,8 +1,8 @@
-"""When folds run whose operands come from a memory, tile by tile, through a queue: what the array waits for.
+"""The time of folds whose operands come from a memory, tile by tile, through a queue, and what the array waits for.
 
     fetched(n) = max(fetched(n-1), shifted(n - queue)) + tile      the memory reads on while a place of the queue is free
-    shifts(n)  = max(fetched(n), begins(n-1))                      into the second register of each unit, which is free by then
-    begins(n)  = max(shifts(n) + rows, free(n-1))                  once it is there, and the units are free
+    shifts(n)  = max(fetched(n), begins(n-1))                      into the second register of each PE, which is free by then
+    begins(n)  = max(shifts(n) + rows, free(n-1))                  once it is there, and the PEs are free
 
 shifted(m) is when tile m begins to leave the queue. Once the state repeats, from one fold or one row of folds to the next, so do
 its cycles: what is left of a repetition is added at once, so that the time to find them does not grow with the folds.
@@ -23,9 +23,12 @@ Cycles = Union[int, Fraction]
 
 
 @dataclass(frozen=True)
-class Step:
-    """A fold in its place among others. shift_cycles: to bring in what stays. active_cycles: that a unit runs instances. free_cycles:
-    from its beginning until the next fold's units are free; of the last one until all is done.
+class FoldStep:
+    """A fold in its position among others.
+
+    shift_cycles: cycles to bring in stationary operands.
+    active_cycles: cycles in which a PE runs instances, on average.
+    free_cycles: from the fold's beginning until the next fold's PEs are free; for the last fold, until all is done.
     """
 
     shift_cycles: int
@@ -34,44 +37,52 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Repeat:
-    """The same steps so many times."""
+class RepeatedSteps:
+    """The same steps, `number` times."""
 
     number: int
-    steps: Sequence[Step | Repeat]
+    steps: Sequence[FoldStep | RepeatedSteps]
 
 
-def nested(numbers: Sequence[Sequence[int]], steps: Sequence[Step]) -> tuple[Step | Repeat, ...]:
-    """Steps of folds with numbers such as (o, f, g), in order, as repetitions of what the folds of one o, and of one (o, f), do.
+def nested(numbers: Sequence[Sequence[int]], steps: Sequence[FoldStep]) -> tuple[FoldStep | RepeatedSteps, ...]:
+    """Returns the steps of folds with numbers such as (o, f, g), in order, with equal groups as repetitions.
 
-    >>> a, b = Step(4, Fraction(10), 10), Step(4, Fraction(8), 10)
-    >>> nested([(0, 0), (0, 1), (1, 0), (1, 1), (2, 0)], [a, b, a, b, b]) == (Repeat(2, (a, b)), b)
+    A group is what the folds of one o, or of one (o, f), do.
+
+    >>> a, b = FoldStep(4, Fraction(10), 10), FoldStep(4, Fraction(8), 10)
+    >>> nested([(0, 0), (0, 1), (1, 0), (1, 1), (2, 0)], [a, b, a, b, b]) == (RepeatedSteps(2, (a, b)), b)
     True
     """
     return _nested(list(numbers), list(steps), 0)
 
 
-def _nested(numbers: list[Sequence[int]], steps: list[Step], depth: int) -> tuple[Step | Repeat, ...]:
+def _nested(numbers: list[Sequence[int]], steps: list[FoldStep], depth: int) -> tuple[FoldStep | RepeatedSteps, ...]:
+    """Returns the steps of folds that agree in the first `depth` numbers."""
     if numbers and depth == len(numbers[0]) - 1:
-        return tuple(found for step, alike in groupby(steps) for found in _times(len([*alike]), (step,)))
+        return tuple(found for step, same in groupby(steps) for found in _times(len([*same]), (step,)))
     firsts = [number[depth] for number in numbers]
     starts = [k for k, first in enumerate(firsts) if k == 0 or first != firsts[k - 1]]
     parts = [slice(start, end) for start, end in zip(starts, [*starts[1:], len(steps)])]
-    found: list[Step | Repeat] = []
-    for mine, alike in groupby(parts, key=lambda part: steps[part]):
-        part, *others = alike
+    found: list[FoldStep | RepeatedSteps] = []
+    for mine, same in groupby(parts, key=lambda part: steps[part]):
+        part, *others = same
         found += _times(1 + len(others), _nested(numbers[part], mine, depth + 1))
     return tuple(found)
 
 
-def _times(number: int, steps: tuple[Step | Repeat, ...]) -> tuple[Step | Repeat, ...]:
-    return (Repeat(number, steps),) if number > 1 else steps
+def _times(number: int, steps: tuple[FoldStep | RepeatedSteps, ...]) -> tuple[FoldStep | RepeatedSteps, ...]:
+    """Returns the steps, as a repetition where they come more than once."""
+    return (RepeatedSteps(number, steps),) if number > 1 else steps
 
 
 @dataclass(frozen=True)
 class Stalled:
-    """tile_cycles: in which the memory delivers what stays in the array for a fold. cycles: of everything. Of these, until the
-    last fold has begun and run: active, waiting for a tile, waiting while one is shifted in; the rest waits for units.
+    """The cycles of folds that wait for memory.
+
+    tile_cycles: the cycles in which the memory delivers the stationary operands of a fold.
+    cycles: those of everything.
+    active_cycles, stall_cycles, shift_cycles: those in which the array is active, waits for a tile, and waits while one is shifted
+        in, until the last fold has begun and run. In the rest it waits for PEs.
     """
 
     tile_cycles: float
@@ -82,68 +93,81 @@ class Stalled:
 
     @property
     def matrix_cycles(self) -> float:
+        """Returns the cycles that are active, stalled or spent on shifts."""
         return self.active_cycles + self.stall_cycles + self.shift_cycles
 
     @property
     def active_share(self) -> float:
+        """Returns the active share of `matrix_cycles`."""
         return self.active_cycles / self.matrix_cycles
 
     @property
     def stall_share(self) -> float:
+        """Returns the share of `matrix_cycles` in which the array waits for a tile."""
         return self.stall_cycles / self.matrix_cycles
 
     @property
     def shift_share(self) -> float:
+        """Returns the share of `matrix_cycles` in which the array waits while a tile is shifted in."""
         return self.shift_cycles / self.matrix_cycles
 
 
-def stalled(steps: Iterable[Step | Repeat], tile_cycles: Cycles, queue: int, pace: Cycles = 1) -> Stalled:
-    """queue: tiles that wait next to the array. pace: cycles that a unit takes for an instance.
+def stalled(steps: Iterable[FoldStep | RepeatedSteps], tile_cycles: Cycles, queue: int, pace: Cycles = 1) -> Stalled:
+    """Returns the cycles of folds that run in this order.
 
-    >>> stalled([Repeat(8, (Step(4, Fraction(10), 10),)), Step(4, Fraction(10), 16)], 0, 4)  # 4 rows, 8 folds of 10, one of 16
+    tile_cycles: the cycles in which the memory delivers a tile.
+    queue: the tiles that can wait next to the array.
+    pace: the cycles that a PE takes for an instance.
+
+    >>> stalled([RepeatedSteps(8, (FoldStep(4, Fraction(10), 10),)), FoldStep(4, Fraction(10), 16)], 0, 4)
     Stalled(tile_cycles=0.0, cycles=100.0, active_cycles=90.0, stall_cycles=0.0, shift_cycles=4.0)
     """
     steps = list(steps)
     pace, tile = Fraction(pace), Fraction(tile_cycles)
     part = lcm(tile.denominator, pace.denominator, *{(active * pace).denominator for active in _actives(steps)})
-    clock = _Clock(int(tile * part), queue, pace, part)
+    clock = _StallTimeline(int(tile * part), queue, pace, part)
     for step in steps:
         clock.run(step)
     return Stalled(float(tile), *(float(Fraction(time, part)) for time in (clock.free, *clock.totals)))
 
 
-def _actives(steps: Iterable[Step | Repeat]) -> Iterator[Fraction]:
+def _actives(steps: Iterable[FoldStep | RepeatedSteps]) -> Iterator[Fraction]:
+    """Yields the active cycles of each step, once for a repetition."""
     for step in steps:
-        if isinstance(step, Repeat):
+        if isinstance(step, RepeatedSteps):
             yield from _actives(step.steps)
         else:
             yield step.active_cycles
 
 
-class _Clock:
-    """Times are whole parts of cycles, so many of which are one."""
+class _StallTimeline:
+    """The state of the queue and the array while folds run. Times are integers: parts of a cycle, `part` of which are one."""
 
     def __init__(self, tile: int, queue: int, pace: Fraction, part: int):
         self._tile, self._pace, self._part = tile, pace, part
-        self._fetched = self._begins = self._idle = self.free = 0  # _idle: from when on the fold before has nothing to do
+        self._fetched = self._begins = self._idle = self.free = 0  # _idle: when the fold before has run its instances
         self._shifts = deque([0] * queue)
         self._active = self._stall = self._shift = 0
-        self._known: dict[Step, tuple[int, int, int]] = {}
+        self._known: dict[FoldStep, tuple[int, int, int]] = {}
 
     @property
     def totals(self) -> tuple[int, int, int]:
+        """Returns the parts that are active, stalled and spent on shifts so far."""
         return self._active, self._stall, self._shift
 
-    def run(self, step: Step | Repeat) -> None:
-        if isinstance(step, Repeat):
+    def run(self, step: FoldStep | RepeatedSteps) -> None:
+        """Runs a step, or all steps of a repetition."""
+        if isinstance(step, RepeatedSteps):
             self._repeat(step)
         else:
             self._fold(step)
 
-    def _fold(self, step: Step) -> None:
+    def _fold(self, step: FoldStep) -> None:
+        """Runs one fold."""
         if step not in self._known:
-            cycles = step.shift_cycles, step.active_cycles * self._pace, step.free_cycles * self._pace
-            self._known[step] = tuple(int(each * self._part) for each in cycles)
+            cycles = step.active_cycles * self._pace, step.free_cycles * self._pace
+            busy, until_free = (int(each * self._part) for each in cycles)
+            self._known[step] = step.shift_cycles * self._part, busy, until_free
         shift, active, free = self._known[step]
         self._fetched = max(self._fetched, self._shifts.popleft()) + self._tile
         shifts = max(self._fetched, self._begins)
@@ -155,7 +179,8 @@ class _Clock:
         self._begins = max(ready, self.free)
         self._idle, self.free = self._begins + active, self._begins + free
 
-    def _repeat(self, repeat: Repeat) -> None:
+    def _repeat(self, repeat: RepeatedSteps) -> None:
+        """Runs a repetition; once the state is the same as before a round, the rounds that are left are added at once."""
         for done in range(repeat.number):
             before, begins, totals = self._state(), self._begins, self.totals
             for step in repeat.steps:
@@ -163,14 +188,15 @@ class _Clock:
             if self._state() == before:
                 left = repeat.number - done - 1
                 self._active, self._stall, self._shift = (new + left * (new - old) for new, old in zip(self.totals, totals))
-                self._move(left * (self._begins - begins))
+                self._advance(left * (self._begins - begins))
                 return
 
     def _state(self) -> tuple:
-        """All times from the last fold's beginning on."""
+        """Returns all times relative to the last fold's beginning."""
         return tuple(time - self._begins for time in (self._fetched, self._idle, self.free, *self._shifts))
 
-    def _move(self, parts: int) -> None:
+    def _advance(self, parts: int) -> None:
+        """Moves all times forward by this many parts."""
         self._fetched, self._begins, self._idle, self.free = (
             time + parts for time in (self._fetched, self._begins, self._idle, self.free)
         )

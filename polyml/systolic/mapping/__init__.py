@@ -1,1 +1,4 @@
-"""The mappings of a nest onto an array, by the names that users know and as they write them, and their order by what they cost."""
+"""The mappings of a nest onto an array: found and proved, by the names that users know or as they write them, and in order of their
+cost.
+The doors are `dataflows.plans` and `parse.plan`.
+"""

@@ -1,8 +1,8 @@
-"""Space-time mappings as users write them: `t = i + j + k, x = i, y = j`, of a nest's loops.
+"""Space-time mappings as users write them, in terms of a nest's loops: `t = i + j + k, x = i, y = j`.
 
-Of a nest with more loops than an array and time have dimensions, those that are not named run one after another around the
-others, or several go together as one axis of `recurrence.layouts`: `t = 9*c + 3*r + s + i + f`. A loop along which statements
-take turns is called as `axes` has it.
+Where a nest has more loops than an array and time have dimensions, those that are not named run one after another around the
+others, or several go together as one axis of the recurrence: `t = 9*c + 3*r + s + i + f`. A loop along which statements are
+interleaved has the name that `axis_names` gives it.
 """
 
 from __future__ import annotations
@@ -15,25 +15,26 @@ from polyml.errors import ConfigError, IllegalSchedule
 from polyml.reading.input_limits import excess, shown
 from polyml.systolic.folding.folds import fold, obstacle
 from polyml.systolic.mapping.axis_names import axis_names
-from polyml.systolic.mapping.dataflows import Plan, name, prove
+from polyml.systolic.mapping.dataflows import Plan, dataflow_of
+from polyml.systolic.mapping.proof import prove
 from polyml.systolic.recurrences.layouts import layouts
-from polyml.systolic.recurrences.nests import Nest
-from polyml.systolic.recurrences.recurrence import Recurrence
+from polyml.systolic.recurrences.recurrence import UniformRecurrence
 from polyml.systolic.recurrences.spacetime import SpaceTime, Vector, linear
+from polyml.systolic.recurrences.systolic_nest import SystolicNest
 
 _COORDINATES = "txy"
-_UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)  # of Python's parser
-_LONGEST, _DEEPEST = 1_000, 20  # of a mapping
-_LARGEST = 2**40  # coefficient
+_UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)  # what Python's parser raises
+_LONGEST, _DEEPEST = 1_000, 20  # characters and nesting of a mapping that is read
+_LARGEST = 2**40  # magnitude of a coefficient
 
 
 def parse(text: str, loops: Sequence[str]) -> tuple[Vector, ...]:
-    """The coefficients of the loops in t, in x, and in y where there is one.
+    """Returns the coefficients of the loops in t, in x, and in y where there is one.
 
     >>> parse("t = i + 2*j, x = -j", ("i", "j"))
     ((1, 2), (0, -1))
 
-    Raises ConfigError for anything else.
+    Raises: ConfigError for text that is no such mapping.
     """
     if excess(text, _LONGEST, _DEEPEST):
         raise _unreadable(text, loops)
@@ -55,6 +56,7 @@ def parse(text: str, loops: Sequence[str]) -> tuple[Vector, ...]:
 
 
 def _read(value: str, text: str, loops: Sequence[str]) -> dict[str, int]:
+    """Returns the coefficients of the loops in one right-hand side."""
     try:
         return _terms(ast.parse(value, mode="eval").body, text, loops)
     except _UNREADABLE:
@@ -62,7 +64,7 @@ def _read(value: str, text: str, loops: Sequence[str]) -> dict[str, int]:
 
 
 def _terms(node: ast.expr, text: str, loops: Sequence[str]) -> dict[str, int]:
-    """Coefficients by loop; of "" the number that is added."""
+    """Returns the coefficient of each loop in an expression; "" stands for the constant."""
     match node:
         case ast.Name(id=loop) if loop in loops:
             return {loop: 1}
@@ -84,17 +86,21 @@ def _terms(node: ast.expr, text: str, loops: Sequence[str]) -> dict[str, int]:
 
 
 def _scaled(terms: Mapping[str, int], factor: int) -> dict[str, int]:
+    """Returns the terms times a factor."""
     return {key: factor * value for key, value in terms.items()}
 
 
 def _unreadable(text: str, loops: Sequence[str]) -> ConfigError:
+    """Returns the error for text that is no mapping of these loops."""
     expected = f"expected t and x, and y of an array of two dimensions, as sums of multiples of {', '.join(loops)}"
-    told = f"`{text}`" if len(text) <= _LONGEST else shown(text)
-    return ConfigError(f"{told} is no mapping", notes=[f'{expected}, as in "t = i + j + k, x = i, y = j"'])
+    quoted = f"`{text}`" if len(text) <= _LONGEST else shown(text)
+    return ConfigError(f"{quoted} is no mapping", notes=[f'{expected}, as in "t = i + j + k, x = i, y = j"'])
 
 
 def by_nest(texts: Sequence[str], names: Sequence[str]) -> dict[str, str]:
-    """Mappings by nest: of `S1: t = ...`, and of `t = ...` where there is only one nest. Raises ConfigError for others."""
+    """Returns the mapping of each nest: `S1: t = ...` names its nest, `t = ...` belongs to the only one. Raises ConfigError for
+    others.
+    """
     found: dict[str, str] = {}
     for text in texts:
         nest, colon, mapping = (each.strip() for each in text.partition(":"))
@@ -111,10 +117,11 @@ def by_nest(texts: Sequence[str], names: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def plan(nest: Nest, sizes: Mapping[str, int], shape: Sequence[int], links: str, text: str) -> Plan:
-    """The mapping that was written, onto an array of rows and columns, or onto one of its rows, proved by `spacetime.check`.
+def plan(nest: SystolicNest, sizes: Mapping[str, int], shape: Sequence[int], links: str, text: str) -> Plan:
+    """Returns the plan of the mapping that was written, proved.
 
-    Raises IllegalSchedule, with a pair of instances, where it is not legal, ConfigError where it is none of this nest.
+    shape: the rows and columns of the array; mappings of one dimension take its longest row or column.
+    Raises: IllegalSchedule, with a pair of instances, where the mapping is not legal; ConfigError where it does not fit the nest.
     """
     rows, loc = parse(text, axis_names(nest)), nest.statement.loc
     dims = len(rows) - 1
@@ -130,24 +137,28 @@ def plan(nest: Nest, sizes: Mapping[str, int], shape: Sequence[int], links: str,
         except IllegalSchedule as refused:
             others = [note for note in refused.notes if not note.startswith("mapping ")]
             raise IllegalSchedule(refused.message, loc=loc, notes=[*others, f"mapping {recurrence.text(mapping)}"]) from None
-        return Plan(name(recurrence, mapping), folds)
+        return Plan(dataflow_of(recurrence, mapping), folds)
     ways = dict.fromkeys(_axes(recurrence) for recurrence in layouts(nest, sizes, dims))
     raise ConfigError(f"`{text}` takes the loops of {nest.name} as no axes that it has", notes=[f"axes: {'; '.join(ways)}"])
 
 
-def _readings(nest: Nest, sizes: Mapping[str, int], rows: Sequence[Vector]) -> Iterator[tuple[Recurrence, SpaceTime]]:
-    """The ways to see the nest in which the rows are sums of its axes; first those with as many as the array and time have."""
+def _readings(
+    nest: SystolicNest, sizes: Mapping[str, int], rows: Sequence[Vector]
+) -> Iterator[tuple[UniformRecurrence, SpaceTime]]:
+    """Yields the recurrences in which the rows are linear functions of the axes, first those with as many axes as array and time
+    have.
+    """
     named = [loop for loop in range(len(nest.loops)) if any(row[loop] for row in rows)]
     for dims in dict.fromkeys((len(rows) - 1, max(len(named), len(rows)) - 1)):
         for recurrence in layouts(nest, sizes, dims):
             if not set(recurrence.outer) & set(named):
-                found = [_by_axes(recurrence, row) for row in rows]
-                if None not in found:
+                found = [axes for row in rows if (axes := _by_axes(recurrence, row)) is not None]
+                if len(found) == len(rows):
                     yield recurrence, SpaceTime(found[0], tuple(found[1:]))
 
 
-def _by_axes(recurrence: Recurrence, row: Vector) -> Vector | None:
-    """The coefficients of the axes that give those of the loops."""
+def _by_axes(recurrence: UniformRecurrence, row: Vector) -> Vector | None:
+    """Returns the coefficients of the axes that make those of the loops; None where there are none."""
     found = []
     for axis in recurrence.axes:
         last = axis.loops[-1]  # its coefficient in the axis is 1
@@ -157,7 +168,8 @@ def _by_axes(recurrence: Recurrence, row: Vector) -> Vector | None:
     return tuple(found)
 
 
-def _axes(recurrence: Recurrence) -> str:
+def _axes(recurrence: UniformRecurrence) -> str:
+    """Returns the axes of a recurrence as text."""
     loops = axis_names(recurrence.nest)
     axes = ", ".join(linear(axis.coefficients, loops) for axis in recurrence.axes)
     around = ", ".join(loops[loop] for loop in recurrence.outer)

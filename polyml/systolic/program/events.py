@@ -1,4 +1,4 @@
-"""Elements of memories at units, cycle by cycle: as a list, or as runs of equal steps."""
+"""Events: elements of memories meet PEs, cycle by cycle. They are a list, or a run of equal steps in each cycle."""
 
 from __future__ import annotations
 
@@ -11,60 +11,72 @@ import numpy as np
 
 from polyml.model.counting.lattice_points import affine
 
-Memory = tuple[str, str]  # ("array", name), ("initial", name): as the call found it, ("made", statement), ("number", "")
-Row = tuple[tuple[int, ...], int]  # a sum of loops and a constant
+Memory = tuple[str, str]  # ("array" | "initial" (as the call found it), array), ("produced", statement) or ("number", "")
+Row = tuple[tuple[int, ...], int]  # an affine function: coefficients of the iterators, and a constant
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
-    """Units by cycle: those of cycle t are units[starts[t]:starts[t + 1]]."""
+class UnitsByCycle:
+    """The PEs of each cycle, by number: those of cycle t are units[starts[t]:starts[t + 1]]."""
 
     starts: np.ndarray
     units: np.ndarray
 
     @cached_property
     def slices(self) -> list[slice | np.ndarray | None]:
-        """By cycle, units as an index; None where there are none."""
+        """Returns the PEs of each cycle as an index of an array; None for a cycle without any."""
         steps = np.diff(self.units)
-        turns = np.concatenate([[0, 0], np.cumsum(np.diff(steps) != 0)])  # how often the step changed before a unit
+        changes = np.concatenate([[0, 0], np.cumsum(np.diff(steps) != 0)])  # how often the step changed before a unit
         bounds = self.starts.tolist()
-        return [self._index(first, end, steps, turns) for first, end in itertools.pairwise(bounds)]
+        return [self._index(first, end, steps, changes) for first, end in itertools.pairwise(bounds)]
 
-    def _index(self, first: int, end: int, steps: np.ndarray, turns: np.ndarray) -> slice | np.ndarray | None:
+    def _index(self, first: int, end: int, steps: np.ndarray, changes: np.ndarray) -> slice | np.ndarray | None:
+        """Returns units[first:end] as a slice where the steps are equal."""
         if first == end:
             return None
         unit = int(self.units[first])
         if end - first == 1:
             return slice(unit, unit + 1)
-        if steps[first] > 0 and turns[end - 1] == turns[first + 1]:
+        if steps[first] > 0 and changes[end - 1] == changes[first + 1]:
             return slice(unit, int(self.units[end - 1]) + 1, int(steps[first]))
         return self.units[first:end]
 
 
 @dataclass(frozen=True, eq=False)
 class Events:
-    """Elements of a memory at units. elements: in the order of `places`; of the memory "number" the numbers themselves."""
+    """Elements of a memory at PEs.
+
+    memory: the memory.
+    units_by_cycle: the PEs of each cycle.
+    elements: the number of each element, in the order of `units_by_cycle`; for the memory "number" the values themselves.
+    """
 
     memory: Memory
-    places: Places
+    units_by_cycle: UnitsByCycle
     elements: np.ndarray
 
     @property
     def number(self) -> int:
+        """Returns how many events there are."""
         return len(self.elements)
 
-    def moved(self, step: int) -> Events:
-        """Of elements so much further."""
+    def shifted(self, step: int) -> Events:
+        """Returns the events with elements that lie so much further."""
         return replace(self, elements=self.elements + step)
 
     def listed(self) -> Events:
+        """Returns the events one by one, which they are."""
         return self
 
 
 @dataclass(frozen=True, eq=False)
-class Runs:
-    """Events of which those of one cycle are equally far apart. units, elements, counts: by cycle, of the first one, and how many.
-    distinct: no element is there twice, as far as its strides show.
+class StridedEvents:
+    """Events of which those of one cycle are equally far apart.
+
+    units, elements: the PE and the element of the first event of each cycle.
+    counts: the number of events of each cycle.
+    unit_step, element_step: from one event of a cycle to the next.
+    distinct: whether the strides show that no element comes twice.
     """
 
     memory: Memory
@@ -77,21 +89,30 @@ class Runs:
 
     @cached_property
     def number(self) -> int:
+        """Returns how many events there are."""
         return int(self.counts.sum())
 
-    def moved(self, step: int) -> Runs:
+    def shifted(self, step: int) -> StridedEvents:
+        """Returns the events with elements that lie so much further."""
         return replace(self, elements=self.elements + step)
 
     def listed(self) -> Events:
-        """One by one."""
+        """Returns the events one by one."""
         starts = np.concatenate([[0], np.cumsum(self.counts)])
         steps = np.arange(starts[-1]) - np.repeat(starts[:-1], self.counts)
         units = np.repeat(self.units, self.counts) + self.unit_step * steps
-        return Events(self.memory, Places(starts, units), np.repeat(self.elements, self.counts) + self.element_step * steps)
+        return Events(self.memory, UnitsByCycle(starts, units), np.repeat(self.elements, self.counts) + self.element_step * steps)
 
 
-def runs(memory: Memory, box: Sequence[tuple[int, int]], time: Row, unit: Row, element: Row, cycles: int) -> Runs | None:
-    """Of all points of a box, whose cycle, unit and element are these sums. None where those of one cycle are not equally far apart."""
+def strided_events(
+    memory: Memory, box: Sequence[tuple[int, int]], time: Row, unit: Row, element: Row, cycles: int
+) -> StridedEvents | None:
+    """Returns the events of all points of a box; None where those of one cycle are not equally far apart.
+
+    box: the least and the greatest value of each iterator.
+    time, unit, element: the cycle, the PE and the element, as affine functions of the iterators.
+    cycles: the cycles of the fold.
+    """
     free = [k for k, (low, high) in enumerate(box) if low < high]
     if len(free) > 2 or len(free) == 2 and not any(abs(time[0][k]) == 1 for k in free):
         return None
@@ -99,7 +120,7 @@ def runs(memory: Memory, box: Sequence[tuple[int, int]], time: Row, unit: Row, e
     first = [int(affine(*row, lows)) for row in (time, unit, element)]
     if len(free) == 2 and abs(time[0][free[0]]) != 1:
         free.reverse()
-    # x goes with time, and y is free within a cycle: t = first + c*x + d*y
+    # x advances with time, and y is free within a cycle: t = first + c*x + d*y
     x, y = (*free, None, None)[:2]
     c, d = (0 if k is None else time[0][k] for k in (x, y))
     m, n = (1 if k is None else box[k][1] - box[k][0] + 1 for k in (x, y))
@@ -107,18 +128,20 @@ def runs(memory: Memory, box: Sequence[tuple[int, int]], time: Row, unit: Row, e
         x, y, c, d, m, n = y, x, d, c, n, m
     sums = [(0 if x is None else row[x], 0 if y is None else row[y]) for row, _ in (unit, element)]
     at = np.arange(cycles) - first[0]
-    if c == 0:  # all in one cycle
+    if c == 0:  # all events are in one cycle
         counts = np.where(at == 0, n, 0)
-        return Runs(memory, np.full(cycles, first[1]), np.full(cycles, first[2]), counts, sums[0][1], sums[1][1], distinct)
+        return StridedEvents(memory, np.full(cycles, first[1]), np.full(cycles, first[2]), counts, sums[0][1], sums[1][1], distinct)
     if y is None:
         here = (at % c == 0) & (at // c >= 0) & (at // c < m)
         place = at // c
-        return Runs(memory, first[1] + sums[0][0] * place, first[2] + sums[1][0] * place, here.astype(np.int64), 0, 0, distinct)
+        return StridedEvents(
+            memory, first[1] + sums[0][0] * place, first[2] + sums[1][0] * place, here.astype(np.int64), 0, 0, distinct
+        )
     # x = c * (t - d*y), as c is 1 or -1: 0 <= x < m bounds y
-    low, high = _between(-c * d, c * at, m, n)
+    low, high = _range_of_y(-c * d, c * at, m, n)
     counts = np.maximum(high - low + 1, 0)
     columns = c * (at - d * low)
-    return Runs(
+    return StridedEvents(
         memory,
         first[1] + sums[0][0] * columns + sums[0][1] * low,
         first[2] + sums[1][0] * columns + sums[1][1] * low,
@@ -130,7 +153,9 @@ def runs(memory: Memory, box: Sequence[tuple[int, int]], time: Row, unit: Row, e
 
 
 def _is_distinct(box: Sequence[tuple[int, int]], row: Sequence[int]) -> bool:
-    """Whether a sum of loops has another value at each point: each stride is longer than all shorter ones together reach."""
+    """Returns whether an affine function differs at all points of a box: each stride is longer than all shorter ones together
+    reach.
+    """
     reach = 0
     for stride, length in sorted((abs(c), high - low) for c, (low, high) in zip(row, box) if low < high):
         if stride <= reach:
@@ -139,8 +164,8 @@ def _is_distinct(box: Sequence[tuple[int, int]], row: Sequence[int]) -> bool:
     return True
 
 
-def _between(slope: int, start: np.ndarray, m: int, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """(least, greatest) y of 0 ... n - 1 with 0 <= start + slope * y < m."""
+def _range_of_y(slope: int, start: np.ndarray, m: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Returns, for each start, the least and the greatest y of 0 ... n - 1 with 0 <= start + slope * y < m."""
     if slope == 0:
         inside = (start >= 0) & (start < m)
         return np.zeros_like(start), np.where(inside, n - 1, -1)
@@ -149,8 +174,8 @@ def _between(slope: int, start: np.ndarray, m: int, n: int) -> tuple[np.ndarray,
     return np.maximum(low, 0), np.minimum(high, n - 1)
 
 
-def in_cycles(cycles: np.ndarray, units: np.ndarray, end: int) -> tuple[Places, np.ndarray]:
-    """Units in their cycles before `end`, and their order."""
+def by_cycle(cycles: np.ndarray, units: np.ndarray, end: int) -> tuple[UnitsByCycle, np.ndarray]:
+    """Returns the PEs sorted by their cycles, which are below `end`, and the order that sorts them."""
     order = np.argsort(cycles.astype(np.uint16) if end < 1 << 16 else cycles, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(cycles, minlength=end))])
-    return Places(starts, units[order]), order
+    return UnitsByCycle(starts, units[order]), order

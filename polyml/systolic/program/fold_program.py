@@ -1,4 +1,4 @@
-"""What the units of an array do in one fold, as a value: wires between them, what comes from memories, what goes there."""
+"""What the PEs of an array do in one fold, as a value: links between them, what comes from memories, and what goes there."""
 
 from __future__ import annotations
 
@@ -12,16 +12,19 @@ from polyml import polyhedra
 from polyml.dtypes import DType
 from polyml.model.core.nest import children, with_children
 from polyml.model.core.scop import Access, Index, Load, Scop, Statement, Value
-from polyml.systolic.program.events import Events, Places, Row, Runs
+from polyml.systolic.program.events import Events, Row, StridedEvents, UnitsByCycle
 
-RESULT = -1  # in place of the number of a read
 Register = tuple[str, int]  # a statement, and the number of its read, or RESULT
 
 
 @dataclass(frozen=True)
-class Wire:
-    """What `source` had so many cycles before, at the unit `steps` back: `offset` by number. cycles: 0 of sums that are added up along
-    a row or a column.
+class Link:
+    """A link brings what the register `source` of another PE had before.
+
+    source: the register.
+    cycles: how many cycles before; 0 for sums that are added up along a row or a column.
+    steps: from the other PE to this one, along each coordinate.
+    offset: the same as a difference of PE numbers.
     """
 
     source: Register
@@ -31,85 +34,103 @@ class Wire:
 
     @property
     def along(self) -> int:
-        """0 for wires down a column, 1 along a row."""
-        return line(self.steps)
+        """Returns 0 for wires down a column, 1 for those along a row."""
+        return line_axis(self.steps)
 
 
-def line(steps: Sequence[int]) -> int:
-    """0 of steps down a column, 1 of those along a row, which an array of one dimension is."""
+def line_axis(steps: Sequence[int]) -> int:
+    """Returns 0 for steps down a column, 1 for those along a row, which an array of one dimension is."""
     return int(len(steps) == 1 or not steps[0])
 
 
 @dataclass(frozen=True, eq=False)
 class Broadcast:
-    """A line's units all take what its driver has. along: 0 down columns, 1 along rows. drivers: by cycle, at most one of a line;
-    in lines that have none nothing changes.
+    """In a broadcast all PEs of a line take what its driver has.
+
+    along: 0 down columns, 1 along rows.
+    drivers: the drivers of each cycle, at most one of a line; lines without one keep what they have.
     """
 
     along: int
-    drivers: Places
+    drivers: UnitsByCycle
 
-    def lines(self, columns: int) -> Places:
-        """Numbers of the rows or columns, of an array of so many columns."""
+    def lines(self, columns: int) -> UnitsByCycle:
+        """Returns the numbers of the rows or columns that are driven in each cycle; columns: those of the array."""
         units = self.drivers.units
-        return Places(self.drivers.starts, units // columns if self.along else units % columns)
+        return UnitsByCycle(self.drivers.starts, units // columns if self.along else units % columns)
 
 
 @dataclass(frozen=True, eq=False)
 class Operand:
-    """Where a register's values come from. wire: in all units, None where it only has what is loaded. Transfers and loads count
-    where they are, broadcasts after them.
+    """The sources of a register's values.
+
+    link: the link of all PEs; None where the register only has what is loaded.
+    transfers: links of some PEs in some cycles, which take precedence.
+    loads: elements of memories, which take precedence.
+    broadcasts: wires, which come after all others.
     """
 
-    wire: Wire | None
-    transfers: tuple[tuple[Wire, Places], ...]
-    loads: tuple[Events | Runs, ...]
+    link: Link | None
+    transfers: tuple[tuple[Link, UnitsByCycle], ...]
+    loads: tuple[Events | StridedEvents, ...]
     broadcasts: tuple[Broadcast, ...] = ()
 
     @property
-    def wires(self) -> list[Wire]:
-        return [*([self.wire] if self.wire else []), *(wire for wire, _ in self.transfers)]
+    def links(self) -> list[Link]:
+        """Returns all links."""
+        return [*([self.link] if self.link else []), *(link for link, _ in self.transfers)]
 
 
 @dataclass(frozen=True, eq=False)
 class FoldProgram:
-    """One fold. number: of the outer loops, and the block of rows and columns. preload_cycles: before the first cycle.
-    used: of each coordinate, the least and the greatest of units that ever have an instance. active: those that have one, by cycle.
+    """The program of one fold.
+
+    number: the values of the outer loops, and the numbers of the blocks of rows and columns.
+    cycles: from the first instance to the last.
+    preload_cycles: before the first cycle.
+    operands: the sources of each register.
+    stores: (statement, events) for the values that go to a memory.
+    used: for each coordinate, the least and the greatest of the PEs that ever have an instance.
+    active: how many PEs have an instance, by cycle.
     """
 
     number: tuple[int, ...]
     cycles: int
     preload_cycles: int
     operands: Mapping[Register, Operand]
-    stores: tuple[tuple[str, Events | Runs], ...]
+    stores: tuple[tuple[str, Events | StridedEvents], ...]
     used: tuple[tuple[int, int], ...]
     active: np.ndarray
 
     def loaded(self, register: Register) -> int:
-        """Elements that come from memory."""
+        """Returns how many elements a register gets from memory."""
         return sum(events.number for events in self.operands[register].loads)
 
     @property
     def stored(self) -> int:
-        """Values that go to memory, each counted once."""
-        found: dict[str, list[Events | Runs]] = {}
+        """Returns how many values go to memory, each counted once."""
+        found: dict[str, list[Events | StridedEvents]] = {}
         for name, events in self.stores:
             found.setdefault(name, []).append(events)
-        return sum(each[0].number if len(each) == 1 else self._together(each) for each in found.values())
+        return sum(each[0].number if len(each) == 1 else self._distinct_stores(each) for each in found.values())
 
-    def _together(self, stores: Sequence[Events | Runs]) -> int:
-        """Units and cycles of any of them."""
+    def _distinct_stores(self, stores: Sequence[Events | StridedEvents]) -> int:
+        """Returns in how many pairs of a PE and a cycle some of the stores happen."""
         found = []
-        for places in (events.listed().places for events in stores):
+        for places in (events.listed().units_by_cycle for events in stores):
             cycles = np.repeat(np.arange(self.cycles), np.diff(places.starts))
             found.append(np.column_stack([cycles, places.units]))
         return len(np.unique(np.concatenate(found), axis=0))
 
 
 @dataclass(frozen=True, eq=False)
-class Cell:
-    """What every unit computes for a statement. value: over `Load`s of registers alone, those of its reads and behind them one
-    for each of the `indices`. types: of the registers; result: of the value.
+class Datapath:
+    """The datapath of a statement is what every PE computes for it.
+
+    value: the expression, over `Load`s of registers alone: those of the reads, then one for each of the `indices`.
+    types: those of the registers.
+    result: the type of the value.
+    indices: the integers that the expression makes of the iterators.
     """
 
     statement: Statement
@@ -119,11 +140,13 @@ class Cell:
     indices: tuple[Index, ...]
 
 
-def cell(scop: Scop, statement: Statement) -> Cell:
+def datapath(scop: Scop, statement: Statement) -> Datapath:
+    """Returns the datapath of a statement."""
     types = [scop.arrays[access.array].element for access in statement.reads]
     indices: list[Index] = []
 
     def plain(value: Value) -> Value:
+        """Returns a value with a register in place of each integer of the iterators."""
         if isinstance(value, Index):
             indices.append(value)
             types.append(value.dtype)
@@ -131,19 +154,24 @@ def cell(scop: Scop, statement: Statement) -> Cell:
         return with_children(value, tuple(map(plain, children(value))))
 
     value = plain(statement.value)
-    return Cell(statement, value, tuple(types), scop.arrays[statement.write.array].element, tuple(indices))
+    return Datapath(statement, value, tuple(types), scop.arrays[statement.write.array].element, tuple(indices))
 
 
 def element(scop: Scop, access: Access, sizes: Mapping[str, int]) -> Row:
-    """The number of the accessed element in its array, row by row, as a sum of the statement's loops."""
+    """Returns the number of the accessed element in its array, row by row, as an affine function of the iterators."""
     shape = [polyhedra.value_at(length, sizes) for length in scop.arrays[access.array].shape]
     row, start = [0] * polyhedra.dimensions(access.relation.domain()), 0
     for k, subscript in enumerate(access.subscripts):
-        stride, (terms, constant) = prod(shape[k + 1 :]), polyhedra.linear_row(subscript)
+        found, stride = polyhedra.linear_row(subscript), prod(shape[k + 1 :])
+        if found is None:
+            raise ValueError(f"a subscript of {access.array} has alternatives")
+        terms, constant = found
         start += stride * constant
         for name, factor in terms.items():
             if isinstance(name, str):
                 start += stride * factor * sizes[name]
-            else:
+            elif isinstance(name, int):
                 row[name] += stride * factor
+            else:
+                raise ValueError(f"a subscript of {access.array} has a quotient")
     return tuple(row), start

@@ -1,1 +1,4 @@
-"""Nests as uniform recurrences and the space-time mappings that keep them: where each value comes from and which way it takes."""
+"""Loop nests as uniform recurrences: where each value comes from, by which steps it travels, and what a space-time mapping of it
+is.
+The doors are `nests.nests` and `layouts.layouts`.
+"""

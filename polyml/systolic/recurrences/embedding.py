@@ -1,11 +1,11 @@
-"""The statements of one nest among the same points: { S[i] -> [c0, c1, ...] }, affine, an instance at each point.
+"""The statements of one nest are embedded in one index space: { S[i] -> [c0, c1, ...] }, affine, an instance at each point.
 
     for k: for i > k: A[i, k] /= A[k, k]                          S[k, i]      at (k, i, k)
            for i > k: for j > k: A[i, j] -= A[i, k] * A[k, j]     T[k, i, j]   at (k, i, j)
 
-The deepest statement gives the axes. Another one is where the deepest would touch the same elements; along an axis that this
-leaves open it is where its values are made or first used, or a step from there. Statements that would share points take turns
-along an axis: (2t, i) and (2t + 1, i).
+The deepest statement gives the axes. Another statement lies where the deepest one would touch the same elements; along an axis that
+this leaves open it lies where its values are made or first used, or a step from there. Statements that would share points are
+interleaved along an axis: one is at (2t, i), the other at (2t + 1, i).
 """
 
 from __future__ import annotations
@@ -22,17 +22,22 @@ from polyml.model.core.scop import Access, Statement
 from polyml.model.counting.brascamp_lieb import Space, space
 from polyml.systolic.recurrences.spacetime import Vector, linear
 
-MOST_PLACES = 6  # of one statement that are tried
-MOST_TOGETHER = 12  # of all of them, and as many in turns
-MOST_MATCHES = 32  # ways to match the elements of two statements that are kept
+MOST_EMBEDDINGS = 6  # that are tried for one statement
+MOST_JOINT = 12  # joint embeddings that are tried, and as many interleaved ones
+MOST_MATCHES = 32  # that are kept: ways to match the elements of two statements
 
-Flows = Mapping[str, Mapping[int, Mapping[str, isl.Map]]]  # statement, read -> { T[j] -> S[i] : T[j] made what S[i] reads }, by T
-Row = tuple[Vector, int]  # coefficients of loops, and a constant
+Flows = Mapping[str, Mapping[int, Mapping[str, isl.Map]]]  # statement -> read -> T -> { T[j] -> S[i] : T[j] made what S[i] reads }
+Row = tuple[Vector, int]  # an affine function: coefficients of the iterators, and a constant
 
 
 @dataclass(frozen=True)
-class Place:
-    """c0 = rows[0] * loops + constants[0], and so on."""
+class Embedding:
+    """The affine embedding of one statement in the nest's index space: c0 = rows[0] * iterators + constants[0], and so on.
+
+    statement: the statement that is embedded.
+    rows: for each axis of the index space, the coefficients of the statement's iterators.
+    constants: for each axis, what is added.
+    """
 
     statement: Statement = field(repr=False, compare=False)
     rows: tuple[Vector, ...]
@@ -40,138 +45,149 @@ class Place:
 
     @cached_property
     def map(self) -> isl.Map:
-        """{ S[i] -> [c0, c1, ...] }"""
+        """Returns the embedding as a relation, { S[i] -> [c0, c1, ...] }, on the statement's domain."""
         loops = [f"i{k}" for k in range(len(self.statement.iterators))]
         there = (linear(row, loops, constant) for row, constant in zip(self.rows, self.constants))
         text = f"{{ {self.statement.name}[{', '.join(loops)}] -> [{', '.join(there)}] }}"
         return isl.Map(text).intersect_domain(self.statement.domain)
 
     def steps(self, vector: Vector) -> Vector:
-        """What a step in the statement's loops is among the points."""
+        """Returns the step in the index space that a step in the statement's iterators makes."""
         return tuple(sum(c * v for c, v in zip(row, vector)) for row in self.rows)
 
     def at(self, instance: Vector) -> Vector:
-        """The point of an instance."""
+        """Returns the point of an instance."""
         return tuple(step + constant for step, constant in zip(self.steps(instance), self.constants))
 
-    def spread(self, axis: int, factor: int, start: int) -> Place:
-        """With every `factor`th point of an axis, from `start` on."""
+    def strided(self, axis: int, factor: int, start: int) -> Embedding:
+        """Returns the embedding with every `factor`th point of an axis, from `start` on."""
         rows = tuple(tuple(factor * c for c in row) if k == axis else row for k, row in enumerate(self.rows))
         constants = tuple(factor * c + start if k == axis else c for k, c in enumerate(self.constants))
-        return Place(self.statement, rows, constants)
+        return Embedding(self.statement, rows, constants)
 
 
-def own(statement: Statement) -> Place:
-    """A statement alone: its points are its instances."""
+def identity(statement: Statement) -> Embedding:
+    """Returns the embedding of a statement alone, whose points are its instances."""
     loops = range(len(statement.iterators))
-    return Place(statement, tuple(tuple(int(k == other) for other in loops) for k in loops), (0,) * len(loops))
+    return Embedding(statement, tuple(tuple(int(k == other) for other in loops) for k in loops), (0,) * len(loops))
 
 
-def arrangements(statements: Sequence[Statement], flows: Flows) -> Iterator[tuple[Place, ...]]:
-    """Ways to place all statements, each in the source's order; those in which they take turns last."""
-    sharing = []
-    for places in together(statements, flows):
-        if any(share(a, b) for a, b in combinations(places, 2)):
-            sharing.append(places)
+def joint_embeddings(statements: Sequence[Statement], flows: Flows) -> Iterator[tuple[Embedding, ...]]:
+    """Yields ways to embed all statements, each in the order of the source; those that interleave statements come last."""
+    overlapping = []
+    for embeddings in candidate_embeddings(statements, flows):
+        if any(overlap(a, b) for a, b in combinations(embeddings, 2)):
+            overlapping.append(embeddings)
         else:
-            yield places
-    turns = (_in_turns(places, axis) for places in sharing for axis in range(len(places[0].rows)))
-    yield from islice(turns, MOST_TOGETHER)
+            yield embeddings
+    turns = (_interleaved(embeddings, axis) for embeddings in overlapping for axis in range(len(embeddings[0].rows)))
+    yield from islice(turns, MOST_JOINT)
 
 
-def together(statements: Sequence[Statement], flows: Flows) -> Iterator[tuple[Place, ...]]:
-    """Ways to place all statements, whether they share points or not."""
+def candidate_embeddings(statements: Sequence[Statement], flows: Flows) -> Iterator[tuple[Embedding, ...]]:
+    """Yields ways to embed all statements, whether they share points or not."""
     deepest = max(statements, key=lambda s: len(s.iterators))
     others = sorted((s for s in statements if s is not deepest), key=lambda s: -len(s.iterators))
-    for placed in islice(_placed({deepest.name: own(deepest)}, others, deepest, flows), MOST_TOGETHER):
-        yield tuple(placed[s.name] for s in statements)
+    for extended in islice(_extended({deepest.name: identity(deepest)}, others, deepest, flows), MOST_JOINT):
+        yield tuple(extended[s.name] for s in statements)
 
 
-def share(a: Place, b: Place) -> bool:
-    """Whether they have a point in common."""
+def overlap(a: Embedding, b: Embedding) -> bool:
+    """Returns whether two statements have a point in common."""
     return not a.map.range().is_disjoint(b.map.range())
 
 
-def _in_turns(places: Sequence[Place], axis: int) -> tuple[Place, ...]:
+def _interleaved(embeddings: Sequence[Embedding], axis: int) -> tuple[Embedding, ...]:
+    """Returns the embeddings with the points of an axis dealt out in turn, so that statements that share points no longer do."""
     turns: list[int] = []
-    for number, place in enumerate(places):
-        before = (turns[k] for k in range(number) if share(places[k], place))
+    for number, embedding in enumerate(embeddings):
+        before = (turns[k] for k in range(number) if overlap(embeddings[k], embedding))
         turns.append(1 + max(before, default=-1))
     count = max(turns) + 1
-    return tuple(place.spread(axis, count, turn) for place, turn in zip(places, turns))
+    return tuple(embedding.strided(axis, count, turn) for embedding, turn in zip(embeddings, turns))
 
 
-def _placed(
-    known: Mapping[str, Place], rest: Sequence[Statement], deepest: Statement, flows: Flows
-) -> Iterator[Mapping[str, Place]]:
+def _extended(
+    known: Mapping[str, Embedding], rest: Sequence[Statement], deepest: Statement, flows: Flows
+) -> Iterator[Mapping[str, Embedding]]:
+    """Yields the embeddings of `known`, extended by injective ones of the statements in `rest`."""
     if not rest:
         yield known
         return
-    places = (place for place in _places(rest[0], deepest, known, flows) if place.map.is_injective())
-    for place in islice(places, MOST_PLACES):
-        yield from _placed({**known, rest[0].name: place}, rest[1:], deepest, flows)
+    embeddings = (embedding for embedding in _candidates(rest[0], deepest, known, flows) if embedding.map.is_injective())
+    for embedding in islice(embeddings, MOST_EMBEDDINGS):
+        yield from _extended({**known, rest[0].name: embedding}, rest[1:], deepest, flows)
 
 
-def _places(statement: Statement, deepest: Statement, known: Mapping[str, Place], flows: Flows) -> Iterator[Place]:
-    """Of one statement, where more of its elements are the deepest one's first."""
+def _candidates(statement: Statement, deepest: Statement, known: Mapping[str, Embedding], flows: Flows) -> Iterator[Embedding]:
+    """Yields embeddings of one statement, first those at which more of its elements are the deepest statement's."""
     seen = set()
     if len(statement.iterators) == len(deepest.iterators):
-        seen.add(own(statement))
-        yield own(statement)
-    near = None
+        seen.add(identity(statement))
+        yield identity(statement)
+    near: list[tuple[list[Row], tuple[int, ...]]] | None = None
     for rows in _aligned(statement, deepest):
-        if None in rows and near is None:
-            near = list(_near(statement, known, flows))
-        for filled in _filled(rows, near) if None in rows else (rows,):
-            place = Place(statement, *map(tuple, zip(*filled)))
-            if place not in seen:
-                seen.add(place)
-                yield place
+        whole = [row for row in rows if row is not None]
+        if len(whole) < len(rows) and near is None:
+            near = list(_flow_neighbours(statement, known, flows))
+        for completed in (whole,) if near is None or len(whole) == len(rows) else _completed(rows, near):
+            embedding = Embedding(statement, *map(tuple, zip(*completed)))
+            if embedding not in seen:
+                seen.add(embedding)
+                yield embedding
 
 
-def _filled(rows: Sequence[Row | None], near: Sequence[tuple[Sequence[Row], Sequence[int]]]) -> Iterator[Sequence[Row]]:
-    """With axes that are open as those of other places near the statement, and steps from there."""
+def _completed(rows: Sequence[Row | None], near: Sequence[tuple[Sequence[Row], Sequence[int]]]) -> Iterator[Sequence[Row]]:
+    """Yields `rows` with the axes that are open taken from one of the neighbouring embeddings in `near`, shifted by one of its
+    steps.
+    """
     open_ = [k for k, row in enumerate(rows) if row is None]
     for there, steps in near:
         for shifts in product(steps, repeat=len(open_)):
-            filled = list(rows)
-            for k, shift in zip(open_, shifts):
-                filled[k] = (there[k][0], there[k][1] + shift)
-            yield filled
+            shift = dict(zip(open_, shifts))
+            yield [(there[k][0], there[k][1] + shift[k]) if row is None else row for k, row in enumerate(rows)]
 
 
-def _near(statement: Statement, known: Mapping[str, Place], flows: Flows) -> Iterator[tuple[list[Row], tuple[int, ...]]]:
-    """Where the statement's values are made, and where its own are first used, by its loops; and the steps from there to try."""
+def _flow_neighbours(
+    statement: Statement, known: Mapping[str, Embedding], flows: Flows
+) -> Iterator[tuple[list[Row], tuple[int, ...]]]:
+    """Yields where, by the statement's iterators, its operands are made and its own values are first used, each with the steps from
+    there that are worth a try.
+    """
     for flow in flows[statement.name].values():
         for name, pairs in flow.items():
             if name in known:
-                yield from ((rows, (1, 0, -1)) for rows in _rows_of(pairs.reverse().apply_range(known[name].map), statement))
-    for name, place in known.items():
+                yield from ((rows, (1, 0, -1)) for rows in _affine_rows(pairs.reverse().apply_range(known[name].map), statement))
+    for name, embedding in known.items():
         for flow in flows[name].values():
             if statement.name in flow:
-                first = flow[statement.name].apply_range(place.map).lexmin()
-                yield from ((rows, (-1, 0, 1)) for rows in _rows_of(first, statement))
+                first = flow[statement.name].apply_range(embedding.map).lexmin()
+                yield from ((rows, (-1, 0, 1)) for rows in _affine_rows(first, statement))
 
 
-def _rows_of(relation: isl.Map, statement: Statement) -> Iterator[list[Row]]:
-    """{ S[i] -> [c] } by coordinate, where they are sums of loops and a number."""
+def _affine_rows(relation: isl.Map, statement: Statement) -> Iterator[list[Row]]:
+    """Yields the rows of { S[i] -> [c] }, one for each coordinate, where all of them are affine in the iterators alone."""
     loops = len(statement.iterators)
-    rows = [_row(value, loops) for value in polyhedra.subscripts_of(relation.coalesce())]
-    if None not in rows:
-        yield rows
+    rows = [_affine_row(value, loops) for value in polyhedra.subscripts_of(relation.coalesce())]
+    whole = [row for row in rows if row is not None]
+    if len(whole) == len(rows):
+        yield whole
 
 
-def _row(value: isl.PwAff, loops: int) -> Row | None:
-    terms, constant = polyhedra.linear_row(value) or ({None: 1}, 0)
-    if any(name not in range(loops) for name in terms):
+def _affine_row(value: isl.PwAff, loops: int) -> Row | None:
+    """Returns a value as coefficients of the iterators and a constant; None where it is not affine in these alone."""
+    found = polyhedra.linear_row(value)
+    if found is None or any(name not in range(loops) for name in found[0]):
         return None
+    terms, constant = found
     return tuple(terms.get(k, 0) for k in range(loops)), constant
 
 
 def _aligned(statement: Statement, deepest: Statement) -> list[list[Row | None]]:
-    """Points at which the deepest statement touches the statement's elements, most of them first; None for what this leaves open.
+    """Returns the points at which the deepest statement touches the statement's elements, first those with most of them. None
+    stands for an axis that this leaves open.
 
-    Each pair of accesses to one array that is to name one element is a linear equation for each subscript.
+    Each pair of accesses to one array that shall name one element is a linear equation for each subscript.
     """
     loops, axes = len(statement.iterators), len(deepest.iterators)
     mine, theirs = ([a for a in (s.write, *s.reads) if a.subscripts] for s in (statement, deepest))
@@ -191,10 +207,13 @@ def _aligned(statement: Statement, deepest: Statement) -> list[list[Row | None]]
 
 
 def _equations(access: Access, other: Access, loops: int, axes: int) -> list[Vector] | None:
-    """That both name one element: coefficients of the axes, then what they make of the loops and of 1."""
+    """Returns the equations that make two accesses name one element, one for each subscript; None where a subscript is not affine.
+
+    Each has the coefficients of the axes, then those of the iterators and of 1, whose sum they have to equal.
+    """
     found = []
     for mine, theirs in zip(access.subscripts, other.subscripts):
-        row, there = _row(mine, loops), _row(theirs, axes)
+        row, there = _affine_row(mine, loops), _affine_row(theirs, axes)
         if row is None or there is None:
             return None
         found.append((*there[0], *row[0], row[1] - there[1]))
@@ -202,7 +221,9 @@ def _equations(access: Access, other: Access, loops: int, axes: int) -> list[Vec
 
 
 def _solved(equations: Space, axes: int) -> list[Row | None] | None:
-    """None where an axis would not be whole."""
+    """Returns the row of each axis that the equations determine, None for an open axis; None for all where an axis would not be an
+    integer.
+    """
     rows: list[Row | None] = [None] * axes
     for equation in equations:
         used = [k for k in range(axes) if equation[k]]

@@ -1,4 +1,4 @@
-"""Phases: the iterations of one loop in parts, each of which waits for the parts before it alone.
+"""The iterations of one loop are divided into phases, each of which waits for the phases before it alone.
 
     for k, i, j: P[i, j] = min(P[i, j], P[i, k] + P[k, j])
 
@@ -7,8 +7,8 @@
                                 j <= k < i           P[k, j] is                                                    3k + 1
                                 i > k and j > k      both are                                                      3k + 2
 
-What is waited for within an iteration is found layer by layer from the dependences, for all sizes. A read that has its values
-from both sides of where they are made has them at one time then, and wires bring them (`routing`).
+What is waited for within an iteration is found layer by layer from the dependences, for all sizes. A read that gets its values
+from both sides of where they are made gets them at one time then, and wires bring them (`routing`).
 """
 
 from __future__ import annotations
@@ -22,51 +22,66 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.model.core.scop import Scop, Statement
 from polyml.model.scop_passes.index_set_splitting import piece_names, split
-from polyml.systolic.recurrences.embedding import Flows, Place, share, together
+from polyml.systolic.recurrences.embedding import Embedding, Flows, candidate_embeddings, overlap
 
-MOST_PHASES = 6
-MOST_ARRANGEMENTS = 4  # of the statements that are tried
-OPERATIONS = 3_000_000  # of isl, for the phases along one axis
+MOST_PHASES = 6  # in an iteration
+MOST_EMBEDDINGS = 4  # joint embeddings that are tried
+OPERATIONS = 3_000_000  # isl operations to find the phases along one axis
 
 
 @dataclass(frozen=True)
-class Parted:
-    """scop: with the parts for statements. places: of all parts. origins: by part, its statement."""
+class PhasedStatements:
+    """Statements split into phases.
+
+    scop: the SCoP in which the pieces are statements.
+    embeddings: those of all pieces.
+    origins: the name of the statement that each piece comes from.
+    """
 
     scop: Scop
-    places: tuple[Place, ...]
+    embeddings: tuple[Embedding, ...]
     origins: dict[str, str]
 
 
-def parted(scop: Scop, statements: Sequence[Statement], flows: Flows) -> Iterator[Parted]:
-    """Ways to run statements that need each other's values phase by phase; those of the fewest phases of an arrangement first."""
-    for places in islice(together(statements, flows), MOST_ARRANGEMENTS):
-        found = (_along(places, flows, axis) for axis in range(len(places[0].rows)))
+def phased(scop: Scop, statements: Sequence[Statement], flows: Flows) -> Iterator[PhasedStatements]:
+    """Yields ways to run statements that need each other's values phase by phase, those of fewest phases in an embedding first."""
+    for embeddings in islice(candidate_embeddings(statements, flows), MOST_EMBEDDINGS):
+        found = (_phases_along(embeddings, flows, axis) for axis in range(len(embeddings[0].rows)))
         for phases, axis in sorted(((p, axis) for axis, p in enumerate(found) if p), key=lambda each: len(each[0])):
-            each = _in_parts(scop, places, phases, axis)
-            if not any(share(a, b) for a, b in combinations(each.places, 2)):
+            each = _split_into_phases(scop, embeddings, phases, axis)
+            if not any(overlap(a, b) for a, b in combinations(each.embeddings, 2)):
                 yield each
 
 
-def _along(places: Sequence[Place], flows: Flows, axis: int) -> list[isl.UnionSet]:
-    """The instances by phase within an iteration of an axis; [] where values go back along it or wait without end."""
-    names = {place.statement.name for place in places}
+def _phases_along(embeddings: Sequence[Embedding], flows: Flows, axis: int) -> list[isl.UnionSet]:
+    """Returns the instances of each phase within an iteration of an axis; [] where values go back along it, or instances wait
+    without end.
+    """
+    names = {embedding.statement.name for embedding in embeddings}
     made = [pairs for name in names for read in flows[name].values() for other, pairs in read.items() if other in names]
     try:
         with polyhedra.budget(OPERATIONS):
-            return _layers(places, polyhedra.union([isl.UnionMap.from_map(pairs) for pairs in made], isl.UnionMap("{ }")), axis)
+            return _wait_layers(
+                embeddings, polyhedra.union([isl.UnionMap.from_map(pairs) for pairs in made], isl.UnionMap("{ }")), axis
+            )
     except polyhedra.BudgetExceeded:
         return []
 
 
-def _layers(places: Sequence[Place], pairs: isl.UnionMap, axis: int) -> list[isl.UnionSet]:
-    names = [f"c{k}" for k in range(len(places[0].rows))]
+def _wait_layers(embeddings: Sequence[Embedding], pairs: isl.UnionMap, axis: int) -> list[isl.UnionSet]:
+    """Returns the layers of instances that wait for nothing in their iteration, for the first layer alone, and so on; [] where
+    values go back along the axis.
+
+    pairs: { S[i] -> T[j] : T[j] uses what S[i] made }.
+    """
+    names = [f"c{k}" for k in range(len(embeddings[0].rows))]
     at = isl.Map(f"{{ [{', '.join(names)}] -> [{names[axis]}] }}")
-    iteration = polyhedra.union([isl.UnionMap.from_map(place.map.apply_range(at)) for place in places])
+    iteration = polyhedra.union([isl.UnionMap.from_map(embedding.map.apply_range(at)) for embedding in embeddings])
     if not pairs.apply_domain(iteration).apply_range(iteration).is_disjoint(isl.UnionMap("{ [a] -> [b] : b < a }")):
         return []
     inside = pairs.intersect(iteration.apply_range(iteration.reverse()))
-    rest, found = iteration.domain(), []
+    rest = iteration.domain()
+    found: list[isl.UnionSet] = []
     while not rest.is_empty():
         if len(found) == MOST_PHASES:
             return []
@@ -76,11 +91,12 @@ def _layers(places: Sequence[Place], pairs: isl.UnionMap, axis: int) -> list[isl
     return found
 
 
-def _in_parts(scop: Scop, places: Sequence[Place], phases: Sequence[isl.UnionSet], axis: int) -> Parted:
+def _split_into_phases(scop: Scop, embeddings: Sequence[Embedding], phases: Sequence[isl.UnionSet], axis: int) -> PhasedStatements:
+    """Returns the statements split by phase, with the phases interleaved along the axis."""
     pieces: dict[str, list[isl.Set]] = {}
     turns: dict[str, list[int]] = {}
-    for place in places:
-        name, domain = place.statement.name, place.statement.domain
+    for embedding in embeddings:
+        name, domain = embedding.statement.name, embedding.statement.domain
         for turn, phase in enumerate(phases):
             here = domain.intersect(polyhedra.extract_set(phase, domain))
             if not here.is_empty():
@@ -89,9 +105,9 @@ def _in_parts(scop: Scop, places: Sequence[Place], phases: Sequence[isl.UnionSet
     cut = {name: sets for name, sets in pieces.items() if len(sets) > 1}
     made = split(scop, cut)
     found, origins = [], {}
-    for place in places:
-        name = place.statement.name
+    for embedding in embeddings:
+        name = embedding.statement.name
         for part, turn in zip(piece_names(name, cut[name]) if name in cut else (name,), turns[name]):
-            found.append(replace(place, statement=made.statements[part]).spread(axis, len(phases), turn))
+            found.append(replace(embedding, statement=made.statements[part]).strided(axis, len(phases), turn))
             origins[part] = name
-    return Parted(made, tuple(found), origins)
+    return PhasedStatements(made, tuple(found), origins)

@@ -1,4 +1,5 @@
-"""A nest with the axes of an array: its points in space and time are still to be chosen, its directions are known.
+"""A uniform recurrence is a nest with the axes of an array: the directions of its values are known, its mapping is still to be
+chosen.
 
 Arrays have two dimensions, or one, and time; nests have more loops. An axis is a loop, or several that move the same accesses;
 loops that are in no axis run outside, one iteration after another. `layouts` finds the axes.
@@ -15,98 +16,118 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.model.counting.count_points import size
-from polyml.systolic.recurrences.nests import Nest, Use
-from polyml.systolic.recurrences.routing import Key, Source, shifted
 from polyml.systolic.recurrences.spacetime import Direction, SpaceTime, Vector, linear
+from polyml.systolic.recurrences.systolic_nest import ArrayUse, SystolicNest
+from polyml.systolic.recurrences.value_sources import RESULT, ReadKey, ValueSource, shifted
 
 
 @dataclass(frozen=True)
-class Axis:
-    """One or more loops: a number for the iterations of all of them. coefficients: of the nest's loops."""
+class RecurrenceAxis:
+    """An axis numbers the iterations of one or more loops.
+
+    loops: the positions of the loops in the nest.
+    coefficients: the factor of each of the nest's loops in the number; 0 for others.
+    """
 
     loops: tuple[int, ...]
     coefficients: Vector
 
 
 @dataclass(frozen=True)
-class Stream:
-    """A use, by the directions in which its values go on; () where each instance has its own."""
+class DataStream:
+    """A data stream is a use together with the directions in which its values go on.
 
-    use: Use
+    use: the use.
+    directions: () where each instance has an element of its own.
+    """
+
+    use: ArrayUse
     directions: tuple[Direction, ...]
 
 
 @dataclass(frozen=True)
-class Recurrence:
-    """A nest with `axes`, inside `outer` loops that run one after another, of given sizes, or of all where there are none.
+class UniformRecurrence:
+    """A uniform recurrence is a nest with `axes` inside `outer` loops that run one after another.
 
-    result: the elements that it writes; along its directions the last value counts.
-    points: { [o0, ..., a0, a1, ...] }. embedding: { S[i] -> [o0, ..., a0, ...] } of all statements. lengths: of the loops, where each
-    is as long whatever the others are.
+    nest: the nest.
+    sizes: the parameters' values; () for all sizes.
+    outer: the positions of the outer loops.
+    axes: the axes, which space and time are made of.
+    streams: the operands, values and sums of the instances.
+    result: the elements that are written; along its directions the last value counts.
+    points: { [o0, ..., a0, a1, ...] }, the instances by outer loops and axes.
+    embedding: { S[i] -> [o0, ..., a0, ...] }, for all statements.
+    lengths: the lengths of the loops where the domain is a box; else None.
     """
 
-    nest: Nest
+    nest: SystolicNest
     sizes: tuple[tuple[str, int], ...]
     outer: tuple[int, ...]
-    axes: tuple[Axis, ...]
-    streams: tuple[Stream, ...]
-    result: Stream
+    axes: tuple[RecurrenceAxis, ...]
+    streams: tuple[DataStream, ...]
+    result: DataStream
     points: isl.Set = field(repr=False)
     embedding: isl.UnionMap = field(repr=False)
     lengths: Vector | None = None
 
     @cached_property
     def box(self) -> tuple[int, Vector] | None:
-        """Iterations of the outer loops, and lengths of the axes: the points are all of these, whatever the others are."""
+        """Returns (iterations of the outer loops, lengths of the axes) where the points are a box; else None."""
         if self.lengths is None:
             return None
         return prod(self.lengths[k] for k in self.outer), tuple(prod(self.lengths[k] for k in axis.loops) for axis in self.axes)
 
     @cached_property
     def is_injective(self) -> bool:
-        """Whether no two instances share a point: an axis of a box has numbers in which each loop is a digit."""
+        """Returns whether no two instances share a point: in a box, each loop is a digit of its axis's number."""
         return self.box is not None or self.embedding.is_injective()
 
     @property
-    def directions(self) -> list[Direction]:
-        return list(dict.fromkeys(d for s in self.streams for d in s.directions))
+    def directions(self) -> tuple[Direction, ...]:
+        """Returns the directions of all streams, each once."""
+        return tuple(dict.fromkeys(d for s in self.streams for d in s.directions))
 
     @cached_property
-    def sources(self) -> dict[Key, tuple[Source, ...]]:
-        """By statement and read, from where it gets what it uses: at a point that several lead to, of the first whose other point
-        runs in the same fold; else from memory. Steps are along the axes, pairs { [o, a] -> [o, a] }.
+    def sources(self) -> dict[ReadKey, tuple[ValueSource, ...]]:
+        """Returns the sources of each read, by statement and number of the read.
+
+        At a point that several sources lead to, the first counts whose other end runs in the same fold; where none does, the
+        element comes from memory. Steps are along the axes, pairs are { [o, a] -> [o, a] }.
         """
         return {(s.use.statement, s.use.read): tuple(self._sources(s)) for s in self.streams}
 
-    def sources_of(self, stream: Stream) -> tuple[Source, ...]:
+    def sources_of(self, stream: DataStream) -> tuple[ValueSource, ...]:
+        """Returns the sources of a stream's read."""
         return self.sources[stream.use.statement, stream.use.read]
 
-    def _sources(self, stream: Stream) -> Iterator[Source]:
+    def _sources(self, stream: DataStream) -> Iterator[ValueSource]:
+        """Yields the sources of a stream in terms of axes."""
         use = stream.use
         for source in use.sources:
             direction = direction_along_axes(source, self.outer, self.axes)
             if direction is not None:
-                yield replace(source, vector=direction.vector, line=direction.line, pairs=self.among(source.pairs))
+                yield replace(source, vector=direction.vector, line=direction.line, pairs=self.along_axes(source.pairs))
         for direction in () if use.sources else stream.directions:
             pairs = shifted(self.users(stream), direction.vector, len(self.outer))
-            kind, read = ("made", None) if use.kind == "result" else ("hop", use.read)
-            yield Source(kind, use.statement, read, direction.vector, direction.free, pairs)
+            kind, read = ("produced", RESULT) if use.kind == "result" else ("forwarded", use.read)
+            yield ValueSource(kind, use.statement, read, direction.vector, direction.free, pairs)
 
     @cached_property
-    def turned(self) -> list[int]:
-        """Axes that the domain has whole, whatever the others are."""
+    def reversible_axes(self) -> tuple[int, ...]:
+        """Returns the axes whose values do not depend on the others, which therefore may be run backwards in the same domain."""
         if self.box is not None:
-            return list(range(len(self.axes)))
+            return tuple(range(len(self.axes)))
         first = len(self.outer)
-        return [k for k in range(len(self.axes)) if polyhedra.is_product(self.points, [first + k])]
+        return tuple(k for k in range(len(self.axes)) if polyhedra.is_product(self.points, [first + k]))
 
     @cached_property
     def instances(self) -> int:
+        """Returns how many instances there are."""
         return size(self.points) if self.lengths is None else prod(self.lengths)
 
     @cached_property
     def elements(self) -> int:
-        """Elements that the nest writes."""
+        """Returns how many elements the nest writes."""
         loops = [[loop for loop, c in enumerate(row) if c] for row in self.nest.written.rows]
         if self.lengths is not None and all(len(row) == 1 for row in loops) and len({row[0] for row in loops}) == len(loops):
             return prod(self.lengths[row[0]] for row in loops)
@@ -116,74 +137,80 @@ class Recurrence:
 
     @property
     def is_sum(self) -> bool:
+        """Returns whether the result is a sum, or another reduction, that the instances go on with."""
         return any(stream.use.kind == "result" for stream in self.streams)
 
     @property
     def statements(self) -> tuple[str, ...]:
-        return tuple(place.statement.name for place in self.nest.places)
+        """Returns the names of the statements."""
+        return tuple(embedding.statement.name for embedding in self.nest.embeddings)
 
     def coordinates(self, statement: str) -> list[tuple[Vector, int]]:
-        """The axes as sums of a statement's loops and constants."""
+        """Returns each axis as an affine function of a statement's iterators: coefficients and a constant."""
         return [self._sum(axis.coefficients, statement) for axis in self.axes]
 
     def loops_row(self, row: Sequence[int]) -> Vector:
-        """Coefficients of the loops in a sum of axes."""
+        """Returns the coefficients of the loops in a linear function of the axes."""
         return tuple(sum(c * a.coefficients[k] for c, a in zip(row, self.axes)) for k in range(len(self.nest.loops)))
 
     def sum_text(self, row: Sequence[int], name: str) -> str:
-        """A sum of axes by the loops of a statement."""
+        """Returns a linear function of the axes as text, in a statement's iterators."""
         coefficients, constant = self._sum(self.loops_row(row), name)
-        return linear(coefficients, self.nest.place(name).statement.iterators, constant)
+        return linear(coefficients, self.nest.embedding(name).statement.iterators, constant)
 
     def _sum(self, factors: Sequence[int], name: str) -> tuple[Vector, int]:
-        """A sum of the nest's coordinates as one of a statement's loops and a constant."""
-        place = self.nest.place(name)
-        coefficients = (sum(f * row[k] for f, row in zip(factors, place.rows)) for k in range(len(place.statement.iterators)))
-        return tuple(coefficients), sum(f * c for f, c in zip(factors, place.constants))
+        """Returns a linear function of the nest's coordinates as one of a statement's iterators: coefficients and a constant."""
+        embedding = self.nest.embedding(name)
+        coefficients = (
+            sum(f * row[k] for f, row in zip(factors, embedding.rows)) for k in range(len(embedding.statement.iterators))
+        )
+        return tuple(coefficients), sum(f * c for f, c in zip(factors, embedding.constants))
 
     def text(self, mapping: SpaceTime) -> str:
-        """`t = i + j + k, x = i, y = j`; of several statements each has its own, `S0: t = ..., S1: t = ...`."""
+        """Returns a mapping as text: `t = i + j + k, x = i, y = j`; several statements have one each, `S0: t = ...; S1: t = ...`."""
         found = []
-        for place in self.nest.places:
-            name = place.statement.name
+        for embedding in self.nest.embeddings:
+            name = embedding.statement.name
             sums = ", ".join(f"{letter} = {self.sum_text(row, name)}" for letter, row in zip("txy", mapping.rows))
-            found.append(f"{name}: {sums}" if len(self.nest.places) > 1 else sums)
+            found.append(f"{name}: {sums}" if len(self.nest.embeddings) > 1 else sums)
         return "; ".join(found)
 
-    def label(self, use: Use) -> str:
-        """`A[i, k]`, of several statements `S0: A[i, k]`."""
-        return f"{use.statement}: {use.text}" if len(self.nest.places) > 1 else use.text
+    def label(self, use: ArrayUse) -> str:
+        """Returns a use as text: `A[i, k]`, or `S0: A[i, k]` where there are several statements."""
+        return f"{use.statement}: {use.text}" if len(self.nest.embeddings) > 1 else use.text
 
-    def among(self, pairs: isl.Map) -> isl.Map:
-        """{ p -> q } of the nest's points as { [o, a] -> [o, a] }"""
+    def along_axes(self, pairs: isl.Map) -> isl.Map:
+        """Returns { p -> q } of the nest's points as { [o, a] -> [o, a] }."""
         there = with_sizes(pairs, self.sizes)
-        return there.apply_domain(self.placing).apply_range(self.placing)
+        return there.apply_domain(self.to_axes).apply_range(self.to_axes)
 
     @cached_property
-    def placing(self) -> isl.Map:
-        """{ p -> [o, a] }"""
+    def to_axes(self) -> isl.Map:
+        """Returns { p -> [o, a] }: the outer loops and axes of each point of the nest."""
         return axes_of_points(self.nest, self.outer, self.axes)
 
     def embedding_of(self, statement: str) -> isl.Map:
-        """{ S[i] -> [o, a] }"""
-        return with_sizes(self.nest.place(statement).map, self.sizes).apply_range(self.placing)
+        """Returns the embedding of one statement, { S[i] -> [o, a] }."""
+        return with_sizes(self.nest.embedding(statement).map, self.sizes).apply_range(self.to_axes)
 
-    def users(self, stream: Stream) -> isl.Set:
-        """{ [o, a] }: the points of its statement."""
-        return self.points if len(self.nest.places) == 1 else self.embedding_of(stream.use.statement).range()
+    def users(self, stream: DataStream) -> isl.Set:
+        """Returns the points { [o, a] } of the statement that a stream belongs to."""
+        return self.points if len(self.nest.embeddings) == 1 else self.embedding_of(stream.use.statement).range()
 
-    def made(self, stream: Stream) -> isl.Map:
-        """{ p -> q : q uses the value that p made }, of a stream of values."""
-        return self.among(stream.use.flow)
+    def flow_of(self, stream: DataStream) -> isl.Map:
+        """Returns { p -> q : q uses the value that p made }, for a stream of values. Raises ValueError for other streams."""
+        if stream.use.flow is None:
+            raise ValueError(f"the nest makes no value of {stream.use.text}")
+        return self.along_axes(stream.use.flow)
 
     @cached_property
-    def kept(self) -> isl.Set:
-        """{ [o, a] } whose values are there at the end, or used by other nests."""
-        return with_sizes(self.nest.kept, self.sizes).apply(self.placing)
+    def live_out(self) -> isl.Set:
+        """Returns { [o, a] : the value made there is there at the end, or other nests use it }."""
+        return with_sizes(self.nest.live_out, self.sizes).apply(self.to_axes)
 
 
-def direction_along_axes(source: Source, outer: Sequence[int], axes: Sequence[Axis]) -> Direction | None:
-    """Of a step among the nest's points; None where it leads to another iteration of the outer loops."""
+def direction_along_axes(source: ValueSource, outer: Sequence[int], axes: Sequence[RecurrenceAxis]) -> Direction | None:
+    """Returns a source's step as a direction along the axes; None where it leads to another iteration of the outer loops."""
     if any(way[loop] for way in (source.vector, source.line) if way for loop in outer):
         return None
     steps = tuple(sum(a * v for a, v in zip(axis.coefficients, source.vector)) for axis in axes)
@@ -191,12 +218,13 @@ def direction_along_axes(source: Source, outer: Sequence[int], axes: Sequence[Ax
     return Direction(steps, source.free, line) if any(steps) else None
 
 
-def axes_of_points(nest: Nest, outer: Sequence[int], axes: Sequence[Axis]) -> isl.Map:
+def axes_of_points(nest: SystolicNest, outer: Sequence[int], axes: Sequence[RecurrenceAxis]) -> isl.Map:
+    """Returns { p -> [o, a] }: the outer loops and axes of each point of a nest."""
     loops = [f"c{k}" for k in range(len(nest.loops))]
     values = [*(loops[k] for k in outer), *(linear(axis.coefficients, loops) for axis in axes)]
     return isl.Map(f"{{ [{', '.join(loops)}] -> [{', '.join(values)}] }}")
 
 
 def with_sizes(value, sizes: tuple[tuple[str, int], ...]):
-    """A set or map of these sizes; as it is without any."""
+    """Returns a set or map for these sizes; the value itself where there are none."""
     return polyhedra.at_sizes(value, dict(sizes)) if sizes else value

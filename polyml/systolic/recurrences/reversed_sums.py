@@ -1,4 +1,4 @@
-"""Sums whose terms may come in any order, the other way round.
+"""Sums whose terms may come in any order can be reversed, where the source's order is in the way:
 
     for i = N - 1 ... 0:
         for j = i + 1 ... N - 1: x[i] -= U[i, j] * x[j]      x[i + 1] is there last, and the source needs it first
@@ -21,28 +21,34 @@ from polyml.systolic.recurrences.embedding import Flows
 
 
 @dataclass(frozen=True)
-class Order:
-    """flows: of values in it. turned: of statements whose sums run the other way round, { S[i] -> S[j] } from the last to the first."""
+class ReductionOrder:
+    """An order of the terms of all sums.
+
+    flows: the flow of values in that order.
+    reversed_sums: for each statement whose sums run backwards, { S[i] -> S[j] } from the last term to the first.
+    """
 
     flows: Flows
-    turned: Mapping[str, isl.Map]
+    reversed_sums: Mapping[str, isl.Map]
 
 
-def orders(statements: Sequence[Statement], flows: Flows, reductions: Mapping[str, Reduction]) -> Iterator[Order]:
-    """The source's first."""
-    yield Order(flows, {})
+def orders(statements: Sequence[Statement], flows: Flows, reductions: Mapping[str, Reduction]) -> Iterator[ReductionOrder]:
+    """Yields the orders of the sums: the source's first, then those with one or more statements reversed."""
+    yield ReductionOrder(flows, {})
     sums = [statement for statement in statements if statement.name in reductions]
     for number in range(1, len(sums) + 1):
         for chosen in combinations(sums, number):
-            found = Order(flows, {})
+            found: ReductionOrder | None = ReductionOrder(flows, {})
             for statement in chosen:
-                found = found and _turned(found, statement, reductions[statement.name].access)
+                found = found and _reversed(found, statement, reductions[statement.name].access)
             if found is not None:
                 yield found
 
 
-def _turned(order: Order, statement: Statement, read: int) -> Order | None:
-    """None where the sums of an element are no single chain, or are used before they are complete."""
+def _reversed(order: ReductionOrder, statement: Statement, read: int) -> ReductionOrder | None:
+    """Returns the order with a statement's sums reversed; None where the terms of an element are no single chain, or where the sum
+    is used before it is complete.
+    """
     name, flows = statement.name, order.flows
     chain = flows[name][read].get(name)
     if chain is None:
@@ -52,14 +58,14 @@ def _turned(order: Order, statement: Statement, read: int) -> Order | None:
     ends = after.union(statement.domain.identity()).intersect_domain(firsts).intersect_range(lasts)
     if not exact or not ends.is_bijective():
         return None
-    found: dict[str, dict[int, dict[str, isl.Map]]] = {}
+    changed: dict[str, dict[int, dict[str, isl.Map]]] = {}
     for user, reads in flows.items():
-        found[user] = {number: dict(flow) for number, flow in reads.items()}
-        for number, flow in found[user].items():
+        changed[user] = {number: dict(flow) for number, flow in reads.items()}
+        for number, flow in changed[user].items():
             if name in flow and (user, number) != (name, read):
                 if not flow[name].domain().is_subset(lasts):
                     return None
                 flow[name] = flow[name].apply_domain(ends.reverse())
-    found[name][read] = {maker: pairs.apply_range(ends) for maker, pairs in flows[name][read].items() if maker != name}
-    found[name][read][name] = chain.reverse()
-    return Order(found, {**order.turned, name: ends.reverse()})
+    changed[name][read] = {maker: pairs.apply_range(ends) for maker, pairs in flows[name][read].items() if maker != name}
+    changed[name][read][name] = chain.reverse()
+    return ReductionOrder(changed, {**order.reversed_sums, name: ends.reverse()})

@@ -19,7 +19,7 @@ from polyml.runtime.calling.arguments import CallArgument
 from polyml.schedule.script.problem import Problem
 from polyml.systolic.mapping.dataflows import Plan
 from polyml.systolic.program import text as systolic_text
-from polyml.systolic.program.interface import Between
+from polyml.systolic.program.interface import NestInterface
 from polyml.systolic.program.program import NestProgram
 from polyml.systolic.recurrences.nests import nests
 from polyml.systolic.report import rounding_bound as rounding
@@ -27,7 +27,7 @@ from polyml.systolic.report.comparison_values import Agreement, SimulationReport
 from polyml.systolic.report.entry_checks import checked
 from polyml.systolic.report.report import SystolicReport, report
 from polyml.systolic.report.rounding_bound import NoBound
-from polyml.systolic.simulate import ENGINES, Simulation, simulate
+from polyml.systolic.simulate import ENGINES, ArraySimulation, simulate
 
 MOST_UNITS, MOST_CYCLES = 2**24, 2**28
 
@@ -60,7 +60,7 @@ def simulated(
     asked: Mapping[str, object],
     engine: str,
     plans: Sequence[Plan] = (),
-) -> Simulation:
+) -> ArraySimulation:
     """The call on an array, which changes its arguments. asked: of `systolic.report`. plans: of the nests, (): those that the
     report has first. Raises what the compiled kernel would raise, and what `report` does.
     """
@@ -129,18 +129,18 @@ def _listings(
     problem: Problem, arguments: Mapping[str, object], plans: Sequence[Plan], wanted: bool | Sequence[tuple[int, ...]]
 ) -> tuple[str, ...]:
     sizes = {p.name: value(p, arguments) for p in problem.scop.parameters}
-    between = Between(problem.scop, problem.dependences, [plan.recurrence.nest for plan in plans], sizes)
-    return tuple(_listing(between, plan, wanted) for plan in plans)
+    interface = NestInterface(problem.scop, problem.dependences, [plan.recurrence.nest for plan in plans], sizes)
+    return tuple(_listing(interface, plan, wanted) for plan in plans)
 
 
-def _listing(between: Between, plan: Plan, wanted: bool | Sequence[tuple[int, ...]]) -> str:
+def _listing(interface: NestInterface, plan: Plan, wanted: bool | Sequence[tuple[int, ...]]) -> str:
     units, shape = () if wanted is True else wanted, plan.folds.shape
     for unit in units:
         if len(unit) != len(shape) or not all(0 <= place < length for place, length in zip(unit, shape)):
             what = "a row and a column" if len(shape) == 2 else "a place"
             notes = [f"expected {what} of {' x '.join(map(str, shape))}, counted from 0"]
             raise ConfigError(f"there is no unit {', '.join(map(str, unit))}", notes=notes)
-    program = NestProgram(between, plan.folds)
+    program = NestProgram(interface, plan.folds)
     return systolic_text.listing(program, next(iter(program)), units)
 
 
@@ -152,7 +152,7 @@ def choices(found: SystolicReport) -> Iterator[tuple[Plan, ...]]:
 
 
 @dataclass(frozen=True)
-class Values:
+class CallResults:
     """What a call leaves: its array arguments by name, and what it returns."""
 
     arrays: Mapping[str, np.ndarray]
@@ -164,11 +164,11 @@ class Values:
         return {**self.arrays, **{name: value for name, value in zip(names, every) if value is not None}}
 
 
-def values(arguments: Mapping[str, object], returned: object) -> Values:
-    return Values({name: v for name, v in arguments.items() if isinstance(v, np.ndarray)}, returned)
+def values(arguments: Mapping[str, object], returned: object) -> CallResults:
+    return CallResults({name: v for name, v in arguments.items() if isinstance(v, np.ndarray)}, returned)
 
 
-def agreement(got: Values, wanted: Values, bound: Callable[[], tuple[float, Values]]) -> Agreement:
+def agreement(got: CallResults, wanted: CallResults, bound: Callable[[], tuple[float, CallResults]]) -> Agreement:
     """bound: (eps times roundings, magnitudes of the results), or NoBound. Integers are equal, floats within the bound."""
     have, want = got.parts(), wanted.parts()
     if have.keys() != want.keys():
@@ -226,11 +226,13 @@ def _difference(name: str, a: object, b: object, bound) -> Agreement:
     return Agreement(float(error.max()), float(ratio.max()), name)
 
 
-def _known(errors: Callable[[], Mapping[str, object]]) -> tuple[float, Values]:
-    return 1.0, Values(errors())
+def _known(errors: Callable[[], Mapping[str, object]]) -> tuple[float, CallResults]:
+    return 1.0, CallResults(errors())
 
 
-def rounding_bound(call: KernelCall, scop: Scop, arguments: Mapping[str, object], plans: Sequence[Plan]) -> tuple[float, Values]:
+def rounding_bound(
+    call: KernelCall, scop: Scop, arguments: Mapping[str, object], plans: Sequence[Plan]
+) -> tuple[float, CallResults]:
     """Of the call's results, which no order of sums exceeds. Raises NoBound."""
     after, returned = rounding.magnitudes(call, arguments)
     return rounding.eps(scop) * rounding.roundings(scop, plans), values(after, returned)

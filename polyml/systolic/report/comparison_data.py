@@ -6,12 +6,12 @@ from dataclasses import asdict
 from itertools import zip_longest
 from math import inf
 
-from polyml.systolic.folding.fold_counts import stays
+from polyml.systolic.folding.fold_counts import is_stationary
 from polyml.systolic.mapping.axis_names import axis_names
-from polyml.systolic.mapping.dataflows import classical, entries
+from polyml.systolic.mapping.dataflows import entry_cycles, kung_design
 from polyml.systolic.report.comparison_values import SimulationReportValues, Trial
 from polyml.systolic.report.data import asked
-from polyml.systolic.simulate import Run
+from polyml.systolic.simulate import NestRun
 
 VERSION = 1
 
@@ -39,16 +39,16 @@ def _trial(found: SimulationReportValues, trial: Trial) -> dict[str, object]:
     }
 
 
-def _run(run: Run, trace: bool, listing: str | None) -> dict[str, object]:
+def _run(run: NestRun, trace: bool, listing: str | None) -> dict[str, object]:
     plan, recurrence, mapping = run.plan, run.plan.recurrence, run.plan.mapping
     made = {
         "statement": recurrence.nest.name,
         "dataflow": plan.dataflow,
-        "design": classical(recurrence, mapping),
+        "design": kung_design(recurrence, mapping),
         "mapping": recurrence.text(mapping),
         "outer": [axis_names(recurrence.nest)[loop] for loop in recurrence.outer],
-        "enters": {text: f"t = {at}" for text, at in entries(recurrence, mapping).items()},
-        "stays": [recurrence.label(s.use) for s in recurrence.streams if stays(mapping, s)],
+        "enters": {text: f"t = {at}" for text, at in entry_cycles(recurrence, mapping).items()},
+        "stays": [recurrence.label(s.use) for s in recurrence.streams if is_stationary(mapping, s)],
         "folds": plan.folds.number,
         "cycles": run.cycles,
         "instances": recurrence.instances,

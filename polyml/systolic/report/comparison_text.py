@@ -10,11 +10,11 @@ import numpy as np
 from polyml.report.html import page
 from polyml.report.table import Column, Table, lines, table
 from polyml.report.text import WIDTH, time_text
-from polyml.systolic.mapping.dataflows import Plan, entries
-from polyml.systolic.recurrences.recurrence import Stream
+from polyml.systolic.mapping.dataflows import Plan, entry_cycles
+from polyml.systolic.recurrences.recurrence import DataStream
 from polyml.systolic.report.comparison_values import Agreement, SimulationReportValues, Trial
 from polyml.systolic.report.text import heading, mapping_text, moves_text, name_text
-from polyml.systolic.simulate import Run
+from polyml.systolic.simulate import NestRun
 
 COLUMNS = 72  # of a picture
 _BARS = " ▁▂▃▄▅▆▇█"
@@ -69,7 +69,7 @@ def rate_text(trial: Trial) -> str:
     return f"{trial.cycles / trial.seconds:,.0f} cycles/s simulated" if trial.seconds else "nothing to simulate"
 
 
-def _run(run: Run) -> Iterator[str | Table]:
+def _run(run: NestRun) -> Iterator[str | Table]:
     plan = run.plan
     yield from heading(plan.recurrence.nest)
     yield f"mapping  {' '.join(filter(None, (name_text(plan), mapping_text(plan))))}"
@@ -79,15 +79,15 @@ def _run(run: Run) -> Iterator[str | Table]:
     yield ""
 
 
-def _streams(run: Run) -> Table:
+def _streams(run: NestRun) -> Table:
     """Returns the table of what enters and leaves, as it was counted in the simulation."""
-    plan, enters = run.plan, entries(run.plan.recurrence, run.plan.mapping)
+    plan, enters = run.plan, entry_cycles(run.plan.recurrence, run.plan.mapping)
     reads = [number for _, number in run.reads]
 
-    def label(stream: Stream) -> str:
+    def label(stream: DataStream) -> str:
         return plan.recurrence.label(stream.use)
 
-    columns: Sequence[Column[tuple[Stream, int]]] = (
+    columns: Sequence[Column[tuple[DataStream, int]]] = (
         Column("", lambda row: label(row[0]), is_left=True),
         Column("", lambda row: row[0].use.kind, is_left=True),
         Column("", lambda row: moves_text(plan, row[0]), is_left=True),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import prod
 
 from polyml.systolic.report.report import SystolicReport
-from polyml.systolic.simulate import Run, Simulation
+from polyml.systolic.simulate import ArraySimulation, NestRun
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,12 @@ class Agreement:
 class Trial:
     """One simulated call. listings: of each run's first fold, where they are asked for."""
 
-    simulation: Simulation
+    simulation: ArraySimulation
     agreement: Agreement
     listings: tuple[str, ...] = ()
 
     @property
-    def runs(self) -> tuple[Run, ...]:
+    def runs(self) -> tuple[NestRun, ...]:
         return self.simulation.runs
 
     @property

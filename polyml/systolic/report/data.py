@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from polyml.systolic.folding.fold_counts import Traffic, stays
+from polyml.systolic.folding.fold_counts import StreamTraffic, is_stationary
 from polyml.systolic.folding.folds import Folds
 from polyml.systolic.folding.stalls import Stalled
 from polyml.systolic.mapping.axis_names import axis_names
-from polyml.systolic.mapping.dataflows import Plan, classical, entries
-from polyml.systolic.mapping.ranking import wires
-from polyml.systolic.report.memory_traffic import Memories
+from polyml.systolic.mapping.dataflows import Plan, entry_cycles, kung_design
+from polyml.systolic.mapping.ranking import stream_ports
+from polyml.systolic.report.memory_traffic import MemoryCosts
 from polyml.systolic.report.values import NestReport, SystolicReportValues
 
 VERSION = 1
@@ -67,9 +67,9 @@ def _nest(report: SystolicReportValues, nest: NestReport) -> dict[str, object]:
     return {
         "statement": nest.nest.name,
         "loops": list(nest.nest.loops),
-        "statements": [{"name": p.statement.name, "loops": list(p.statement.iterators)} for p in nest.nest.places],
+        "statements": [{"name": p.statement.name, "loops": list(p.statement.iterators)} for p in nest.nest.embeddings],
         "parts": nest.nest.parts,
-        "at_the_edge": list(nest.nest.edge),
+        "at_the_edge": list(nest.nest.boundary),
         "instances": nest.best.recurrence.instances,
         "mappings": [_plan(report, nest, plan) for plan in nest.plans],
         "seconds": nest.seconds,
@@ -80,17 +80,17 @@ def _plan(report: SystolicReportValues, nest: NestReport, plan: Plan) -> dict[st
     recurrence, mapping = plan.recurrence, plan.mapping
     return {
         "dataflow": plan.dataflow,
-        "design": classical(recurrence, mapping),
+        "design": kung_design(recurrence, mapping),
         "mapping": recurrence.text(mapping),
         "outer": [axis_names(recurrence.nest)[loop] for loop in recurrence.outer],
-        "enters": {text: f"t = {at}" for text, at in entries(recurrence, mapping).items()},
+        "enters": {text: f"t = {at}" for text, at in entry_cycles(recurrence, mapping).items()},
         "streams": [
             {
                 "text": s.use.text,
                 "statement": s.use.statement,
                 "kind": s.use.kind,
-                "stays": stays(mapping, s),
-                "moves": [dict(zip(("cycles", "rows", "columns"), mapping.moved(d))) for d in s.directions],
+                "stays": is_stationary(mapping, s),
+                "moves": [dict(zip(("cycles", "rows", "columns"), mapping.displacement(d))) for d in s.directions],
             }
             for s in recurrence.streams
         ],
@@ -101,7 +101,7 @@ def _plan(report: SystolicReportValues, nest: NestReport, plan: Plan) -> dict[st
         "wires": {
             "accuracy": WIRES,
             "streams": [
-                {"text": w.stream.use.text, "in": w.into, "out": w.out, "registers": w.registers} for w in wires(plan.folds)
+                {"text": w.stream.use.text, "in": w.into, "out": w.out, "registers": w.registers} for w in stream_ports(plan.folds)
             ],
         },
         "traffic": {
@@ -111,12 +111,12 @@ def _plan(report: SystolicReportValues, nest: NestReport, plan: Plan) -> dict[st
     }
 
 
-def _traffic(traffic: Traffic) -> dict[str, object]:
+def _traffic(traffic: StreamTraffic) -> dict[str, object]:
     use = traffic.stream.use
     return {"text": use.text, "statement": use.statement, "reads": traffic.reads, "writes": traffic.writes}
 
 
-def _memories(memories: Memories | None) -> dict[str, object]:
+def _memories(memories: MemoryCosts | None) -> dict[str, object]:
     if memories is None:
         return {"stalled": None, "memories": None}
     sums = memories.sums
@@ -133,7 +133,7 @@ def _memories(memories: Memories | None) -> dict[str, object]:
                 "order": ["rows", "columns"][sums.order[-1]] if sums.order else None,
                 "capacity": memories.capacity,
                 "on_chip": memories.on_chip,
-                "moved": sums.moved,
+                "moved": sums.returns,
                 "read_back": _stalled(memories.stalled(on_chip=False)),
             },
             "accuracy": MEMORIES,

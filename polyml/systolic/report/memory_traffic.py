@@ -23,22 +23,23 @@ from polyml.machines.descriptions import OPERATIONS, Systolic
 from polyml.model.core.scop import Scop
 from polyml.model.counting.count_points import size
 from polyml.systolic.folding.fold_counts import preloaded
-from polyml.systolic.folding.partial_sums import Partial, partial
-from polyml.systolic.folding.preloading import together
+from polyml.systolic.folding.partial_sums import PartialSums, partial_sums
+from polyml.systolic.folding.preloading import preload_groups
 from polyml.systolic.folding.stalls import Stalled, stalled
 from polyml.systolic.mapping.dataflows import Plan
-from polyml.systolic.recurrences.nests import Nest
-from polyml.systolic.recurrences.recurrence import Stream
+from polyml.systolic.recurrences.recurrence import DataStream
+from polyml.systolic.recurrences.systolic_nest import SystolicNest
+from polyml.systolic.recurrences.value_sources import RESULT
 
 
-def operands(scop: Scop, nest: Nest, sizes: Mapping[str, int]) -> dict[str, tuple[str, int]]:
+def operands(scop: Scop, nest: SystolicNest, sizes: Mapping[str, int]) -> dict[str, tuple[str, int]]:
     """Type, and elements that come from memory, of each array that the nest reads otherwise than to add to it."""
     touched: dict[str, list[isl.Set]] = {}
     types = {}
     for use in nest.uses:
         if use.kind == "result" or not use.rows:
             continue
-        place = nest.place(use.statement)
+        place = nest.embedding(use.statement)
         access, domain = place.statement.reads[use.read], place.statement.domain
         if use.flow is not None:
             domain = domain.subtract(place.map.intersect_range(use.flow.range()).domain())
@@ -48,25 +49,25 @@ def operands(scop: Scop, nest: Nest, sizes: Mapping[str, int]) -> dict[str, tupl
     return {array: (f"{types[array].kind}{types[array].bits}", size(polyhedra.union(sets))) for array, sets in touched.items()}
 
 
-def element_bytes(scop: Scop, nest: Nest) -> dict[str, int]:
+def element_bytes(scop: Scop, nest: SystolicNest) -> dict[str, int]:
     """Of an element of each array that the nest uses."""
-    accesses = {use.array: (use, nest.place(use.statement).statement) for use in nest.uses}
-    found = {array: s.write if use.read is None else s.reads[use.read] for array, (use, s) in accesses.items()}
-    found |= {place.statement.write.array: place.statement.write for place in nest.places}
+    accesses = {use.array: (use, nest.embedding(use.statement).statement) for use in nest.uses}
+    found = {array: s.write if use.read == RESULT else s.reads[use.read] for array, (use, s) in accesses.items()}
+    found |= {place.statement.write.array: place.statement.write for place in nest.embeddings}
     return {array: scop.arrays[access.array].element.size_bytes for array, access in found.items()}
 
 
-def written(nest: Nest, sizes: Mapping[str, int]) -> dict[str, int]:
+def written(nest: SystolicNest, sizes: Mapping[str, int]) -> dict[str, int]:
     """Elements of each array that the nest writes, whichever of its statements does."""
     touched: dict[str, list[isl.Set]] = {}
-    for statement in (place.statement for place in nest.places):
+    for statement in (place.statement for place in nest.embeddings):
         elements = statement.write.relation.intersect_domain(statement.domain).range()
         touched.setdefault(statement.write.array, []).append(polyhedra.at_sizes(elements, sizes))
     return {array: size(polyhedra.union(sets)) for array, sets in touched.items()}
 
 
 @dataclass(frozen=True)
-class Memories:
+class MemoryCosts:
     """operands, written, element_bytes: as the functions of these names give them."""
 
     machine: Systolic
@@ -82,8 +83,8 @@ class Memories:
         return self.machine.pace(numbers if len(numbers) != 1 else 2 * numbers)
 
     @cached_property
-    def sums(self) -> Partial | None:
-        return partial(self.plan.folds)
+    def sums(self) -> PartialSums | None:
+        return partial_sums(self.plan.folds)
 
     @property
     def capacity(self) -> int:
@@ -98,8 +99,8 @@ class Memories:
     @cached_property
     def buffer_reads(self) -> int:
         """Bytes of operands that move, and of what sums start from."""
-        resting = preloaded(self.plan.recurrence, self.plan.mapping)
-        moving = sum(t.reads * self._bytes(t.stream) for t in self.plan.folds.traffic if t.stream not in resting)
+        stationary = preloaded(self.plan.recurrence, self.plan.mapping)
+        moving = sum(t.reads * self._bytes(t.stream) for t in self.plan.folds.traffic if t.stream not in stationary)
         return moving - self._moved_bytes
 
     @property
@@ -110,7 +111,7 @@ class Memories:
     @property
     def read_back(self) -> int:
         """Bytes of sums that the buffer takes between folds, and gives again, where they do not wait in the accumulators."""
-        return self.sums.moved * self.machine.accumulator_word_bytes if self.sums else 0
+        return self.sums.returns * self.machine.accumulator_word_bytes if self.sums else 0
 
     @property
     def buffer_bytes(self) -> int:
@@ -122,25 +123,25 @@ class Memories:
 
     @property
     def memory_bytes(self) -> int:
-        resting = preloaded(self.plan.recurrence, self.plan.mapping)
-        others = {array: number for array, (_, number) in self.operands.items() if array not in {s.use.array for s in resting}}
+        stationary = preloaded(self.plan.recurrence, self.plan.mapping)
+        others = {array: number for array, (_, number) in self.operands.items() if array not in {s.use.array for s in stationary}}
         known = [*others.items(), *self.written.items()]
-        if self.plan.recurrence.nest.starts:
+        if self.plan.recurrence.nest.starts_from_arrays:
             known.append((self.plan.recurrence.result.use.array, self.plan.recurrence.elements))
         return self._tile_bytes * self.plan.folds.number + sum(number * self.element_bytes[array] for array, number in known)
 
     @property
     def _tile_bytes(self) -> int:
         """Of all that is shifted into the units before a fold."""
-        groups = together(self.plan.recurrence, self.plan.mapping)
+        groups = preload_groups(self.plan.recurrence, self.plan.mapping)
         return sum(max(map(self._bytes, group)) for group in groups) * prod(self.plan.folds.shape)
 
     @property
     def _moved_bytes(self) -> int:
         """Of sums that leave and come back, as results."""
-        return self.sums.moved * self._bytes(self.plan.recurrence.result) if self.sums else 0
+        return self.sums.returns * self._bytes(self.plan.recurrence.result) if self.sums else 0
 
-    def _bytes(self, stream: Stream) -> int:
+    def _bytes(self, stream: DataStream) -> int:
         return self.element_bytes[stream.use.array]
 
     def stalled(self, *, on_chip: bool | None = None) -> Stalled | None:

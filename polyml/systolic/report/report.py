@@ -18,7 +18,7 @@ from polyml.systolic.mapping import parse
 from polyml.systolic.mapping.dataflows import Plan, plans
 from polyml.systolic.mapping.ranking import ranked
 from polyml.systolic.recurrences.nests import nests
-from polyml.systolic.report.memory_traffic import Memories, element_bytes, operands, written
+from polyml.systolic.report.memory_traffic import MemoryCosts, element_bytes, operands, written
 from polyml.systolic.report.values import NestReport, SystolicReportValues
 
 CHOICES = ("auto", "all", *DATAFLOWS)
@@ -105,7 +105,7 @@ def report(
 
 def _energy_j(machine: Systolic | None, moved: tuple, plan: Plan) -> float | None:
     """moved: operands, written and element_bytes, as Memories has them. None where no part of it is known."""
-    known = machine and Memories(machine, plan, *moved).energy_j
+    known = machine and MemoryCosts(machine, plan, *moved).energy_j
     return sum(known.values()) if known else None
 
 

@@ -53,7 +53,7 @@ def _steps(statement: Statement, plan: Plan | None) -> int:
     cycles, streams = plan.folds.cycles, plan.recurrence.streams
     if any(stream.use.kind == "value" for stream in streams):
         return own * cycles
-    if any(plan.mapping.moved(d)[0] == 0 for stream in streams if stream.use.kind == "result" for d in stream.directions):
+    if any(plan.mapping.displacement(d)[0] == 0 for stream in streams if stream.use.kind == "result" for d in stream.directions):
         cycles *= max(plan.folds.shape)  # units of a line add up at once
     written = plan.recurrence.nest.written
     along = [loop for loop in range(len(plan.recurrence.nest.loops)) if not written.depends_on(loop)]

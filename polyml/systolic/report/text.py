@@ -9,15 +9,15 @@ from polyml.machines.units import shown
 from polyml.report.html import page
 from polyml.report.table import Column, Table, lines, table
 from polyml.report.text import WIDTH, time_text
-from polyml.systolic.folding.fold_counts import Traffic, preloaded, stays
-from polyml.systolic.mapping.axis_names import axis_names, turns
-from polyml.systolic.mapping.dataflows import Plan, classical, entries
-from polyml.systolic.mapping.ranking import Wires, wires
-from polyml.systolic.recurrences.nests import Nest
-from polyml.systolic.recurrences.recurrence import Stream
+from polyml.systolic.folding.fold_counts import StreamTraffic, is_stationary, preloaded
+from polyml.systolic.mapping.axis_names import axis_names, interleavings
+from polyml.systolic.mapping.dataflows import Plan, entry_cycles, kung_design
+from polyml.systolic.mapping.ranking import StreamPorts, stream_ports
+from polyml.systolic.recurrences.recurrence import DataStream
 from polyml.systolic.recurrences.spacetime import Direction, SpaceTime
+from polyml.systolic.recurrences.systolic_nest import SystolicNest
 from polyml.systolic.report.data import BOUND, CYCLES, MEMORIES, OVERLAPPED, PADDED, STALLED, TRAFFIC, WIRES
-from polyml.systolic.report.memory_traffic import Memories
+from polyml.systolic.report.memory_traffic import MemoryCosts
 from polyml.systolic.report.values import NestReport, SystolicReportValues
 
 LONGEST_FORMULA = 100  # characters of one that is shown
@@ -57,11 +57,11 @@ def parts(report: SystolicReportValues) -> Iterator[str | Table]:
 
 def _nest(report: SystolicReportValues, nest: NestReport) -> Iterator[str | Table]:
     yield from heading(nest.nest)
-    edge = f"; {', '.join(nest.nest.edge)} where values enter or leave" if nest.nest.edge else ""
+    edge = f"; {', '.join(nest.nest.boundary)} where values enter or leave" if nest.nest.boundary else ""
     yield f"{nest.best.recurrence.instances:,} instances{edge}"
     yield from (f"  {part} has {instances}" for part, instances in nest.nest.parts.items())
     compared = nest.plans if report.dataflow == "all" else tuple(filter(None, (nest.best, nest.runner_up)))
-    yield table(_PLAN_COLUMNS, ((plan, wires(plan.folds)) for plan in compared))
+    yield table(_PLAN_COLUMNS, ((plan, stream_ports(plan.folds)) for plan in compared))
     left = len(nest.plans) - len(compared)
     if left:
         yield f"  {left} more with --dataflow all"
@@ -84,7 +84,7 @@ def _nest(report: SystolicReportValues, nest: NestReport) -> Iterator[str | Tabl
     yield ""
 
 
-_PLAN_COLUMNS: Sequence[Column[tuple[Plan, Sequence[Wires]]]] = (
+_PLAN_COLUMNS: Sequence[Column[tuple[Plan, Sequence[StreamPorts]]]] = (
     Column("", lambda row: name_text(row[0]), is_left=True),
     Column("mapping", lambda row: mapping_text(row[0]), is_left=True),
     Column("folds", lambda row: _count(row[0].folds.number)),
@@ -103,12 +103,12 @@ _PLAN_COLUMNS: Sequence[Column[tuple[Plan, Sequence[Wires]]]] = (
 
 def _streams(plan: Plan) -> Table:
     """Returns the table of what enters and leaves the array, and what of it goes over the array's ports."""
-    enters = entries(plan.recurrence, plan.mapping)
+    enters = entry_cycles(plan.recurrence, plan.mapping)
 
-    def label(stream: Stream) -> str:
+    def label(stream: DataStream) -> str:
         return plan.recurrence.label(stream.use)
 
-    columns: Sequence[Column[tuple[Traffic, Wires]]] = (
+    columns: Sequence[Column[tuple[StreamTraffic, StreamPorts]]] = (
         Column("of the best", lambda row: label(row[0].stream), is_left=True),
         Column("", lambda row: row[0].stream.use.kind, is_left=True),
         Column("", lambda row: moves_text(plan, row[0].stream), is_left=True),
@@ -121,10 +121,10 @@ def _streams(plan: Plan) -> Table:
         Column("out", lambda row: f"{row[1].out:,}"),
         Column("registers", lambda row: f"{row[1].registers:,}"),
     )
-    return table(columns, zip(plan.folds.traffic, wires(plan.folds)))
+    return table(columns, zip(plan.folds.traffic, stream_ports(plan.folds)))
 
 
-def _memories(memories: Memories) -> Iterator[str | Table]:
+def _memories(memories: MemoryCosts) -> Iterator[str | Table]:
     sizes = {"buffer": memories.buffer_bytes, "accumulators": memories.accumulator_bytes, "memory": memories.memory_bytes}
     parts = [name for name in (*sizes, *OPERATIONS) if name in sizes or name in memories.energy_j]
     joules = {name: shown(value, "energy") for name, value in memories.energy_j.items()}
@@ -145,23 +145,23 @@ def _memories(memories: Memories) -> Iterator[str | Table]:
         )
         tile = f"{stalled.tile_cycles:,.0f} cycles for a tile, " if stalled.tile_cycles else ""
         yield f"  from memory     {stalled.cycles:,.0f} cycles, {STALLED}: {tile}{shares}"
-    if memories.sums is not None and memories.sums.moved:
+    if memories.sums is not None and memories.sums.returns:
         yield f"  sums            {_sums(memories)}"
 
 
-def _sums(memories: Memories) -> str:
+def _sums(memories: MemoryCosts) -> str:
     """Of those that wait between folds."""
     sums, word = memories.sums, memories.machine.accumulator_word_bytes
     first = f", blocks of {('rows', 'columns')[sums.order[-1]]} first" if len(sums.order) > 1 else ""
     place = "stay in the accumulators" if memories.on_chip else f"are more than the accumulators hold ({memories.capacity:,})"
     back = memories.stalled(on_chip=False)
     slower = f" and take {back.cycles:,.0f} cycles" if back else ""
-    return f"{sums.waiting:,} wait between folds{first}: they {place}; read back they move {2 * sums.moved * word:,} bytes more{slower}"
+    return f"{sums.waiting:,} wait between folds{first}: they {place}; read back they move {2 * sums.returns * word:,} bytes more{slower}"
 
 
-def heading(nest: Nest) -> Iterator[str]:
+def heading(nest: SystolicNest) -> Iterator[str]:
     yield f"── {nest.heading} ".ljust(WIDTH, "─")
-    yield from turns(nest)
+    yield from interleavings(nest)
 
 
 def _count(number: int | None) -> str:
@@ -169,7 +169,7 @@ def _count(number: int | None) -> str:
 
 
 def name_text(plan: Plan) -> str:
-    design = classical(plan.recurrence, plan.mapping)
+    design = kung_design(plan.recurrence, plan.mapping)
     return " ".join(filter(None, (plan.dataflow, design and f"({design})")))
 
 
@@ -178,8 +178,8 @@ def mapping_text(plan: Plan) -> str:
     return plan.recurrence.text(plan.mapping) + (f", for each {', '.join(outer)}" if outer else "")
 
 
-def moves_text(plan: Plan, stream: Stream) -> str:
-    if stays(plan.mapping, stream):
+def moves_text(plan: Plan, stream: DataStream) -> str:
+    if is_stationary(plan.mapping, stream):
         return "stays"
     if stream in preloaded(plan.recurrence, plan.mapping):
         return "stays, used once"
@@ -192,7 +192,7 @@ def _move(mapping: SpaceTime, direction: Direction, at_once: str) -> str:
     """at_once: what happens along a wire."""
     if direction.line:
         return f"{at_once} along {'xy'[mapping.wire(direction)]} at once"
-    cycles, *links = mapping.moved(direction)
+    cycles, *links = mapping.displacement(direction)
     if cycles == 0:
         return f"{at_once} along {next(axis for axis, step in zip('xy', links) if step)} at once"
     lengths = (f" {abs(step)} links" if abs(step) > 1 else "" for step in links)

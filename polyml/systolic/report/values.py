@@ -9,15 +9,15 @@ from math import prod
 from polyml.machines.descriptions import Figure, Systolic
 from polyml.model.counting.io_lower_bound import LowerBound
 from polyml.systolic.mapping.dataflows import Plan
-from polyml.systolic.recurrences.nests import Nest
-from polyml.systolic.report.memory_traffic import Memories
+from polyml.systolic.recurrences.systolic_nest import SystolicNest
+from polyml.systolic.report.memory_traffic import MemoryCosts
 
 
 @dataclass(frozen=True)
 class NestReport:
     """plans: the nest's mappings, the best first. operands, written, element_bytes: as Memories has them. seconds: to find them."""
 
-    nest: Nest
+    nest: SystolicNest
     plans: tuple[Plan, ...]
     operands: Mapping[str, tuple[str, int]]
     written: Mapping[str, int]
@@ -97,6 +97,6 @@ class SystolicReportValues:
         """Bytes of an element, of all arrays that the nests use."""
         return min((size for nest in self.nests for size in nest.element_bytes.values()), default=self.machine.operand_bytes)
 
-    def memories(self, nest: NestReport, plan: Plan) -> Memories | None:
+    def memories(self, nest: NestReport, plan: Plan) -> MemoryCosts | None:
         """Of one of the nest's mappings; None where no machine is known."""
-        return self.machine and Memories(self.machine, plan, nest.operands, nest.written, nest.element_bytes)
+        return self.machine and MemoryCosts(self.machine, plan, nest.operands, nest.written, nest.element_bytes)

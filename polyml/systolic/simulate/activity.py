@@ -10,7 +10,7 @@ import numpy as np
 
 from polyml.model.counting.lattice_points import affine, lattice
 from polyml.systolic.folding.folds import fold_points
-from polyml.systolic.folding.preloading import shifts
+from polyml.systolic.folding.preloading import preload_passes
 from polyml.systolic.mapping.dataflows import Plan
 from polyml.systolic.simulate.frames import Frames
 
@@ -37,12 +37,12 @@ def activity(plan: Plan) -> Activity:
         active = np.array(folds.active)
         of = f"the first of {folds.number:,} folds, from its first instance to its last" if folds.number > 1 else ""
         return Activity(active, (("compute", 0, len(active)),), (0,), of)
-    resting, outer = shifts(recurrence, plan.mapping), len(recurrence.outer)
+    stationary, outer = preload_passes(recurrence, plan.mapping), len(recurrence.outer)
     found: list[tuple[str, np.ndarray]] = []
     for _, _, points in fold_points(folds):
         axes = lattice(points)[:, outer:]
         times, rows = (affine(row, 0, axes) for row in plan.mapping.rows[:2])
-        ahead = resting * (int(rows.max() - rows.min()) + 1)
+        ahead = stationary * (int(rows.max() - rows.min()) + 1)
         found += [("preload", np.zeros(ahead, np.int64)), ("compute", np.bincount(times - times.min()))]
     found.append(("drain", np.zeros(folds.drain_cycles, np.int64)))
     phases = _phases([(phase, len(active)) for phase, active in found])

@@ -8,18 +8,18 @@ import numpy as np
 
 from polyml import polyhedra
 from polyml.model.counting.lattice_points import affine, inside, lattice, row_value
-from polyml.systolic.program.fold_program import cell, element
-from polyml.systolic.program.interface import Between
+from polyml.systolic.program.fold_program import datapath, element
+from polyml.systolic.program.interface import NestInterface
 from polyml.systolic.simulate.buffers import Memories
 from polyml.systolic.simulate.numpy_values import evaluator
 
 
-def run(between: Between, name: str, memories: Memories, arguments: Mapping[str, object]) -> None:
+def run(interface: NestInterface, name: str, memories: Memories, arguments: Mapping[str, object]) -> None:
     """All instances, none of which uses what another one makes."""
-    scop, sizes = between.scop, between.sizes
-    statement, points = scop.statements[name], lattice(between.domain(name))
-    each = cell(scop, statement)
-    registers = [_read(between, name, read, points, memories) for read in range(len(statement.reads))]
+    scop, sizes = interface.scop, interface.sizes
+    statement, points = scop.statements[name], lattice(interface.domain(name))
+    each = datapath(scop, statement)
+    registers = [_read(interface, name, read, points, memories) for read in range(len(statement.reads))]
     for index in each.indices:
         numbers = np.zeros(len(points), np.int64)
         for where, row, divisor in polyhedra.rows_by_piece(index.value):
@@ -29,22 +29,22 @@ def run(between: Between, name: str, memories: Memories, arguments: Mapping[str,
     made = np.zeros(len(points), memories["array", statement.write.array].dtype)
     with np.errstate(all="ignore"):
         evaluator(each, arguments, len(points))(registers, made)
-    if any(not used.is_empty() for used in between.used_elsewhere(name)):
-        memories["made", name][affine(*between.instance(name), points)] = made
-    kept = slice(None) if between.is_live(name) else inside(between.last[name], points)
+    if any(not used.is_empty() for used in interface.used_elsewhere(name)):
+        memories["produced", name][affine(*interface.instance(name), points)] = made
+    kept = slice(None) if interface.is_accumulated(name) else inside(interface.last_writers[name], points)
     memories["array", statement.write.array][affine(*element(scop, statement.write, sizes), points[kept])] = made[kept]
 
 
-def _read(between: Between, name: str, read: int, points: np.ndarray, memories: Memories) -> np.ndarray:
-    access = between.scop.statements[name].reads[read]
-    elements = affine(*element(between.scop, access, between.sizes), points)
+def _read(interface: NestInterface, name: str, read: int, points: np.ndarray, memories: Memories) -> np.ndarray:
+    access = interface.scop.statements[name].reads[read]
+    elements = affine(*element(interface.scop, access, interface.sizes), points)
     values = memories["initial", access.array][elements]
-    numbers = {tuple(point): number for number, point in enumerate(points.tolist())} if between.makers[name, read] else {}
-    for maker, pairs in between.makers[name, read].items():
-        made, used = np.split(lattice(polyhedra.flat(pairs)), [len(between.scop.statements[maker].iterators)], axis=1)
+    numbers = {tuple(point): number for number, point in enumerate(points.tolist())} if interface.producers[name, read] else {}
+    for producer, pairs in interface.producers[name, read].items():
+        made, used = np.split(lattice(polyhedra.flat(pairs)), [len(interface.scop.statements[producer].iterators)], axis=1)
         here = [numbers[tuple(point)] for point in used.tolist()]
-        if maker in between.sums:
+        if producer in interface.sums:
             values[here] = memories["array", access.array][elements[here]]
         else:
-            values[here] = memories["made", maker][affine(*between.instance(maker), made)]
+            values[here] = memories["produced", producer][affine(*interface.instance(producer), made)]
     return values

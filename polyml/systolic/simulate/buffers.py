@@ -8,23 +8,23 @@ import numpy as np
 
 from polyml.numpy_dtypes import numpy_dtype
 from polyml.systolic.program.events import Memory
-from polyml.systolic.program.interface import Between
+from polyml.systolic.program.interface import NestInterface
 
 
 class Memories(Mapping[Memory, np.ndarray]):
     """Arrays, row by row, as they are and as the call found them; values of statements by instance, once they are asked for."""
 
-    def __init__(self, between: Between, arrays: Mapping[str, np.ndarray]):
-        self._between = between
+    def __init__(self, interface: NestInterface, arrays: Mapping[str, np.ndarray]):
+        self._interface = interface
         self._known: dict[Memory, np.ndarray] = {("array", name): array for name, array in arrays.items()}
-        as_found = {name: array.copy() if name in between.overwritten else array for name, array in arrays.items()}
+        as_found = {name: array.copy() if name in interface.overwritten else array for name, array in arrays.items()}
         self._known |= {("initial", name): array for name, array in as_found.items()}
 
     def __getitem__(self, memory: Memory) -> np.ndarray:
         kind, name = memory
-        if kind == "made" and memory not in self._known:
-            element = self._between.scop.arrays[self._between.scop.statements[name].write.array].element
-            self._known[memory] = np.zeros(self._between.instances(name), numpy_dtype(element))
+        if kind == "produced" and memory not in self._known:
+            element = self._interface.scop.arrays[self._interface.scop.statements[name].write.array].element
+            self._known[memory] = np.zeros(self._interface.instances(name), numpy_dtype(element))
         return self._known[memory]
 
     def __iter__(self) -> Iterator[Memory]:

@@ -10,30 +10,40 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.model.core.scop import Access
-from polyml.systolic.folding.fold_counts import stays
-from polyml.systolic.folding.preloading import together
+from polyml.systolic.folding.fold_counts import is_stationary
+from polyml.systolic.folding.preloading import preload_groups
 from polyml.systolic.mapping.dataflows import Plan
-from polyml.systolic.recurrences.nests import Use
-from polyml.systolic.recurrences.recurrence import Recurrence, Stream
-from polyml.systolic.recurrences.routing import Source
+from polyml.systolic.recurrences.recurrence import DataStream, UniformRecurrence
 from polyml.systolic.recurrences.spacetime import Vector
-from polyml.systolic.simulate.frames import MOST_AHEAD, Cell, Frame, Instance, Move, Outside, Point, Register, Unit
+from polyml.systolic.recurrences.systolic_nest import ArrayUse
+from polyml.systolic.recurrences.value_sources import ValueSource
+from polyml.systolic.simulate.frames import (
+    MOST_AHEAD,
+    BoundaryElement,
+    CycleFrame,
+    HeldElement,
+    PEIndex,
+    PEState,
+    Point,
+    StatementInstance,
+    Transit,
+)
 
 
-def lanes_of(recurrence: Recurrence) -> tuple[Stream, ...]:
+def lanes_of(recurrence: UniformRecurrence) -> tuple[DataStream, ...]:
     summed = any(s.use.kind == "result" for s in recurrence.streams)
     return (*recurrence.streams, *(() if summed else (recurrence.result,)))
 
 
-def _accesses(recurrence: Recurrence, lane: Stream) -> list[tuple[Use, Access]]:
+def _accesses(recurrence: UniformRecurrence, lane: DataStream) -> list[tuple[ArrayUse, Access]]:
     """Of a lane; every statement writes to the lane of results."""
-    statements = {place.statement.name: place.statement for place in recurrence.nest.places}
+    statements = {place.statement.name: place.statement for place in recurrence.nest.embeddings}
     if lane is recurrence.result:
         return [(use, statements[use.statement].write) for use in recurrence.nest.results]
     return [(lane.use, statements[lane.use.statement].reads[lane.use.read])]
 
 
-def _instances(recurrence: Recurrence, points: isl.Set) -> tuple[dict[Point, Instance], list[dict[Point, str]]]:
+def _instances(recurrence: UniformRecurrence, points: isl.Set) -> tuple[dict[Point, StatementInstance], list[dict[Point, str]]]:
     """By point [o, a]: what runs there, and the elements that it has, by lane."""
     pairs = {name: recurrence.embedding_of(name).intersect_range(points) for name in recurrence.statements}
     at = {instance: point for each in pairs.values() for instance, (_, point) in polyhedra.points(each)}
@@ -45,7 +55,7 @@ def _instances(recurrence: Recurrence, points: isl.Set) -> tuple[dict[Point, Ins
             known = polyhedra.points(relation, **dict(recurrence.sizes))
             found |= {at[instance]: _element(use.array, index) for instance, (_, index) in known}
         elements.append(found)
-    return {point: Instance(*instance) for instance, point in at.items()}, elements
+    return {point: StatementInstance(*instance) for instance, point in at.items()}, elements
 
 
 def _element(array: str, index: tuple[int, ...]) -> str:
@@ -58,10 +68,10 @@ class FoldFrames:
     def __init__(
         self,
         plan: Plan,
-        lanes: tuple[Stream, ...],
-        sources: Sequence[tuple[Source, ...]],
+        lanes: tuple[DataStream, ...],
+        sources: Sequence[tuple[ValueSource, ...]],
         number: tuple[int, ...],
-        corner: Unit,
+        corner: PEIndex,
         points: isl.Set,
         before: set[str],
     ):
@@ -69,15 +79,18 @@ class FoldFrames:
         self._plan, self._lanes, self._number, self._outer = plan, lanes, number, len(recurrence.outer)
         self._instances, self._elements = _instances(recurrence, points)
         self._t: dict[Point, int] = {}
-        self._unit: dict[Point, Unit] = {}
+        self._unit: dict[Point, PEIndex] = {}
         for point in self._instances:
             t, *place = mapping.steps(point[self._outer :])
             self._t[point] = t
             self._unit[point] = tuple(x - first for x, first in zip(place, corner))
         self._begin, self._end = min(self._t.values()), max(self._t.values())
-        self._loads = [[lanes.index(stream) for stream in streams] for streams in together(recurrence, mapping)]
-        self._resting = [lane for each in self._loads for lane in each]
-        self._kept = [*self._resting, *(n for n, lane in enumerate(lanes) if lane.use.kind == "result" and stays(mapping, lane))]
+        self._loads = [[lanes.index(stream) for stream in streams] for streams in preload_groups(recurrence, mapping)]
+        self._stationary = [lane for each in self._loads for lane in each]
+        self._kept = [
+            *self._stationary,
+            *(n for n, lane in enumerate(lanes) if lane.use.kind == "result" and is_stationary(mapping, lane)),
+        ]
         self._source = {(point, lane): None for lane, known in enumerate(self._elements) for point in known}
         self._at_once: set[tuple[Point, int]] = set()  # what comes by a wire from where it was kept
         for lane, found in enumerate(sources):
@@ -100,9 +113,9 @@ class FoldFrames:
         first = self._outer
         return (*point[:first], *(value + sign * step for value, step in zip(point[first:], vector)))
 
-    def _from(self, sources: Sequence[Source], points: isl.Set) -> dict[Point, tuple[Source, Point]]:
+    def _from(self, sources: Sequence[ValueSource], points: isl.Set) -> dict[Point, tuple[ValueSource, Point]]:
         """By instance the one of the fold that has the element before."""
-        found: dict[Point, tuple[Source, Point]] = {}
+        found: dict[Point, tuple[ValueSource, Point]] = {}
         for source in sources:
             pairs = source.pairs if self._plan.mapping.sense(source) > 0 else source.pairs.reverse()
             for (_, before), (_, after) in polyhedra.points(pairs.intersect_domain(points).intersect_range(points)):
@@ -119,9 +132,9 @@ class FoldFrames:
                 sense = self._plan.mapping.sense(direction)
                 last -= {p for p in last if self._step(p, direction.vector, sense) in self._instances}
             return last
-        last = {point for _, point in polyhedra.points(recurrence.kept.intersect(points))}
+        last = {point for _, point in polyhedra.points(recurrence.live_out.intersect(points))}
         for stream in (s for s in self._lanes if s.use.kind == "value"):
-            made = recurrence.made(stream).intersect_domain(points)
+            made = recurrence.flow_of(stream).intersect_domain(points)
             last |= {source for (_, source), (_, sink) in polyhedra.points(made) if sink not in self._instances}
         return last
 
@@ -130,12 +143,12 @@ class FoldFrames:
         recurrence, found = self._plan.recurrence, set()
         for (point, lane), source in self._source.items():
             is_sum = self._lanes[lane].use.kind == "result"
-            begins = is_sum and not recurrence.nest.starts and self._elements[lane][point] not in before
+            begins = is_sum and not recurrence.nest.starts_from_arrays and self._elements[lane][point] not in before
             if source is None and lane < len(recurrence.streams) and not begins:
                 found.add((point, lane))
         return found
 
-    def frames(self, cycle: int, index: int) -> Iterator[Frame]:
+    def frames(self, cycle: int, index: int) -> Iterator[CycleFrame]:
         """cycle: of the first."""
         low, high = min(self._rows), max(self._rows)
         moves, registers = self._moves(), self._registers()
@@ -144,46 +157,46 @@ class FoldFrames:
         for step in range(ahead):
             t = self._begin - ahead + step
             cells, shifts, waiting = self._preload(step, low, high)
-            yield Frame(cycle + step, index, self._number, t, "preload", cells, tuple(shifts), (*waiting, *outside(t)))
+            yield CycleFrame(cycle + step, index, self._number, t, "preload", cells, tuple(shifts), (*waiting, *outside(t)))
         instances = {(t, self._unit[point]): self._instances[point] for point, t in self._t.items()}
         for t in range(self._begin, self._end + 1):
             here = registers.get(t, {})
-            cells = {unit: Cell(instances.get((t, unit)), tuple(_sorted(held))) for unit, held in sorted(here.items())}
+            cells = {unit: PEState(instances.get((t, unit)), tuple(_sorted(held))) for unit, held in sorted(here.items())}
             now = cycle + ahead + t - self._begin
-            yield Frame(now, index, self._number, t, "compute", cells, tuple(moves.get(t, ())), outside(t))
+            yield CycleFrame(now, index, self._number, t, "compute", cells, tuple(moves.get(t, ())), outside(t))
 
-    def _registers(self) -> dict[int, dict[Unit, list[Register]]]:
+    def _registers(self) -> dict[int, dict[PEIndex, list[HeldElement]]]:
         """By cycle and unit."""
-        found: dict[int, dict[Unit, list[Register]]] = defaultdict(lambda: defaultdict(list))
-        stays_until: dict[tuple[Unit, int], tuple[int, str]] = {}
-        stays_from: dict[tuple[Unit, int], tuple[int, str]] = {}
+        found: dict[int, dict[PEIndex, list[HeldElement]]] = defaultdict(lambda: defaultdict(list))
+        stays_until: dict[tuple[PEIndex, int], tuple[int, str]] = {}
+        stays_from: dict[tuple[PEIndex, int], tuple[int, str]] = {}
         for point in sorted(self._instances, key=self._t.__getitem__):
             t, unit = self._t[point], self._unit[point]
             for lane in self._lanes_at(point):
                 element, source = self._elements[lane][point], self._source[point, lane]
                 leaves = lane == self._result and point in self._gone
-                shifted = lane in self._resting and (unit, lane) not in stays_from
+                shifted = lane in self._stationary and (unit, lane) not in stays_from
                 enters = (point, lane) in self._new and not shifted
-                found[t][unit].append(Register(lane, element, enters, leaves, used=True))
+                found[t][unit].append(HeldElement(lane, element, enters, leaves, used=True))
                 if source is not None and self._unit[source] == unit:
                     for between in range(self._t[source] + 1, t):
-                        found[between][unit].append(Register(lane, element))
+                        found[between][unit].append(HeldElement(lane, element))
                 stays_from.setdefault((unit, lane), (t, element))
                 stays_until[unit, lane] = t, element
         for (unit, lane), (t, element) in stays_from.items():
-            for earlier in range(self._begin, t) if lane in self._resting else ():
-                found[earlier][unit].append(Register(lane, element))
+            for earlier in range(self._begin, t) if lane in self._stationary else ():
+                found[earlier][unit].append(HeldElement(lane, element))
         for (unit, lane), (t, element) in stays_until.items():
             for later in range(t + 1, self._end + 1) if lane in self._kept else ():
-                found[later][unit].append(Register(lane, element))
+                found[later][unit].append(HeldElement(lane, element))
         return found
 
     def _lanes_at(self, point: Point) -> list[int]:
         return [lane for lane, elements in enumerate(self._elements) if point in elements]
 
-    def _moves(self) -> dict[int, list[Move]]:
+    def _moves(self) -> dict[int, list[Transit]]:
         """By cycle: elements that are on their way from unit to unit, from the cycle in which the first one uses them."""
-        found: dict[int, list[Move]] = defaultdict(list)
+        found: dict[int, list[Transit]] = defaultdict(list)
         for (point, lane), source in self._source.items():
             if source is None or self._unit[source] == self._unit[point]:
                 continue
@@ -192,16 +205,16 @@ class FoldFrames:
                 start, cycles = self._t[point], 0
             for step in range(max(cycles, 1)):
                 way = self._unit[source], self._unit[point]
-                found[start + step].append(Move(lane, self._elements[lane][point], *way, step, cycles))
+                found[start + step].append(Transit(lane, self._elements[lane][point], *way, step, cycles))
         return {t: sorted(moves, key=lambda m: (m.lane, m.source)) for t, moves in found.items()}
 
-    def _outside(self) -> Callable[[int], tuple[Outside, ...]]:
+    def _outside(self) -> Callable[[int], tuple[BoundaryElement, ...]]:
         """t -> what is outside the array then, on its way along one coordinate; or to and from each unit of a row."""
         ways = [self._way(lane) for lane in range(len(self._lanes))]
         used = set(self._unit.values())
-        found: dict[int, list[Outside]] = defaultdict(list)
+        found: dict[int, list[BoundaryElement]] = defaultdict(list)
         for point, lane in self._new:
-            if ways[lane] is not None and lane not in self._resting and self._is_free(self._unit[point], ways[lane], used, -1):
+            if ways[lane] is not None and lane not in self._stationary and self._is_free(self._unit[point], ways[lane], used, -1):
                 for ahead in range(1, MOST_AHEAD + 1):
                     found[self._t[point] - ahead].append(self._token(point, lane, ways[lane], -ahead))
         lane = self._result
@@ -211,19 +224,19 @@ class FoldFrames:
                     found[self._t[point] + ago].append(self._token(point, lane, ways[lane], ago))
         return lambda t: tuple(sorted(found.get(t, ()), key=lambda o: (o.lane, o.unit, o.cycles)))
 
-    def _token(self, point: Point, lane: int, way: Vector, cycles: int) -> Outside:
-        return Outside(lane, self._elements[lane][point], self._unit[point], way, cycles)
+    def _token(self, point: Point, lane: int, way: Vector, cycles: int) -> BoundaryElement:
+        return BoundaryElement(lane, self._elements[lane][point], self._unit[point], way, cycles)
 
     def _way(self, lane: int) -> Vector | None:
         """Of a lane's moves along one coordinate, the sign along each; None where that is not all it does."""
         stream, mapping = self._lanes[lane], self._plan.mapping
-        along = [tuple((v > 0) - (v < 0) for v in mapping.moved(d)[1:]) for d in stream.directions]
+        along = [tuple((v > 0) - (v < 0) for v in mapping.displacement(d)[1:]) for d in stream.directions]
         nowhere = (0,) * len(mapping.space)
         if not along or along == [nowhere]:
             return nowhere if len(nowhere) == 1 else None
         return along[0] if len(along) == 1 and sum(map(abs, along[0])) == 1 else None
 
-    def _is_free(self, unit: Unit, way: Vector, used: set[Unit], sign: int) -> bool:
+    def _is_free(self, unit: PEIndex, way: Vector, used: set[PEIndex], sign: int) -> bool:
         """Whether no unit that runs something is between this one and the array's edge."""
         here = unit
         while any(way):
@@ -234,41 +247,41 @@ class FoldFrames:
                 return False
         return True
 
-    def _preload(self, step: int, low: int, high: int) -> tuple[dict[Unit, Cell], list[Move], list[Outside]]:
+    def _preload(self, step: int, low: int, high: int) -> tuple[dict[PEIndex, PEState], list[Transit], list[BoundaryElement]]:
         """What stays goes down the rows, that of the last row first; of lanes of the same units one after another."""
         rows = high - low + 1
         loading, at = divmod(step, rows)
         first = self._firsts
-        registers: dict[Unit, list[Register]] = defaultdict(list)
+        registers: dict[PEIndex, list[HeldElement]] = defaultdict(list)
         moves, waiting = [], []
         for lane in (lane for each in self._loads[:loading] for lane in each):
             for unit, element in first[lane].items():
-                registers[unit].append(Register(lane, element))
+                registers[unit].append(HeldElement(lane, element))
         coming = [(lane, unit, element) for lane in self._loads[loading] for unit, element in first[lane].items()]
         for lane, (row, *column), element in coming:
             here = low + at - (high - row)
             way = (1, *(0 for _ in column))
             if here < low:
                 if low - here <= MOST_AHEAD:
-                    waiting.append(Outside(lane, element, (low, *column), way, here - low))
+                    waiting.append(BoundaryElement(lane, element, (low, *column), way, here - low))
                 continue
-            registers[(here, *column)].append(Register(lane, element, enters=here == low))
+            registers[(here, *column)].append(HeldElement(lane, element, enters=here == low))
             if here < row:
-                moves.append(Move(lane, element, (here, *column), (here + 1, *column), 0, 1))
-        cells = {unit: Cell(None, tuple(_sorted(held))) for unit, held in sorted(registers.items())}
+                moves.append(Transit(lane, element, (here, *column), (here + 1, *column), 0, 1))
+        cells = {unit: PEState(None, tuple(_sorted(held))) for unit, held in sorted(registers.items())}
         return cells, moves, waiting
 
     @cached_property
-    def _firsts(self) -> dict[int, dict[Unit, str]]:
+    def _firsts(self) -> dict[int, dict[PEIndex, str]]:
         """By lane that stays, of each unit, its first element."""
-        found: dict[int, dict[Unit, str]] = {lane: {} for lane in self._resting}
+        found: dict[int, dict[PEIndex, str]] = {lane: {} for lane in self._stationary}
         for point in sorted(self._instances, key=self._t.__getitem__):
-            for lane in self._resting:
+            for lane in self._stationary:
                 if point in self._elements[lane]:
                     found[lane].setdefault(self._unit[point], self._elements[lane][point])
         return found
 
-    def drain(self, cycle: int, index: int) -> Iterator[Frame]:
+    def drain(self, cycle: int, index: int) -> Iterator[CycleFrame]:
         """Results that stay go down the rows and out."""
         lane, last = self._result, {}
         for point in sorted(self._instances, key=self._t.__getitem__):
@@ -279,11 +292,11 @@ class FoldFrames:
             for (row, *column), element in sorted(last.items()):
                 here = row + step
                 if here < rows:
-                    cells[(here, *column)] = Cell(None, (Register(lane, element, leaves=here == rows - 1),))
+                    cells[(here, *column)] = PEState(None, (HeldElement(lane, element, leaves=here == rows - 1),))
                 if here < rows - 1:
-                    moves.append(Move(lane, element, (here, *column), (here + 1, *column), 0, 1))
-            yield Frame(cycle + step, index, self._number, self._end + 1 + step, "drain", cells, tuple(moves), ())
+                    moves.append(Transit(lane, element, (here, *column), (here + 1, *column), 0, 1))
+            yield CycleFrame(cycle + step, index, self._number, self._end + 1 + step, "drain", cells, tuple(moves), ())
 
 
-def _sorted(registers: Sequence[Register]) -> list[Register]:
+def _sorted(registers: Sequence[HeldElement]) -> list[HeldElement]:
     return sorted(registers, key=lambda r: (r.lane, not r.used))

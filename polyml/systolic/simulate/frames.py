@@ -7,16 +7,16 @@ from itertools import product
 
 from polyml import polyhedra
 from polyml.systolic.mapping.dataflows import Plan
-from polyml.systolic.recurrences.recurrence import Stream
+from polyml.systolic.recurrences.recurrence import DataStream
 from polyml.systolic.recurrences.spacetime import Vector
 
 MOST_AHEAD = 6  # cycles for which elements are outside the array, before and after
-Unit = tuple[int, ...]
+PEIndex = tuple[int, ...]
 Point = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Instance:
+class StatementInstance:
     statement: str
     values: tuple[int, ...]
 
@@ -25,7 +25,7 @@ class Instance:
 
 
 @dataclass(frozen=True)
-class Register:
+class HeldElement:
     """An element of a lane in a unit. enters: from the buffer, in this cycle. leaves: to the buffer, after it. used: by the
     instance that the unit runs.
     """
@@ -38,38 +38,38 @@ class Register:
 
 
 @dataclass(frozen=True)
-class Cell:
+class PEState:
     """What a unit runs and has in a cycle."""
 
-    instance: Instance | None
-    registers: tuple[Register, ...]
+    instance: StatementInstance | None
+    registers: tuple[HeldElement, ...]
 
 
 @dataclass(frozen=True)
-class Move:
+class Transit:
     """An element that is `step` of `cycles` on its way from one unit to another; along a wire it takes none."""
 
     lane: int
     element: str
-    source: Unit
-    target: Unit
+    source: PEIndex
+    target: PEIndex
     step: int
     cycles: int
 
 
 @dataclass(frozen=True)
-class Outside:
+class BoundaryElement:
     """An element that enters a unit in -cycles, or left it so many cycles ago. way: the signs of its moves along each coordinate."""
 
     lane: int
     element: str
-    unit: Unit
+    unit: PEIndex
     way: Vector
     cycles: int
 
 
 @dataclass(frozen=True)
-class Frame:
+class CycleFrame:
     """One cycle. cycle: from 0, of all folds one after another. fold: from 0. number: the outer loops' values and the blocks.
     t: the mapping's time, counted on over what comes before and after the instances. phase: "preload", "compute" or "drain".
     cells: of units that run or have something.
@@ -80,9 +80,9 @@ class Frame:
     number: tuple[int, ...]
     t: int
     phase: str
-    cells: dict[Unit, Cell] = field(repr=False)
-    moves: tuple[Move, ...] = field(repr=False)
-    outside: tuple[Outside, ...] = field(repr=False)
+    cells: dict[PEIndex, PEState] = field(repr=False)
+    moves: tuple[Transit, ...] = field(repr=False)
+    outside: tuple[BoundaryElement, ...] = field(repr=False)
 
     @property
     def active(self) -> int:
@@ -96,9 +96,9 @@ class Frames:
     """
 
     plan: Plan
-    lanes: tuple[Stream, ...]
+    lanes: tuple[DataStream, ...]
     folds: int
-    frames: tuple[Frame, ...] = field(repr=False)
+    frames: tuple[CycleFrame, ...] = field(repr=False)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -116,5 +116,5 @@ class Frames:
             return "" if every == 1 else f"{every} folds"
         return f"the first {self.folds} of {every:,} folds" if self.folds > 1 else f"the first of {every:,} folds"
 
-    def units(self) -> list[Unit]:
+    def units(self) -> list[PEIndex]:
         return list(product(*map(range, self.shape)))

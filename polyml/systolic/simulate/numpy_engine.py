@@ -14,9 +14,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 import numpy as np
 
 from polyml.numpy_dtypes import numpy_dtype
-from polyml.systolic.program.events import Events, Memory, Runs
-from polyml.systolic.program.fold_program import RESULT, Broadcast, Cell, FoldProgram, Operand, Register, Wire
+from polyml.systolic.program.events import Events, Memory, StridedEvents
+from polyml.systolic.program.fold_program import Broadcast, Datapath, FoldProgram, Link, Operand, Register
 from polyml.systolic.program.program import NestProgram
+from polyml.systolic.recurrences.value_sources import RESULT
 from polyml.systolic.simulate.numpy_values import Vector, evaluator
 
 ROOM = 64  # steps of a value before its vector is moved back
@@ -24,28 +25,28 @@ ROOM = 64  # steps of a value before its vector is moved back
 Memories = Mapping[Memory, np.ndarray]
 
 
-class Stepped:
+class NumpyEngine:
     """Runs the folds of one nest. arguments: numbers by name."""
 
     def __init__(self, program: NestProgram, arguments: Mapping[str, object]):
-        self._cells, self._units, self._grid, self._arguments = program.cells, program.units, program.grid, arguments
-        self._evaluators = {name: evaluator(cell, arguments, program.units) for name, cell in program.cells.items()}
+        self._datapaths, self._units, self._grid, self._arguments = program.datapaths, program.units, program.grid, arguments
+        self._evaluators = {name: evaluator(datapath, arguments, program.units) for name, datapath in program.datapaths.items()}
 
     def run(self, fold: FoldProgram, memories: Memories) -> None:
         """The fold's cycles; changes elements of the memories."""
-        users = Counter(wire.source for operand in fold.operands.values() for wire in operand.wires)
+        users = Counter(link.source for operand in fold.operands.values() for link in operand.links)
         held = in_place(fold)
-        depths, reach = remembered(fold, self._cells, held)
-        histories = {source: _History(depth, reach, self._units, self._type(source)) for source, depth in depths.items()}
+        depths, reach = remembered(fold, self._datapaths, held)
+        histories = {source: _RegisterHistory(depth, reach, self._units, self._type(source)) for source, depth in depths.items()}
         registers = {
             own: self._held(own, operand, own in held, histories, users, memories) for own, operand in fold.operands.items()
         }
-        results = {name: histories.get((name, RESULT)) for name in self._cells} | {own[0]: registers[own] for own in held}
+        results = {name: histories.get((name, RESULT)) for name in self._datapaths} | {own[0]: registers[own] for own in held}
         parts = [
-            (self._evaluating(name, fold), [registers[name, read] for read in range(len(cell.types))], results[name])
-            for name, cell in self._cells.items()
+            (self._evaluating(name, fold), [registers[name, read] for read in range(len(datapath.types))], results[name])
+            for name, datapath in self._datapaths.items()
         ]
-        stores = [_Store(events, memories[events.memory], results[name]) for name, events in fold.stores]
+        stores = [_Stores(events, memories[events.memory], results[name]) for name, events in fold.stores]
         with np.errstate(all="ignore"):
             for cycle in range(fold.cycles):
                 for evaluate, own, made in parts:
@@ -57,41 +58,43 @@ class Stepped:
     def _evaluating(self, name: str, fold: FoldProgram) -> Callable[[int, list[Vector], Vector], None]:
         """In a cycle, from registers to results."""
         if (read := added_up(fold).get(name)) is not None:
-            return _AddedUp(self._cells[name], self._arguments, self._grid, read, fold.operands[name, read])
+            return _ChainedSums(self._datapaths[name], self._arguments, self._grid, read, fold.operands[name, read])
         evaluate = self._evaluators[name]
         return lambda cycle, vectors, made: evaluate(vectors, made)
 
     def _type(self, register: Register) -> np.dtype:
         name, read = register
-        return numpy_dtype(self._cells[name].result if read == RESULT else self._cells[name].types[read])
+        return numpy_dtype(self._datapaths[name].result if read == RESULT else self._datapaths[name].types[read])
 
     def _held(
-        self, own: Register, operand: Operand, is_in_place: bool, histories: Mapping[Register, _History], users: Counter[Register],
+        self, own: Register, operand: Operand, is_in_place: bool, histories: Mapping[Register, _RegisterHistory], users: Counter[Register],
         memories: Memories,
-    ) -> _Held:  # fmt: skip
-        kind, wire = self._type(own), operand.wire
-        if wire is None or wire.cycles == 0:
-            base = _Still(self._units, kind)
-        elif wire.source == own or is_in_place:
-            base = _Moving(wire, self._units, kind)
+    ) -> _RegisterVector:  # fmt: skip
+        kind, link = self._type(own), operand.link
+        if link is None or link.cycles == 0:
+            base = _StationaryVector(self._units, kind)
+        elif link.source == own or is_in_place:
+            base = _ShiftedVector(link, self._units, kind)
         else:
-            base = _Taken(histories[wire.source], wire, shared=users[wire.source] > 1)
-        loads = [(_RunOfLoads if isinstance(events, Runs) else _Load)(events, memories) for events in operand.loads]
+            base = _LinkedVector(histories[link.source], link, shared=users[link.source] > 1)
+        loads = [
+            (_StridedLoads if isinstance(events, StridedEvents) else _ListedLoads)(events, memories) for events in operand.loads
+        ]
         transfers = [_Transfer(places.slices, histories[each.source], each) for each, places in operand.transfers]
-        wired = [_Wired(each, self._grid) for each in operand.broadcasts]
-        return _Held(base, [*transfers, *loads], wired, histories.get(own))
+        wired = [_WireBroadcast(each, self._grid) for each in operand.broadcasts]
+        return _RegisterVector(base, [*transfers, *loads], wired, histories.get(own))
 
 
 def in_place(fold: FoldProgram) -> set[Register]:
     """Registers that alone take what their own statement made: it goes on where they have it."""
-    users = Counter(wire.source for operand in fold.operands.values() for wire in operand.wires)
-    made = ((own, operand.wire) for own, operand in fold.operands.items() if operand.wire)
-    return {own for own, wire in made if wire.source == (own[0], RESULT) and users[wire.source] == 1 and wire.cycles}
+    users = Counter(link.source for operand in fold.operands.values() for link in operand.links)
+    made = ((own, operand.link) for own, operand in fold.operands.items() if operand.link)
+    return {own for own, link in made if link.source == (own[0], RESULT) and users[link.source] == 1 and link.cycles}
 
 
 def added_up(fold: FoldProgram) -> dict[str, int]:
     """Statements whose sums go on to other units in the same cycle, with the number of the read."""
-    return {name: read for (name, read), operand in fold.operands.items() if operand.wire and not operand.wire.cycles}
+    return {name: read for (name, read), operand in fold.operands.items() if operand.link and not operand.link.cycles}
 
 
 def remembered(fold: FoldProgram, names: Iterable[str], held: Collection[Register]) -> tuple[dict[Register, int], int]:
@@ -101,14 +104,14 @@ def remembered(fold: FoldProgram, names: Iterable[str], held: Collection[Registe
     depths: Counter[Register] = Counter({(name, RESULT): 0 for name in {*names} - {name for name, _ in held}})
     reach = 0
     for own, operand in fold.operands.items():
-        for wire in operand.wires:
-            if own not in held and (wire is not operand.wire or wire.source != own):
-                depths[wire.source] = max(depths[wire.source], wire.cycles)
-                reach = max(reach, abs(wire.offset))
+        for link in operand.links:
+            if own not in held and (link is not operand.link or link.source != own):
+                depths[link.source] = max(depths[link.source], link.cycles)
+                reach = max(reach, abs(link.offset))
     return depths, reach
 
 
-class _History:
+class _RegisterHistory:
     """What a register had in the last cycles. reach: of wires from it."""
 
     def __init__(self, depth: int, reach: int, units: int, kind: np.dtype):
@@ -119,14 +122,14 @@ class _History:
     def at(self, cycle: int) -> Vector:
         return self._now[cycle % self._depth]
 
-    def along(self, wire: Wire) -> Callable[[int], Vector]:
+    def along(self, link: Link) -> Callable[[int], Vector]:
         """What comes by the wire in a cycle."""
-        first = self._reach - wire.offset
-        views = [self._vectors[(phase - wire.cycles) % self._depth, first : first + self._units] for phase in range(self._depth)]
+        first = self._reach - link.offset
+        views = [self._vectors[(phase - link.cycles) % self._depth, first : first + self._units] for phase in range(self._depth)]
         return lambda cycle: views[cycle % self._depth]
 
 
-class _Still:
+class _StationaryVector:
     """A register that has what was loaded."""
 
     is_own = True
@@ -138,17 +141,17 @@ class _Still:
         return self._vector
 
 
-class _Moving:
+class _ShiftedVector:
     """A register that takes what the one along the wire had: one vector for each cycle that this takes."""
 
     is_own = True
 
-    def __init__(self, wire: Wire, units: int, kind: np.dtype):
-        self._cycles, self._offset, self._units = wire.cycles, wire.offset, units
-        self._room = max(ROOM * abs(wire.offset), units)
-        self._begin = self._room if wire.offset > 0 else 0
-        self._vectors = [np.zeros(units + self._room, kind) for _ in range(wire.cycles)]
-        self._starts = [self._begin] * wire.cycles
+    def __init__(self, link: Link, units: int, kind: np.dtype):
+        self._cycles, self._offset, self._units = link.cycles, link.offset, units
+        self._room = max(ROOM * abs(link.offset), units)
+        self._begin = self._room if link.offset > 0 else 0
+        self._vectors = [np.zeros(units + self._room, kind) for _ in range(link.cycles)]
+        self._starts = [self._begin] * link.cycles
 
     def at(self, cycle: int) -> Vector:
         phase = cycle % self._cycles
@@ -162,19 +165,19 @@ class _Moving:
         return vector[start : start + self._units]
 
 
-class _Taken:
+class _LinkedVector:
     """A register that takes what another one had. shared: with others, so that no unit may have something else there."""
 
-    def __init__(self, history: _History, wire: Wire, shared: bool):
-        self.at, self.is_own = history.along(wire), not shared
+    def __init__(self, history: _RegisterHistory, link: Link, shared: bool):
+        self.at, self.is_own = history.along(link), not shared
 
 
-class _Load:
+class _ListedLoads:
     """Elements of a memory; of sums, as they are when they are needed."""
 
     def __init__(self, events: Events, memories: Memories):
-        self._starts, self._elements = events.places.starts.tolist(), events.elements
-        self.slices = events.places.slices
+        self._starts, self._elements = events.units_by_cycle.starts.tolist(), events.elements
+        self.slices = events.units_by_cycle.slices
         kind, _ = events.memory
         if kind == "number":
             self._memory, self._values = None, events.elements
@@ -187,10 +190,10 @@ class _Load:
         return self._values[part] if self._memory is None else self._memory[self._elements[part]]
 
 
-class _RunOfLoads:
+class _StridedLoads:
     """The same, of elements equally far apart."""
 
-    def __init__(self, events: Runs, memories: Memories):
+    def __init__(self, events: StridedEvents, memories: Memories):
         self.slices = _slices(events.units, events.unit_step, events.counts)
         self._memory = memories[events.memory]
         self._elements = _slices(events.elements, events.element_step, events.counts)
@@ -210,14 +213,14 @@ def _slices(first: np.ndarray, step: int, counts: np.ndarray) -> list[slice | No
 
 
 class _Transfer:
-    def __init__(self, slices: list, history: _History, wire: Wire):
-        self.slices, self._along = slices, history.along(wire)
+    def __init__(self, slices: list, history: _RegisterHistory, link: Link):
+        self.slices, self._along = slices, history.along(link)
 
     def values(self, cycle: int, where: slice | np.ndarray) -> np.ndarray:
         return self._along(cycle)[where]
 
 
-class _Wired:
+class _WireBroadcast:
     """Lines of which each takes what one of its units has."""
 
     def __init__(self, broadcast: Broadcast, grid: tuple[int, int]):
@@ -232,22 +235,25 @@ class _Wired:
             field[:, self._lines[cycle]] = values
 
 
-class _AddedUp:
+class _ChainedSums:
     """Values of the units of a line one after another, each of what the one before it has made, where nothing else comes."""
 
-    def __init__(self, cell: Cell, arguments: Mapping[str, object], grid: tuple[int, int], read: int, operand: Operand):
+    def __init__(self, datapath: Datapath, arguments: Mapping[str, object], grid: tuple[int, int], read: int, operand: Operand):
         rows, columns = grid
-        wire, self._read = operand.wire, read
-        step = wire.steps[-1] if wire.along else wire.steps[0]
-        if wire.along:
+        link, self._read = operand.link, read
+        step = link.steps[-1] if link.along else link.steps[0]
+        if link.along:
             places = [slice(column, None, columns) for column in range(columns)]
         else:
             places = [slice(row * columns, (row + 1) * columns) for row in range(rows)]
         order = range(len(places)) if step > 0 else reversed(range(len(places)))
         self._places = [(places[p], places[p - step] if 0 <= p - step < len(places) else None) for p in order]
-        self._evaluate = evaluator(cell, arguments, rows if wire.along else columns)
+        self._evaluate = evaluator(datapath, arguments, rows if link.along else columns)
         self._begins = np.zeros(rows * columns, bool)
-        self._loads = [_slices(e.units, e.unit_step, e.counts) if isinstance(e, Runs) else e.places.slices for e in operand.loads]
+        self._loads = [
+            _slices(e.units, e.unit_step, e.counts) if isinstance(e, StridedEvents) else e.units_by_cycle.slices
+            for e in operand.loads
+        ]
 
     def __call__(self, cycle: int, vectors: list[Vector], made: Vector) -> None:
         begins, sums = self._begins, vectors[self._read]
@@ -261,15 +267,15 @@ class _AddedUp:
             self._evaluate([vector[here] for vector in vectors], made[here])
 
 
-class _Held:
+class _RegisterVector:
     """A register: what comes to all units, but for some of them something else. history: where others find it."""
 
     def __init__(
         self,
-        base: _Still | _Moving | _Taken,
-        others: list[_Load | _RunOfLoads | _Transfer],
-        wired: list[_Wired],
-        history: _History | None,
+        base: _StationaryVector | _ShiftedVector | _LinkedVector,
+        others: list[_ListedLoads | _StridedLoads | _Transfer],
+        wired: list[_WireBroadcast],
+        history: _RegisterHistory | None,
     ):
         self._base, self._others, self._wired, self._history = base, others, wired, history
         self._now = np.empty(0)
@@ -298,15 +304,15 @@ class _Held:
         return self._now
 
 
-class _Store:
-    def __init__(self, events: Events | Runs, memory: np.ndarray, results: _History | _Held):
+class _Stores:
+    def __init__(self, events: Events | StridedEvents, memory: np.ndarray, results: _RegisterHistory | _RegisterVector):
         self._memory, self._results = memory, results
-        if isinstance(events, Runs):
+        if isinstance(events, StridedEvents):
             self._slices = _slices(events.units, events.unit_step, events.counts)
             self._elements = _slices(events.elements, events.element_step, events.counts)
         else:
-            self._slices = events.places.slices
-            starts = events.places.starts.tolist()
+            self._slices = events.units_by_cycle.slices
+            starts = events.units_by_cycle.starts.tolist()
             self._elements = [events.elements[first:end] for first, end in itertools.pairwise(starts)]
 
     def at(self, cycle: int) -> None:

@@ -13,7 +13,7 @@ from polyml.model.core import call_interface
 from polyml.model.core.nest import children
 from polyml.model.core.scop import Load, ScalarArg, Value
 from polyml.numpy_dtypes import numpy_dtype
-from polyml.systolic.program.fold_program import Cell
+from polyml.systolic.program.fold_program import Datapath
 
 Vector = np.ndarray
 Evaluator = Callable[[Sequence[Vector], Vector], None]  # of registers, into a vector
@@ -28,10 +28,10 @@ _COMPARE = {
 _UNARY = {"-": np.negative, "+": np.positive, "~": np.invert, "not": np.logical_not}
 
 
-def evaluator(cell: Cell, arguments: Mapping[str, object], units: int) -> Evaluator:
+def evaluator(datapath: Datapath, arguments: Mapping[str, object], units: int) -> Evaluator:
     """What all units compute for a statement. arguments: numbers by name. Sub-trees that occur several times are computed once."""
     steps: list[Callable[[], object]] = []
-    registers: list[Vector] = [np.empty(0)] * len(cell.types)
+    registers: list[Vector] = [np.empty(0)] * len(datapath.types)
     known: dict[int, Callable[[], object]] = {}
 
     def operand(value: Value) -> Callable[[], object]:
@@ -52,8 +52,8 @@ def evaluator(cell: Cell, arguments: Mapping[str, object], units: int) -> Evalua
         steps.append(lambda: apply([each() for each in operands], out))
         return lambda: out
 
-    last = [operand(child) for child in children(cell.value)] or [leaf(cell.value)]
-    finish = _operation(cell.value) if children(cell.value) else lambda operands, out: np.copyto(out, operands[0])
+    last = [operand(child) for child in children(datapath.value)] or [leaf(datapath.value)]
+    finish = _operation(datapath.value) if children(datapath.value) else lambda operands, out: np.copyto(out, operands[0])
 
     def run(own: Sequence[Vector], result: Vector) -> None:
         registers[:] = own

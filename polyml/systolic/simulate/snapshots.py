@@ -16,7 +16,7 @@ from polyml.errors import ConfigError
 from polyml.systolic.folding.folds import fold_points
 from polyml.systolic.mapping.dataflows import Plan
 from polyml.systolic.simulate.fold_frames import FoldFrames, lanes_of
-from polyml.systolic.simulate.frames import Frame, Frames
+from polyml.systolic.simulate.frames import CycleFrame, Frames
 
 MOST_REGISTERS = 65_536  # units x cycles x elements of each, of one fold
 ROOM = 24_576  # of these, for several folds
@@ -35,7 +35,7 @@ def frames(plan: Plan, folds: int = 0) -> Frames:
         notes = ["expected smaller sizes of the arrays, or a smaller array of units"]
         raise ConfigError(f"{recurrence.nest.name} is too large to draw: {parts}, of {MOST_REGISTERS:,} at most", notes=notes)
     shown = min(folds or MOST_FOLDS, MOST_FOLDS, max(1, ROOM // registers), plan.folds.number)
-    found: list[Frame] = []
+    found: list[CycleFrame] = []
     before: set[str] = set()
     ways = list(recurrence.sources.values())
     for index, (number, corner, points) in enumerate(islice(fold_points(plan.folds), shown)):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polyml.systolic.program.events import Events, Runs
+from polyml.systolic.program.events import Events, StridedEvents
 from polyml.systolic.program.fold_program import FoldProgram, Register
 from polyml.systolic.simulate.numpy_engine import in_place
 
@@ -42,12 +42,12 @@ def grid_of(fold: FoldProgram, shape: Sequence[int], names: Iterable[str]) -> Gr
         return None
     moves = {}
     for own, operand in fold.operands.items():
-        wire = operand.wire
-        if wire is None or operand.transfers or operand.broadcasts or wire.cycles != 1 or max(map(abs, wire.steps)) > 1:
+        link = operand.link
+        if link is None or operand.transfers or operand.broadcasts or link.cycles != 1 or max(map(abs, link.steps)) > 1:
             return None
-        if wire.source != own and own != sums[own[0]]:
+        if link.source != own and own != sums[own[0]]:
             return None
-        moves[own] = two(wire.steps, 0)
+        moves[own] = two(link.steps, 0)
     for turned in (False, True):
         if not any(moves[own][not turned] for own in sums.values()):
             rows, columns = two(shape, 1)[:: -1 if turned else 1]
@@ -67,7 +67,7 @@ def _can_wait(fold: FoldProgram, sums: Iterable[Register]) -> bool:
     for name, events in fold.stores:
         stores.setdefault(events.memory, set()).add(name)
     for own, operand in fold.operands.items():
-        for load in (load for load in operand.loads if isinstance(load, Runs)):
+        for load in (load for load in operand.loads if isinstance(load, StridedEvents)):
             by = stores.get(load.memory, set())
             if by and (own not in sums or by != {own[0]} or not load.distinct or len(operand.loads) > 1):
                 return False
@@ -80,20 +80,20 @@ def spans(fold: FoldProgram, shape: Sequence[int], least: int) -> list[Span]:
     used = two(fold.used, (0, 0))
     quiet = np.ones(fold.cycles, bool)
     for operand in fold.operands.values():
-        x, y = two(operand.wire.steps, 0)
+        x, y = two(operand.link.steps, 0)
         for load in operand.loads:
             quiet &= _at_edge(load, columns, used, (-x, -y))
     for own in in_place(fold):
         for _, store in (each for each in fold.stores if each[0] == own[0]):
-            quiet &= _at_edge(store, columns, used, two(fold.operands[own].wire.steps, 0))
+            quiet &= _at_edge(store, columns, used, two(fold.operands[own].link.steps, 0))
     ends = np.flatnonzero(np.diff(np.concatenate([[0], quiet, [0]]).astype(np.int8))).tolist()
     return [(first, end) for first, end in zip(ends[::2], ends[1::2]) if end - first >= least]
 
 
-def _at_edge(events: Events | Runs, columns: int, used: Sequence[tuple[int, int]], steps: Steps) -> np.ndarray:
+def _at_edge(events: Events | StridedEvents, columns: int, used: Sequence[tuple[int, int]], steps: Steps) -> np.ndarray:
     """Cycles in which the units `steps` further than those of the events are outside of the used ones, beyond one edge."""
-    if not isinstance(events, Runs):
-        return np.diff(events.places.starts) == 0
+    if not isinstance(events, StridedEvents):
+        return np.diff(events.units_by_cycle.starts) == 0
     first, last = _ends(events, columns)
     straight = np.ones(len(events.counts), bool)
     outside = np.zeros(len(events.counts), bool)
@@ -106,12 +106,12 @@ def _at_edge(events: Events | Runs, columns: int, used: Sequence[tuple[int, int]
     return (events.counts == 0) | straight & outside
 
 
-def _ends(runs: Runs, columns: int) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
+def _ends(runs: StridedEvents, columns: int) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
     """Row and column of the first and of the last unit of each cycle."""
     return np.divmod(runs.units, columns), np.divmod(runs.units + runs.unit_step * (runs.counts - 1), columns)
 
 
-def run_steps(runs: Runs, columns: int) -> Steps:
+def run_steps(runs: StridedEvents, columns: int) -> Steps:
     """From one unit of a cycle to the next."""
     row = round(runs.unit_step / columns)
     return row, runs.unit_step - row * columns

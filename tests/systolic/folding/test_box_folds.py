@@ -6,9 +6,9 @@ from math import prod
 import pytest
 
 from polyml.systolic.folding import box_folds
-from polyml.systolic.folding.box_folds import Boxes, runs
+from polyml.systolic.folding.box_folds import BoxFolds, block_runs
 from polyml.systolic.folding.folded_domain import FoldedDomain
-from polyml.systolic.folding.stalls import Repeat
+from polyml.systolic.folding.stalls import RepeatedSteps
 from polyml.systolic.mapping.dataflows import plans
 from polyml.systolic.recurrences.layouts import layouts
 from polyml.systolic.recurrences.spacetime import SpaceTime
@@ -18,12 +18,12 @@ BOXES = [function for function in CALLS if function not in (triangular, syrk)]
 
 
 def flat(steps):
-    return [one for step in steps for one in (flat(step.steps) * step.number if isinstance(step, Repeat) else [step])]
+    return [one for step in steps for one in (flat(step.steps) * step.number if isinstance(step, RepeatedSteps) else [step])]
 
 
 def same(recurrence, mapping, shape):
     assert box_folds.applies(recurrence, mapping)
-    found, counted = Boxes(recurrence, mapping, shape), FoldedDomain(recurrence, mapping, shape)
+    found, counted = BoxFolds(recurrence, mapping, shape), FoldedDomain(recurrence, mapping, shape)
     for padded in (False, True):
         assert list(found.classes(padded)) == list(counted.classes(padded))
         assert flat(found.steps(padded)) == flat(counted.steps(padded))
@@ -78,4 +78,4 @@ def test_a_loop_with_gaps_is_no_box():
 @pytest.mark.parametrize("length, size", list(product(range(1, 12), range(1, 6))))
 def test_blocks_are_cut_from_the_first_on(length, size):
     lengths = [min(size, length - start) for start in range(0, length, size)]
-    assert [n for n, number in runs(length, size) for _ in range(number)] == lengths
+    assert [n for n, number in block_runs(length, size) for _ in range(number)] == lengths

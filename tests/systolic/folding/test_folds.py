@@ -10,14 +10,16 @@ import pytest
 from polyml import polyhedra
 from polyml.errors import ConfigError, IllegalSchedule
 from polyml.model.counting.count_points import size
-from polyml.systolic.folding.fold_counts import preloaded, stays
+from polyml.systolic.folding.fold_counts import is_stationary, preloaded
 from polyml.systolic.folding.folds import cycles, fold
-from polyml.systolic.mapping.dataflows import plans, prove
+from polyml.systolic.mapping.dataflows import plans
+from polyml.systolic.mapping.proof import prove
+from polyml.systolic.mapping.search import MappingSearch, mappings
 from polyml.systolic.recurrences.layouts import layouts
-from polyml.systolic.recurrences.spacetime import SpaceTime, mappings
+from polyml.systolic.recurrences.spacetime import SpaceTime
 from tests.systolic.designs import (  # fmt: skip
     CALLS,
-    Run,
+    NestRun,
     batched,
     layer,
     matmul,
@@ -40,16 +42,16 @@ SHAPES = ((1, 1), (3, 2), (4, 4), (16, 16), (5,))
 def test_every_plan_is_what_its_instances_do(function, shape):
     (nest,), sizes = nests_of(function)
     for plan in plans(nest, sizes, shape, dataflow="all"):
-        run = Run(function, CALLS[function], plan)
+        run = NestRun(function, CALLS[function], plan)
         run.check()
         folds = plan.folds
         classes = [(c.instances, c.units, c.compute_cycles) for c in folds.classes for _ in range(c.number)]
         assert sorted(classes) == run.classes()
         assert folds.number == len(run.folds) and folds.recurrence.instances == len(run.trace)
         assert folds.active == run.active()
-        resting = [s for s in plan.recurrence.streams if s.use.kind == "operand" and stays(plan.mapping, s)]
-        if len(folds.shape) == 1 and len(resting) <= 1:
-            rows = run.rows() if resting else [0] * len(run.folds)
+        stationary = [s for s in plan.recurrence.streams if s.use.kind == "operand" and is_stationary(plan.mapping, s)]
+        if len(folds.shape) == 1 and len(stationary) <= 1:
+            rows = run.rows() if stationary else [0] * len(run.folds)
             assert sorted(c.preload_cycles for c in folds.classes for _ in range(c.number)) == rows
         share = sum(n / cycles for (n, _, _), cycles in zip(classes, (c.cycles for c in folds.classes for _ in range(c.number))))
         assert folds.compute_utilisation == pytest.approx(share / folds.number / folds.units)
@@ -65,9 +67,9 @@ def test_folds_overlap_as_far_as_their_units_are_free(function, shape):
         if any(use.kind == "value" for use in nest.uses):
             assert plan.folds.overlap is None
             continue
-        resting = len(preloaded(plan.recurrence, plan.mapping))
-        leaving = bool(plan.recurrence.result.directions) and stays(plan.mapping, plan.recurrence.result)
-        assert plan.folds.overlap.cycles == Run(function, CALLS[function], plan).overlapped(resting, leaving)
+        stationary = len(preloaded(plan.recurrence, plan.mapping))
+        leaving = bool(plan.recurrence.result.directions) and is_stationary(plan.mapping, plan.recurrence.result)
+        assert plan.folds.overlap.cycles == NestRun(function, CALLS[function], plan).overlapped(stationary, leaving)
         assert plan.folds.overlap.cycles <= plan.folds.cycles + plan.folds.number * plan.folds.shape[0] * leaving
 
 
@@ -113,7 +115,7 @@ def test_there_is_no_formula_where_rows_begin_anywhere():
 def test_an_element_enters_a_fold_once(function):
     (nest,), sizes = nests_of(function)
     for plan in plans(nest, sizes, (3, 2)):
-        run = Run(function, CALLS[function], plan)
+        run = NestRun(function, CALLS[function], plan)
         single = all(len(axis.loops) == 1 for axis in plan.recurrence.axes)
         for traffic in plan.folds.traffic:
             use = traffic.stream.use
@@ -126,7 +128,7 @@ def test_an_element_enters_a_fold_once(function):
                 written = run.elements(lambda number: run.trace[number][2])
                 different = len({write for _, _, write in run.trace})
                 if nest.uses[0].kind == "result":
-                    assert traffic.writes == written and traffic.reads == written - (0 if nest.starts else different)
+                    assert traffic.writes == written and traffic.reads == written - (0 if nest.starts_from_arrays else different)
 
 
 @cache
@@ -147,10 +149,10 @@ def stationary(m, n, k):
     rows = {"os": (1, 0, 0), "ws": (0, 0, 1), "is": (0, 0, 1)}
     names = {"C": "os", "B": "ws", "A": "is"}
     found = {}
-    for mapping in mappings(3, recurrence.directions, 2, turned=recurrence.turned):
-        (stream,) = (s for s in recurrence.streams if stays(mapping, s))
+    for mapping in mappings(MappingSearch(3, recurrence.directions, 2, reversible_axes=recurrence.reversible_axes)):
+        (stream,) = (s for s in recurrence.streams if is_stationary(mapping, s))
         name = names[stream.use.array]
-        found[name] = recurrence, mapping if mapping.space[0] == rows[name] else mapping.turned((1, 0))
+        found[name] = recurrence, mapping if mapping.space[0] == rows[name] else mapping.transposed((1, 0))
     return found
 
 
@@ -203,10 +205,10 @@ def test_a_convolution_needs_no_im2col(dataflow):
         sizes = {f"{name}_{dim}": size for name, shape in shapes.items() for dim, size in enumerate(shape)}
         (recurrence,) = layouts(nest, sizes, 2)
         found = set()
-        for mapping in mappings(3, recurrence.directions, 2, turned=recurrence.turned):
-            (stream,) = (s for s in recurrence.streams if stays(mapping, s))
+        for mapping in mappings(MappingSearch(3, recurrence.directions, 2, reversible_axes=recurrence.reversible_axes)):
+            (stream,) = (s for s in recurrence.streams if is_stationary(mapping, s))
             if {"y": "os", "w": "ws", "x": "is"}[stream.use.array] == dataflow:
-                for each in (mapping, mapping.turned((1, 0))):
+                for each in (mapping, mapping.transposed((1, 0))):
                     folds = fold(recurrence, each, (int(row["rows"]), int(row["cols"])), padded=True)
                     found.add((folds.cycles - 1, folds.number))
         assert found == {(int(row["scalesim_total_cycles"]), int(row["folds"]))}, row

@@ -5,16 +5,29 @@ from itertools import permutations
 import pytest
 
 from polyml.systolic.folding.folds import fold
-from polyml.systolic.folding.partial_sums import _counted, partial, waits
+from polyml.systolic.folding.partial_sums import _most_counted, most_waiting, partial_sums
 from polyml.systolic.mapping.dataflows import plans
 from polyml.systolic.recurrences.layouts import layouts
 from polyml.systolic.recurrences.spacetime import SpaceTime
-from tests.systolic.designs import CALLS, Run, batched, fir, layer, matmul, matvec, nests_of, subsequence, syrk, triangular, zeros
+from tests.systolic.designs import (
+    CALLS,
+    NestRun,
+    batched,
+    fir,
+    layer,
+    matmul,
+    matvec,
+    nests_of,
+    subsequence,
+    syrk,
+    triangular,
+    zeros,
+)
 
 SUMS = (matmul, batched, matvec, triangular, syrk, fir, layer)
 
 
-def most_waiting(run, order):
+def waiting_by_definition(run, order):
     """Elements that are written by this fold or before, and again after it."""
     outer = len(run.plan.recurrence.outer)
 
@@ -36,16 +49,16 @@ def most_waiting(run, order):
 def test_as_many_wait_as_are_written_again(function, shape):
     (nest,), sizes = nests_of(function)
     for plan in plans(nest, sizes, shape):
-        run = Run(function, CALLS[function], plan)
+        run = NestRun(function, CALLS[function], plan)
         orders = list(permutations(range(len(plan.folds.shape))))
-        waiting = {order: most_waiting(run, order) for order in orders}
-        assert {order: waits(plan.folds, order) for order in orders} == waiting
-        assert {order: _counted(plan.folds, order) for order in orders} == waiting
-        found = partial(plan.folds)
+        waiting = {order: waiting_by_definition(run, order) for order in orders}
+        assert {order: most_waiting(plan.folds, order) for order in orders} == waiting
+        assert {order: _most_counted(plan.folds, order) for order in orders} == waiting
+        found = partial_sums(plan.folds)
         assert found.waiting == min(waiting.values()) == waiting[found.order]
 
         per_fold = sum(len({run.trace[n][2] for _, _, n in f}) for f in run.folds.values())
-        assert found.moved == per_fold - len({write for _, _, write in run.trace})
+        assert found.returns == per_fold - len({write for _, _, write in run.trace})
 
 
 def test_columns_before_rows_need_the_accumulators_of_one_block():
@@ -53,17 +66,17 @@ def test_columns_before_rows_need_the_accumulators_of_one_block():
     (nest,), sizes = nests_of(matmul, (zeros(10, 9), zeros(9, 6), zeros(10, 6)))
     recurrence = next(r for r in layouts(nest, sizes, 2) if len(r.axes) == 3)
     folds = fold(recurrence, SpaceTime((1, 1, 1), ((0, 0, 1), (0, 1, 0))), (4, 2))
-    assert (waits(folds, (0, 1)), waits(folds, (1, 0))) == (60, 20)
-    found = partial(folds)
-    assert (found.waiting, found.order, found.moved) == (20, (1, 0), 10 * 6 * 2)
+    assert (most_waiting(folds, (0, 1)), most_waiting(folds, (1, 0))) == (60, 20)
+    found = partial_sums(folds)
+    assert (found.waiting, found.order, found.returns) == (20, (1, 0), 10 * 6 * 2)
 
 
 def test_results_that_stay_never_wait():
     (nest,), sizes = nests_of(matmul)
-    found = partial(plans(nest, sizes, (3, 2), dataflow="os")[0].folds)
-    assert (found.waiting, found.moved) == (0, 0)
+    found = partial_sums(plans(nest, sizes, (3, 2), dataflow="os")[0].folds)
+    assert (found.waiting, found.returns) == (0, 0)
 
 
 def test_values_have_an_order():
     (nest,), sizes = nests_of(subsequence)
-    assert partial(plans(nest, sizes, (3, 2))[0].folds) is None
+    assert partial_sums(plans(nest, sizes, (3, 2))[0].folds) is None

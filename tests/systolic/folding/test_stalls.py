@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from polyml.systolic.folding.stalls import Repeat, Step, nested, stalled
+from polyml.systolic.folding.stalls import FoldStep, RepeatedSteps, nested, stalled
 
 
 def clocked(steps, tile, queue):
@@ -39,17 +39,17 @@ def clocked(steps, tile, queue):
 
 
 def flat(steps):
-    return [one for step in steps for one in (flat(step.steps) * step.number if isinstance(step, Repeat) else [step])]
+    return [one for step in steps for one in (flat(step.steps) * step.number if isinstance(step, RepeatedSteps) else [step])]
 
 
 def some_steps(random, depth=2):
     found = []
     for _ in range(random.randint(1, 3)):
         if depth and random.random() < 0.6:
-            found.append(Repeat(random.randint(1, 20), tuple(some_steps(random, depth - 1))))
+            found.append(RepeatedSteps(random.randint(1, 20), tuple(some_steps(random, depth - 1))))
         else:
             active = random.randint(1, 9)
-            found.append(Step(random.choice((0, 0, 4, 7)), Fraction(active), active + random.choice((0, 0, 1, 6))))
+            found.append(FoldStep(random.choice((0, 0, 4, 7)), Fraction(active), active + random.choice((0, 0, 1, 6))))
     return found
 
 
@@ -62,27 +62,27 @@ def test_folds_wait_as_long_as_cycle_by_cycle(seed):
 
 
 def test_a_million_folds_are_as_few_as_one():
-    steps = [Repeat(1000, (Repeat(1000, (Step(4, Fraction(10), 10),)), Step(4, Fraction(3), 5)))]
+    steps = [RepeatedSteps(1000, (RepeatedSteps(1000, (FoldStep(4, Fraction(10), 10),)), FoldStep(4, Fraction(3), 5)))]
     found = stalled(steps, Fraction(27, 2), 4)
     assert found.cycles == pytest.approx(1000 * 1001 * 13.5, rel=1e-4) and found.active_cycles == 1000 * 10_003
 
 
 def test_a_queue_lends_the_memory_time():
     """Ten long folds, then five short ones: what was read meanwhile is there."""
-    steps = [Repeat(10, (Step(0, Fraction(100), 100),)), Repeat(5, (Step(0, Fraction(1), 1),))]
+    steps = [RepeatedSteps(10, (FoldStep(0, Fraction(100), 100),)), RepeatedSteps(5, (FoldStep(0, Fraction(1), 1),))]
     waiting = [stalled(steps, 50, queue).stall_cycles for queue in (1, 2, 4, 9)]
     assert waiting == sorted(waiting, reverse=True) and waiting[0] > waiting[-1] == 50  # for the first one alone
 
 
 def test_a_slow_array_hides_the_memory():
-    fast, slow = (stalled([Repeat(50, (Step(256, Fraction(64), 64),))], 1349, 4, pace) for pace in (1, 2))
+    fast, slow = (stalled([RepeatedSteps(50, (FoldStep(256, Fraction(64), 64),))], 1349, 4, pace) for pace in (1, 2))
     assert slow.active_cycles == 2 * fast.active_cycles and slow.cycles == pytest.approx(fast.cycles, rel=0.01)
     assert slow.active_share == pytest.approx(2 * 64 / 1349, rel=0.01) and slow.shift_share == pytest.approx(256 / 1349, rel=0.01)
 
 
 def unrolled(steps):
     for step in steps:
-        if isinstance(step, Repeat):
+        if isinstance(step, RepeatedSteps):
             for _ in range(step.number):
                 yield from unrolled(step.steps)
         else:
@@ -92,13 +92,13 @@ def unrolled(steps):
 @pytest.mark.parametrize("seed", range(20))
 def test_repetitions_are_of_the_same_steps_in_order(seed):
     rng = Random(seed)
-    few = [Step(shift, Fraction(7), 9) for shift in range(rng.choice((1, 2, 3)))]
+    few = [FoldStep(shift, Fraction(7), 9) for shift in range(rng.choice((1, 2, 3)))]
     numbers = sorted({tuple(rng.randrange(4) for _ in range(3)) for _ in range(rng.randrange(40))})
     steps = [rng.choice(few) for _ in numbers]
     assert list(unrolled(nested(numbers, steps))) == steps
 
 
 def test_what_outer_folds_do_alike_is_told_once():
-    steps = [Step(4, Fraction(n), n) for n in (3, 5, 5)]
+    steps = [FoldStep(4, Fraction(n), n) for n in (3, 5, 5)]
     numbers = [(o, f) for o in range(100) for f in range(3)]
-    assert nested(numbers, 100 * steps) == (Repeat(100, (steps[0], Repeat(2, (steps[1],)))),)
+    assert nested(numbers, 100 * steps) == (RepeatedSteps(100, (steps[0], RepeatedSteps(2, (steps[1],)))),)

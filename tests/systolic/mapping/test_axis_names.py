@@ -4,7 +4,7 @@ import pytest
 
 import polyml
 from polyml.errors import ConfigError
-from polyml.systolic.mapping.axis_names import axis_names, turns
+from polyml.systolic.mapping.axis_names import axis_names, interleavings
 from tests.systolic.designs import zeros
 from tests.systolic.joint import jacobi_2d, lu, trsm
 
@@ -27,7 +27,7 @@ def alternating(T, A, B):
 def test_a_loop_along_which_statements_take_turns_has_a_name_of_its_own():
     nest = nest_of(jacobi_2d, *STENCIL).nest
     assert axis_names(nest) == ("t_turn", "i", "j")
-    assert list(turns(nest)) == ["t_turn = 2*t of S0, 2*t + 1 of S1"]
+    assert list(interleavings(nest)) == ["t_turn = 2*t of S0, 2*t + 1 of S1"]
 
 
 def test_the_name_is_no_other_loop_s():
@@ -37,7 +37,7 @@ def test_the_name_is_no_other_loop_s():
 
 def test_loops_without_turns_keep_their_names():
     nest = nest_of(lu, zeros(6, 6)).nest
-    assert axis_names(nest) == nest.loops and list(turns(nest)) == []
+    assert axis_names(nest) == nest.loops and list(interleavings(nest)) == []
 
 
 def test_mappings_are_written_with_that_name():

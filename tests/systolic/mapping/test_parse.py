@@ -6,7 +6,7 @@ import pytest
 
 from polyml.errors import ConfigError, IllegalSchedule
 from polyml.systolic.mapping.parse import by_nest, parse, plan
-from tests.systolic.designs import Run, batched, fir, layer, matmul, nests_of, subsequence, zeros
+from tests.systolic.designs import NestRun, batched, fir, layer, matmul, nests_of, subsequence, zeros
 
 LOOPS = ("i", "j", "k")
 
@@ -70,7 +70,7 @@ def test_mappings_belong_to_nests():
 def test_a_product_s_mapping_does_what_a_trace_of_it_does(text, dataflow):
     found = planned(matmul, text)
     assert found.dataflow == dataflow and found.recurrence.text(found.mapping) == text
-    run = Run(matmul, (zeros(7, 9), zeros(9, 5), zeros(7, 5)), found)
+    run = NestRun(matmul, (zeros(7, 9), zeros(9, 5), zeros(7, 5)), found)
     run.check()
     classes = [(c.instances, c.units, c.compute_cycles) for c in found.folds.classes for _ in range(c.number)]
     assert sorted(classes) == run.classes()
@@ -79,7 +79,7 @@ def test_a_product_s_mapping_does_what_a_trace_of_it_does(text, dataflow):
 def test_loops_that_are_not_named_run_around_the_others():
     found = planned(batched, "t = i + j + k, x = i, y = j")
     assert [found.recurrence.nest.loops[loop] for loop in found.recurrence.outer] == ["b"]
-    Run(batched, (zeros(2, 5, 4), zeros(2, 4, 3), zeros(2, 5, 3)), found).check()
+    NestRun(batched, (zeros(2, 5, 4), zeros(2, 4, 3), zeros(2, 5, 3)), found).check()
 
 
 def test_several_loops_may_be_one_axis():
@@ -87,7 +87,7 @@ def test_several_loops_may_be_one_axis():
     text = "t = f + 5*i + j + 6*c + 2*r + s, x = 6*c + 2*r + s, y = f"
     found = planned(layer, text)
     assert found.dataflow == "ws"
-    Run(layer, (zeros(2, 5, 6), zeros(5, 2, 3, 2), zeros(5, 3, 5)), found).check()
+    NestRun(layer, (zeros(2, 5, 6), zeros(5, 2, 3, 2), zeros(5, 3, 5)), found).check()
     with pytest.raises(ConfigError) as refused:
         planned(layer, "t = f + i + j + c + r + s, x = c, y = f")
     assert refused.value.notes[0].startswith("axes: ") and "6*c + 2*r + s" in refused.value.notes[0]
@@ -118,7 +118,7 @@ def test_one_dimension_of_two_is_one_row():
 )  # fmt: skip
 def test_what_is_not_legal_is_refused_with_a_pair_of_instances(function, text, links, message, note):
     if not message:
-        Run(function, (zeros(7, 9), zeros(7), zeros(9)), planned(function, text, links=links)).check()
+        NestRun(function, (zeros(7, 9), zeros(7), zeros(9)), planned(function, text, links=links)).check()
         return
     with pytest.raises(IllegalSchedule) as refused:
         planned(function, text, links=links)

@@ -5,12 +5,12 @@ from collections import defaultdict
 import pytest
 
 from polyml.errors import ConfigError
-from polyml.systolic.folding.fold_counts import preloaded, stays
+from polyml.systolic.folding.fold_counts import is_stationary, preloaded
 from polyml.systolic.mapping.dataflows import plans
-from polyml.systolic.mapping.ranking import RANKS, ranked, registers, wires
+from polyml.systolic.mapping.ranking import RANKS, ranked, registers, stream_ports
 from tests.systolic.designs import (
     CALLS,
-    Run,
+    NestRun,
     channels,
     fir,
     history,
@@ -54,22 +54,22 @@ def test_ports_are_units_where_elements_come_and_go(function, shape):
         recurrence, mapping = plan.recurrence, plan.mapping
         if any(len(axis.loops) > 1 for axis in recurrence.axes):
             continue
-        run, found = Run(function, CALLS[function], plan), {w.stream: w for w in wires(plan.folds)}
+        run, found = NestRun(function, CALLS[function], plan), {w.stream: w for w in stream_ports(plan.folds)}
         for number, use in enumerate(nest.uses):
             stream = next((s for s in recurrence.streams if s.use == use), None)
             if use.kind != "operand" or stream is None or use.distance or len(stream.directions) > 1:
                 continue
             first = {begin for _, _, begin, _ in ends(run, lambda n, number=number: run.trace[n][1][number])}
-            through = stays(mapping, stream) or stream in preloaded(recurrence, mapping)
+            through = is_stationary(mapping, stream) or stream in preloaded(recurrence, mapping)
             assert found[stream].into == len(columns(first) if through else first) and found[stream].out == 0
         chain = next((s for s in recurrence.streams if s.use.kind == "result"), None)
         if chain is not None:
             known, into, out = set(), set(), set()
             for _, element, begin, end in ends(run, lambda n: run.trace[n][2]):
-                into |= {begin} if nest.starts or element in known else set()
+                into |= {begin} if nest.starts_from_arrays or element in known else set()
                 out.add(end)
                 known.add(element)
-            counts = [len(columns(units) if stays(mapping, chain) else units) for units in (into, out)]
+            counts = [len(columns(units) if is_stationary(mapping, chain) else units) for units in (into, out)]
             assert [found[chain].into, found[chain].out] == counts
 
 
@@ -100,7 +100,7 @@ def test_registers_hold_what_is_on_its_way(function, args):
         recurrence, mapping = plan.recurrence, plan.mapping
         if any(len(axis.loops) > 1 for axis in recurrence.axes) or recurrence.outer:
             continue
-        run = Run(function, args, plan)
+        run = NestRun(function, args, plan)
         places = [
             tuple(sum(c * v for c, v in zip(axis.coefficients, point)) for axis in recurrence.axes)
             for (_, point), _, _ in run.trace
@@ -109,7 +109,7 @@ def test_registers_hold_what_is_on_its_way(function, args):
             if len(stream.directions) != 1:
                 continue
             most = in_flight(run, mapping, stream.directions[0], places)
-            twice = stream in preloaded(recurrence, mapping) or stream.use.kind == "result" and stays(mapping, stream)
+            twice = stream in preloaded(recurrence, mapping) or stream.use.kind == "result" and is_stationary(mapping, stream)
             found = registers(recurrence, mapping, stream)
             assert most <= found // (1 + twice)
             full += most * (1 + twice) == found
@@ -119,7 +119,7 @@ def test_registers_hold_what_is_on_its_way(function, args):
 def test_stationary_values_have_a_second_register():
     (nest,), sizes = nests_of(matmul)
     found = {
-        p.dataflow: {w.stream.use.array: w.registers for w in wires(p.folds)}
+        p.dataflow: {w.stream.use.array: w.registers for w in stream_ports(p.folds)}
         for p in plans(nest, sizes, (3, 2))
         if len(p.folds.shape) == 2
     }
@@ -134,7 +134,7 @@ def test_values_that_move_at_two_speeds_have_delays():
     """Kung's W2: results move a unit in each cycle, and pictures in two, or the other way round."""
     (nest,), sizes = nests_of(fir, (zeros(19), zeros(8), zeros(12)))
     found = [
-        (p.recurrence.text(p.mapping), [w.registers for w in wires(p.folds)])
+        (p.recurrence.text(p.mapping), [w.registers for w in stream_ports(p.folds)])
         for p in plans(nest, sizes, (8,))
         if p.dataflow == "ws"
     ]
@@ -150,8 +150,8 @@ def test_the_best_is_first(function, rank):
     figure = {
         "cycles": lambda p: p.folds.cycles,
         "utilisation": lambda p: -p.folds.utilisation,
-        "ports": lambda p: sum(w.into + w.out for w in wires(p.folds)),
-        "registers": lambda p: sum(w.registers for w in wires(p.folds)),
+        "ports": lambda p: sum(w.into + w.out for w in stream_ports(p.folds)),
+        "registers": lambda p: sum(w.registers for w in stream_ports(p.folds)),
         "traffic": lambda p: p.folds.elements,
         "energy": lambda p: 7.0 * p.folds.reads,
     }[rank]

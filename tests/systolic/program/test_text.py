@@ -9,7 +9,7 @@ from tests.systolic.simulate.simulating import Simulated, filled
 def stationary_results(shape):
     simulated = Simulated(matmul, filled(CALLS[matmul]))
     plan = next(plans[0] for plans in simulated.plans(shape) if plans[0].dataflow == "os")
-    return NestProgram(simulated.between, plan.folds)
+    return NestProgram(simulated.interface, plan.folds)
 
 
 def test_a_unit_loads_forwards_computes_and_drains():

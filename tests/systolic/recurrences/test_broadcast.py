@@ -8,14 +8,17 @@ import numpy as np
 import pytest
 
 from polyml.errors import IllegalSchedule
-from polyml.systolic.folding.fold_counts import stays
-from polyml.systolic.mapping.dataflows import classical, plans, prove
-from polyml.systolic.mapping.ranking import wires
+from polyml.systolic.folding.fold_counts import is_stationary
+from polyml.systolic.mapping.dataflows import kung_design, plans
+from polyml.systolic.mapping.legality import check
+from polyml.systolic.mapping.proof import prove
+from polyml.systolic.mapping.ranking import stream_ports
+from polyml.systolic.mapping.search import MappingSearch, mappings
 from polyml.systolic.recurrences.layouts import layouts
-from polyml.systolic.recurrences.spacetime import Direction, SpaceTime, check, mappings
+from polyml.systolic.recurrences.spacetime import Direction, SpaceTime
 from tests.systolic.designs import (  # fmt: skip
     CALLS,
-    Run,
+    NestRun,
     batched,
     dot,
     fir,
@@ -108,7 +111,7 @@ def test_values_of_the_nest_take_their_time():
         plain = {(p.recurrence.text(p.mapping), p.folds.cycles) for p in plans(nest, sizes, (16, 16))}
         assert found and (function is seidel or found == plain)
         for plan in plans(nest, sizes, (16, 16), "broadcast"):
-            Run(function, CALLS[function], plan).check()
+            NestRun(function, CALLS[function], plan).check()
 
 
 @pytest.mark.parametrize("function", SUMS, ids=lambda f: f.__name__)
@@ -118,7 +121,7 @@ def test_every_plan_is_what_its_instances_do(function, shape):
     """In one cycle an element is used along one row or column; from one such cycle to a later one it comes over links."""
     (nest,), sizes = nests_of(function)
     for plan in plans(nest, sizes, shape, "broadcast"):
-        run = Run(function, CALLS[function], plan)
+        run = NestRun(function, CALLS[function], plan)
         classes = [(c.instances, c.units, c.compute_cycles) for c in plan.folds.classes for _ in range(c.number)]
         assert sorted(classes) == run.classes()
         if any(len(axis.loops) > 1 for axis in plan.recurrence.axes):
@@ -148,7 +151,7 @@ def check_walks(instances, cell):
             assert min(apart) <= later - t
 
 
-PRODUCT = [Direction(v, True) for v in ((0, 1, 0), (1, 0, 0), (0, 0, 1))]
+PRODUCT = tuple(Direction(v, True) for v in ((0, 1, 0), (1, 0, 0), (0, 0, 1)))
 
 
 def test_products_are_all_mappings_one_by_one():
@@ -174,7 +177,7 @@ def test_products_are_all_mappings_one_by_one():
                 legal[tuple(c for c, _, _ in steps)].add(canonical(time, space))
     least = [c for c in legal if not any(o != c and all(a <= b for a, b in zip(o, c)) for o in legal)]
     assert sorted(least) == [(0, 0, 1), (0, 1, 0), (1, 0, 0)]
-    found = mappings(3, PRODUCT, 2, "broadcast", turned=(0, 1, 2))
+    found = mappings(MappingSearch(3, PRODUCT, 2, "broadcast", reversible_axes=(0, 1, 2)))
     assert {canonical(m.time, m.space) for m in found} == {each for c in least for each in legal[c]}
     assert len(found) == len({canonical(m.time, m.space) for m in found})
 
@@ -184,12 +187,12 @@ def test_convolutions_are_kung_s_semi_systolic_designs():
     move, weights stay.
     """
     (nest,), sizes = nests_of(fir)
-    found = {classical(p.recurrence, p.mapping): p for p in plans(nest, sizes, (5,), "broadcast")}
+    found = {kung_design(p.recurrence, p.mapping): p for p in plans(nest, sizes, (5,), "broadcast")}
     assert {"B1", "B2", "F"} <= found.keys()
     moves = {}
     for name in ("B1", "B2", "F"):
         recurrence, mapping = found[name].recurrence, found[name].mapping
-        by_array = {s.use.array: (stays(mapping, s), mapping.moved(s.directions[0])) for s in recurrence.streams}
+        by_array = {s.use.array: (is_stationary(mapping, s), mapping.displacement(s.directions[0])) for s in recurrence.streams}
         moves[name] = {a: "stays" if still else "broadcast" if way[0] == 0 else "moves" for a, (still, way) in by_array.items()}
     assert moves["B1"] == {"x": "broadcast", "y": "moves", "h": "stays"}
     assert moves["B2"] == {"x": "broadcast", "h": "moves", "y": "stays"}
@@ -204,9 +207,9 @@ def test_a_wire_has_one_port(function, shape):
     (nest,), sizes = nests_of(function)
     wired = 0
     for plan in plans(nest, sizes, shape, "broadcast"):
-        run = Run(function, CALLS[function], plan)
+        run = NestRun(function, CALLS[function], plan)
         units = {unit(run, f, place) for f, instances in run.folds.items() for _, place, _ in instances}
-        for found in wires(plan.folds):
+        for found in stream_ports(plan.folds):
             steps = [plan.mapping.steps(d.vector) for d in found.stream.directions]
             if found.stream.use.kind == "operand" and len(steps) == 1 and steps[0][0] == 0:
                 (along,) = (k for k, step in enumerate(steps[0][1:]) if step)
@@ -217,8 +220,8 @@ def test_a_wire_has_one_port(function, shape):
 
 def test_wires_need_no_registers():
     (nest,), sizes = nests_of(fir)
-    plan = next(p for p in plans(nest, sizes, (5,), "broadcast") if classical(p.recurrence, p.mapping) == "B1")
-    assert {w.stream.use.array: w.registers for w in wires(plan.folds)} == {"x": 0, "h": 2, "y": 1}
+    plan = next(p for p in plans(nest, sizes, (5,), "broadcast") if kung_design(p.recurrence, p.mapping) == "B1")
+    assert {w.stream.use.array: w.registers for w in stream_ports(plan.folds)} == {"x": 0, "h": 2, "y": 1}
 
 
 def test_the_report_names_wires():

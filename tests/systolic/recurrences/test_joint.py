@@ -4,9 +4,11 @@ import pytest
 
 from polyml.errors import IllegalSchedule
 from polyml.systolic.folding.folds import fold
-from polyml.systolic.mapping.dataflows import plans, prove
+from polyml.systolic.mapping.dataflows import plans
+from polyml.systolic.mapping.proof import prove
 from polyml.systolic.recurrences.layouts import layouts
 from polyml.systolic.recurrences.spacetime import SpaceTime
+from polyml.systolic.recurrences.value_sources import RESULT
 from tests.systolic.designs import nests_of, zeros
 from tests.systolic.joint import JOINT, Arrivals, cholesky, fdtd, jacobi_1d, lu, trsv
 
@@ -35,7 +37,7 @@ def test_every_value_arrives(function, shape):
 
 def placed(function):
     (*_, nest), _ = nests_of(function, JOINT[function])
-    return {place.statement.name: (place.rows, place.constants) for place in nest.places}
+    return {place.statement.name: (place.rows, place.constants) for place in nest.embeddings}
 
 
 def test_a_statement_is_where_the_deepest_would_use_its_elements():
@@ -57,11 +59,11 @@ def test_a_value_hops_from_where_it_is_made():
     recurrence = next(layouts(nest, sizes, 2))
     found = {key: [(s.kind, s.statement, s.read, s.vector) for s in sources] for key, sources in recurrence.sources.items()}
     assert found == {
-        ("S0", 0): [("made", "S1", None, (1, 0, 0))],
-        ("S0", 1): [("hop", "S0", 1, (0, 1, 0)), ("made", "S1", None, (1, 1, 0))],
-        ("S1", 0): [("made", "S1", None, (1, 0, 0))],
-        ("S1", 1): [("hop", "S1", 1, (0, 0, 1)), ("made", "S0", None, (0, 0, 1))],
-        ("S1", 2): [("hop", "S1", 2, (0, 1, 0)), ("made", "S1", None, (1, 1, 0))],
+        ("S0", 0): [("produced", "S1", RESULT, (1, 0, 0))],
+        ("S0", 1): [("forwarded", "S0", 1, (0, 1, 0)), ("produced", "S1", RESULT, (1, 1, 0))],
+        ("S1", 0): [("produced", "S1", RESULT, (1, 0, 0))],
+        ("S1", 1): [("forwarded", "S1", 1, (0, 0, 1)), ("produced", "S0", RESULT, (0, 0, 1))],
+        ("S1", 2): [("forwarded", "S1", 2, (0, 1, 0)), ("produced", "S1", RESULT, (1, 1, 0))],
     }
 
 

@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 
 from polyml.errors import IllegalSchedule
-from polyml.systolic.folding.fold_counts import stays
+from polyml.systolic.folding.fold_counts import is_stationary
 from polyml.systolic.folding.folds import obstacle
-from polyml.systolic.mapping.dataflows import classical, entries, name, plans, prove
+from polyml.systolic.mapping.dataflows import dataflow_of, entry_cycles, kung_design, plans
+from polyml.systolic.mapping.legality import check
+from polyml.systolic.mapping.proof import prove
+from polyml.systolic.mapping.search import MappingSearch, mappings
 from polyml.systolic.recurrences.layouts import layouts
-from polyml.systolic.recurrences.spacetime import Direction, check, linear, mappings
+from polyml.systolic.recurrences.spacetime import Direction, linear
 from tests.systolic.designs import (  # fmt: skip
     CALLS,
     channels,
@@ -28,7 +31,7 @@ from tests.systolic.designs import (  # fmt: skip
     zeros,
 )
 
-PRODUCT = [Direction(v, True) for v in ((0, 1, 0), (1, 0, 0), (0, 0, 1))]
+PRODUCT = tuple(Direction(v, True) for v in ((0, 1, 0), (1, 0, 0), (0, 0, 1)))
 DOMAIN = "[K] -> { S[i, j, k] : 0 <= i, j < 4 and 0 <= k < K }"
 CHAIN = "[K] -> { S[i, j, k] -> S[i, j, k + 1] : 0 <= i, j < 4 and 0 <= k < K - 1 }"
 
@@ -86,7 +89,7 @@ def test_scalesim_s_stationary_outputs_leave_before_they_are_made():
 @pytest.mark.parametrize("links, classes", [("manhattan", 3), ("diagonal", 24)])
 def test_a_product_has_so_many_classes(links, classes):
     start = time.perf_counter()
-    found = mappings(3, PRODUCT, 2, links, turned=(0, 1, 2))
+    found = mappings(MappingSearch(3, PRODUCT, 2, links, reversible_axes=(0, 1, 2)))
     assert time.perf_counter() - start < 0.5
     assert len(found) == len(set(found)) == classes
     assert all(m.time == (1, 1, 1) and m.density == 1 for m in found)
@@ -109,17 +112,17 @@ def test_classes_are_those_of_all_mappings_one_by_one(links):
             continue
         if abs(round(np.linalg.det([(1, 1, 1), *space]))) == 1:
             classes.add(canonical(space))
-    assert {canonical(m.space) for m in mappings(3, PRODUCT, 2, links, turned=(0, 1, 2))} == classes
+    assert {canonical(m.space) for m in mappings(MappingSearch(3, PRODUCT, 2, links, reversible_axes=(0, 1, 2)))} == classes
 
 
 def test_products_are_output_weight_and_input_stationary():
     (nest,), sizes = nests_of(matmul)
     (recurrence,) = layouts(nest, sizes, 2)
     found = {}
-    for mapping in mappings(3, recurrence.directions, 2, turned=recurrence.turned):
+    for mapping in mappings(MappingSearch(3, recurrence.directions, 2, reversible_axes=recurrence.reversible_axes)):
         prove(recurrence, mapping, "manhattan")
-        (stream,) = (s for s in recurrence.streams if stays(mapping, s))
-        found[name(recurrence, mapping)] = stream.use.text, recurrence.text(mapping), entries(recurrence, mapping)
+        (stream,) = (s for s in recurrence.streams if is_stationary(mapping, s))
+        found[dataflow_of(recurrence, mapping)] = stream.use.text, recurrence.text(mapping), entry_cycles(recurrence, mapping)
     assert found == {
         "os": ("C[i, j]", "t = i + j + k, x = i, y = j", {"A[i, k]": "i + k", "B[k, j]": "j + k"}),
         "ws": ("B[k, j]", "t = i + j + k, x = j, y = k", {"A[i, k]": "i + k"}),
@@ -130,7 +133,7 @@ def test_products_are_output_weight_and_input_stationary():
 def test_every_mapping_with_diagonal_links_is_proved():
     (nest,), sizes = nests_of(matmul)
     (recurrence,) = layouts(nest, sizes, 2)
-    for mapping in mappings(3, recurrence.directions, 2, "diagonal", turned=recurrence.turned):
+    for mapping in mappings(MappingSearch(3, recurrence.directions, 2, "diagonal", reversible_axes=recurrence.reversible_axes)):
         prove(recurrence, mapping, "diagonal")
 
 
@@ -139,16 +142,16 @@ def test_convolutions_of_one_dimension_are_kung_s():
     (nest,), sizes = nests_of(fir)
     recurrence = next(layouts(nest, sizes, 1))
     designs = {}
-    for mapping in mappings(2, recurrence.directions, 1, dense=False, turned=recurrence.turned):
+    for mapping in mappings(MappingSearch(2, recurrence.directions, 1, dense=False, reversible_axes=recurrence.reversible_axes)):
         prove(recurrence, mapping, "manhattan")
-        designs.setdefault(classical(recurrence, mapping), []).append(mapping)
+        designs.setdefault(kung_design(recurrence, mapping), []).append(mapping)
     assert set(designs) == {"R1", "R2", "W1", "W2", ""}
     assert all(m.density == 2 // int(design[1]) for design in ("R1", "W1", "R2", "W2") for m in designs[design])
     (opposite,) = designs["W1"]
-    moves = {s.use.text: opposite.moved(s.directions[0]) for s in recurrence.streams}
+    moves = {s.use.text: opposite.displacement(s.directions[0]) for s in recurrence.streams}
     assert moves["h[k]"] == (2, 0) and moves["y[i]"][1] == -moves["x[i + k]"][1]
-    both = [m for m in designs[""] if not any(stays(m, s) for s in recurrence.streams)]
-    staying = [m for m in designs[""] if any(stays(m, s) and s.use.text.startswith("x") for s in recurrence.streams)]
+    both = [m for m in designs[""] if not any(is_stationary(m, s) for s in recurrence.streams)]
+    staying = [m for m in designs[""] if any(is_stationary(m, s) and s.use.text.startswith("x") for s in recurrence.streams)]
     assert staying and len(both) + len(staying) == len(designs[""])
 
 
@@ -156,8 +159,8 @@ def test_what_stays_with_slower_times_alone_is_found():
     """Under a stride of 2 pixels move two links for one of results: where weights stay, in three cycles."""
     (nest,), sizes = nests_of(strided)
     recurrence = next(layouts(nest, sizes, 1))
-    fastest = mappings(2, recurrence.directions, 1, turned=recurrence.turned)
-    assert {name(recurrence, m) for m in fastest} == {"os"} and {classical(recurrence, m) for m in fastest} == {"R1"}
+    fastest = mappings(MappingSearch(2, recurrence.directions, 1, reversible_axes=recurrence.reversible_axes))
+    assert {dataflow_of(recurrence, m) for m in fastest} == {"os"} and {kung_design(recurrence, m) for m in fastest} == {"R1"}
     found = [p for p in plans(nest, sizes, (5,)) if p.dataflow == "ws"]
     assert {p.recurrence.text(p.mapping) for p in found} >= {"t = i - k, x = k"}
 
@@ -178,8 +181,8 @@ def test_the_picture_of_a_convolution_is_what_slides():
     for function in (layer, channels):
         (nest,), sizes = nests_of(function)
         for plan in plans(nest, sizes, (4, 4)):
-            resting = [s.use.array for s in plan.recurrence.streams if stays(plan.mapping, s)]
-            assert resting == {"os": ["y"], "ws": ["w"], "is": ["x"], "": []}[plan.dataflow]
+            stationary = [s.use.array for s in plan.recurrence.streams if is_stationary(plan.mapping, s)]
+            assert stationary == {"os": ["y"], "ws": ["w"], "is": ["x"], "": []}[plan.dataflow]
 
 
 def test_values_used_once_come_to_the_units_of_a_row_alone():
@@ -212,9 +215,9 @@ def test_one_unit_adds_a_dot_product_up():
 
 
 def test_times_that_folds_need_are_slower():
-    step = [Direction(v, False) for v in ((1, -1), (1, 0), (1, 1))]
-    assert {m.time for m in mappings(2, step, 1)} == {(1, 0)}
-    assert (2, 1) in {m.time for m in mappings(2, step, 1, slower=1)}
+    step = tuple(Direction(v, False) for v in ((1, -1), (1, 0), (1, 1)))
+    assert {m.time for m in mappings(MappingSearch(2, step, 1))} == {(1, 0)}
+    assert (2, 1) in {m.time for m in mappings(MappingSearch(2, step, 1, slower=1))}
 
 
 def floyd_warshall(P):

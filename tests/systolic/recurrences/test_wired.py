@@ -5,9 +5,11 @@ import pytest
 
 from polyml.errors import IllegalSchedule
 from polyml.systolic.folding.folds import fold
-from polyml.systolic.mapping.dataflows import plans, prove
+from polyml.systolic.mapping.dataflows import plans
+from polyml.systolic.mapping.legality import check_wires
+from polyml.systolic.mapping.proof import prove
 from polyml.systolic.recurrences.layouts import layouts
-from polyml.systolic.recurrences.spacetime import SpaceTime, check_wires
+from polyml.systolic.recurrences.spacetime import SpaceTime
 from tests.model.modelling import events
 from tests.systolic.designs import nests_of, zeros
 from tests.systolic.joint import Arrivals

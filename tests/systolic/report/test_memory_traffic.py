@@ -158,11 +158,11 @@ def test_each_element_that_a_nest_writes_goes_to_memory_once(function):
     args = JOINT[function]
     report = polyml.kernel(function, cache=False).report(*args, target="systolic", machine=TPU, array=(4, 4))
     for nest in report.nests:
-        lines = {place.statement.loc.line for place in nest.nest.places}
+        lines = {place.statement.loc.line for place in nest.nest.embeddings}
         written = {write for (at, _), _, write in events(function, args) if at in lines}
         found = report.memories(nest, nest.best)
         assert found.memory_bytes - replace(found, written={}).memory_bytes == len(written) * 8
-    assert any(len(nest.nest.places) > 1 for nest in report.nests)
+    assert any(len(nest.nest.embeddings) > 1 for nest in report.nests)
 
 
 def test_a_machine_without_energies_has_none():

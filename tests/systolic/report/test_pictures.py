@@ -11,7 +11,7 @@ import pytest
 import polyml
 from polyml.errors import ConfigError
 from polyml.plot.style import DARK, LIGHT, PHASES
-from polyml.systolic.mapping.dataflows import classical
+from polyml.systolic.mapping.dataflows import kung_design
 from polyml.systolic.report.pictures.collection import array_svg
 from polyml.systolic.report.pictures.spacetime import spacetime_svg
 from polyml.systolic.simulate.snapshots import frames
@@ -150,7 +150,7 @@ def test_a_wire_is_level_where_time_goes_down():
     """Kung's B1, F: as many level ways as units take an element or a sum in the cycle in which another one has it."""
     found = reported(fir, CALLS[fir], array=(4,), links="broadcast", dataflow="all").nests[0].plans
     for plan in found:
-        if classical(plan.recurrence, plan.mapping) not in ("B1", "B2", "F"):
+        if kung_design(plan.recurrence, plan.mapping) not in ("B1", "B2", "F"):
             continue
         shown = frames(plan)
         wires = sum(not m.cycles for f in shown.frames if f.fold == 0 and f.phase == "compute" for m in f.moves)

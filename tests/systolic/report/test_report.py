@@ -37,7 +37,7 @@ def report():
 
 def test_a_product_s_numbers(report):
     (nest,) = report.nests
-    assert (nest.nest.name, nest.nest.edge) == ("S1", ("S0",))
+    assert (nest.nest.name, nest.nest.boundary) == ("S1", ("S0",))
     assert {p.dataflow for p in nest.plans} == {"os", "ws", "is"}
     assert [p.folds.cycles for p in nest.plans] == sorted(p.folds.cycles for p in nest.plans)
     best, padded = nest.best.folds, nest.best.padded

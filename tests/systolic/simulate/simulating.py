@@ -10,9 +10,9 @@ from polyml.model.core.dependence import dependences
 from polyml.model.core.reductions import reductions
 from polyml.model.scop_passes.scalar_expansion import expand
 from polyml.systolic.mapping.dataflows import Plan, plans
-from polyml.systolic.program.interface import Between
+from polyml.systolic.program.interface import NestInterface
 from polyml.systolic.recurrences.nests import nests
-from polyml.systolic.simulate.call import Simulation, run
+from polyml.systolic.simulate.call import ArraySimulation, run
 from tests.model.modelling import model_for, sizes_of
 
 
@@ -27,8 +27,8 @@ class Simulated:
         self.nests = nests(self.scop, self.dependences, reductions(self.scop, self.dependences), links)
 
     @property
-    def between(self) -> Between:
-        return Between(self.scop, self.dependences, self.nests, self.sizes)
+    def interface(self) -> NestInterface:
+        return NestInterface(self.scop, self.dependences, self.nests, self.sizes)
 
     def plans(self, shape: Sequence[int], links: str = "manhattan", dataflow: str = "all") -> Iterator[list[Plan]]:
         """One of each nest; each of those of the first nest, with the best ones of the others."""
@@ -36,7 +36,7 @@ class Simulated:
         for plan in first:
             yield [plan, *(found[0] for found in others)]
 
-    def run(self, args: Sequence[object], chosen: Sequence[Plan], engine: str) -> tuple[Simulation, list[object]]:
+    def run(self, args: Sequence[object], chosen: Sequence[Plan], engine: str) -> tuple[ArraySimulation, list[object]]:
         """On copies of the arguments, which come back."""
         own = [arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args]
         return run(self.scop, self.dependences, dict(zip(self.scop.params, own)), chosen, engine), own

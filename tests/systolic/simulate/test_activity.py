@@ -24,7 +24,7 @@ def test_every_fold_s_units_are_counted(function, shape):
         assert [p for p in found.phases if p[1] < p[2]] == [p for p in drawn.phases if p[1] < p[2]]
         assert found.starts == drawn.starts
         every = [
-            np.concatenate([np.zeros(fold.preload_cycles), fold.active]) for fold in NestProgram(simulated.between, plan.folds)
+            np.concatenate([np.zeros(fold.preload_cycles), fold.active]) for fold in NestProgram(simulated.interface, plan.folds)
         ]
         assert found.active.tolist() == np.concatenate([*every, np.zeros(plan.folds.drain_cycles)]).tolist()
 

@@ -6,13 +6,13 @@ from functools import cache
 import pytest
 
 from polyml.errors import ConfigError
-from polyml.systolic.folding.fold_counts import preloaded, stays
+from polyml.systolic.folding.fold_counts import is_stationary, preloaded
 from polyml.systolic.mapping.dataflows import plans
 from polyml.systolic.program.program import NestProgram
 from polyml.systolic.simulate.snapshots import frames
 from tests.systolic.designs import (  # fmt: skip
     CALLS,
-    Run,
+    NestRun,
     batched,
     dot,
     fir,
@@ -62,7 +62,7 @@ def text(cell):
 def test_units_run_the_source_s_instances_with_its_elements(function, links, shape):
     for shown in drawn(function, shape, links):
         plan = shown.plan
-        run = Run(function, CALLS[function], plan)
+        run = NestRun(function, CALLS[function], plan)
         assert shown.is_whole
         operands = [number for number, use in enumerate(plan.recurrence.nest.uses) if use.rows or use.kind != "operand"]
         written = len(shown.lanes) > len(plan.recurrence.streams)
@@ -189,7 +189,7 @@ def test_units_run_and_load_what_the_simulated_ones_do(function, shape):
     """By cycle how many; by fold and lane what comes from memory."""
     simulated = Simulated(function, CALLS[function])
     for plan in next(simulated.plans(shape)):
-        shown, program = frames(plan), NestProgram(simulated.between, plan.folds)
+        shown, program = frames(plan), NestProgram(simulated.interface, plan.folds)
         for index, fold in enumerate(program):
             mine = [f for f in shown.frames if f.fold == index and f.phase == "compute"]
             assert len(mine) == fold.cycles
@@ -197,7 +197,7 @@ def test_units_run_and_load_what_the_simulated_ones_do(function, shape):
             cells = [cell for f in shown.frames if f.fold == index for cell in f.cells.values()]
             entered = Counter(r.lane for cell in cells for r in cell.registers if r.enters)
             for lane, register in enumerate(program.streams):
-                if not program.is_sum(register) or plan.recurrence.nest.starts:
+                if not program.is_sum(register) or plan.recurrence.nest.starts_from_arrays:
                     assert entered[lane] == fold.loaded(register)
 
 
@@ -278,7 +278,7 @@ def test_what_is_large_is_refused_with_the_numbers():
 
 def test_stationary_lanes_stay():
     plan = best(matmul, (4, 4), dataflow="is")
-    (resting,) = preloaded(plan.recurrence, plan.mapping)
-    assert stays(plan.mapping, resting)
-    lane = frames(plan).lanes.index(resting)
+    (stationary,) = preloaded(plan.recurrence, plan.mapping)
+    assert is_stationary(plan.mapping, stationary)
+    lane = frames(plan).lanes.index(stationary)
     assert not any(m.lane == lane for f in frames(plan).frames for m in f.moves if f.phase == "compute")

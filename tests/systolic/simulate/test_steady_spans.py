@@ -20,7 +20,7 @@ from tests.systolic.simulate.test_types import of_bytes, of_halves, product
 @pytest.fixture(params=[4], ids="blocks of {}".format)
 def in_blocks(request, monkeypatch):
     """Spans of any length, in blocks of so many cycles, which a test may set; gives the spans that ran."""
-    ran, run = [], time_blocks.Blocks.run
+    ran, run = [], time_blocks.TimeBlocks.run
 
     def counted(self, fold, shape, memories, span, planes):
         ran.append(span)
@@ -30,7 +30,7 @@ def in_blocks(request, monkeypatch):
     monkeypatch.setattr(llvm_engine, "LEAST_SPAN", 1)
     monkeypatch.setattr(time_blocks, "LEAST_CYCLES", request.param)
     monkeypatch.setattr(time_blocks, "MOST_CYCLES", request.param)
-    monkeypatch.setattr(time_blocks.Blocks, "run", counted)
+    monkeypatch.setattr(time_blocks.TimeBlocks, "run", counted)
     return ran
 
 
@@ -105,8 +105,8 @@ def test_arrays_with_wires_run_cycle_by_cycle(in_blocks):
         in_blocks.clear()
         _, (_, _, C) = simulated.run(args, plans, "compiled")
         np.testing.assert_array_equal(C, args[0].astype(np.int64) @ args[1], err_msg=plans[0].recurrence.text(plans[0].mapping))
-        operands = next(iter(NestProgram(simulated.between, plans[0].folds))).operands.values()
-        if any(operand.broadcasts or any(wire.cycles == 0 for wire in operand.wires) for operand in operands):
+        operands = next(iter(NestProgram(simulated.interface, plans[0].folds))).operands.values()
+        if any(operand.broadcasts or any(link.cycles == 0 for link in operand.links) for operand in operands):
             wired += 1
             assert not in_blocks
     assert wired
@@ -129,7 +129,7 @@ def fold_programs(function, shape, links):
     args = filled(CALLS[function], np.int64)
     simulated = Simulated(function, args)
     for plan, *_ in simulated.plans(shape, links):
-        yield from NestProgram(simulated.between, plan.folds)
+        yield from NestProgram(simulated.interface, plan.folds)
 
 
 @pytest.mark.sweep(long=("batched",))
@@ -158,7 +158,7 @@ def _is_quiet(program, shape, cycle):
     _, columns = two(shape, 1)
 
     def outside(events, steps, sign):
-        places = events.listed().places
+        places = events.listed().units_by_cycle
         units = places.units[places.starts[cycle] : places.starts[cycle + 1]].tolist()
         beyond = [
             {axis for axis, x in enumerate(divmod(unit, columns)) if _is_beyond(x, sign * steps[axis], used[axis])}
@@ -166,9 +166,9 @@ def _is_quiet(program, shape, cycle):
         ]
         return not units or bool(set.intersection(*beyond))
 
-    links = {own: two(operand.wire.steps, 0) for own, operand in program.operands.items()}
+    links = {own: two(operand.link.steps, 0) for own, operand in program.operands.items()}
     loads = all(outside(load, links[own], -1) for own, operand in program.operands.items() for load in operand.loads)
-    sums = {own[0]: links[own] for own, operand in program.operands.items() if operand.wire.source != own}
+    sums = {own[0]: links[own] for own, operand in program.operands.items() if operand.link.source != own}
     return loads and all(outside(store, sums[name], 1) for name, store in program.stores)
 
 

@@ -7,18 +7,19 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml.systolic.mapping.dataflows import classical
-from polyml.systolic.program.events import Events, Places
-from polyml.systolic.program.fold_program import RESULT, Broadcast, FoldProgram, Operand, Wire
+from polyml.systolic.mapping.dataflows import kung_design
+from polyml.systolic.program.events import Events, UnitsByCycle
+from polyml.systolic.program.fold_program import Broadcast, FoldProgram, Link, Operand
 from polyml.systolic.program.program import NestProgram
 from polyml.systolic.program.text import listing
+from polyml.systolic.recurrences.value_sources import RESULT
 from polyml.systolic.simulate import ENGINES
 from polyml.systolic.simulate.activity import activity
-from polyml.systolic.simulate.llvm.engine import Compiled
-from polyml.systolic.simulate.numpy_engine import Stepped
+from polyml.systolic.simulate.llvm.engine import CompiledEngine
+from polyml.systolic.simulate.numpy_engine import NumpyEngine
 from tests.systolic.designs import (  # fmt: skip
     CALLS,
-    Run,
+    NestRun,
     batched,
     channels,
     dot,
@@ -43,7 +44,7 @@ RUNS = [(f, s) for f in CALLS for s in ((1, 1), (3, 2), (4, 4), (16, 16), (5,)) 
 
 def wired(plan):
     """Arrays whose elements go along a wire: in no time."""
-    return [s.use.array for s in plan.recurrence.streams for d in s.directions if plan.mapping.moved(d)[0] == 0]
+    return [s.use.array for s in plan.recurrence.streams for d in s.directions if plan.mapping.displacement(d)[0] == 0]
 
 
 @pytest.mark.sweep("function", long=("layer-(4, 4)", "syrk-(3, 2)", "batched-(3, 2)", "channels-(4, 4)"))
@@ -68,18 +69,18 @@ def test_several_statements_are_exact(function, engine):
 @pytest.mark.parametrize("function", SUMS, ids=lambda f: f.__name__)
 def test_units_at_work_are_those_of_a_trace(function, shape):
     """In each cycle as many as the closed form of the first fold says, and the programs of all."""
-    simulated, wires = Simulated(function, CALLS[function]), 0
+    simulated, links = Simulated(function, CALLS[function]), 0
     for plan, *_ in simulated.plans(shape, "broadcast"):
-        run, wires = Run(function, CALLS[function], plan), wires + len(wired(plan))
+        run, links = NestRun(function, CALLS[function], plan), links + len(wired(plan))
         every = []
         for fold in sorted(run.folds):
             times = Counter(t for t, _, _ in run.folds[fold])
             every.append([times[t] for t in range(min(times), max(times) + 1)])
-        found = list(NestProgram(simulated.between, plan.folds))
+        found = list(NestProgram(simulated.interface, plan.folds))
         assert [fold.active.tolist() for fold in found] == every
         assert plan.folds.active == tuple(every[0])
         assert activity(plan).active.sum() == plan.recurrence.instances
-    assert wires
+    assert links
 
 
 def test_a_sum_over_a_line_takes_no_time():
@@ -134,12 +135,12 @@ def test_an_element_goes_along_a_line_at_once_and_over_links_to_the_next(engine)
         _, (_, _, C) = simulated.run(args, plans, engine)
         np.testing.assert_array_equal(C, args[2] + (args[0] @ args[1])[:, None])
         (stream,) = (s for s in plans[0].recurrence.streams if s.use.array == "B")
-        moves = [plans[0].mapping.moved(d) for d in stream.directions]
+        moves = [plans[0].mapping.displacement(d) for d in stream.directions]
         both += any(c == 0 for c, *_ in moves) and any(c and any(links) for c, *links in moves)
     assert both
 
 
-@pytest.mark.parametrize("engine", [Stepped, Compiled])
+@pytest.mark.parametrize("engine", [NumpyEngine, CompiledEngine])
 @pytest.mark.parametrize("shape", [(1, 1), (3, 5), (7, 4), (16, 16), (6,)], ids=str)
 def test_any_unit_of_a_line_drives_its_wire(shape, engine):
     """Which one changes from cycle to cycle: C[u, v] += a[t, u] * b[t, v], a from some unit of the row, b from one of the column."""
@@ -150,16 +151,16 @@ def test_any_unit_of_a_line_drives_its_wire(shape, engine):
     down = np.arange(columns) + columns * chance.integers(0, rows, (cycles, columns))
 
     def driven(name, along, drivers):
-        places = Places(np.arange(cycles + 1) * drivers.shape[1], drivers.reshape(-1))
+        places = UnitsByCycle(np.arange(cycles + 1) * drivers.shape[1], drivers.reshape(-1))
         return Operand(None, (), (Events(("initial", name), places, np.arange(drivers.size)),), (Broadcast(along, places),))
 
     simulated = Simulated(matmul, filled(CALLS[matmul]))
-    cells = NestProgram(simulated.between, next(simulated.plans((3, 2)))[0].folds).cells
+    cells = NestProgram(simulated.interface, next(simulated.plans((3, 2)))[0].folds).datapaths
     program = SimpleNamespace(cells=cells, units=units, grid=(rows, columns))
     (name,) = cells
     everywhere = np.arange(units)
-    begin, end = (Places(np.where(np.arange(cycles + 1) > t, units, 0), everywhere) for t in (0, cycles - 1))
-    sums = Operand(Wire((name, RESULT), 1, (0,) * len(shape), 0), (), (Events(("array", "C"), begin, everywhere),))
+    begin, end = (UnitsByCycle(np.where(np.arange(cycles + 1) > t, units, 0), everywhere) for t in (0, cycles - 1))
+    sums = Operand(Link((name, RESULT), 1, (0,) * len(shape), 0), (), (Events(("array", "C"), begin, everywhere),))
     operands = {(name, 0): sums, (name, 1): driven("A", 1, across), (name, 2): driven("B", 0, down)}
     stores, used = ((name, Events(("array", "C"), end, everywhere)),), ((0, rows - 1), (0, columns - 1))[-len(shape) :]
     fold = FoldProgram((0, 0), cycles, 0, operands, stores, used, np.full(cycles, units))
@@ -173,7 +174,7 @@ def test_a_listing_names_drivers_and_lines():
     args = filled((zeros(2, 3), zeros(3, 2), zeros(2, 2)))
     simulated = Simulated(matmul, args)
     plan = next(p[0] for p in simulated.plans((2, 2), "broadcast") if p[0].dataflow == "os")
-    program = NestProgram(simulated.between, plan.folds)
+    program = NestProgram(simulated.interface, plan.folds)
     assert plan.recurrence.text(plan.mapping) == "t = k, x = i, y = j"
     lines = listing(program, next(iter(program)), [(0, 1), (1, 1)]).splitlines()
     assert lines == [
@@ -197,8 +198,8 @@ def test_a_listing_names_sums_along_a_line():
     simulated = Simulated(fir, filled(CALLS[fir]))
     for plans in simulated.plans((4,), "broadcast"):
         plan = plans[0]
-        if classical(plan.recurrence, plan.mapping) == "F":
-            program = NestProgram(simulated.between, plan.folds)
+        if kung_design(plan.recurrence, plan.mapping) == "F":
+            program = NestProgram(simulated.interface, plan.folds)
             lines = listing(program, next(iter(program)), [(0,)]).splitlines()
             assert any(line.startswith("  y[i] <- y[i] of unit [") and line.endswith("], of the same cycle") for line in lines)
             return

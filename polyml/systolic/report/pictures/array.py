@@ -16,7 +16,17 @@ from polyml.plot.svg import Font, Svg, path, rect, text
 from polyml.systolic.mapping.axis_names import axis_names
 from polyml.systolic.mapping.dataflows import Plan
 from polyml.systolic.report.text import mapping_text, moves_text
-from polyml.systolic.simulate.frames import MOST_AHEAD, Cell, Frame, Frames, Instance, Move, Outside, Register, Unit
+from polyml.systolic.simulate.frames import (
+    MOST_AHEAD,
+    BoundaryElement,
+    CycleFrame,
+    Frames,
+    HeldElement,
+    PEIndex,
+    PEState,
+    StatementInstance,
+    Transit,
+)
 
 HEAD, SLOT = 22, 17  # pixels: of a unit's first line, of the others
 WIRE = 32  # between units, without what is on its way for more than a cycle
@@ -26,12 +36,12 @@ LEGEND = 18
 LEAST_WIDTH = 470
 SIDES = ("left", "right", "top", "bottom")
 
-Place = tuple[float, float]
-Key = tuple[object, ...]
+Position = tuple[float, float]
+WireKey = tuple[object, ...]
 
 
 @dataclass(frozen=True)
-class Text:
+class PlacedText:
     """In the colour of a lane, or faint."""
 
     x: float
@@ -41,7 +51,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class State:
+class SceneState:
     """What changes from cycle to cycle. cells: by number of the unit: its class, first line, and for each lane the text and its
     class. wires: numbers of those in use.
     """
@@ -50,13 +60,13 @@ class State:
     caption: str
     cells: dict[int, tuple[str, str, tuple[tuple[str, str], ...]]]
     wires: tuple[int, ...]
-    texts: tuple[Text, ...]
+    texts: tuple[PlacedText, ...]
 
 
 class Scene:
     """What does not change: where everything is. shown: the frames for which there has to be room outside the array."""
 
-    def __init__(self, frames: Frames, shown: Sequence[Frame]):
+    def __init__(self, frames: Frames, shown: Sequence[CycleFrame]):
         self.frames, self._shown = frames, shown
         self.units = frames.units()
         self._number = {unit: n for n, unit in enumerate(self.units)}
@@ -89,7 +99,7 @@ class Scene:
         self._legend = self._bottom + LABEL + self._sides["bottom"] * SLOT * len(self._queued["bottom"]) + 14
         self._has_outside = any(self._sides.values())
         self.height = self._legend + LEGEND * (len(frames.lanes) + 1 + self._has_outside) + 14
-        self._paths: dict[Key, str] = {}
+        self._paths: dict[WireKey, str] = {}
         for frame in every:
             for move in frame.moves:
                 for key in self._wires_of(move):
@@ -103,7 +113,7 @@ class Scene:
 
     # Places
 
-    def _at(self, unit: Unit) -> Place:
+    def _at(self, unit: PEIndex) -> Position:
         """The corner of a unit."""
         row, column = unit if len(unit) == 2 else (0, unit[0])
         x, y = self._corner
@@ -135,12 +145,12 @@ class Scene:
                 found[side] = max(found[side], abs(each.cycles))
         return found
 
-    def _gap(self, move: Move) -> Key:
+    def _gap(self, move: Transit) -> WireKey:
         """The lane and the unit behind which an element is on its way."""
         delta = _delta(move.source, move.target)
         return move.lane, _further(move.source, delta, move.step * max(map(abs, delta)) // move.cycles), _signs(delta)
 
-    def _wires_of(self, move: Move) -> list[Key]:
+    def _wires_of(self, move: Transit) -> list[WireKey]:
         """What a move goes along; along one coordinate link by link, all of them where that takes no time."""
         delta = _delta(move.source, move.target)
         if _is_across(delta):
@@ -149,7 +159,7 @@ class Scene:
             return [("along", *self._gap(move))]
         return [("along", move.lane, _further(move.source, delta, links), _signs(delta)) for links in range(max(map(abs, delta)))]
 
-    def _path(self, key: Key) -> str:
+    def _path(self, key: WireKey) -> str:
         kind, number, here, way = key
         if kind == "across":
             (x, y), (to_x, to_y) = self._corners(here, tuple(a + b for a, b in zip(here, way)))
@@ -163,14 +173,14 @@ class Scene:
         x, y = x + (self._width if right > 0 else 0), y + self._line(number)
         return f"M{x:.1f},{y:.1f} h{right * self._gap_x:.1f}" + _head(right, 0)
 
-    def _corners(self, source: Unit, target: Unit) -> tuple[Place, Place]:
+    def _corners(self, source: PEIndex, target: PEIndex) -> tuple[Position, Position]:
         """Of two units, those next to each other."""
         (x, y), (to_x, to_y) = self._at(source), self._at(target)
         x, to_x = (x + self._width, to_x) if to_x > x else (x, to_x + self._width)
         y, to_y = (y + self._height, to_y) if to_y > y else (y, to_y + self._height)
         return (x, y), (to_x, to_y)
 
-    def _stub_path(self, each: Outside) -> str:
+    def _stub_path(self, each: BoundaryElement) -> str:
         x, y = self._at(each.unit)
         out, length = each.cycles > 0, WIRE - 6
         if _vertical(each.way):
@@ -182,7 +192,7 @@ class Scene:
         x += self._width * ((right > 0) == out) - (0 if out else right * length)
         return f"M{x:.1f},{y + self._line(each.lane):.1f} h{right * length}" + _head(right, 0)
 
-    def _between(self, move: Move) -> Text | None:
+    def _between(self, move: Transit) -> PlacedText | None:
         """The element of a move that is on its way."""
         if not move.step:
             return None
@@ -190,7 +200,7 @@ class Scene:
         if _is_across(delta):
             (x, y), (to_x, to_y) = self._corners(move.source, move.target)
             share = move.step / move.cycles
-            return Text(x + share * (to_x - x), y + share * (to_y - y) + 4, move.element, move.lane)
+            return PlacedText(x + share * (to_x - x), y + share * (to_y - y) + 4, move.element, move.lane)
         _, here, way = self._gap(move)
         slot = move.step * max(map(abs, delta)) % move.cycles * self._slots // move.cycles
         x, y = self._at(here)
@@ -198,29 +208,29 @@ class Scene:
             down, lanes = way[0], len(self._vertical)
             share = (slot * lanes + self._vertical.index(move.lane) + 0.5) / (self._slots * lanes)
             y += (self._height if down > 0 else 0) + down * share * self._gap_y + 4
-            return Text(x + self._width / 2 + self._aside(move.lane), y, move.element, move.lane)
+            return PlacedText(x + self._width / 2 + self._aside(move.lane), y, move.element, move.lane)
         right = way[-1]
         x += (self._width if right > 0 else 0) + right * (slot + 0.5) / self._slots * self._gap_x
-        return Text(x, y + self._line(move.lane) + 4, move.element, move.lane)
+        return PlacedText(x, y + self._line(move.lane) + 4, move.element, move.lane)
 
-    def _waiting(self, each: Outside) -> Text:
+    def _waiting(self, each: BoundaryElement) -> PlacedText:
         side, away = _side(each), abs(each.cycles) - 0.5
         x, y = self._at(each.unit)
         if side in ("left", "right"):
             away *= self._token
             edge = self._corner[0] - WIRE - away if side == "left" else self._right + LABEL + away
-            return Text(edge, y + self._line(each.lane) + 4, each.element, each.lane)
+            return PlacedText(edge, y + self._line(each.lane) + 4, each.element, each.lane)
         lanes = self._queued[side]
         away = ((abs(each.cycles) - 1) * len(lanes) + lanes.index(each.lane) + 0.5) * SLOT
         edge = self._corner[1] - WIRE - away if side == "top" else self._bottom + LABEL + away
-        return Text(x + self._width / 2, edge + 4, each.element, each.lane)
+        return PlacedText(x + self._width / 2, edge + 4, each.element, each.lane)
 
     # Texts
 
-    def _head(self, cell: Cell) -> str:
+    def _head(self, cell: PEState) -> str:
         return "" if cell.instance is None else label(self.frames.plan, cell.instance)
 
-    def state(self, frame: Frame) -> State:
+    def state(self, frame: CycleFrame) -> SceneState:
         cells, wires = {}, []
         for unit, cell in frame.cells.items():
             phase = "active" if cell.instance else frame.phase if frame.phase != "compute" else "idle"
@@ -231,15 +241,15 @@ class Scene:
         wires += (key for move in frame.moves for key in self._wires_of(move))
         texts = [*filter(None, map(self._between, frame.moves)), *map(self._waiting, frame.outside)]
         on = sorted({self._wires[key] for key in wires if key in self._wires})
-        return State(self.title(frame), self.caption(frame), cells, tuple(on), tuple(texts))
+        return SceneState(self.title(frame), self.caption(frame), cells, tuple(on), tuple(texts))
 
-    def title(self, frame: Frame) -> str:
+    def title(self, frame: CycleFrame) -> str:
         folds = self.frames.plan.folds
         last = folds.cycles + folds.drain_cycles - 1
         drain = " with the drain" if folds.drain_cycles else ""
         return f"Cycle {frame.cycle} of 0 to {last}{drain}: {frame.active} of {len(self.units)} units run an instance"
 
-    def caption(self, frame: Frame) -> str:
+    def caption(self, frame: CycleFrame) -> str:
         plan = self.frames.plan
         words = {"preload": "what stays is shifted in", "compute": f"t = {frame.t}", "drain": "results are shifted out"}
         if plan.folds.number == 1:
@@ -251,13 +261,13 @@ class Scene:
 
     # Parts
 
-    def svg(self, frame: Frame, *, focusable: bool = False) -> Svg:
+    def svg(self, frame: CycleFrame, *, focusable: bool = False) -> Svg:
         state = self.state(frame)
         name = f"{mapping_text(self.frames.plan)}. {state.title}, {state.caption}"
         role = "group" if focusable else "img"
         return picture(self._parts(state, focusable), self.width, self.height, name, "array", role)
 
-    def _parts(self, state: State, focusable: bool) -> Iterator[str]:
+    def _parts(self, state: SceneState, focusable: bool) -> Iterator[str]:
         yield from heading(state.title, state.caption)
         yield from self._indices()
         yield '<g class="wires">'
@@ -283,7 +293,7 @@ class Scene:
             x, _ = self._at((column,) if is_row else (0, column))
             yield text(x + self._width / 2, below, f"{'x' if is_row else 'y'} = {column}", "faint", anchor="middle")
 
-    def _cell(self, number: int, unit: Unit, state: State, focusable: bool) -> Iterator[str]:
+    def _cell(self, number: int, unit: PEIndex, state: SceneState, focusable: bool) -> Iterator[str]:
         phase, head, lines = state.cells.get(number, ("idle", "", (("", ""),) * len(self.frames.lanes)))
         x, y = self._at(unit)
         focus = f' tabindex="0" role="img" aria-label="{escape(unit_text(unit))}"' if focusable else ""
@@ -316,7 +326,7 @@ def _phases(frames: Frames) -> list[str]:
     return ["active", "idle", *(p for p in ("preload", "drain") if any(f.phase == p for f in frames.frames))]
 
 
-def _joined(registers: tuple[Register, ...], number: int) -> tuple[str, str]:
+def _joined(registers: tuple[HeldElement, ...], number: int) -> tuple[str, str]:
     """The elements of a lane, an arrow before one that enters and behind one that leaves; and their class."""
     mine = [r for r in registers if r.lane == number]
     words = ", ".join(f"{'→' if r.enters else ''}{r.element}{'→' if r.leaves else ''}" for r in mine)
@@ -325,7 +335,7 @@ def _joined(registers: tuple[Register, ...], number: int) -> tuple[str, str]:
     return words, "" if any(r.used for r in mine) or not mine else "held"
 
 
-def _delta(source: Unit, target: Unit) -> tuple[int, ...]:
+def _delta(source: PEIndex, target: PEIndex) -> tuple[int, ...]:
     return tuple(b - a for a, b in zip(source, target))
 
 
@@ -333,7 +343,7 @@ def _signs(delta: tuple[int, ...]) -> tuple[int, ...]:
     return tuple((v > 0) - (v < 0) for v in delta)
 
 
-def _further(unit: Unit, delta: tuple[int, ...], links: int) -> Unit:
+def _further(unit: PEIndex, delta: tuple[int, ...], links: int) -> PEIndex:
     """So many links towards the unit that is `delta` away."""
     return tuple(x + links * step for x, step in zip(unit, _signs(delta)))
 
@@ -343,7 +353,7 @@ def _is_across(delta: tuple[int, ...]) -> bool:
     return sum(map(bool, delta)) != 1
 
 
-def _stub(number: int, unit: Unit, out: bool) -> Key:
+def _stub(number: int, unit: PEIndex, out: bool) -> WireKey:
     """A lane's wire from the outside into a unit, or out of it."""
     return "out" if out else "in", number, unit
 
@@ -353,7 +363,7 @@ def _vertical(way: tuple[int, ...]) -> bool:
     return bool(way[0]) and not way[1] if len(way) == 2 else not way[0]
 
 
-def _side(each: Outside) -> str:
+def _side(each: BoundaryElement) -> str:
     before = each.cycles < 0
     if _vertical(each.way):
         return "top" if ((each.way[0] or 1) > 0) == before else "bottom"
@@ -368,12 +378,12 @@ def _head(right: float, down: float) -> str:
     return f" m{first[0]:.1f},{first[1]:.1f} l{-first[0]:.1f},{-first[1]:.1f} l{second[0]:.1f},{second[1]:.1f}"
 
 
-def label(plan: Plan, instance: Instance) -> str:
+def label(plan: Plan, instance: StatementInstance) -> str:
     """The values of its loops; with its statement's name where that is not the nest's."""
     values = ",".join(map(str, instance.values))
     return values if instance.statement == plan.recurrence.nest.name else f"{instance.statement} {values}"
 
 
-def unit_text(unit: Unit) -> str:
+def unit_text(unit: PEIndex) -> str:
     """`x = 1, y = 2`"""
     return "unit " + ", ".join(f"{name} = {value}" for name, value in zip("xy", unit))

@@ -9,7 +9,7 @@ from polyml.plot.style import CHARACTER, heading, heading_width, lane, picture
 from polyml.plot.svg import Svg, path, rect, text
 from polyml.systolic.report.pictures.array import label
 from polyml.systolic.report.text import mapping_text, moves_text
-from polyml.systolic.simulate.frames import Cell, Frames, Unit
+from polyml.systolic.simulate.frames import Frames, PEIndex, PEState
 
 MOST_CYCLES = 48
 HEIGHT = 26  # pixels of a unit
@@ -49,7 +49,7 @@ class _Diagram:
         name = f"{mapping_text(self._plan)}: units across, cycles down"
         return picture([*parts, *self._legend()], self._width, self._height, name, "spacetime")
 
-    def _at(self, unit: Unit, t: int) -> tuple[float, float]:
+    def _at(self, unit: PEIndex, t: int) -> tuple[float, float]:
         """The middle of a unit in a cycle."""
         x = self._left + unit[0] * (self._wide + ACROSS) + self._wide / 2
         return x, TOP + (t - self._shown[0].t) * (HEIGHT + GAP) + HEIGHT / 2
@@ -75,7 +75,7 @@ class _Diagram:
     def _stays(self) -> Iterator[str]:
         """Down, between two uses of an element in one unit, also by different lanes."""
         arrives = {(m.target, m.lane, f.t + m.cycles) for f in self._shown for m in f.moves if not m.step}
-        before: dict[tuple[Unit, str], int] = {}
+        before: dict[tuple[PEIndex, str], int] = {}
         for frame in self._shown:
             for unit, cell in frame.cells.items():
                 used = [r for r in cell.registers if r.used]
@@ -85,14 +85,14 @@ class _Diagram:
                         yield self._way(register.lane, register.element, (unit, last), (unit, frame.t))
                 before |= {(unit, register.element): frame.t for register in used}
 
-    def _way(self, number: int, element: str, source: tuple[Unit, int], target: tuple[Unit, int]) -> str:
+    def _way(self, number: int, element: str, source: tuple[PEIndex, int], target: tuple[PEIndex, int]) -> str:
         (x, y), (to_x, to_y) = self._at(*source), self._at(*target)
         aside = self._aside(number)
         right, down = (0.0, aside) if y == to_y else (aside, 0.0)  # along a wire, in one cycle
         way = f"M{x + right:.1f},{y + down:.1f} L{to_x + right:.1f},{to_y + down:.1f}"
         return path(way, f"wire on w{lane(number)}", hint=element)
 
-    def _instance(self, unit: Unit, t: int, cell: Cell) -> Iterator[str]:
+    def _instance(self, unit: PEIndex, t: int, cell: PEState) -> Iterator[str]:
         x, y = self._at(unit, t)
         elements = ", ".join(r.element for r in cell.registers)
         yield f'<g class="active"><title>{escape(f"{cell.instance}: {elements}")}</title>'

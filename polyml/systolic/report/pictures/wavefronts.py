@@ -25,11 +25,11 @@ LEAST_WIDTH = 430
 SCALE = ("#440154", "#414487", "#2a788e", "#22a884", "#7ad151", "#fde725")
 DARK_INK = 0.5  # of the scale, from where on numbers are dark
 
-Place = tuple[float, float]
+Position = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Slice:
+class PlaneSection:
     """Points of the axes by their coordinates (across, down). fixed: the values of the others, by name. cut: whether there are
     more of them.
     """
@@ -51,7 +51,7 @@ def wavefronts_svg(plan: Plan) -> Svg:
     title, words = f"Lines of equal time, {_time(plan)}", _where(found, names)
     width, height = max(LEAST_WIDTH, needed, heading_width(title, words)), TOP + (high_y - low_y) * STEP + BOTTOM
 
-    def at(x: float, y: float) -> Place:
+    def at(x: float, y: float) -> Position:
         return LEFT + (width - needed) / 2 + (x - low_x) * STEP, TOP + (y - low_y) * STEP
 
     parts = heading(title, words)
@@ -74,7 +74,7 @@ def wavefronts_svg(plan: Plan) -> Svg:
     return picture(parts, width, height, f"{mapping_text(plan)}: the cycles of {len(time)} instances", "wavefronts")
 
 
-def slice_of(plan: Plan) -> Slice:
+def slice_of(plan: Plan) -> PlaneSection:
     """The first points of the axes that the array's coordinates depend on, before others, with the least or greatest values of the
     others, where there are more points.
     """
@@ -91,7 +91,7 @@ def slice_of(plan: Plan) -> Slice:
     return max(slices, key=lambda each: len(each.points))
 
 
-def _sliced(plan: Plan, inside: isl.Set, names: Sequence[str], down: int | None, across: int) -> Slice:
+def _sliced(plan: Plan, inside: isl.Set, names: Sequence[str], down: int | None, across: int) -> PlaneSection:
     """inside: the points { [o, a] }."""
     recurrence, outer = plan.recurrence, len(plan.recurrence.outer)
     chosen = {names[outer + k] for k in (down, across) if k is not None}
@@ -102,7 +102,7 @@ def _sliced(plan: Plan, inside: isl.Set, names: Sequence[str], down: int | None,
     points = {(p[outer + across], 0 if down is None else p[outer + down]): p[outer:] for _, p in shown}
     said = [*(axis_names(recurrence.nest)[loop] for loop in recurrence.outer), *_names(plan)]
     fixed = {text: ranges[n][0] for text, n in zip(said, names) if n not in chosen}
-    return Slice(across, down, points, fixed, bool(cut))
+    return PlaneSection(across, down, points, fixed, bool(cut))
 
 
 def _names(plan: Plan) -> list[str]:
@@ -113,14 +113,14 @@ def _time(plan: Plan) -> str:
     return f"t = {linear(plan.recurrence.loops_row(plan.mapping.time), axis_names(plan.recurrence.nest))}"
 
 
-def _where(found: Slice, names: Sequence[str]) -> str:
+def _where(found: PlaneSection, names: Sequence[str]) -> str:
     words = [f"{name} = {value}" for name, value in found.fixed.items()]
     if found.cut:
         words.append(f"the first {MOST} of each axis")
     return ", ".join(words) or "all instances"
 
 
-def _line(slope: tuple[int, int], rest: int, box: tuple[float, ...], at: Callable[[float, float], Place]) -> Iterator[str]:
+def _line(slope: tuple[int, int], rest: int, box: tuple[float, ...], at: Callable[[float, float], Position]) -> Iterator[str]:
     """Where slope[0] * x + slope[1] * y = rest, within the box."""
     a, b = slope
     low_x, high_x, low_y, high_y = box

@@ -14,9 +14,10 @@ from polyml.codegen.llvm.ssa_value import memory_type
 from polyml.dtypes import I64, DType
 from polyml.machines import cpu
 from polyml.numpy_dtypes import numpy_dtype
-from polyml.systolic.program.events import Events, Runs
-from polyml.systolic.program.fold_program import RESULT, Cell, FoldProgram, Operand, Register, Wire
-from polyml.systolic.simulate.llvm.module import Code
+from polyml.systolic.program.events import Events, StridedEvents
+from polyml.systolic.program.fold_program import Datapath, FoldProgram, Link, Operand, Register
+from polyml.systolic.recurrences.value_sources import RESULT
+from polyml.systolic.simulate.llvm.module import VectorFunction
 from polyml.systolic.simulate.llvm.values import TOGETHER, values
 from polyml.systolic.simulate.numpy_engine import ROOM, added_up, in_place, remembered
 
@@ -38,25 +39,27 @@ class FoldCode:
     `_Code.begin` has them.
     """
 
-    def __init__(self, cells: Mapping[str, Cell], fold: FoldProgram, grid: tuple[int, int], arguments: Mapping[str, object]):
+    def __init__(
+        self, datapaths: Mapping[str, Datapath], fold: FoldProgram, grid: tuple[int, int], arguments: Mapping[str, object]
+    ):
         host = cpu.host()
-        self._cells, self._fold, self._grid, self.vectors = cells, fold, grid, []
+        self._datapaths, self._fold, self._grid, self.vectors = datapaths, fold, grid, []
         self.moving: dict[Register, int] = {}  # numbers of vectors
-        self._fn, self._words, self._declared = Code(ENTRY, f"i64 @{ENTRY}(ptr %words)"), 2, {}
+        self._fn, self._words, self._declared = VectorFunction(ENTRY, f"i64 @{ENTRY}(ptr %words)"), 2, {}
         self.units: list[Unit] = []
         self._step = TOGETHER * max(host.vector_bytes, 16)
         self._summed = added_up(fold)
         units = prod(grid) + (self._step if self._summed else 0)  # values of the last row are made for some units behind it
         self._length = -(-units // self._step) * self._step  # of vectors, whatever the lanes
-        for name, cell in cells.items():
-            widest = max(numpy_dtype(kind).itemsize for kind in (*cell.types, cell.result))
+        for name, datapath in datapaths.items():
+            widest = max(numpy_dtype(kind).itemsize for kind in (*datapath.types, datapath.result))
             units = self._together(fold.operands[name, self._summed[name]]) if name in self._summed else self._length
             lanes = max(1, host.vector_bytes // widest)
             own = (1, 1, 1) if units == 1 else (lanes, self._padded(units))
-            self.units += values(f"values_{name}", cell, arguments, *own)
-        self._users = Counter(wire.source for operand in fold.operands.values() for wire in operand.wires)
+            self.units += values(f"values_{name}", datapath, arguments, *own)
+        self._users = Counter(link.source for operand in fold.operands.values() for link in operand.links)
         self._held = in_place(fold)
-        depths, self._reach = remembered(fold, cells, self._held)
+        depths, self._reach = remembered(fold, datapaths, self._held)
         self._depths = {source: depth + 1 for source, depth in depths.items()}
         self._histories = {
             source: self._vector(depth * (self._length + 2 * self._reach), self._type(source))
@@ -78,7 +81,7 @@ class FoldCode:
 
     def _type(self, register: Register) -> DType:
         name, read = register
-        return self._cells[name].result if read == RESULT else self._cells[name].types[read]
+        return self._datapaths[name].result if read == RESULT else self._datapaths[name].types[read]
 
     # -- the cycles --------------------------------------------------------------------------------------------------
 
@@ -103,16 +106,16 @@ class FoldCode:
         self._cycle = fn.name()
         now = {own: self._register(own, operand, bases[own], events[own]) for own, operand in fold.operands.items()}
         made = {own[0]: now[own] for own in self._held}
-        results = {name: made[name] if name in made else self._at((name, RESULT), "0", 0) for name in self._cells}
-        for name, cell in self._cells.items():
-            registers = [now[name, read] for read in range(len(cell.types))]
+        results = {name: made[name] if name in made else self._at((name, RESULT), "0", 0) for name in self._datapaths}
+        for name, datapath in self._datapaths.items():
+            registers = [now[name, read] for read in range(len(datapath.types))]
             out = results[name]
             if name in self._summed:
                 self._added_up(name, registers, out, begun[name], events[name, self._summed[name]])
                 continue
             fn.do(f"call i64 @values_{name}({', '.join(f'ptr {each}' for each in (*registers, out))})")
         for (name, events_), words in zip(fold.stores, stores):
-            kind, memory, out = self._cells[name].result, words[3], results[name]
+            kind, memory, out = self._datapaths[name].result, words[3], results[name]
             self._each(events_, words, lambda unit, element: self._fn.copy(kind, out, unit, memory, element))
         next_ = fn.emit(f"add i64 {self._cycle}, 1")
         head.phis.append(f"{self._cycle} = phi i64 [ {first}, %{entry.label} ], [ {next_}, %{fn.current.label} ]")
@@ -123,29 +126,29 @@ class FoldCode:
 
     def _base(self, own: Register, operand: Operand) -> list[str]:
         """Vectors of the register itself."""
-        kind, wire = self._type(own), operand.wire
-        if wire is None or wire.cycles == 0:
+        kind, link = self._type(own), operand.link
+        if link is None or link.cycles == 0:
             return [self._vector(self._length, kind)]
-        if wire.source == own or own in self._held:
-            room, begin = self._room(wire)
+        if link.source == own or own in self._held:
+            room, begin = self._room(link)
             self.moving[own] = len(self.vectors)
-            return [self._vector(wire.cycles * (self._length + room), kind), self._vector(wire.cycles, None, begin)]
-        return [self._vector(self._length, kind)] if self._users[wire.source] > 1 else []
+            return [self._vector(link.cycles * (self._length + room), kind), self._vector(link.cycles, None, begin)]
+        return [self._vector(self._length, kind)] if self._users[link.source] > 1 else []
 
-    def _room(self, wire: Wire) -> tuple[int, int]:
+    def _room(self, link: Link) -> tuple[int, int]:
         """How much longer than the array a vector is along which units move, and where they begin."""
-        room = max(ROOM * abs(wire.offset), self._length)
-        return room, room if wire.offset > 0 else 0
+        room = max(ROOM * abs(link.offset), self._length)
+        return room, room if link.offset > 0 else 0
 
     def _register(self, own: Register, operand: Operand, base: list[str], events: list[list[str]]) -> str:
         """Its vector in this cycle."""
-        wire, kind = operand.wire, self._type(own)
-        if wire is None or wire.cycles == 0:
+        link, kind = operand.link, self._type(own)
+        if link is None or link.cycles == 0:
             vector = base[0]
-        elif wire.source == own or own in self._held:
-            vector = self._moved(wire, kind, *base)
+        elif link.source == own or own in self._held:
+            vector = self._moved(link, kind, *base)
         else:
-            vector = self._along(wire)
+            vector = self._along(link)
             if base and events:
                 vector = self._copied(vector, base[0], kind)
         for (along, _), (starts, units) in zip(operand.transfers, events):
@@ -161,15 +164,15 @@ class FoldCode:
             self._copied(vector, self._at(own, "0", 0), kind)
         return vector
 
-    def _moved(self, wire: Wire, kind: DType, vectors: str, starts: str) -> str:
+    def _moved(self, link: Link, kind: DType, vectors: str, starts: str) -> str:
         """Where the units are along the vector of this cycle's phase."""
-        fn, (room, begin) = self._fn, self._room(wire)
-        phase = fn.emit(f"urem i64 {self._cycle}, {wire.cycles}")
+        fn, (room, begin) = self._fn, self._room(link)
+        phase = fn.emit(f"urem i64 {self._cycle}, {link.cycles}")
         vector = self._element(kind, vectors, fn.emit(f"mul i64 {phase}, {self._length + room}"))
         slot = fn.emit(f"getelementptr i64, ptr {starts}, i64 {phase}")
         start = fn.emit(f"load i64, ptr {slot}")
-        later = fn.emit(f"icmp uge i64 {self._cycle}, {wire.cycles}")
-        step = fn.emit(f"select i1 {later}, i64 {wire.offset}, i64 0")
+        later = fn.emit(f"icmp uge i64 {self._cycle}, {link.cycles}")
+        step = fn.emit(f"select i1 {later}, i64 {link.offset}, i64 0")
         there = fn.emit(f"sub i64 {start}, {step}")
         before, back, on = fn.current, fn.block("back"), fn.block("on")
         fn.branch(fn.emit(f"icmp ugt i64 {there}, {room}"), back, on)
@@ -178,7 +181,7 @@ class FoldCode:
         fn.jump(on)
         fn.current = on
         place = fn.name()
-        on.phis.append(f"{place} = phi i64 [ {there}, %{before.label} ], [ {begin - wire.offset}, %{back.label} ]")
+        on.phis.append(f"{place} = phi i64 [ {there}, %{before.label} ], [ {begin - link.offset}, %{back.label} ]")
         fn.do(f"store i64 {place}, ptr {slot}")
         return self._element(kind, vector, place)
 
@@ -235,10 +238,10 @@ class FoldCode:
         lie side by side and are added up down their columns together.
         """
         fn, read = self._fn, self._summed[name]
-        operand, (*types, result) = self._fold.operands[name, read], (*self._cells[name].types, self._cells[name].result)
+        operand, (*types, result) = self._fold.operands[name, read], (*self._datapaths[name].types, self._datapaths[name].result)
         for loads, words in zip(operand.loads, events):
             self._each(loads, words, lambda unit, _: fn.do(f"store i64 {self._cycle}, ptr {self._element(I64, begun, unit)}"))
-        sums, offset, together = registers[read], operand.wire.offset, self._together(operand)
+        sums, offset, together = registers[read], operand.link.offset, self._together(operand)
         last = prod(self._grid) // together - 1
         made = fn.emit(f"alloca [{self._padded(together)} x {memory_type(result)}]", fn.blocks[0])
 
@@ -260,14 +263,14 @@ class FoldCode:
 
     def _together(self, operand: Operand) -> int:
         """How many units' sums go on at once."""
-        return 1 if operand.wire.along else self._grid[1]
+        return 1 if operand.link.along else self._grid[1]
 
     def _padded(self, units: int) -> int:
         return 1 if units == 1 else -(-units // self._step) * self._step
 
-    def _along(self, wire: Wire) -> str:
+    def _along(self, link: Link) -> str:
         """What comes by the wire."""
-        return self._at(wire.source, str(self._depths[wire.source] - wire.cycles), -wire.offset)
+        return self._at(link.source, str(self._depths[link.source] - link.cycles), -link.offset)
 
     def _at(self, source: Register, later: str, offset: int) -> str:
         """A vector of a history, this many cycles later in its ring, from this unit on."""
@@ -290,10 +293,10 @@ class FoldCode:
         self._fn.do(f"call void @llvm.memmove.p0.p0.i64(ptr {there}, ptr {here}, i64 {size_bytes}, i1 false)")
         return there
 
-    def _each(self, events: Events | Runs, words: list[str], each: Callable[[str, str], None]) -> None:
+    def _each(self, events: Events | StridedEvents, words: list[str], each: Callable[[str, str], None]) -> None:
         """A loop over this cycle's, with unit and element."""
         fn = self._fn
-        if not isinstance(events, Runs):
+        if not isinstance(events, StridedEvents):
             starts, units, elements, _ = words
             self._events(starts, lambda k: each(self._fn.get(units, k), self._fn.get(elements, k)))
             return

@@ -16,7 +16,7 @@ from polyml.runtime.loading import assemble, load
 MOST_LOADED = 64  # modules
 
 
-class Loaded:
+class LoadedFunction:
     """`i64 @NAME(ptr %words)` of a module; called with where the words are."""
 
     def __init__(self, name: str, text: str):
@@ -28,17 +28,17 @@ class Loaded:
         self._call(words_address)
 
 
-def loaded(name: str, units: Sequence[Unit]) -> Loaded:
+def loaded(name: str, units: Sequence[Unit]) -> LoadedFunction:
     """The module of these functions, made once."""
     return _loaded(name, builder.text(units))
 
 
 @lru_cache(maxsize=MOST_LOADED)
-def _loaded(name: str, text: str) -> Loaded:
-    return Loaded(name, text)
+def _loaded(name: str, text: str) -> LoadedFunction:
+    return LoadedFunction(name, text)
 
 
-class Code(FunctionBuilder):
+class VectorFunction(FunctionBuilder):
     """One such function. Vectors are pointers; places in them and integers are i64."""
 
     def __init__(self, label: str, signature: str):

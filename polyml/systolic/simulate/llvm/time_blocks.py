@@ -36,9 +36,9 @@ from polyml.dtypes import DType
 from polyml.machines import cpu
 from polyml.numpy_dtypes import numpy_dtype
 from polyml.runtime.loading import thread_pool
-from polyml.systolic.program.events import Memory, Runs
-from polyml.systolic.program.fold_program import Cell, FoldProgram, Register
-from polyml.systolic.simulate.llvm.module import Code, loaded
+from polyml.systolic.program.events import Memory, StridedEvents
+from polyml.systolic.program.fold_program import Datapath, FoldProgram, Register
+from polyml.systolic.simulate.llvm.module import VectorFunction, loaded
 from polyml.systolic.simulate.llvm.values import TOGETHER, chains
 from polyml.systolic.simulate.steady_spans import Grid, Span, run_steps, two
 
@@ -60,7 +60,7 @@ Planes = Mapping[Register, np.ndarray]
 
 
 @dataclass(frozen=True)
-class _Place:
+class _RegisterLayout:
     """A register's vector. row: elements from a row to the next. first: the element of the unit (0, 0) before a turn's first
     cycle. step: rows that values move in a cycle. moved: elements by which a unit's is further in each cycle.
     """
@@ -73,21 +73,21 @@ class _Place:
     kind: DType
 
 
-class Blocks:
+class TimeBlocks:
     """Runs spans of the folds that have this grid, and as many loads and stores of each register. arguments: numbers by name."""
 
-    def __init__(self, cells: Mapping[str, Cell], fold: FoldProgram, grid: Grid, arguments: Mapping[str, object]):
+    def __init__(self, datapaths: Mapping[str, Datapath], fold: FoldProgram, grid: Grid, arguments: Mapping[str, object]):
         host = cpu.host()
-        types = {(name, read): kind for name, cell in cells.items() for read, kind in enumerate(cell.types)}
+        types = {(name, read): kind for name, datapath in datapaths.items() for read, kind in enumerate(datapath.types)}
         lanes = max(1, host.vector_bytes // max(kind.size_bytes for kind in types.values()))
         together = min(TOGETHER, -(-grid.columns // lanes))
         self._grid, self._strip, self._threads = grid, lanes * together, thread_pool.count(config.resolve().threads)
         self._cycles = self._near(types)
         self._places = {own: self._place(types[own], steps) for own, steps in grid.moves}
         self._vectors = {own: _aligned(place.length, numpy_dtype(place.kind)) for own, place in self._places.items()}
-        emitter = _Emitter(cells, fold, grid, self._places, self._cycles, self._strip)
-        for name, cell in cells.items():
-            emitter.chains(name, cell, arguments, (lanes, together))
+        emitter = _Emitter(datapaths, fold, grid, self._places, self._cycles, self._strip)
+        for name, datapath in datapaths.items():
+            emitter.chains(name, datapath, arguments, (lanes, together))
         self._call = loaded(ENTRY, emitter.finished())
 
     def _near(self, types: Mapping[Register, DType]) -> int:
@@ -97,14 +97,14 @@ class Blocks:
         fit = int(NEAR * cpu.host().cache(1).size_bytes) // max(read, 1)
         return max(LEAST_CYCLES, min(MOST_CYCLES, 1 << max(fit.bit_length() - 1, 0)))
 
-    def _place(self, kind: DType, steps: tuple[int, int]) -> _Place:
+    def _place(self, kind: DType, steps: tuple[int, int]) -> _RegisterLayout:
         a, b = steps
         line = max(1, cpu.host().line_bytes // kind.size_bytes)
         columns, turn = -(-self._grid.columns // self._strip) * self._strip, self._cycles * BLOCKS
         columns += turn * abs(b)
         row = (-(-columns // line) | 1) * line  # an odd number of lines: rows fall into different sets of a cache
         first = turn * (max(a, 0) * row + max(b, 0))
-        return _Place((self._grid.rows + turn * abs(a)) * row, row, first, a, -(a * row + b), kind)
+        return _RegisterLayout((self._grid.rows + turn * abs(a)) * row, row, first, a, -(a * row + b), kind)
 
     def run(
         self, fold: FoldProgram, shape: Sequence[int], memories: Mapping[Memory, np.ndarray], span: Span, planes: Planes
@@ -137,7 +137,9 @@ class Blocks:
         place, size = self._places[own], self._places[own].kind.size_bytes
         return as_strided(self._vectors[own][place.first :], shape, (place.row * size, size))
 
-    def _events(self, runs: Runs, place: _Place, fold: FoldProgram, shape: Sequence[int]) -> tuple[list[np.ndarray], list[int]]:
+    def _events(
+        self, runs: StridedEvents, place: _RegisterLayout, fold: FoldProgram, shape: Sequence[int]
+    ) -> tuple[list[np.ndarray], list[int]]:
         """By cycle, the first one's place before a turn and its element, and how many there are; most of a cycle, and steps."""
         _, columns = two(shape, 1)
         (row, _), (column, _) = two(fold.used, (0, 0))
@@ -156,13 +158,13 @@ def form(fold: FoldProgram, grid: Grid) -> tuple:
     return grid, tuple((len(_stores(fold, grid, own)), len(_loads(fold, own))) for own, _ in grid.moves)
 
 
-def _stores(fold: FoldProgram, grid: Grid, own: Register) -> list[Runs]:
+def _stores(fold: FoldProgram, grid: Grid, own: Register) -> list[StridedEvents]:
     """Of the register's sums; others are in no span."""
-    return [events for name, events in fold.stores if dict(grid.sums)[name] == own and isinstance(events, Runs)]
+    return [events for name, events in fold.stores if dict(grid.sums)[name] == own and isinstance(events, StridedEvents)]
 
 
-def _loads(fold: FoldProgram, own: Register) -> list[Runs]:
-    return [events for events in fold.operands[own].loads if isinstance(events, Runs)]
+def _loads(fold: FoldProgram, own: Register) -> list[StridedEvents]:
+    return [events for events in fold.operands[own].loads if isinstance(events, StridedEvents)]
 
 
 def _aligned(length: int, kind: np.dtype) -> np.ndarray:
@@ -179,9 +181,9 @@ class _Emitter:
     """
 
     def __init__(
-        self, cells: Mapping[str, Cell], fold: FoldProgram, grid: Grid, places: Mapping[Register, _Place], cycles: int, strip: int
+        self, datapaths: Mapping[str, Datapath], fold: FoldProgram, grid: Grid, places: Mapping[Register, _RegisterLayout], cycles: int, strip: int
     ):  # fmt: skip
-        self._cells, self._grid, self._places, self._cycles, self._strip = cells, grid, places, cycles, strip
+        self._datapaths, self._grid, self._places, self._cycles, self._strip = datapaths, grid, places, cycles, strip
         self._events = {own: (len(_stores(fold, grid, own)), len(_loads(fold, own))) for own in places}
         self._units: list[Unit] = []
         lengths = (1 + EVENT_WORDS * sum(numbers) for numbers in self._events.values())
@@ -193,22 +195,22 @@ class _Emitter:
         self._add(self._blocks(), "llvm.smin", "polyml_parallel")
         return self._units
 
-    def _add(self, fn: Code, *declared: str) -> None:
+    def _add(self, fn: VectorFunction, *declared: str) -> None:
         text = fn.text()
         self._units.append(Unit(fn.label, text, {name: _DECLARED[name] for name in declared}, float(len(text))))
 
-    def chains(self, name: str, cell: Cell, arguments: Mapping[str, object], vectors: tuple[int, int]) -> None:
+    def chains(self, name: str, datapath: Datapath, arguments: Mapping[str, object], vectors: tuple[int, int]) -> None:
         register = dict(self._grid.sums)[name]
-        places = [self._places[name, read] for read in range(len(cell.types))]
+        places = [self._places[name, read] for read in range(len(datapath.types))]
         step = self._places[register].step
         strides = [(place.row, step * place.row + place.moved) for place in places]
-        self._units += chains(f"chains_{name}", cell, arguments, register[1], step, strides, vectors)
+        self._units += chains(f"chains_{name}", datapath, arguments, register[1], step, strides, vectors)
 
     # -- what is not a sum's value -----------------------------------------------------------------------------------
 
-    def _registers(self) -> Code:
+    def _registers(self) -> VectorFunction:
         """Registers of a share."""
-        fn = Code(_REGISTERS, f"internal void @{_REGISTERS}(ptr %words, i64 %share, i64 %shares)")
+        fn = VectorFunction(_REGISTERS, f"internal void @{_REGISTERS}(ptr %words, i64 %share, i64 %shares)")
 
         def each(number: str) -> None:
             after = fn.block("after")
@@ -226,7 +228,7 @@ class _Emitter:
         fn.current.terminator = "ret void"
         return fn
 
-    def _register(self, fn: Code, own: Register) -> None:
+    def _register(self, fn: VectorFunction, own: Register) -> None:
         """Of the turn before what goes out, of the next one what comes in."""
         place, word, (stores, loads) = self._places[own], self._word[own], self._events[own]
         start, cycles, before = (fn.get("%words", each) for each in (_START, _CYCLES, _BEFORE))
@@ -247,7 +249,7 @@ class _Emitter:
         for first in firsts:
             self._each(fn, place, first, (start, end), in_)
 
-    def _back(self, fn: Code, place: _Place, vector: str, before: str) -> None:
+    def _back(self, fn: VectorFunction, place: _RegisterLayout, vector: str, before: str) -> None:
         """To where all is before a turn's first cycle, in an order in which no row comes over one that is still to go."""
         rows, columns = fn.get("%words", _ROWS), fn.get("%words", _COLUMNS)
         size, last = fn.integer("mul", columns, place.kind.size_bytes), fn.integer("sub", rows, 1)
@@ -261,7 +263,7 @@ class _Emitter:
         fn.loop(0, rows, each)
 
     def _each(
-        self, fn: Code, place: _Place, first: int, cycles: tuple[str, str], copy: Callable[[str, str, str], None]
+        self, fn: VectorFunction, place: _RegisterLayout, first: int, cycles: tuple[str, str], copy: Callable[[str, str, str], None]
     ) -> None:  # fmt: skip
         """copy(memory, place, element) of these cycles of a turn; some elements of all cycles first, whose lines are then near."""
         at, elements, counts, memory = (fn.get("%words", first + k, "ptr") for k in range(4))
@@ -288,17 +290,17 @@ class _Emitter:
 
     # -- sums --------------------------------------------------------------------------------------------------------
 
-    def _strips(self) -> Code:
+    def _strips(self) -> VectorFunction:
         """Strips of a share."""
-        fn = Code(_STRIPS, f"internal void @{_STRIPS}(ptr %words, i64 %share, i64 %shares)")
+        fn = VectorFunction(_STRIPS, f"internal void @{_STRIPS}(ptr %words, i64 %share, i64 %shares)")
         cycles, rows, columns = (fn.get("%words", each) for each in (_CYCLES, _ROWS, _COLUMNS))
         vectors = {own: fn.get("%words", word, "ptr") for own, word in self._word.items()}
 
         def block(first: str, before: str) -> None:
             number = fn.emit(f"call i64 @llvm.smin.i64(i64 {fn.integer('sub', cycles, before)}, i64 {self._cycles})")
             numbers = [f"i64 {each}" for each in (number, rows, first, first)]
-            for name, cell in self._cells.items():
-                own = [at((name, read), before) for read in range(len(cell.types))]
+            for name, datapath in self._datapaths.items():
+                own = [at((name, read), before) for read in range(len(datapath.types))]
                 fn.do(f"call i64 @chains_{name}({', '.join([*own, *numbers])})")
 
         def at(own: Register, before: str) -> str:
@@ -312,8 +314,8 @@ class _Emitter:
         fn.current.terminator = "ret void"
         return fn
 
-    def _blocks(self) -> Code:
-        fn = Code(ENTRY, f"i64 @{ENTRY}(ptr %words)")
+    def _blocks(self) -> VectorFunction:
+        fn = VectorFunction(ENTRY, f"i64 @{ENTRY}(ptr %words)")
         first, end, threads_ = (fn.get("%words", each) for each in (_FIRST, _END, _THREADS))
         strips = fn.integer("udiv", fn.integer("add", fn.get("%words", _COLUMNS), self._strip - 1), self._strip)
         entry, head, body, after = fn.current, fn.block("turn"), fn.block("sums"), fn.block("after")

@@ -15,8 +15,7 @@ from polyml.frontend import syntax
 from polyml.model.core import call_interface
 from polyml.model.core.nest import children, with_children
 from polyml.model.core.scop import Access, Array, Role, ScalarArg, Scop, Statement, Value
-from polyml.quasi_affine.affine import Affine, extremum, floor_div, operands, variable
-from polyml.systolic.program.fold_program import Cell
+from polyml.systolic.program.fold_program import Datapath
 
 TOGETHER = 4  # vectors of one iteration
 ROWS = 4  # of sums in vector registers
@@ -25,14 +24,14 @@ _FAR = 1 << 40  # elements, more than any vector has
 
 
 @dataclass(frozen=True)
-class _Place:
+class _VectorLayout:
     """strides: of elements one after another."""
 
     strides: tuple[int, ...]
     copies: int = 1
 
 
-class _Values(ConstantBody):
+class _ElementwiseLoops(ConstantBody):
     """`void @NAME(ptr %r0, ..., ptr %out)`: arrays are what the caller says."""
 
     def base(self, array: str) -> str:
@@ -42,24 +41,26 @@ class _Values(ConstantBody):
         return f"%{name}"
 
 
-def values(name: str, cell: Cell, arguments: Mapping[str, object], lanes: int, length: int, together: int = TOGETHER) -> list[Unit]:
+def values(
+    name: str, datapath: Datapath, arguments: Mapping[str, object], lanes: int, length: int, together: int = TOGETHER
+) -> list[Unit]:
     """`i64 @NAME(ptr %r0, ptr %r1, ..., ptr %out)` on vectors of `length` elements, a multiple of lanes * together.
     arguments: numbers by name.
     """
-    registers = [f"r{k}" for k in range(len(cell.types))]
+    registers = [f"r{k}" for k in range(len(datapath.types))]
     statement = Statement(
         name="S", iterators=("u",), domain=isl.Set(f"{{ S[u] : 0 <= u < {length} }}"), write=_access(_RESULT, length),
-        reads=tuple(_access(register, length) for register in registers), value=_with_numbers(cell.value, arguments),
+        reads=tuple(_access(register, length) for register in registers), value=_with_numbers(datapath.value, arguments),
     )  # fmt: skip
-    arrays = {each: _array(each, kind, length) for each, kind in zip((*registers, _RESULT), (*cell.types, cell.result))}
-    jam = Jam("v", variable("u"), together, lanes, None, (Instance("S", (variable("v"),)),))
-    loop = Loop("u", (Affine(),), (Affine(length - 1),), together * lanes, (jam,))
+    arrays = {each: _array(each, kind, length) for each, kind in zip((*registers, _RESULT), (*datapath.types, datapath.result))}
+    jam = Jam("v", var("u"), together, lanes, None, (Instance("S", (var("v"),)),))
+    loop = Loop("u", (Lin(),), (Lin((), length - 1),), together * lanes, (jam,))
     signature = f"i64 @{{}}({', '.join(f'ptr %{each}' for each in arrays)})"
     return _function(name, statement, arrays, (loop,), signature, aliased=True)
 
 
 def chains(
-    name: str, cell: Cell, arguments: Mapping[str, object], sums: int, step: int, strides: Sequence[tuple[int, int]],
+    name: str, datapath: Datapath, arguments: Mapping[str, object], sums: int, step: int, strides: Sequence[tuple[int, int]],
     vectors: tuple[int, int],
 ) -> list[Unit]:  # fmt: skip
     """`i64 @NAME(ptr %r0, ptr %r1, ..., i64 %cycles, i64 %rows, i64 %first, i64 %last)`: values of as many cycles, of columns
@@ -69,15 +70,15 @@ def chains(
     strides: of each register, how far rows are apart, and by how much the element that a sum meets is further in each cycle.
     vectors: lanes, and how many run together.
     """
-    registers = [f"r{k}" for k in range(len(cell.types))]
+    registers = [f"r{k}" for k in range(len(datapath.types))]
     reads = tuple(_chain_access(register, *each) for register, each in zip(registers, strides))
     domain = isl.Set("{ S[p, c, t] }")
     statement = Statement(
         name="S", iterators=("p", "c", "t"), domain=domain, write=reads[sums], reads=reads,
-        value=_with_numbers(cell.value, arguments),
+        value=_with_numbers(datapath.value, arguments),
     )  # fmt: skip
     strip = _strip(step, _skew(strides, sums), vectors)
-    arrays = {each: _array(each, kind, _FAR) for each, kind in zip(registers, cell.types)}
+    arrays = {each: _array(each, kind, _FAR) for each, kind in zip(registers, datapath.types)}
     signature = f"internal i64 @{{}}({', '.join(f'ptr %{each}' for each in arrays)}, i64 %cycles, i64 %rows, i64 %first, i64 %last)"
     return _function(name, statement, arrays, (strip,), signature, aliased=False)
 
@@ -141,8 +142,8 @@ def _function(
         name=name, params=(), types=(), parameters=(), arrays=arrays, statements={"S": statement}, context=isl.Set("{ : }"),
         schedule=isl.Schedule.from_domain(isl.UnionSet.from_set(statement.domain)), checks=(), results=(), result_is_tuple=False,
     )  # fmt: skip
-    places = {each: _Place((array.element.size_bytes,)) for each, array in arrays.items()}
-    return _Values(Program(scop, loops), CallConstants({}, places), name, signature, aliased).define(loops)
+    places = {each: _VectorLayout((array.element.size_bytes,)) for each, array in arrays.items()}
+    return _ElementwiseLoops(Program(scop, loops), CallConstants({}, places), name, signature, aliased).define(loops)
 
 
 def _access(array: str, length: int) -> Access:

@@ -1,0 +1,104 @@
+"""The proof that a mapping is legal for the instances of all statements of a nest together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import combinations
+from operator import add
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.errors import IllegalSchedule
+from polyml.systolic.mapping.legality import check_flow, check_injective, check_wires
+from polyml.systolic.recurrences.recurrence import DataStream, UniformRecurrence
+from polyml.systolic.recurrences.spacetime import Direction, SpaceTime
+from polyml.systolic.recurrences.value_sources import ValueSource, shifted
+
+
+def prove(recurrence: UniformRecurrence, mapping: SpaceTime, links: str) -> None:
+    """Checks that the sets of `legality` are empty for a recurrence and a mapping.
+
+    For boxes without wires this is decided once for boxes of all sizes.
+    Raises: IllegalSchedule with a pair of instances.
+    """
+    if not recurrence.is_injective:
+        raise IllegalSchedule(f"instances of {recurrence.nest.name} share a point of its axes")
+    joint = [(stream, direction) for stream in recurrence.streams for direction in _joint_directions(mapping, stream)]
+    if recurrence.box is not None and not any(d.line for d in recurrence.directions):
+        directions = dict.fromkeys((*recurrence.directions, *(direction for _, direction in joint)))
+        if _holds_on_boxes(mapping, tuple(directions), links):
+            return
+    outer = len(recurrence.outer)
+    order = recurrence.embedding.apply_range(isl.UnionMap.from_map(mapping.relation(outer)))
+    check_injective(order)
+    back = recurrence.embedding.reverse()
+    sources = [(s, source) for s in recurrence.streams for source in recurrence.sources_of(s)]
+    wired = next((s for s, source in sources if source.line), None)
+    if wired is not None and links != "broadcast":
+        raise IllegalSchedule(f"{wired.use.text} goes along wires", notes=["expected broadcast links"])
+    ways = [(s, source.pairs, source.vector, source.free) for s, source in sources if not source.line]
+    ways += [(s, shifted(recurrence.points, d.vector, outer), d.vector, True) for s, d in joint]
+    for stream, pairs, vector, free in ways:
+        between = isl.UnionMap.from_map(pairs).apply_domain(back).apply_range(back)
+        forward = between if not free or mapping.steps(vector)[0] > 0 else between.reverse()
+        check_flow(order, forward, _links_for(links, free), what=stream.use.text, outer=outer)
+    _prove_wires(recurrence, mapping, order, back, [(s, source) for s, source in sources if source.line])
+
+
+def _prove_wires(
+    recurrence: UniformRecurrence,
+    mapping: SpaceTime,
+    order: isl.UnionMap,
+    back: isl.UnionMap,
+    sources: Sequence[tuple[DataStream, ValueSource]],
+) -> None:
+    """Checks the values that go along wires; the pieces of one statement share the wires of its reads.
+
+    order: the mapping, { S[p] -> [o, t, x, y] }.
+    back: { [o, a] -> S[p] }.
+    """
+    wires: dict[tuple[str, int | None, int], list[tuple[DataStream, isl.UnionMap]]] = {}
+    for stream, source in sources:
+        use = stream.use
+        along = mapping.wire(Direction(source.vector, False, source.line))
+        if along is None:
+            message = f"no wire brings {use.text} to all units that use it in one cycle: they are along {source.line}"
+            raise IllegalSchedule(message, notes=[f"mapping {recurrence.text(mapping)}"])
+        pairs = isl.UnionMap.from_map(source.pairs).apply_domain(back).apply_range(back)
+        wires.setdefault((recurrence.nest.origins[use.statement], use.read, along), []).append((stream, pairs))
+    for (_, _, along), found in wires.items():
+        drivers = polyhedra.union([pairs for _, pairs in found])
+        parts = dict.fromkeys(stream.use.statement for stream, _ in found)
+        users = polyhedra.union([isl.UnionSet.from_set(recurrence.embedding_of(part).domain()) for part in parts])
+        check_wires(order, along, drivers, users, what=found[0][0].use.text, outer=len(recurrence.outer))
+
+
+def _joint_directions(mapping: SpaceTime, stream: DataStream) -> list[Direction]:
+    """Returns the sums of two directions in which an element goes in one cycle, since it goes both ways at once."""
+    found = [d.vector for d in stream.directions if mapping.steps(d.vector)[0] == 0]
+    return [Direction(tuple(map(add, a, b)), True) for a, b in combinations(found, 2)]
+
+
+def _links_for(links: str, free: bool) -> str:
+    """Returns the links for a direction: values of the nest do not use the wires of operands."""
+    return links if free or links != "broadcast" else "manhattan"
+
+
+@lru_cache(maxsize=4096)
+def _holds_on_boxes(mapping: SpaceTime, directions: tuple[Direction, ...], links: str) -> bool:
+    """Returns whether the sets are empty for boxes of all sizes, wherever they begin."""
+    axes = range(len(mapping.time))
+    sizes, within = ", ".join(f"n{k}" for k in axes), " and ".join(f"0 <= a{k} < n{k}" for k in axes)
+    points = isl.Set(f"[{sizes}] -> {{ [{', '.join(f'a{k}' for k in axes)}] : {within} }}")
+    order = isl.UnionMap.from_map(mapping.relation(0).intersect_domain(points))
+    try:
+        check_injective(order)
+        for direction in directions:
+            pairs = shifted(points, direction.vector)
+            forward = pairs if not direction.free or mapping.steps(direction.vector)[0] > 0 else pairs.reverse()
+            check_flow(order, isl.UnionMap.from_map(forward), _links_for(links, direction.free))
+    except IllegalSchedule:
+        return False
+    return True

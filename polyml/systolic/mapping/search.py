@@ -1,0 +1,151 @@
+"""The search for legal linear mappings onto an array: first the fastest times, then for each time the allocations that links can
+serve.
+
+    t = i + j + k, x = i, y = j       the sums stay, A[i,k] moves along y, B[k,j] along x
+
+(Quinton, "Automatic synthesis of systolic arrays from uniform recurrent equations", ISCA 1984.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations, product
+from operator import le
+
+from polyml.systolic.recurrences.spacetime import Direction, SpaceTime, Vector, dot
+
+MOST_STEPS = 5  # cycles that a value takes along an axis in the mappings that are searched
+
+
+MOST_TIMES = 20_000  # candidate times that are looked at
+
+
+@dataclass(frozen=True)
+class MappingSearch:
+    """A question for mappings.
+
+    axes: how many axes the recurrence has.
+    directions: those in which its values go on.
+    dims: the dimensions of the array.
+    links: "manhattan", "diagonal" or "broadcast".
+    dense: only mappings that leave no PE idle between its instances.
+    reversible_axes: axes that may be run backwards without a change of the domain's shape; mappings that differ by this alone,
+        along directions that are free, belong to one class.
+    slower: take the times that are fastest once those that are faster have been removed, so many times.
+    """
+
+    axes: int
+    directions: tuple[Direction, ...]
+    dims: int
+    links: str = "manhattan"
+    dense: bool = True
+    reversible_axes: tuple[int, ...] = ()
+    slower: int = 0
+
+
+@lru_cache(maxsize=256)
+def mappings(search: MappingSearch) -> tuple[SpaceTime, ...]:
+    """Returns the legal mappings with the fastest times, one of each class.
+
+    A class holds the mappings that permutations and reflections of the array make of each other. No time brings all values on in
+    fewer cycles than a fastest one.
+    """
+    classes: dict[tuple, SpaceTime] = {}
+    for time in _times(search):
+        for space in _spaces(time, search):
+            mapping = SpaceTime(time, space)
+            density = mapping.density
+            if density == 1 or density and not search.dense:
+                key = _class_key(mapping, search.reversible_axes)
+                classes[key] = max(classes.get(key, mapping), mapping, key=lambda m: _source_order_key(m, search.directions))
+    return tuple(sorted(classes.values(), key=lambda m: (m.density, *(-v for row in m.rows for v in row))))
+
+
+def _source_order_key(mapping: SpaceTime, directions: Sequence[Direction]) -> tuple:
+    """Returns a key that is greater for mappings that run along the axes as the source does."""
+    forward = sum(dot(mapping.time, d.vector) > 0 for d in directions)
+    return forward, *mapping.rows
+
+
+def _times(search: MappingSearch) -> Iterator[Vector]:
+    """Yields the times of which no other one is as fast in every direction and faster in some, with the smallest coefficients that
+    do.
+    """
+    axes, directions, links = search.axes, search.directions, search.links
+    reach = max((abs(v) for d in directions for v in (*d.vector, *d.line)), default=1) + 1 + search.slower
+    found: dict[Vector, list[Vector]] = {}
+    while reach > 1 and (reach > MOST_STEPS or (2 * reach + 1) ** axes > MOST_TIMES):
+        reach -= 1
+    for time in product(range(-reach, reach + 1), repeat=axes):
+        cycles = [dot(time, d.vector) for d in directions]
+        at_once = not any(dot(time, d.line) for d in directions)
+        if at_once and all(c > 0 or d.free and (c or links == "broadcast") for c, d in zip(cycles, directions)):
+            found.setdefault(tuple(map(abs, cycles)), []).append(time)
+    if links == "broadcast":  # a time of zeros would be the fastest, and has no mapping
+        found = {c: times for c, times in found.items() if any(_has_mapping(t, search) for t in times)}
+    for _ in range(search.slower + 1):
+        least = [c for c in found if not any(other != c and all(map(le, other, c)) for other in found)]
+        fastest = {cycles: found.pop(cycles) for cycles in least}
+    for times in fastest.values():
+        for size in sorted({_size(time) for time in times}):  # an axis may have no direction: take the least that separates points
+            those = [time for time in times if _size(time) == size]
+            if any(_has_mapping(time, search) for time in those):
+                yield from those
+                break
+
+
+def _size(time: Vector) -> int:
+    """Returns the sum of the absolute coefficients."""
+    return sum(map(abs, time))
+
+
+def _has_mapping(time: Vector, search: MappingSearch) -> bool:
+    """Returns whether some allocation completes the time to a mapping."""
+    densities = (SpaceTime(time, space).density for space in _spaces(time, search))
+    return any(d == 1 or d and not search.dense for d in densities)
+
+
+def _spaces(time: Vector, search: MappingSearch) -> Iterator[tuple[Vector, ...]]:
+    """Yields allocations that links can serve: a value takes at most a link per cycle along each coordinate, with Manhattan links
+    in all.
+    None of them is a permutation or reflection of another one.
+    """
+    dims = search.dims
+    wires, directions = [d for d in search.directions if d.line], [d for d in search.directions if not d.line]
+    cycles = [abs(dot(time, d.vector)) for d in directions]
+    most = min(max([1, *cycles]), MOST_STEPS)
+    reach = [most if any(d.vector[axis] for d in directions) else 1 for axis in range(len(time))]
+    rows: dict[Vector, Vector] = {}  # row -> the links that a value takes in each direction
+    for row in product(*(range(end, -end - 1, -1) for end in reach)):
+        taken = tuple(abs(dot(row, d.vector)) for d in directions)
+        near = all(n <= c or c == 0 for n, c in zip(taken, cycles))
+        aside = any(dot(row, d.vector) and not dot(row, d.line) for d in wires)  # a wire would leave its line
+        if row >= tuple(-v for v in row) and near and not aside and (dims == 1 or any(row)):
+            rows[row] = taken
+    for space in combinations(rows, dims):
+        near = all(_reached(c, taken, search.links) for c, *taken in zip(cycles, *(rows[row] for row in space)))
+        if near and all(SpaceTime(time, space).wire(d) is not None for d in wires):
+            yield space
+
+
+def _reached(cycles: int, taken: Sequence[int], links: str) -> bool:
+    """Returns whether a value can go so many links along each coordinate in these cycles; in no cycle it goes along one, by a wire."""
+    if cycles == 0:
+        return sum(map(bool, taken)) == 1
+    return max(taken) <= cycles if links == "diagonal" else sum(taken) <= cycles
+
+
+def _class_key(mapping: SpaceTime, reversible_axes: Sequence[int]) -> tuple:
+    """Returns a key that all mappings of one class share."""
+    found = []
+    for flips in product((1, -1), repeat=len(reversible_axes)):
+        signs = [1] * len(mapping.time)
+        for axis, flip in zip(reversible_axes, flips):
+            signs[axis] = flip
+        time, *space = [tuple(s * v for s, v in zip(signs, row)) for row in mapping.rows]
+        # with time and space reversed it is the same array run backwards
+        for t in (time, tuple(-v for v in time)):
+            found.append((t, *sorted(max(row, tuple(-v for v in row)) for row in space)))
+    return max(found)

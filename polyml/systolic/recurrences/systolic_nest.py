@@ -1,0 +1,123 @@
+"""The nests that systolic arrays run: statements in one index space, and what their instances use and write."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.model.core.scop import Scop, Statement
+from polyml.systolic.recurrences.embedding import Embedding
+from polyml.systolic.recurrences.reversed_sums import ReductionOrder
+from polyml.systolic.recurrences.spacetime import Vector
+from polyml.systolic.recurrences.value_sources import ValueSource
+
+
+@dataclass(frozen=True)
+class ArrayUse:
+    """A use is an access of a nest's statement, with what it means for the nest.
+
+    kind: "operand" (elements that the nest does not make), "result" (a sum or other reduction, which the nest goes on with), or
+        "value" (made by other instances of the nest).
+    array, text: the array and the access, as the user writes them.
+    rows: for each subscript, the coefficients of the statement's iterators.
+    statement: the statement's name.
+    read: the number of the read; RESULT for the write.
+    sources: where values come from, and elements that another access reads before, by steps among the nest's points.
+    flow: { p -> q : q uses what p made }, for values.
+    """
+
+    kind: str
+    array: str
+    text: str
+    rows: tuple[Vector, ...]
+    statement: str
+    read: int
+    sources: tuple[ValueSource, ...] = ()
+    flow: isl.Map | None = field(default=None, repr=False, compare=False)
+
+    def depends_on(self, loop: int) -> bool:
+        """Returns whether the element depends on the loop at this position."""
+        return any(row[loop] for row in self.rows)
+
+    @property
+    def distance(self) -> Vector:
+        """Returns the step by which everything comes that has one source; () for anything else."""
+        return self.sources[0].vector if len(self.sources) == 1 else ()
+
+
+@dataclass(frozen=True)
+class SystolicNest:
+    """A nest is the instances of one statement, or of several that need each other's values, in one index space.
+
+    statement: the deepest statement, whose loops are the nest's.
+    embeddings: those of all statements.
+    uses: the reads, statement by statement.
+    results: the elements that each statement writes.
+    live_out: { p } whose values are there at the end, or which other statements use.
+    order: the order of the terms of sums.
+    starts_from_arrays: whether sums start from elements of arrays.
+    scop: the SCoP of these statements: the kernel's, or one in which some are split into phases.
+    origins: the name of the statement that each piece comes from, where statements are split.
+    boundary: other statements, whose instances make one of the nest's values from another as values come and go.
+    """
+
+    statement: Statement = field(repr=False)
+    embeddings: tuple[Embedding, ...] = field(repr=False)
+    uses: tuple[ArrayUse, ...]
+    results: tuple[ArrayUse, ...]
+    live_out: isl.Set = field(repr=False, compare=False)
+    order: ReductionOrder = field(repr=False, compare=False)
+    starts_from_arrays: bool
+    scop: Scop = field(repr=False, compare=False)
+    origins: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    boundary: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Returns the names of the statements."""
+        return ", ".join(embedding.statement.name for embedding in self.embeddings)
+
+    @property
+    def written(self) -> ArrayUse:
+        """Returns the elements that `statement` writes."""
+        return next(use for use in self.results if use.statement == self.statement.name)
+
+    @property
+    def is_wired(self) -> bool:
+        """Returns whether values go along wires."""
+        return any(source.line for use in self.uses for source in use.sources)
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """Returns the instances of each piece of a statement: `S0[k, i, j] : i <= k and j <= k`."""
+        domains = {embedding.statement.name: embedding.statement.domain for embedding in self.embeddings}
+        found = {}
+        for part, name in self.origins.items():
+            same = [domains[other].set_tuple_name(name) for other, origin in self.origins.items() if origin == name]
+            if len(same) > 1:
+                whole = polyhedra.union(same).coalesce()
+                found[part] = polyhedra.text(domains[part].set_tuple_name(name).gist(whole))
+        return found
+
+    @property
+    def heading(self) -> str:
+        """Returns the statements with their iterators: `S0[i, j], S1[i]`."""
+        return ", ".join(f"{embedding.statement.name}[{', '.join(embedding.statement.iterators)}]" for embedding in self.embeddings)
+
+    @property
+    def loops(self) -> tuple[str, ...]:
+        """Returns the loops of the deepest statement."""
+        return self.statement.iterators
+
+    @cached_property
+    def domain(self) -> isl.Set:
+        """Returns { p }, the points at which an instance of some statement lies."""
+        return polyhedra.union([embedding.map.range() for embedding in self.embeddings]).coalesce()
+
+    def embedding(self, name: str) -> Embedding:
+        """Returns the embedding of a statement."""
+        return next(embedding for embedding in self.embeddings if embedding.statement.name == name)

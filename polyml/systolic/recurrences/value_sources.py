@@ -1,0 +1,74 @@
+"""The values of routing: reads of a nest, and the sources that their values come from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import islpy as isl
+
+from polyml.source import Loc
+from polyml.systolic.recurrences.spacetime import Vector
+
+RESULT = -1  # in place of a read's number: what the statement computes
+
+
+ReadKey = tuple[str, int]  # a statement, and which of its reads
+
+
+@dataclass(frozen=True)
+class ValueSource:
+    """A value source says where a read gets what it uses at the point q: at p = q - vector.
+
+    kind: "forwarded" from a read of the instance at p, or "produced" by it.
+    statement, read: which read of which statement has the value at p; RESULT for what the statement produces.
+    vector: the step from p to q.
+    free: whether the value may as well travel from q to p, since both only read it.
+    pairs: { p -> q }.
+    line: the direction of a wire, along which q = p + vector + n * line for any n; () without a wire.
+    """
+
+    kind: str
+    statement: str
+    read: int
+    vector: Vector
+    free: bool
+    pairs: isl.Map = field(repr=False, compare=False)
+    line: Vector = ()
+
+
+@dataclass(frozen=True)
+class RoutedRead:
+    """A read of a nest's statement with the flow of its values.
+
+    key: the statement, and the number of the read.
+    array: the array; name: as the user writes it.
+    text: the access as the user writes it.
+    flow: { T[j] -> S[i] : T[j] made what S[i] reads }, for each T of the nest.
+    produced: the same as { T[j] -> p }.
+    users: { T[j] -> p; element_A[e] -> p }, for all values, whoever made them.
+    reuse_directions: steps along which the access names one element.
+    """
+
+    key: ReadKey
+    array: str
+    name: str
+    text: str
+    loc: Loc | None
+    flow: Mapping[str, isl.Map]
+    produced: Mapping[str, isl.Map]
+    users: isl.UnionMap
+    reuse_directions: tuple[Vector, ...]
+
+
+@lru_cache(maxsize=1024)
+def shift(vector: Vector) -> isl.Map:
+    """Returns { p -> p + vector }."""
+    names = [f"c{k}" for k in range(len(vector))]
+    return isl.Map(f"{{ [{', '.join(names)}] -> [{', '.join(f'{name} + {step}' for name, step in zip(names, vector))}] }}")
+
+
+def shifted(points: isl.Set, vector: Vector, outer: int = 0) -> isl.Map:
+    """Returns { [o, a] -> [o, a + vector] } within these points; outer: how many coordinates o are."""
+    return shift((*(0 for _ in range(outer)), *vector)).intersect_domain(points).intersect_range(points)
