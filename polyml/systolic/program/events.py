@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -12,6 +12,7 @@ import numpy as np
 from polyml.model.counting.lattice_points import affine
 
 Memory = tuple[str, str]  # ("array" | "initial" (as the call found it), array), ("produced", statement) or ("number", "")
+MemoryContents = Mapping[Memory, np.ndarray]
 Row = tuple[tuple[int, ...], int]  # an affine function: coefficients of the iterators, and a constant
 
 

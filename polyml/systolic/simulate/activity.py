@@ -1,4 +1,4 @@
-"""How many units of an array run an instance, cycle by cycle, through all folds."""
+"""How many PEs of an array run an instance, cycle by cycle, through all folds."""
 
 from __future__ import annotations
 
@@ -14,24 +14,28 @@ from polyml.systolic.folding.preloading import preload_passes
 from polyml.systolic.mapping.dataflows import Plan
 from polyml.systolic.simulate.frames import Frames
 
-MOST_INSTANCES = 2_000_000  # that are enumerated
+MOST_INSTANCES = 2_000_000  # that are enumerated; with more, isl counts the first fold
 MOST_FOLDS = 300
 
 
 @dataclass(frozen=True)
 class Activity:
-    """active: units, by cycle. phases: (what it is, its first cycle, the one behind its last), "compute", "preload" or "drain".
-    starts: cycles in which folds begin. said: what of the run this is, "" for a whole one in one fold.
+    """The PEs at work over time.
+
+    active: how many PEs run an instance, by cycle.
+    phases: ("compute", "preload" or "drain", its first cycle, the one behind its last), in order.
+    starts: the cycles in which folds begin.
+    scope_text: which part of the run this is; "" for a whole run of one fold.
     """
 
     active: np.ndarray = field(repr=False)
     phases: tuple[tuple[str, int, int], ...]
     starts: tuple[int, ...]
-    said: str
+    scope_text: str
 
 
 def activity(plan: Plan) -> Activity:
-    """Of all folds, or by isl of the first one where there are too many instances."""
+    """Returns the activity of all folds, or of the first one, counted by isl, where there are too many instances."""
     folds, recurrence = plan.folds, plan.recurrence
     if recurrence.instances > MOST_INSTANCES or folds.number > MOST_FOLDS:
         active = np.array(folds.active)
@@ -47,17 +51,18 @@ def activity(plan: Plan) -> Activity:
     found.append(("drain", np.zeros(folds.drain_cycles, np.int64)))
     phases = _phases([(phase, len(active)) for phase, active in found])
     starts = tuple(first for phase, first, _ in phases if phase == "preload")
-    said = f"{folds.number:,} folds" if folds.number > 1 else ""
-    return Activity(np.concatenate([active for _, active in found]), phases, starts, said)
+    scope_text = f"{folds.number:,} folds" if folds.number > 1 else ""
+    return Activity(np.concatenate([active for _, active in found]), phases, starts, scope_text)
 
 
 def of_frames(frames: Frames) -> Activity:
-    """Of the cycles that are drawn."""
+    """Returns the activity of the cycles that are drawn."""
     runs = [(phase, len(list(run))) for (_, phase), run in groupby(frames.frames, key=lambda f: (f.fold, f.phase))]
     starts = tuple(next(fold).cycle for _, fold in groupby(frames.frames, key=lambda f: f.fold))
-    return Activity(np.array([f.active for f in frames.frames]), _phases(runs), starts, frames.said)
+    return Activity(np.array([f.active for f in frames.frames]), _phases(runs), starts, frames.scope_text)
 
 
 def _phases(lengths: Sequence[tuple[str, int]]) -> tuple[tuple[str, int, int], ...]:
+    """Returns the phases from the name and the length of each."""
     ends = list(accumulate(length for _, length in lengths))
     return tuple((phase, end - length, end) for (phase, length), end in zip(lengths, ends))

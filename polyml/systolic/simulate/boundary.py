@@ -1,4 +1,4 @@
-"""Statements at the edge of an array: they make one value from another as it comes or goes."""
+"""Statements at the boundary of an array make one value from another as it comes or goes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from polyml.systolic.simulate.numpy_values import evaluator
 
 
 def run(interface: NestInterface, name: str, memories: Memories, arguments: Mapping[str, object]) -> None:
-    """All instances, none of which uses what another one makes."""
+    """Runs all instances of a statement, none of which uses what another one makes."""
     scop, sizes = interface.scop, interface.sizes
     statement, points = scop.statements[name], lattice(interface.domain(name))
     each = datapath(scop, statement)
@@ -36,6 +36,7 @@ def run(interface: NestInterface, name: str, memories: Memories, arguments: Mapp
 
 
 def _read(interface: NestInterface, name: str, read: int, points: np.ndarray, memories: Memories) -> np.ndarray:
+    """Returns the values of one read, by instance."""
     access = interface.scop.statements[name].reads[read]
     elements = affine(*element(interface.scop, access, interface.sizes), points)
     values = memories["initial", access.array][elements]

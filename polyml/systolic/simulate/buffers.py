@@ -12,7 +12,10 @@ from polyml.systolic.program.interface import NestInterface
 
 
 class Memories(Mapping[Memory, np.ndarray]):
-    """Arrays, row by row, as they are and as the call found them; values of statements by instance, once they are asked for."""
+    """The contents of the memories: arrays, row by row, as they are and as the call found them; and the values of statements by
+    instance,
+    made once they are needed.
+    """
 
     def __init__(self, interface: NestInterface, arrays: Mapping[str, np.ndarray]):
         self._interface = interface
@@ -21,6 +24,7 @@ class Memories(Mapping[Memory, np.ndarray]):
         self._known |= {("initial", name): array for name, array in as_found.items()}
 
     def __getitem__(self, memory: Memory) -> np.ndarray:
+        """Returns a memory's contents."""
         kind, name = memory
         if kind == "produced" and memory not in self._known:
             element = self._interface.scop.arrays[self._interface.scop.statements[name].write.array].element

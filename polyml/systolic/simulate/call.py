@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from polyml.model.core.dependence import Dependences
 from polyml.model.core.scop import Scop
 from polyml.schedule.script.problem import Problem
 from polyml.systolic.mapping.dataflows import Plan
+from polyml.systolic.program.events import MemoryContents
+from polyml.systolic.program.fold_program import FoldProgram
 from polyml.systolic.program.interface import NestInterface
 from polyml.systolic.program.program import NestProgram
 from polyml.systolic.simulate import boundary
@@ -21,14 +24,28 @@ from polyml.systolic.simulate.buffers import Memories
 from polyml.systolic.simulate.llvm.engine import CompiledEngine
 from polyml.systolic.simulate.numpy_engine import NumpyEngine
 
-_ENGINES = {"compiled": CompiledEngine, "numpy": NumpyEngine}
+
+class Engine(Protocol):
+    """What runs the folds of one nest on the contents of memories."""
+
+    def run(self, fold: FoldProgram, memories: MemoryContents) -> None:
+        """Runs the cycles of a fold, which change elements of the memories."""
+
+
+_ENGINES: dict[str, Callable[[NestProgram, Mapping[str, object]], Engine]] = {"compiled": CompiledEngine, "numpy": NumpyEngine}
 ENGINES = tuple(_ENGINES)
 
 
 @dataclass(frozen=True)
 class NestRun:
-    """A nest on the array. cycles: of all folds with what is brought in before; active: units that have an instance, in each of
-    them. reads: elements from memory, by the text of a stream; writes: to memory.
+    """One nest's run on the array.
+
+    plan: the plan that ran.
+    cycles: those of all folds, with what is brought in before.
+    active: how many PEs have an instance, by cycle.
+    reads: (the text of a stream, elements that it gets from memory).
+    writes: elements that go to memory.
+    seconds: how long the simulation took.
     """
 
     plan: Plan
@@ -41,7 +58,12 @@ class NestRun:
 
 @dataclass(frozen=True)
 class ArraySimulation:
-    """result: what the kernel returns. runs: one after another."""
+    """The simulation of a call.
+
+    result: what the kernel returns.
+    engine: the engine that ran it.
+    runs: those of the nests, in the order in which they ran.
+    """
 
     result: object
     engine: str
@@ -49,14 +71,19 @@ class ArraySimulation:
 
     @property
     def cycles(self) -> int:
+        """Returns the cycles of all nests, one after another."""
         return sum(run.cycles for run in self.runs)
 
 
 def simulate(problem: Problem, arguments: Mapping[str, object], plans: Sequence[Plan], engine: str = "compiled") -> ArraySimulation:
-    """problem: of a call's source. plans: one for each nest, in the order of `recurrence.nests`. arguments: by name; arrays are
-    changed as a call changes them.
+    """Simulates a call.
 
-    Raises what a call of the kernel does for the arguments, and IllegalSchedule for a kernel whose nests cannot run one after another.
+    problem: the kernel's model.
+    arguments: by name; arrays are changed as a call changes them.
+    plans: one for each nest, in the order of `recurrences.nests`.
+    engine: "compiled" or "numpy".
+    Raises: what a call of the kernel does for the arguments, and IllegalSchedule for a kernel whose nests cannot run one after
+        another.
     """
     return run(problem.scop, problem.dependences, arguments, plans, engine)
 
@@ -64,7 +91,7 @@ def simulate(problem: Problem, arguments: Mapping[str, object], plans: Sequence[
 def run(
     scop: Scop, dependences: Dependences, arguments: Mapping[str, object], plans: Sequence[Plan], engine: str = "compiled"
 ) -> ArraySimulation:
-    """`simulate`, of a SCoP."""
+    """Simulates a call of a SCoP, as `simulate` does."""
     if engine not in _ENGINES:
         raise ConfigError(f"there is no engine {engine!r}", notes=[f"expected one of {', '.join(ENGINES)}"])
     sizes, arrays = call.begin(scop, arguments)
@@ -83,6 +110,7 @@ def run(
 
 
 def _run(program: NestProgram, memories: Memories, arguments: Mapping[str, object], engine: str, plan: Plan) -> NestRun:
+    """Runs the folds of one nest."""
     start = time.perf_counter()
     array = _ENGINES[engine](program, arguments)
     cycles, active, reads, writes = 0, [], dict.fromkeys(program.streams, 0), 0
@@ -94,7 +122,7 @@ def _run(program: NestProgram, memories: Memories, arguments: Mapping[str, objec
             reads[register] += fold.loaded(register)
         writes += fold.stored
     sums = [register for register in reads if program.is_sum(register)]
-    if sums and not plan.recurrence.nest.starts_from_arrays:  # from numbers: nothing is read where they begin
+    if sums and not plan.recurrence.nest.starts_from_arrays:  # sums start from numbers, so nothing is read for them
         reads[sums[0]] -= plan.recurrence.elements
     seconds = time.perf_counter() - start
     texts = tuple((program.streams[register], number) for register, number in reads.items())

@@ -1,4 +1,4 @@
-"""The cycles of one fold as frames: where elements come from, where they are on their way, where they go."""
+"""The cycles of one fold as frames: where elements come from, where they are on their way, and where they go."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.model.core.scop import Access
 from polyml.systolic.folding.fold_counts import is_stationary
+from polyml.systolic.folding.folded_domain import FoldPoints
 from polyml.systolic.folding.preloading import preload_groups
 from polyml.systolic.mapping.dataflows import Plan
 from polyml.systolic.recurrences.recurrence import DataStream, UniformRecurrence
@@ -31,12 +32,13 @@ from polyml.systolic.simulate.frames import (
 
 
 def lanes_of(recurrence: UniformRecurrence) -> tuple[DataStream, ...]:
+    """Returns the lanes, which are the streams, and the results where no stream has them."""
     summed = any(s.use.kind == "result" for s in recurrence.streams)
     return (*recurrence.streams, *(() if summed else (recurrence.result,)))
 
 
 def _accesses(recurrence: UniformRecurrence, lane: DataStream) -> list[tuple[ArrayUse, Access]]:
-    """Of a lane; every statement writes to the lane of results."""
+    """Returns the accesses of a lane; every statement writes to the lane of results."""
     statements = {place.statement.name: place.statement for place in recurrence.nest.embeddings}
     if lane is recurrence.result:
         return [(use, statements[use.statement].write) for use in recurrence.nest.results]
@@ -44,12 +46,12 @@ def _accesses(recurrence: UniformRecurrence, lane: DataStream) -> list[tuple[Arr
 
 
 def _instances(recurrence: UniformRecurrence, points: isl.Set) -> tuple[dict[Point, StatementInstance], list[dict[Point, str]]]:
-    """By point [o, a]: what runs there, and the elements that it has, by lane."""
+    """Returns, by point [o, a], what runs there, and for each lane the elements that it has."""
     pairs = {name: recurrence.embedding_of(name).intersect_range(points) for name in recurrence.statements}
     at = {instance: point for each in pairs.values() for instance, (_, point) in polyhedra.points(each)}
     elements = []
     for lane in lanes_of(recurrence):
-        found = {}
+        found: dict[Point, str] = {}
         for use, access in _accesses(recurrence, lane):
             relation = access.relation.intersect_domain(pairs[use.statement].domain())
             known = polyhedra.points(relation, **dict(recurrence.sizes))
@@ -59,23 +61,30 @@ def _instances(recurrence: UniformRecurrence, points: isl.Set) -> tuple[dict[Poi
 
 
 def _element(array: str, index: tuple[int, ...]) -> str:
+    """Returns an element as text."""
     return f"{array}[{','.join(map(str, index))}]" if index else array
 
 
 class FoldFrames:
-    """sources: by stream. corner: the coordinates of its first unit. before: the elements that folds before wrote."""
+    """The frames of one fold.
+
+    plan: the plan.
+    lanes: those of `lanes_of`.
+    sources: the sources of each stream.
+    fold: the fold's points.
+    before: the elements that folds before wrote.
+    """
 
     def __init__(
         self,
         plan: Plan,
         lanes: tuple[DataStream, ...],
         sources: Sequence[tuple[ValueSource, ...]],
-        number: tuple[int, ...],
-        corner: PEIndex,
-        points: isl.Set,
+        fold: FoldPoints,
         before: set[str],
     ):
         recurrence, mapping = plan.recurrence, plan.mapping
+        number, corner, points = fold
         self._plan, self._lanes, self._number, self._outer = plan, lanes, number, len(recurrence.outer)
         self._instances, self._elements = _instances(recurrence, points)
         self._t: dict[Point, int] = {}
@@ -91,8 +100,10 @@ class FoldFrames:
             *self._stationary,
             *(n for n, lane in enumerate(lanes) if lane.use.kind == "result" and is_stationary(mapping, lane)),
         ]
-        self._source = {(point, lane): None for lane, known in enumerate(self._elements) for point in known}
-        self._at_once: set[tuple[Point, int]] = set()  # what comes by a wire from where it was kept
+        self._source: dict[tuple[Point, int], Point | None] = {
+            (point, lane): None for lane, known in enumerate(self._elements) for point in known
+        }
+        self._at_once: set[tuple[Point, int]] = set()  # elements that a wire brings in the cycle in which they are used
         for lane, found in enumerate(sources):
             for point, (source, other) in self._from(found, points).items():
                 self._source[point, lane] = other
@@ -103,18 +114,21 @@ class FoldFrames:
         self._rows = [unit[0] for unit in self._unit.values()]
 
     def written(self) -> set[str]:
+        """Returns the elements that the fold writes."""
         return set(self._elements[self._result].values())
 
     @property
     def _result(self) -> int:
+        """Returns the number of the lane of results."""
         return next(n for n, lane in enumerate(self._lanes) if lane.use.kind == "result")
 
     def _step(self, point: Point, vector: Vector, sign: int) -> Point:
+        """Returns the point that is a vector after another one (sign 1) or before it (sign -1)."""
         first = self._outer
         return (*point[:first], *(value + sign * step for value, step in zip(point[first:], vector)))
 
     def _from(self, sources: Sequence[ValueSource], points: isl.Set) -> dict[Point, tuple[ValueSource, Point]]:
-        """By instance the one of the fold that has the element before."""
+        """Returns, for each instance, the source of its element and the instance of the fold that had it before."""
         found: dict[Point, tuple[ValueSource, Point]] = {}
         for source in sources:
             pairs = source.pairs if self._plan.mapping.sense(source) > 0 else source.pairs.reverse()
@@ -123,8 +137,10 @@ class FoldFrames:
         return found
 
     def _leaving(self, points: isl.Set) -> set[Point]:
-        """Instances after which the buffer gets what they write: of a sum the last ones of the fold, else those whose value is there at
-        the end, or used by another fold or statement.
+        """Returns the instances after which the buffer gets what they write.
+
+        These are the last ones of a sum in the fold; else those whose value is there at the end, or used by another fold or
+        statement.
         """
         recurrence, last = self._plan.recurrence, set(self._instances)
         if recurrence.is_sum:
@@ -139,7 +155,9 @@ class FoldFrames:
         return last
 
     def _entering(self, before: set[str]) -> set[tuple[Point, int]]:
-        """(instance, lane) that get the element from the buffer. A sum that starts from no array's element starts in the unit."""
+        """Returns (instance, lane) that get the element from the buffer. A sum that starts from no array's element starts in the
+        PE.
+        """
         recurrence, found = self._plan.recurrence, set()
         for (point, lane), source in self._source.items():
             is_sum = self._lanes[lane].use.kind == "result"
@@ -149,24 +167,28 @@ class FoldFrames:
         return found
 
     def frames(self, cycle: int, index: int) -> Iterator[CycleFrame]:
-        """cycle: of the first."""
+        """Yields the frames of the preload and of the instances.
+
+        cycle: the number of the first frame.
+        index: the number of the fold.
+        """
         low, high = min(self._rows), max(self._rows)
         moves, registers = self._moves(), self._registers()
         outside = self._outside()
         ahead = len(self._loads) * (high - low + 1)
         for step in range(ahead):
             t = self._begin - ahead + step
-            cells, shifts, waiting = self._preload(step, low, high)
-            yield CycleFrame(cycle + step, index, self._number, t, "preload", cells, tuple(shifts), (*waiting, *outside(t)))
+            pe_states, shifts, waiting = self._preload(step, low, high)
+            yield CycleFrame(cycle + step, index, self._number, t, "preload", pe_states, tuple(shifts), (*waiting, *outside(t)))
         instances = {(t, self._unit[point]): self._instances[point] for point, t in self._t.items()}
         for t in range(self._begin, self._end + 1):
             here = registers.get(t, {})
-            cells = {unit: PEState(instances.get((t, unit)), tuple(_sorted(held))) for unit, held in sorted(here.items())}
+            pe_states = {unit: PEState(instances.get((t, unit)), tuple(_sorted(held))) for unit, held in sorted(here.items())}
             now = cycle + ahead + t - self._begin
-            yield CycleFrame(now, index, self._number, t, "compute", cells, tuple(moves.get(t, ())), outside(t))
+            yield CycleFrame(now, index, self._number, t, "compute", pe_states, tuple(moves.get(t, ())), outside(t))
 
     def _registers(self) -> dict[int, dict[PEIndex, list[HeldElement]]]:
-        """By cycle and unit."""
+        """Returns what each PE has, by cycle."""
         found: dict[int, dict[PEIndex, list[HeldElement]]] = defaultdict(lambda: defaultdict(list))
         stays_until: dict[tuple[PEIndex, int], tuple[int, str]] = {}
         stays_from: dict[tuple[PEIndex, int], tuple[int, str]] = {}
@@ -192,10 +214,11 @@ class FoldFrames:
         return found
 
     def _lanes_at(self, point: Point) -> list[int]:
+        """Returns the lanes of which a point has an element."""
         return [lane for lane, elements in enumerate(self._elements) if point in elements]
 
     def _moves(self) -> dict[int, list[Transit]]:
-        """By cycle: elements that are on their way from unit to unit, from the cycle in which the first one uses them."""
+        """Returns the elements in transit from PE to PE, by cycle, from the cycle on in which the first PE uses them."""
         found: dict[int, list[Transit]] = defaultdict(list)
         for (point, lane), source in self._source.items():
             if source is None or self._unit[source] == self._unit[point]:
@@ -204,31 +227,37 @@ class FoldFrames:
             if (point, lane) in self._at_once:
                 start, cycles = self._t[point], 0
             for step in range(max(cycles, 1)):
-                way = self._unit[source], self._unit[point]
-                found[start + step].append(Transit(lane, self._elements[lane][point], *way, step, cycles))
+                signs = self._unit[source], self._unit[point]
+                found[start + step].append(Transit(lane, self._elements[lane][point], *signs, step, cycles))
         return {t: sorted(moves, key=lambda m: (m.lane, m.source)) for t, moves in found.items()}
 
     def _outside(self) -> Callable[[int], tuple[BoundaryElement, ...]]:
-        """t -> what is outside the array then, on its way along one coordinate; or to and from each unit of a row."""
-        ways = [self._way(lane) for lane in range(len(self._lanes))]
+        """Returns a function from a cycle to what is outside the array then: elements on their way along one coordinate, or to and
+        from each PE of
+        a row.
+        """
+        signs_of_lanes = [self._signs(lane) for lane in range(len(self._lanes))]
         used = set(self._unit.values())
         found: dict[int, list[BoundaryElement]] = defaultdict(list)
         for point, lane in self._new:
-            if ways[lane] is not None and lane not in self._stationary and self._is_free(self._unit[point], ways[lane], used, -1):
+            signs = signs_of_lanes[lane]
+            if signs is not None and lane not in self._stationary and self._is_free(self._unit[point], signs, used, -1):
                 for ahead in range(1, MOST_AHEAD + 1):
-                    found[self._t[point] - ahead].append(self._token(point, lane, ways[lane], -ahead))
+                    found[self._t[point] - ahead].append(self._token(point, lane, signs, -ahead))
         lane = self._result
         for point in self._gone:
-            if ways[lane] is not None and self._is_free(self._unit[point], ways[lane], used, 1):
+            signs = signs_of_lanes[lane]
+            if signs is not None and self._is_free(self._unit[point], signs, used, 1):
                 for ago in range(1, MOST_AHEAD + 1):
-                    found[self._t[point] + ago].append(self._token(point, lane, ways[lane], ago))
+                    found[self._t[point] + ago].append(self._token(point, lane, signs, ago))
         return lambda t: tuple(sorted(found.get(t, ()), key=lambda o: (o.lane, o.unit, o.cycles)))
 
-    def _token(self, point: Point, lane: int, way: Vector, cycles: int) -> BoundaryElement:
-        return BoundaryElement(lane, self._elements[lane][point], self._unit[point], way, cycles)
+    def _token(self, point: Point, lane: int, signs: Vector, cycles: int) -> BoundaryElement:
+        """Returns an element outside the array."""
+        return BoundaryElement(lane, self._elements[lane][point], self._unit[point], signs, cycles)
 
-    def _way(self, lane: int) -> Vector | None:
-        """Of a lane's moves along one coordinate, the sign along each; None where that is not all it does."""
+    def _signs(self, lane: int) -> Vector | None:
+        """Returns the sign along each coordinate of a lane that moves along one of them; None where it does something else."""
         stream, mapping = self._lanes[lane], self._plan.mapping
         along = [tuple((v > 0) - (v < 0) for v in mapping.displacement(d)[1:]) for d in stream.directions]
         nowhere = (0,) * len(mapping.space)
@@ -236,11 +265,11 @@ class FoldFrames:
             return nowhere if len(nowhere) == 1 else None
         return along[0] if len(along) == 1 and sum(map(abs, along[0])) == 1 else None
 
-    def _is_free(self, unit: PEIndex, way: Vector, used: set[PEIndex], sign: int) -> bool:
-        """Whether no unit that runs something is between this one and the array's edge."""
+    def _is_free(self, unit: PEIndex, signs: Vector, used: set[PEIndex], sign: int) -> bool:
+        """Returns whether no PE that runs something lies between this one and the array's boundary."""
         here = unit
-        while any(way):
-            here = tuple(x + sign * step for x, step in zip(here, way))
+        while any(signs):
+            here = tuple(x + sign * step for x, step in zip(here, signs))
             if not all(0 <= x < length for x, length in zip(here, self._plan.folds.shape)):
                 return True
             if here in used:
@@ -248,7 +277,10 @@ class FoldFrames:
         return True
 
     def _preload(self, step: int, low: int, high: int) -> tuple[dict[PEIndex, PEState], list[Transit], list[BoundaryElement]]:
-        """What stays goes down the rows, that of the last row first; of lanes of the same units one after another."""
+        """Returns a cycle of the preload: stationary elements go down the rows, those for the last row first.
+
+        Lanes of the same PEs go one after another. The result is what PEs have, what is in transit, and what waits outside.
+        """
         rows = high - low + 1
         loading, at = divmod(step, rows)
         first = self._firsts
@@ -258,22 +290,24 @@ class FoldFrames:
             for unit, element in first[lane].items():
                 registers[unit].append(HeldElement(lane, element))
         coming = [(lane, unit, element) for lane in self._loads[loading] for unit, element in first[lane].items()]
-        for lane, (row, *column), element in coming:
+        for lane, target, element in coming:
+            row, column = target[0], target[1:]
             here = low + at - (high - row)
-            way = (1, *(0 for _ in column))
+            signs = (1, *(0 for _ in column))
             if here < low:
                 if low - here <= MOST_AHEAD:
-                    waiting.append(BoundaryElement(lane, element, (low, *column), way, here - low))
+                    waiting.append(BoundaryElement(lane, element, (low, *column), signs, here - low))
                 continue
-            registers[(here, *column)].append(HeldElement(lane, element, enters=here == low))
+            unit = (here, *column)
+            registers[unit].append(HeldElement(lane, element, enters=here == low))
             if here < row:
-                moves.append(Transit(lane, element, (here, *column), (here + 1, *column), 0, 1))
-        cells = {unit: PEState(None, tuple(_sorted(held))) for unit, held in sorted(registers.items())}
-        return cells, moves, waiting
+                moves.append(Transit(lane, element, unit, (here + 1, *column), 0, 1))
+        pe_states = {unit: PEState(None, tuple(_sorted(held))) for unit, held in sorted(registers.items())}
+        return pe_states, moves, waiting
 
     @cached_property
     def _firsts(self) -> dict[int, dict[PEIndex, str]]:
-        """By lane that stays, of each unit, its first element."""
+        """Returns the first element of each PE, by stationary lane."""
         found: dict[int, dict[PEIndex, str]] = {lane: {} for lane in self._stationary}
         for point in sorted(self._instances, key=self._t.__getitem__):
             for lane in self._stationary:
@@ -282,21 +316,23 @@ class FoldFrames:
         return found
 
     def drain(self, cycle: int, index: int) -> Iterator[CycleFrame]:
-        """Results that stay go down the rows and out."""
+        """Yields the frames in which stationary results go down the rows and out."""
         lane, last = self._result, {}
         for point in sorted(self._instances, key=self._t.__getitem__):
             last[self._unit[point]] = self._elements[lane][point]
         rows = self._plan.folds.shape[0]
         for step in range(self._plan.folds.drain_cycles):
-            cells, moves = {}, []
-            for (row, *column), element in sorted(last.items()):
-                here = row + step
+            pe_states, moves = {}, []
+            for source, element in sorted(last.items()):
+                here, column = source[0] + step, source[1:]
+                unit = (here, *column)
                 if here < rows:
-                    cells[(here, *column)] = PEState(None, (HeldElement(lane, element, leaves=here == rows - 1),))
+                    pe_states[unit] = PEState(None, (HeldElement(lane, element, leaves=here == rows - 1),))
                 if here < rows - 1:
-                    moves.append(Transit(lane, element, (here, *column), (here + 1, *column), 0, 1))
-            yield CycleFrame(cycle + step, index, self._number, self._end + 1 + step, "drain", cells, tuple(moves), ())
+                    moves.append(Transit(lane, element, unit, (here + 1, *column), 0, 1))
+            yield CycleFrame(cycle + step, index, self._number, self._end + 1 + step, "drain", pe_states, tuple(moves), ())
 
 
 def _sorted(registers: Sequence[HeldElement]) -> list[HeldElement]:
+    """Returns the elements in the order of their lanes."""
     return sorted(registers, key=lambda r: (r.lane, not r.used))

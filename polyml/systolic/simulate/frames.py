@@ -1,4 +1,4 @@
-"""What units of an array run, have and pass on in one cycle, as values that pictures draw."""
+"""What the PEs of an array run, have and pass on in one cycle, as values that pictures draw."""
 
 from __future__ import annotations
 
@@ -10,24 +10,30 @@ from polyml.systolic.mapping.dataflows import Plan
 from polyml.systolic.recurrences.recurrence import DataStream
 from polyml.systolic.recurrences.spacetime import Vector
 
-MOST_AHEAD = 6  # cycles for which elements are outside the array, before and after
+MOST_AHEAD = 6  # cycles before it enters and after it has left in which an element is shown outside
 PEIndex = tuple[int, ...]
 Point = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class StatementInstance:
+    """An instance of a statement, by the values of its iterators."""
+
     statement: str
     values: tuple[int, ...]
 
     def __str__(self) -> str:
+        """Returns `S0[1, 2]`."""
         return polyhedra.instance_text((self.statement, self.values))
 
 
 @dataclass(frozen=True)
 class HeldElement:
-    """An element of a lane in a unit. enters: from the buffer, in this cycle. leaves: to the buffer, after it. used: by the
-    instance that the unit runs.
+    """An element of a lane in a PE.
+
+    enters: whether it comes from the buffer in this cycle.
+    leaves: whether it goes to the buffer after this cycle.
+    used: whether the instance uses it that the PE runs.
     """
 
     lane: int
@@ -39,7 +45,7 @@ class HeldElement:
 
 @dataclass(frozen=True)
 class PEState:
-    """What a unit runs and has in a cycle."""
+    """What a PE runs and has in a cycle."""
 
     instance: StatementInstance | None
     registers: tuple[HeldElement, ...]
@@ -47,7 +53,7 @@ class PEState:
 
 @dataclass(frozen=True)
 class Transit:
-    """An element that is `step` of `cycles` on its way from one unit to another; along a wire it takes none."""
+    """An element in transit from one PE to another, `step` of `cycles` on its way; along a wire it takes no cycle."""
 
     lane: int
     element: str
@@ -59,20 +65,31 @@ class Transit:
 
 @dataclass(frozen=True)
 class BoundaryElement:
-    """An element that enters a unit in -cycles, or left it so many cycles ago. way: the signs of its moves along each coordinate."""
+    """An element outside the array, before it enters a PE or after it has left one.
+
+    unit: the PE.
+    signs: the signs of its moves along each coordinate.
+    cycles: negative before it enters, positive since it has left.
+    """
 
     lane: int
     element: str
     unit: PEIndex
-    way: Vector
+    signs: Vector
     cycles: int
 
 
 @dataclass(frozen=True)
 class CycleFrame:
-    """One cycle. cycle: from 0, of all folds one after another. fold: from 0. number: the outer loops' values and the blocks.
-    t: the mapping's time, counted on over what comes before and after the instances. phase: "preload", "compute" or "drain".
-    cells: of units that run or have something.
+    """One cycle of the array.
+
+    cycle: its number, from 0, over all folds.
+    fold: the number of the fold, from 0; number: the values of the outer loops and the blocks.
+    t: the mapping's time, counted on over what comes before and after the instances.
+    phase: "preload", "compute" or "drain".
+    pe_states: the PEs that run or have something.
+    moves: elements in transit.
+    outside: elements outside the array.
     """
 
     cycle: int
@@ -80,19 +97,23 @@ class CycleFrame:
     number: tuple[int, ...]
     t: int
     phase: str
-    cells: dict[PEIndex, PEState] = field(repr=False)
+    pe_states: dict[PEIndex, PEState] = field(repr=False)
     moves: tuple[Transit, ...] = field(repr=False)
     outside: tuple[BoundaryElement, ...] = field(repr=False)
 
     @property
     def active(self) -> int:
-        return sum(cell.instance is not None for cell in self.cells.values())
+        """Returns how many PEs run an instance."""
+        return sum(state.instance is not None for state in self.pe_states.values())
 
 
 @dataclass(frozen=True)
 class Frames:
-    """lanes: what a unit has a register of: the streams, and the elements that are written where no stream has them.
-    folds: how many of the plan's are here, the first ones.
+    """The frames of a plan's first folds.
+
+    lanes: what a PE has a register for: the streams, and the results where no stream has them.
+    folds: how many folds are here.
+    frames: one for each cycle.
     """
 
     plan: Plan
@@ -102,19 +123,22 @@ class Frames:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Returns the shape of the array."""
         return self.plan.folds.shape
 
     @property
     def is_whole(self) -> bool:
+        """Returns whether all folds are here."""
         return self.folds == self.plan.folds.number
 
     @property
-    def said(self) -> str:
-        """Which folds these are, "" where there is one alone."""
+    def scope_text(self) -> str:
+        """Returns which folds these are; "" where there is one alone."""
         every = self.plan.folds.number
         if every == 1 or self.is_whole:
             return "" if every == 1 else f"{every} folds"
         return f"the first {self.folds} of {every:,} folds" if self.folds > 1 else f"the first of {every:,} folds"
 
     def units(self) -> list[PEIndex]:
+        """Returns the coordinates of all PEs."""
         return list(product(*map(range, self.shape)))

@@ -1,47 +1,44 @@
-"""Folds run cycle by cycle with NumPy, all units of the array at once.
+"""Folds run cycle by cycle with NumPy, all PEs of the array at once.
 
-A register of all units is one vector. Values that go on along a wire of their own keep their places in a longer vector, along
-which the units move instead, against the wire: what they leave behind is gone, what lies ahead has not been loaded.
-Sums that are added up along rows or columns in no time take as many steps in a cycle as a line has units, with all lines at once.
+A register of all PEs is one vector. Values that go on along a link of their own keep their places in a longer vector, along
+which the PEs move instead, against the link: what they leave behind is gone, what lies ahead has not been loaded.
+Sums that are added up along rows or columns in no time take as many steps in a cycle as a line has PEs, with all lines at once.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from polyml.numpy_dtypes import numpy_dtype
-from polyml.systolic.program.events import Events, Memory, StridedEvents
+from polyml.systolic.program.events import Events, MemoryContents, StridedEvents
 from polyml.systolic.program.fold_program import Broadcast, Datapath, FoldProgram, Link, Operand, Register
 from polyml.systolic.program.program import NestProgram
 from polyml.systolic.recurrences.value_sources import RESULT
 from polyml.systolic.simulate.numpy_values import Vector, evaluator
 
-ROOM = 64  # steps of a value before its vector is moved back
-
-Memories = Mapping[Memory, np.ndarray]
+ROOM = 64  # steps of the PEs along a vector before its values are moved back
 
 
 class NumpyEngine:
-    """Runs the folds of one nest. arguments: numbers by name."""
+    """An engine that runs the folds of one nest with NumPy; arguments: the values of scalar arguments, by name."""
 
     def __init__(self, program: NestProgram, arguments: Mapping[str, object]):
         self._datapaths, self._units, self._grid, self._arguments = program.datapaths, program.units, program.grid, arguments
         self._evaluators = {name: evaluator(datapath, arguments, program.units) for name, datapath in program.datapaths.items()}
 
-    def run(self, fold: FoldProgram, memories: Memories) -> None:
-        """The fold's cycles; changes elements of the memories."""
-        users = Counter(link.source for operand in fold.operands.values() for link in operand.links)
-        held = in_place(fold)
-        depths, reach = remembered(fold, self._datapaths, held)
-        histories = {source: _RegisterHistory(depth, reach, self._units, self._type(source)) for source, depth in depths.items()}
-        registers = {
-            own: self._held(own, operand, own in held, histories, users, memories) for own, operand in fold.operands.items()
-        }
-        results = {name: histories.get((name, RESULT)) for name in self._datapaths} | {own[0]: registers[own] for own in held}
+    def run(self, fold: FoldProgram, memories: MemoryContents) -> None:
+        """Runs the cycles of a fold, which change elements of the memories."""
+        wiring = self._wiring(fold)
+        histories = wiring.histories
+        registers = {own: self._register_vector(own, operand, wiring, memories) for own, operand in fold.operands.items()}
+        results: dict[str, _RegisterHistory | _RegisterVector] = {own[0]: registers[own] for own in wiring.in_place}
+        results |= {name: histories[name, RESULT] for name in self._datapaths if (name, RESULT) in histories}
         parts = [
             (self._evaluating(name, fold), [registers[name, read] for read in range(len(datapath.types))], results[name])
             for name, datapath in self._datapaths.items()
@@ -56,50 +53,84 @@ class NumpyEngine:
                     store.at(cycle)
 
     def _evaluating(self, name: str, fold: FoldProgram) -> Callable[[int, list[Vector], Vector], None]:
-        """In a cycle, from registers to results."""
-        if (read := added_up(fold).get(name)) is not None:
+        """Returns what computes a statement's results from its registers in a cycle."""
+        if (read := chained_sums(fold).get(name)) is not None:
             return _ChainedSums(self._datapaths[name], self._arguments, self._grid, read, fold.operands[name, read])
         evaluate = self._evaluators[name]
         return lambda cycle, vectors, made: evaluate(vectors, made)
 
     def _type(self, register: Register) -> np.dtype:
+        """Returns the type of a register."""
         name, read = register
         return numpy_dtype(self._datapaths[name].result if read == RESULT else self._datapaths[name].types[read])
 
-    def _held(
-        self, own: Register, operand: Operand, is_in_place: bool, histories: Mapping[Register, _RegisterHistory], users: Counter[Register],
-        memories: Memories,
-    ) -> _RegisterVector:  # fmt: skip
-        kind, link = self._type(own), operand.link
+    def _wiring(self, fold: FoldProgram) -> _Wiring:
+        """Returns how the registers of a fold hang together."""
+        held = in_place(fold)
+        depths, reach = history_depths(fold, self._datapaths, held)
+        histories = {source: _RegisterHistory(depth, reach, self._units, self._type(source)) for source, depth in depths.items()}
+        users = Counter(link.source for operand in fold.operands.values() for link in operand.links)
+        return _Wiring(frozenset(held), histories, users)
+
+    def _register_vector(self, own: Register, operand: Operand, wiring: _Wiring, memories: MemoryContents) -> _RegisterVector:
+        """Returns the vector of a register, with what loads, transfers and broadcasts put into it."""
+        kind, link, histories = self._type(own), operand.link, wiring.histories
+        base: _Vector
         if link is None or link.cycles == 0:
             base = _StationaryVector(self._units, kind)
-        elif link.source == own or is_in_place:
+        elif link.source == own or own in wiring.in_place:
             base = _ShiftedVector(link, self._units, kind)
         else:
-            base = _LinkedVector(histories[link.source], link, shared=users[link.source] > 1)
+            base = _LinkedVector(histories[link.source], link, shared=wiring.users[link.source] > 1)
+        transfers = [_Transfer(units.slices, histories[each.source], each) for each, units in operand.transfers]
         loads = [
-            (_StridedLoads if isinstance(events, StridedEvents) else _ListedLoads)(events, memories) for events in operand.loads
+            _StridedLoads(events, memories) if isinstance(events, StridedEvents) else _ListedLoads(events, memories)
+            for events in operand.loads
         ]
-        transfers = [_Transfer(places.slices, histories[each.source], each) for each, places in operand.transfers]
-        wired = [_WireBroadcast(each, self._grid) for each in operand.broadcasts]
-        return _RegisterVector(base, [*transfers, *loads], wired, histories.get(own))
+        broadcasts = [_WireBroadcast(each, self._grid) for each in operand.broadcasts]
+        return _RegisterVector(base, [*transfers, *loads], broadcasts, histories.get(own))
+
+
+@dataclass(frozen=True)
+class _Wiring:
+    """How the registers of a fold hang together.
+
+    in_place: registers that hold the results of their own statement.
+    histories: the registers that others take from, with their last cycles.
+    users: how many links take from each register.
+    """
+
+    in_place: frozenset[Register]
+    histories: Mapping[Register, _RegisterHistory]
+    users: Counter[Register]
+
+
+class _Vector(Protocol):
+    """A register of all PEs. is_own: whether its vector may be changed without others seeing it."""
+
+    is_own: bool
+
+    @property
+    def at(self) -> Callable[[int], Vector]:
+        """Returns what gives the vector of a cycle."""
 
 
 def in_place(fold: FoldProgram) -> set[Register]:
-    """Registers that alone take what their own statement made: it goes on where they have it."""
+    """Returns the registers that alone take what their own statement made, so that this goes on in their vectors."""
     users = Counter(link.source for operand in fold.operands.values() for link in operand.links)
     made = ((own, operand.link) for own, operand in fold.operands.items() if operand.link)
     return {own for own, link in made if link.source == (own[0], RESULT) and users[link.source] == 1 and link.cycles}
 
 
-def added_up(fold: FoldProgram) -> dict[str, int]:
-    """Statements whose sums go on to other units in the same cycle, with the number of the read."""
+def chained_sums(fold: FoldProgram) -> dict[str, int]:
+    """Returns the statements whose sums go on to other PEs in the same cycle, with the number of the read."""
     return {name: read for (name, read), operand in fold.operands.items() if operand.link and not operand.link.cycles}
 
 
-def remembered(fold: FoldProgram, names: Iterable[str], held: Collection[Register]) -> tuple[dict[Register, int], int]:
-    """For how many cycles what was made, and registers from which others take, is known; and how many units these are away.
-    held: registers that are `in_place`, whose results need not be.
+def history_depths(fold: FoldProgram, names: Iterable[str], held: Collection[Register]) -> tuple[dict[Register, int], int]:
+    """Returns for how many cycles results and registers are remembered, and how many PEs away their users are at most.
+
+    held: registers that are `in_place`, whose results need no history.
     """
     depths: Counter[Register] = Counter({(name, RESULT): 0 for name in {*names} - {name for name, _ in held}})
     reach = 0
@@ -112,7 +143,7 @@ def remembered(fold: FoldProgram, names: Iterable[str], held: Collection[Registe
 
 
 class _RegisterHistory:
-    """What a register had in the last cycles. reach: of wires from it."""
+    """The values of a register in its last `depth` cycles; reach: how many PEs away its users are at most."""
 
     def __init__(self, depth: int, reach: int, units: int, kind: np.dtype):
         self._depth, self._reach, self._units = depth + 1, reach, units
@@ -120,17 +151,18 @@ class _RegisterHistory:
         self._now = [vector[reach : reach + units] for vector in self._vectors]
 
     def at(self, cycle: int) -> Vector:
+        """Returns the vector of a cycle."""
         return self._now[cycle % self._depth]
 
     def along(self, link: Link) -> Callable[[int], Vector]:
-        """What comes by the wire in a cycle."""
+        """Returns what gives the vector that comes by a link in a cycle."""
         first = self._reach - link.offset
         views = [self._vectors[(phase - link.cycles) % self._depth, first : first + self._units] for phase in range(self._depth)]
         return lambda cycle: views[cycle % self._depth]
 
 
 class _StationaryVector:
-    """A register that has what was loaded."""
+    """A register that keeps what was loaded."""
 
     is_own = True
 
@@ -138,11 +170,12 @@ class _StationaryVector:
         self._vector = np.zeros(units, kind)
 
     def at(self, cycle: int) -> Vector:
+        """Returns the vector, in any cycle."""
         return self._vector
 
 
 class _ShiftedVector:
-    """A register that takes what the one along the wire had: one vector for each cycle that this takes."""
+    """A register that takes what the one along the link had. It has one vector for each cycle that this takes."""
 
     is_own = True
 
@@ -154,6 +187,7 @@ class _ShiftedVector:
         self._starts = [self._begin] * link.cycles
 
     def at(self, cycle: int) -> Vector:
+        """Returns the vector of a cycle, after the PEs have moved along it."""
         phase = cycle % self._cycles
         vector, start = self._vectors[phase], self._starts[phase]
         if cycle >= self._cycles:
@@ -166,44 +200,43 @@ class _ShiftedVector:
 
 
 class _LinkedVector:
-    """A register that takes what another one had. shared: with others, so that no unit may have something else there."""
+    """A register that takes what another one had. shared: other registers do so, too, and must not see what is put here."""
 
     def __init__(self, history: _RegisterHistory, link: Link, shared: bool):
         self.at, self.is_own = history.along(link), not shared
 
 
 class _ListedLoads:
-    """Elements of a memory; of sums, as they are when they are needed."""
+    """Loads that are listed one by one. Elements of sums are read when they are needed, since they change."""
 
-    def __init__(self, events: Events, memories: Memories):
+    def __init__(self, events: Events, memories: MemoryContents):
         self._starts, self._elements = events.units_by_cycle.starts.tolist(), events.elements
         self.slices = events.units_by_cycle.slices
         kind, _ = events.memory
-        if kind == "number":
-            self._memory, self._values = None, events.elements
-        else:
-            memory = memories[events.memory]
-            self._memory, self._values = (memory, None) if kind == "array" else (None, memory[events.elements])
+        self._memory = memories[events.memory] if kind == "array" else None
+        self._values = events.elements if kind in ("number", "array") else memories[events.memory][events.elements]
 
     def values(self, cycle: int, where: slice | np.ndarray) -> np.ndarray:
+        """Returns the elements that are loaded in a cycle."""
         part = slice(self._starts[cycle], self._starts[cycle + 1])
         return self._values[part] if self._memory is None else self._memory[self._elements[part]]
 
 
 class _StridedLoads:
-    """The same, of elements equally far apart."""
+    """Loads of elements that are equally far apart."""
 
-    def __init__(self, events: StridedEvents, memories: Memories):
+    def __init__(self, events: StridedEvents, memories: MemoryContents):
         self.slices = _slices(events.units, events.unit_step, events.counts)
         self._memory = memories[events.memory]
         self._elements = _slices(events.elements, events.element_step, events.counts)
 
-    def values(self, cycle: int, where: slice) -> np.ndarray:
+    def values(self, cycle: int, where: slice | np.ndarray) -> np.ndarray:
+        """Returns the elements that are loaded in a cycle."""
         return self._memory[self._elements[cycle]]
 
 
 def _slices(first: np.ndarray, step: int, counts: np.ndarray) -> list[slice | None]:
-    """By cycle, None where there are none. Of a step of 0 one, which stands for all."""
+    """Returns the slice of each cycle, None for none. A step of 0 stands for one element, which all get."""
     ends = first + step * counts if step else first + 1
     step = step or 1
     return [
@@ -213,21 +246,25 @@ def _slices(first: np.ndarray, step: int, counts: np.ndarray) -> list[slice | No
 
 
 class _Transfer:
-    def __init__(self, slices: list, history: _RegisterHistory, link: Link):
+    """Values that come by a link to some PEs."""
+
+    def __init__(self, slices: Sequence[slice | np.ndarray | None], history: _RegisterHistory, link: Link):
         self.slices, self._along = slices, history.along(link)
 
     def values(self, cycle: int, where: slice | np.ndarray) -> np.ndarray:
+        """Returns the values that come in a cycle."""
         return self._along(cycle)[where]
 
 
 class _WireBroadcast:
-    """Lines of which each takes what one of its units has."""
+    """Lines of PEs that each take what one of their PEs has."""
 
     def __init__(self, broadcast: Broadcast, grid: tuple[int, int]):
         self.slices, self._along, self._grid = broadcast.drivers.slices, broadcast.along, grid
         self._lines = broadcast.lines(grid[1]).slices
 
     def spread(self, cycle: int, vector: Vector) -> None:
+        """Spreads the drivers' values over their lines."""
         values, field = vector[self.slices[cycle]], vector.reshape(self._grid)
         if self._along:
             field[self._lines[cycle]] = values[:, None]
@@ -236,11 +273,13 @@ class _WireBroadcast:
 
 
 class _ChainedSums:
-    """Values of the units of a line one after another, each of what the one before it has made, where nothing else comes."""
+    """Values of the PEs of a line one after another, each made of what the one before it has made, unless its sum begins."""
 
     def __init__(self, datapath: Datapath, arguments: Mapping[str, object], grid: tuple[int, int], read: int, operand: Operand):
         rows, columns = grid
         link, self._read = operand.link, read
+        if link is None:
+            raise ValueError("a sum that goes on has a link")
         step = link.steps[-1] if link.along else link.steps[0]
         if link.along:
             places = [slice(column, None, columns) for column in range(columns)]
@@ -256,6 +295,7 @@ class _ChainedSums:
         ]
 
     def __call__(self, cycle: int, vectors: list[Vector], made: Vector) -> None:
+        """Computes the values of a cycle."""
         begins, sums = self._begins, vectors[self._read]
         begins[:] = False
         for where in (slices[cycle] for slices in self._loads):
@@ -268,12 +308,12 @@ class _ChainedSums:
 
 
 class _RegisterVector:
-    """A register: what comes to all units, but for some of them something else. history: where others find it."""
+    """A register with what comes to all PEs, and what comes to some of them instead. history: where other registers find it."""
 
     def __init__(
         self,
-        base: _StationaryVector | _ShiftedVector | _LinkedVector,
-        others: list[_ListedLoads | _StridedLoads | _Transfer],
+        base: _Vector,
+        others: Sequence[_ListedLoads | _StridedLoads | _Transfer],
         wired: list[_WireBroadcast],
         history: _RegisterHistory | None,
     ):
@@ -281,7 +321,7 @@ class _RegisterVector:
         self._now = np.empty(0)
 
     def next(self, cycle: int) -> Vector:
-        """Its vector in the cycle after the one before."""
+        """Returns the vector of the cycle after the one before."""
         vector, is_own = self._base.at(cycle), self._base.is_own
         for other in self._others:
             where = other.slices[cycle]
@@ -300,13 +340,17 @@ class _RegisterVector:
         return vector
 
     def at(self, cycle: int) -> Vector:
-        """The vector that it has in this cycle."""
+        """Returns the vector of the current cycle."""
         return self._now
 
 
 class _Stores:
+    """Results that go to a memory."""
+
     def __init__(self, events: Events | StridedEvents, memory: np.ndarray, results: _RegisterHistory | _RegisterVector):
         self._memory, self._results = memory, results
+        self._slices: Sequence[slice | np.ndarray | None]
+        self._elements: Sequence[slice | np.ndarray | None]
         if isinstance(events, StridedEvents):
             self._slices = _slices(events.units, events.unit_step, events.counts)
             self._elements = _slices(events.elements, events.element_step, events.counts)
@@ -316,6 +360,7 @@ class _Stores:
             self._elements = [events.elements[first:end] for first, end in itertools.pairwise(starts)]
 
     def at(self, cycle: int) -> None:
+        """Stores the results of a cycle."""
         where = self._slices[cycle]
         if where is not None:
             self._memory[self._elements[cycle]] = self._results.at(cycle)[where]

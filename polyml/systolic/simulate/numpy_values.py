@@ -1,4 +1,4 @@
-"""Values of statements, of all units at once, with NumPy."""
+"""The values of statements, for all PEs at once, with NumPy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from polyml.numpy_dtypes import numpy_dtype
 from polyml.systolic.program.fold_program import Datapath
 
 Vector = np.ndarray
-Evaluator = Callable[[Sequence[Vector], Vector], None]  # of registers, into a vector
+Term = np.ndarray | np.generic  # a value in all PEs
+Evaluator = Callable[[Sequence[Vector], Vector], None]  # computes a vector from registers
+Operation = Callable[[Sequence[Term], Vector], None]  # computes a vector from operands
 
 _BINARY = {
     "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.true_divide, "//": np.floor_divide, "%": np.remainder,
@@ -29,24 +31,30 @@ _UNARY = {"-": np.negative, "+": np.positive, "~": np.invert, "not": np.logical_
 
 
 def evaluator(datapath: Datapath, arguments: Mapping[str, object], units: int) -> Evaluator:
-    """What all units compute for a statement. arguments: numbers by name. Sub-trees that occur several times are computed once."""
-    steps: list[Callable[[], object]] = []
-    registers: list[Vector] = [np.empty(0)] * len(datapath.types)
-    known: dict[int, Callable[[], object]] = {}
+    """Returns what computes a statement's values in all PEs. Equal sub-trees are computed once.
 
-    def operand(value: Value) -> Callable[[], object]:
-        """Gives the value once the steps before have run."""
+    arguments: the values of scalar arguments, by name.
+    units: how many PEs there are.
+    """
+    steps: list[Callable[[], None]] = []
+    registers: list[Vector] = [np.empty(0)] * len(datapath.types)
+    known: dict[int, Callable[[], Term]] = {}
+
+    def operand(value: Value) -> Callable[[], Term]:
+        """Returns what gives a value once the steps before have run."""
         if id(value) not in known:
             known[id(value)] = inner(value) if children(value) else leaf(value)
         return known[id(value)]
 
-    def leaf(value: Value) -> Callable[[], object]:
+    def leaf(value: Value) -> Callable[[], Term]:
+        """Returns what gives a register or a number."""
         if isinstance(value, Load):
             return partial(registers.__getitem__, value.access)
         number = _number(value, arguments)
         return lambda: number
 
-    def inner(value: Value) -> Callable[[], object]:
+    def inner(value: Value) -> Callable[[], Term]:
+        """Adds the step that computes an operation, and returns what gives its result."""
         operands, apply = [operand(child) for child in children(value)], _operation(value)
         out = np.zeros(units, numpy_dtype(value.dtype))
         steps.append(lambda: apply([each() for each in operands], out))
@@ -56,6 +64,7 @@ def evaluator(datapath: Datapath, arguments: Mapping[str, object], units: int) -
     finish = _operation(datapath.value) if children(datapath.value) else lambda operands, out: np.copyto(out, operands[0])
 
     def run(own: Sequence[Vector], result: Vector) -> None:
+        """Computes the values of `own` registers into `result`."""
         registers[:] = own
         for step in steps:
             step()
@@ -65,13 +74,16 @@ def evaluator(datapath: Datapath, arguments: Mapping[str, object], units: int) -
 
 
 def _number(value: Value, arguments: Mapping[str, object]) -> np.generic:
+    """Returns a constant or a scalar argument as a number of its type."""
     if isinstance(value, ScalarArg):
         return numpy_dtype(value.dtype).type(call_interface.number(value.name, arguments))
+    if not isinstance(value, syntax.Const):
+        raise TypeError(f"{type(value).__name__} is no constant")
     return numpy_dtype(value.dtype).type(scalars.constant(value))
 
 
-def _operation(value: Value) -> Callable[[Sequence[Vector], Vector], None]:
-    """From operands into a vector."""
+def _operation(value: Value) -> Operation:
+    """Returns what computes an operation from its operands into a vector."""
     if isinstance(value, syntax.Unary):
         return _ufunc(_UNARY[value.op])
     if isinstance(value, syntax.Compare):
@@ -85,6 +97,8 @@ def _operation(value: Value) -> Callable[[Sequence[Vector], Vector], None]:
         return lambda operands, out: np.copyto(out, np.where(*operands))
     if isinstance(value, syntax.Call):
         return _call(value)
+    if not isinstance(value, syntax.Binary):
+        raise TypeError(f"{type(value).__name__} is no operation")
     if value.op in ("min", "max"):
         return partial(_extreme, np.less if value.op == "min" else np.greater)
     if value.op == "**" and value.dtype.is_integer:
@@ -92,23 +106,25 @@ def _operation(value: Value) -> Callable[[Sequence[Vector], Vector], None]:
     return _ufunc(_BINARY[value.op])
 
 
-def _ufunc(function: np.ufunc) -> Callable[[Sequence[Vector], Vector], None]:
+def _ufunc(function: np.ufunc) -> Operation:
+    """Returns a ufunc as an operation."""
     return lambda operands, out: function(*operands, out=out)
 
 
-def _extreme(better: np.ufunc, operands: Sequence[Vector], out: Vector) -> None:
-    """The first operand unless the second is better."""
+def _extreme(better: np.ufunc, operands: Sequence[Term], out: Vector) -> None:
+    """Computes the first operand unless the second one is better."""
     first, second = operands
     np.copyto(out, np.where(better(second, first), second, first))
 
 
-def _power(operands: Sequence[Vector], out: Vector) -> None:
-    """Units without an instance may have a negative exponent, which NumPy refuses."""
+def _power(operands: Sequence[Term], out: Vector) -> None:
+    """Computes a power of integers. PEs without an instance may have a negative exponent, which NumPy refuses."""
     base, exponent = operands
     np.power(base, np.maximum(exponent, 0), out=out)
 
 
-def _call(value: syntax.Call) -> Callable[[Sequence[Vector], Vector], None]:
+def _call(value: syntax.Call) -> Operation:
+    """Returns a function of Python or NumPy as an operation."""
     function = {"pow": "power", "abs": "absolute", "fabs": "fabs"}.get(value.function, value.function)
     known = getattr(np, function, None)
     if value.module == "numpy" and isinstance(known, np.ufunc):

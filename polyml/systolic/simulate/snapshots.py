@@ -1,10 +1,10 @@
-"""What each unit of a systolic array does in each cycle, instance by instance: for pictures of small cases.
+"""Snapshots say what each PE of a systolic array does in each cycle, instance by instance, for pictures of small cases.
 
-    t = i + j + k, x = i, y = j       in cycle 3 the unit (1, 2) runs S0[1, 2, 0] with A[1,0], B[0,2] and C[1,2]
+    t = i + j + k, x = i, y = j       in cycle 3 the PE (1, 2) runs S0[1, 2, 0] with A[1,0], B[0,2] and C[1,2]
 
 An instance has an element from the one before it along a stream's direction, in the same fold; where there is none, it enters
-from the buffer. Elements that take several cycles from unit to unit are between them meanwhile. What stays in the units is shifted
-in along the rows before a fold begins, and results that stay are shifted out after the last one.
+from the buffer. Elements that take several cycles from PE to PE are between them meanwhile. What is stationary is shifted in along
+the rows before a fold begins, and stationary results are shifted out after the last one.
 """
 
 from __future__ import annotations
@@ -18,13 +18,16 @@ from polyml.systolic.mapping.dataflows import Plan
 from polyml.systolic.simulate.fold_frames import FoldFrames, lanes_of
 from polyml.systolic.simulate.frames import CycleFrame, Frames
 
-MOST_REGISTERS = 65_536  # units x cycles x elements of each, of one fold
-ROOM = 24_576  # of these, for several folds
+MOST_REGISTERS = 65_536  # PEs x cycles x lanes of one fold that is drawn
+ROOM = 24_576  # PEs x cycles x lanes of several folds that are drawn
 MOST_FOLDS = 64
 
 
 def frames(plan: Plan, folds: int = 0) -> Frames:
-    """Of the first folds; 0: as many as there is room for. Raises ConfigError where there is none for one."""
+    """Returns the frames of the first folds, or of as many as there is room for where `folds` is 0.
+
+    Raises: ConfigError where there is no room for one.
+    """
     recurrence, shape = plan.recurrence, plan.folds.shape
     lanes = lanes_of(recurrence)
     cycles = max(each.cycles for each in plan.folds.classes)
@@ -37,9 +40,9 @@ def frames(plan: Plan, folds: int = 0) -> Frames:
     shown = min(folds or MOST_FOLDS, MOST_FOLDS, max(1, ROOM // registers), plan.folds.number)
     found: list[CycleFrame] = []
     before: set[str] = set()
-    ways = list(recurrence.sources.values())
-    for index, (number, corner, points) in enumerate(islice(fold_points(plan.folds), shown)):
-        fold = FoldFrames(plan, lanes, ways, number, corner, points, before)
+    sources = list(recurrence.sources.values())
+    for index, points in enumerate(islice(fold_points(plan.folds), shown)):
+        fold = FoldFrames(plan, lanes, sources, points, before)
         found += fold.frames(len(found), index)
         before |= fold.written()
         if index + 1 == plan.folds.number:

@@ -1,6 +1,6 @@
-"""Spans of cycles in which what comes in and goes out does so at the edge of the array alone.
+"""Steady spans are cycles in which elements come in and go out at the boundary of the array alone.
 
-Where every link takes one cycle, a value that moves has a place of its own, which the units pass one after another: what a unit
+Where every link takes one cycle, a value that moves has a place of its own, which the PEs pass one after another: what a PE
 has, its neighbour along the link has in the next cycle. In such a span what comes in later can be put into its place before, and
 what has gone out is still there afterwards. Of the cycles' order nothing is left then but that of each sum.
 
@@ -11,87 +11,109 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from polyml.systolic.program.events import Events, StridedEvents
-from polyml.systolic.program.fold_program import FoldProgram, Register
+from polyml.systolic.program.fold_program import FoldProgram, Operand, Register
 from polyml.systolic.simulate.numpy_engine import in_place
 
-Steps = tuple[int, int]  # rows and columns further
+T = TypeVar("T")
+Steps = tuple[int, int]  # from one PE to another: rows and columns
 Span = tuple[int, int]  # the first cycle, and the one behind the last
 
 
 @dataclass(frozen=True)
 class Grid:
-    """An array whose sums never leave their column. turned: what is a column here is a row of the array. moves: of each register,
-    the steps of its values in a cycle. sums: the register of each statement in which its sum is.
+    """An array, seen so that sums never leave their column.
+
+    transposed: whether a column here is a row of the array.
+    moves: for each register, the steps of its values in a cycle.
+    sums: for each statement, the register that has its sum.
     """
 
     rows: int
     columns: int
-    turned: bool
+    transposed: bool
     moves: tuple[tuple[Register, Steps], ...]
     sums: tuple[tuple[str, Register], ...]
 
 
 def grid_of(fold: FoldProgram, shape: Sequence[int], names: Iterable[str]) -> Grid | None:
-    """None where values have no places of their own, or sums move along rows and along columns. names: of the statements."""
-    sums = {own[0]: own for own in in_place(fold)}
+    """Returns the grid of a fold; None where values have no places of their own, or sums move along rows and along columns.
+
+    names: those of the statements.
+    """
+    sums = {register[0]: register for register in in_place(fold)}
     if sums.keys() != set(names) or not _can_wait(fold, sums.values()):
         return None
     moves = {}
-    for own, operand in fold.operands.items():
+    for register, operand in fold.operands.items():
         link = operand.link
         if link is None or operand.transfers or operand.broadcasts or link.cycles != 1 or max(map(abs, link.steps)) > 1:
             return None
-        if link.source != own and own != sums[own[0]]:
+        if link.source != register and register != sums[register[0]]:
             return None
-        moves[own] = two(link.steps, 0)
-    for turned in (False, True):
-        if not any(moves[own][not turned] for own in sums.values()):
-            rows, columns = two(shape, 1)[:: -1 if turned else 1]
-            steps = tuple((own, each[:: -1 if turned else 1]) for own, each in moves.items())
-            return Grid(rows, columns, turned, steps, tuple(sums.items()))
+        moves[register] = as_pair(link.steps, 0)
+    for transposed in (False, True):
+        if not any(moves[register][not transposed] for register in sums.values()):
+            rows, columns = _in_grid(as_pair(shape, 1), transposed)
+            steps = tuple((register, _in_grid(each, transposed)) for register, each in moves.items())
+            return Grid(rows, columns, transposed, steps, tuple(sums.items()))
     return None
 
 
-def two(values: Sequence[int], missing: int) -> tuple[int, int]:
-    """Of a row of units, which has one coordinate, with another one before it."""
-    return tuple(values) if len(values) == 2 else (missing, *values)
+def as_pair(values: Sequence[T], missing: T) -> tuple[T, T]:
+    """Returns two values as they are, and one as (missing, value), since an array of one dimension is a row."""
+    first, second = values if len(values) == 2 else (missing, *values)
+    return first, second
+
+
+def _in_grid(pair: tuple[T, T], transposed: bool) -> tuple[T, T]:
+    """Returns (rows, columns) as the grid has them."""
+    rows, columns = pair
+    return (columns, rows) if transposed else pair
+
+
+def _steps(operand: Operand) -> Steps:
+    """Returns the rows and columns by which a register's values move in a cycle."""
+    if operand.link is None:
+        raise ValueError("a register of a grid has a link")
+    return as_pair(operand.link.steps, 0)
 
 
 def _can_wait(fold: FoldProgram, sums: Iterable[Register]) -> bool:
-    """Whether no element that is stored in a span is loaded later in it: what is stored are sums, each once."""
+    """Returns whether no element that is stored in a span is loaded later in it: what is stored are sums, each once."""
     stores: dict[tuple[str, str], set[str]] = {}
     for name, events in fold.stores:
         stores.setdefault(events.memory, set()).add(name)
-    for own, operand in fold.operands.items():
+    for register, operand in fold.operands.items():
         for load in (load for load in operand.loads if isinstance(load, StridedEvents)):
             by = stores.get(load.memory, set())
-            if by and (own not in sums or by != {own[0]} or not load.distinct or len(operand.loads) > 1):
+            if by and (register not in sums or by != {register[0]} or not load.distinct or len(operand.loads) > 1):
                 return False
     return True
 
 
 def spans(fold: FoldProgram, shape: Sequence[int], least: int) -> list[Span]:
-    """Of `least` cycles or more, of a fold that has a grid."""
-    _, columns = two(shape, 1)
-    used = two(fold.used, (0, 0))
+    """Returns the spans of at least `least` cycles, for a fold that has a grid."""
+    _, columns = as_pair(shape, 1)
+    used = as_pair(fold.used, (0, 0))
     quiet = np.ones(fold.cycles, bool)
     for operand in fold.operands.values():
-        x, y = two(operand.link.steps, 0)
+        x, y = _steps(operand)
         for load in operand.loads:
             quiet &= _at_edge(load, columns, used, (-x, -y))
-    for own in in_place(fold):
-        for _, store in (each for each in fold.stores if each[0] == own[0]):
-            quiet &= _at_edge(store, columns, used, two(fold.operands[own].link.steps, 0))
+    for register in in_place(fold):
+        for _, store in (each for each in fold.stores if each[0] == register[0]):
+            quiet &= _at_edge(store, columns, used, _steps(fold.operands[register]))
     ends = np.flatnonzero(np.diff(np.concatenate([[0], quiet, [0]]).astype(np.int8))).tolist()
     return [(first, end) for first, end in zip(ends[::2], ends[1::2]) if end - first >= least]
 
 
 def _at_edge(events: Events | StridedEvents, columns: int, used: Sequence[tuple[int, int]], steps: Steps) -> np.ndarray:
-    """Cycles in which the units `steps` further than those of the events are outside of the used ones, beyond one edge."""
+    """Returns the cycles in which the PEs `steps` further than those of the events lie beyond one boundary of the used ones."""
     if not isinstance(events, StridedEvents):
         return np.diff(events.units_by_cycle.starts) == 0
     first, last = _ends(events, columns)
@@ -107,11 +129,11 @@ def _at_edge(events: Events | StridedEvents, columns: int, used: Sequence[tuple[
 
 
 def _ends(runs: StridedEvents, columns: int) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
-    """Row and column of the first and of the last unit of each cycle."""
+    """Returns row and column of the first and of the last PE of each cycle."""
     return np.divmod(runs.units, columns), np.divmod(runs.units + runs.unit_step * (runs.counts - 1), columns)
 
 
 def run_steps(runs: StridedEvents, columns: int) -> Steps:
-    """From one unit of a cycle to the next."""
+    """Returns the step from one PE of a cycle to the next."""
     row = round(runs.unit_step / columns)
     return row, runs.unit_step - row * columns

@@ -20,7 +20,7 @@ def test_every_fold_s_units_are_counted(function, shape):
     simulated = Simulated(function, CALLS[function])
     for (plan,) in list(simulated.plans(shape))[::3]:
         found, drawn = activity(plan), of_frames(frames(plan))
-        assert found.active.tolist() == drawn.active.tolist() and found.said == drawn.said
+        assert found.active.tolist() == drawn.active.tolist() and found.scope_text == drawn.scope_text
         assert [p for p in found.phases if p[1] < p[2]] == [p for p in drawn.phases if p[1] < p[2]]
         assert found.starts == drawn.starts
         every = [
@@ -34,4 +34,4 @@ def test_of_many_instances_the_first_fold_is_counted():
     plan = plans(nests[0], sizes, (256, 256), dataflow="os")[0]
     found = activity(plan)
     assert found.active.max() == 256 * 256 and found.active.sum() == 256 * 256 * 600
-    assert len(found.active) == 600 + 255 + 255 and found.said == "the first of 9 folds, from its first instance to its last"
+    assert len(found.active) == 600 + 255 + 255 and found.scope_text == "the first of 9 folds, from its first instance to its last"

@@ -61,10 +61,10 @@ def test_frames_show_every_statement_with_its_elements(function, shape):
             expected[arrivals.fold[number], arrivals.t[number]][unit] = arrivals.names[number], values, cells
         found = {}
         for frame in (frame for frame in shown.frames if frame.phase == "compute"):
-            ran = {unit: cell for unit, cell in frame.cells.items() if cell.instance is not None}
+            ran = {unit: cell for unit, cell in frame.pe_states.items() if cell.instance is not None}
             used = {unit: {r.element for r in cell.registers if r.used} for unit, cell in ran.items()}
             if ran:
                 found[frame.number, frame.t] = {u: (c.instance.statement, c.instance.values, used[u]) for u, c in ran.items()}
         assert found == expected
-        entering = sum(r.enters for frame in shown.frames for cell in frame.cells.values() for r in cell.registers)
+        entering = sum(r.enters for frame in shown.frames for cell in frame.pe_states.values() for r in cell.registers)
         assert entering == plan.folds.reads

@@ -78,7 +78,7 @@ def test_units_run_the_source_s_instances_with_its_elements(function, links, sha
             found = {}
             for step, frame in enumerate(cycles):
                 assert frame.t == first + step and frame.number == fold
-                for unit, cell in frame.cells.items():
+                for unit, cell in frame.pe_states.items():
                     if cell.instance is not None:
                         found[step, unit] = cell.instance.values, {r.element for r in cell.registers if r.used}
             assert found == expected
@@ -101,7 +101,7 @@ def test_units_run_the_instances_of_several_statements(function, shape):
             expected[folds.index(run.fold[number]), run.t[number], at] = run.names[number], loops, wanted | written
         found = {}
         for frame in (f for f in shown.frames if f.phase == "compute"):
-            for unit, cell in frame.cells.items():
+            for unit, cell in frame.pe_states.items():
                 if cell.instance is not None:
                     used = {r.element for r in cell.registers if r.used}
                     found[frame.fold, frame.t, unit] = cell.instance.statement, cell.instance.values, used
@@ -119,7 +119,7 @@ def test_cycles_and_traffic_are_those_that_isl_counts(function, links, shape):
         assert active == plan.folds.active
         reads, writes = Counter(), 0
         for frame in (f for f in shown.frames if f.phase != "drain"):
-            registers = [r for cell in frame.cells.values() for r in cell.registers]
+            registers = [r for cell in frame.pe_states.values() for r in cell.registers]
             reads.update(r.lane for r in registers if r.enters)
             writes += sum(r.leaves for r in registers)
         lanes = {id(stream): number for number, stream in enumerate(shown.lanes)}
@@ -142,13 +142,13 @@ def test_no_element_appears_from_nowhere(function, links, shape):
                         arrived[move.target].add(move.element)
                     assert move.cycles == 0 or sum(abs(a - b) for a, b in zip(move.source, move.target)) <= move.cycles
                 had = {unit: {r.element for r in cell.registers} for unit, cell in before.cells.items()}
-            entering = {(unit, r.element) for unit, cell in frame.cells.items() for r in cell.registers if r.enters}
+            entering = {(unit, r.element) for unit, cell in frame.pe_states.items() for r in cell.registers if r.enters}
             for move in wired_from(
                 entering | {(unit, e) for where in (arrived, had) for unit, held in where.items() for e in held}, frame
             ):
                 assert sum(a != b for a, b in zip(move.source, move.target)) == 1
                 arrived[move.target].add(move.element)
-            for unit, cell in frame.cells.items():
+            for unit, cell in frame.pe_states.items():
                 for register in cell.registers:
                     known = register.element in arrived[unit] | had.get(unit, set())
                     made = shown.lanes[register.lane].use.kind == "result"
@@ -178,7 +178,7 @@ def test_moves_begin_with_the_element_and_end_with_it(function, links, shape):
 
 
 def used_by(frame, move):
-    (found,) = (r.element for r in frame.cells[move.target].registers if r.lane == move.lane and r.used)
+    (found,) = (r.element for r in frame.pe_states[move.target].registers if r.lane == move.lane and r.used)
     return found
 
 
@@ -194,7 +194,7 @@ def test_units_run_and_load_what_the_simulated_ones_do(function, shape):
             mine = [f for f in shown.frames if f.fold == index and f.phase == "compute"]
             assert len(mine) == fold.cycles
             assert [frame.active for frame in mine] == list(fold.active)
-            cells = [cell for f in shown.frames if f.fold == index for cell in f.cells.values()]
+            cells = [cell for f in shown.frames if f.fold == index for cell in f.pe_states.values()]
             entered = Counter(r.lane for cell in cells for r in cell.registers if r.enters)
             for lane, register in enumerate(program.streams):
                 if not program.is_sum(register) or plan.recurrence.nest.starts_from_arrays:
@@ -206,9 +206,9 @@ def test_a_product_s_operands_wait_skewed():
     plan = best(matmul, (3, 3), (zeros(3, 3), zeros(3, 3), zeros(3, 3)), "os")
     assert plan.recurrence.text(plan.mapping) == "t = i + j + k, x = i, y = j"
     for frame in (f for f in frames(plan).frames if f.phase == "compute"):
-        rows = {(o.element, o.unit, o.cycles) for o in frame.outside if o.way == (0, 1)}
+        rows = {(o.element, o.unit, o.cycles) for o in frame.outside if o.signs == (0, 1)}
         assert rows == {(f"A[{i},{k}]", (i, 0), frame.t - i - k) for i in range(3) for k in range(3) if i + k > frame.t}
-        columns = {(o.element, o.unit, o.cycles) for o in frame.outside if o.way == (1, 0)}
+        columns = {(o.element, o.unit, o.cycles) for o in frame.outside if o.signs == (1, 0)}
         assert columns == {(f"B[{k},{j}]", (0, j), frame.t - j - k) for j in range(3) for k in range(3) if j + k > frame.t}
 
 
@@ -218,22 +218,22 @@ def test_weights_are_shifted_in_by_rows_before_a_fold():
     first, second, third, *others = frames(plan).frames
 
     def has(frame):
-        return {unit: [r.element for r in cell.registers] for unit, cell in frame.cells.items()}
+        return {unit: [r.element for r in cell.registers] for unit, cell in frame.pe_states.items()}
 
     assert has(first) == {(0, 0): ["B[2,0]"], (0, 1): ["B[2,1]"]}
     assert has(second) == {(0, 0): ["B[1,0]"], (0, 1): ["B[1,1]"], (1, 0): ["B[2,0]"], (1, 1): ["B[2,1]"]}
     assert has(third) == {(k, j): [f"B[{k},{j}]"] for k in range(3) for j in range(2)}
     assert [f.phase for f in (first, second, third, others[0])] == ["preload"] * 3 + ["compute"]
     for frame in others:
-        for (k, j), cell in frame.cells.items():
+        for (k, j), cell in frame.pe_states.items():
             assert f"B[{k},{j}]" in {r.element for r in cell.registers}
-        assert len(frame.cells) == 6
+        assert len(frame.pe_states) == 6
 
 
 def test_results_that_stay_are_shifted_out_after_the_last_fold():
     plan = best(matmul, (2, 2), (zeros(2, 3), zeros(3, 2), zeros(2, 2)), "os")
     drained = [f for f in frames(plan).frames if f.phase == "drain"]
-    left = [{r.element for cell in f.cells.values() for r in cell.registers if r.leaves} for f in drained]
+    left = [{r.element for cell in f.pe_states.values() for r in cell.registers if r.leaves} for f in drained]
     assert left == [{"C[1,0]", "C[1,1]"}, {"C[0,0]", "C[0,1]"}]
 
 
@@ -248,12 +248,12 @@ def test_an_element_of_two_cycles_is_between_units_for_one():
 def test_elements_that_are_used_once_come_to_each_unit_of_a_row():
     plan = best(matvec, (4,), (zeros(4, 3), zeros(3), zeros(4)))
     frame = frames(plan).frames[0]
-    assert {(o.element, o.unit) for o in frame.outside if o.way == (0,) and o.cycles < 0} >= {("A[0,1]", (0,)), ("A[1,0]", (1,))}
+    assert {(o.element, o.unit) for o in frame.outside if o.signs == (0,) and o.cycles < 0} >= {("A[0,1]", (0,)), ("A[1,0]", (1,))}
 
 
 def test_values_enter_at_the_border_alone():
     plan = best(subsequence, (8, 8), (zeros(6, 6), zeros(6), zeros(6)))
-    registers = [r for f in frames(plan).frames for cell in f.cells.values() for r in cell.registers if r.enters]
+    registers = [r for f in frames(plan).frames for cell in f.pe_states.values() for r in cell.registers if r.enters]
     border = {f"D[{i},{j}]" for i in range(6) for j in range(6) if 0 in (i, j)}
     assert {r.element for r in registers if r.element[0] == "D"} == border
 

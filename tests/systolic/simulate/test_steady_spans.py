@@ -11,7 +11,7 @@ from polyml.systolic.program.events import Events
 from polyml.systolic.program.program import NestProgram
 from polyml.systolic.simulate.llvm import engine as llvm_engine
 from polyml.systolic.simulate.llvm import time_blocks
-from polyml.systolic.simulate.steady_spans import grid_of, spans, two
+from polyml.systolic.simulate.steady_spans import as_pair, grid_of, spans
 from tests.systolic.designs import CALLS, batched, channels, matmul, seidel
 from tests.systolic.simulate.simulating import Simulated, expected, filled
 from tests.systolic.simulate.test_types import of_bytes, of_halves, product
@@ -42,8 +42,8 @@ def test_values_are_exact(function, shape, in_blocks):
     simulated = Simulated(function, args)
     result, changed = expected(function, args)
     for plans in simulated.plans(shape):
-        simulation, own = simulated.run(args, plans, "compiled")
-        for array, right in zip(own, changed):
+        simulation, register = simulated.run(args, plans, "compiled")
+        for array, right in zip(register, changed):
             np.testing.assert_array_equal(array, right, err_msg=plans[0].recurrence.text(plans[0].mapping))
         assert simulation.result == result or result is None
 
@@ -92,8 +92,8 @@ def test_sums_that_share_no_element_with_those_of_the_next_row_agree(in_blocks):
     simulated = Simulated(channels, args)
     mapping = "t = o + i + 3*c + k, x = i + 3*c + k, y = o - i"
     (plans,) = (p for p in simulated.plans((3, 8), "diagonal") if p[0].recurrence.text(p[0].mapping) == mapping)
-    _, own = simulated.run(args, plans, "compiled")
-    for array, right in zip(own, expected(channels, args)[1]):
+    _, register = simulated.run(args, plans, "compiled")
+    for array, right in zip(register, expected(channels, args)[1]):
         np.testing.assert_array_equal(array, right)
     assert in_blocks
 
@@ -154,8 +154,8 @@ def test_in_spans_elements_come_and_go_at_the_edge(function, shape):
 
 def _is_quiet(program, shape, cycle):
     """Whether units that get elements have them from outside of the used ones, and those that give them away hand them on there."""
-    used = two(program.used, (0, 0))
-    _, columns = two(shape, 1)
+    used = as_pair(program.used, (0, 0))
+    _, columns = as_pair(shape, 1)
 
     def outside(events, steps, sign):
         places = events.listed().units_by_cycle
@@ -166,9 +166,9 @@ def _is_quiet(program, shape, cycle):
         ]
         return not units or bool(set.intersection(*beyond))
 
-    links = {own: two(operand.link.steps, 0) for own, operand in program.operands.items()}
-    loads = all(outside(load, links[own], -1) for own, operand in program.operands.items() for load in operand.loads)
-    sums = {own[0]: links[own] for own, operand in program.operands.items() if operand.link.source != own}
+    links = {register: as_pair(operand.link.steps, 0) for register, operand in program.operands.items()}
+    loads = all(outside(load, links[register], -1) for register, operand in program.operands.items() for load in operand.loads)
+    sums = {register[0]: links[register] for register, operand in program.operands.items() if operand.link.source != register}
     return loads and all(outside(store, sums[name], 1) for name, store in program.stores)
 
 

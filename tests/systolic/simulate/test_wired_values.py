@@ -84,7 +84,7 @@ def test_frames_show_wires(shape):
         at[arrivals.fold[n], arrivals.t[n]].append((unit, values, {f"P[{i},{j}]" for _, (i, j) in reads}))
     wires = 0
     for frame in (frame for frame in shown.frames if frame.phase == "compute"):
-        ran = {unit: cell for unit, cell in frame.cells.items() if cell.instance is not None}
+        ran = {unit: cell for unit, cell in frame.pe_states.items() if cell.instance is not None}
         found = [(u, c.instance.values, {r.element for r in c.registers if r.used}) for u, c in ran.items()]
         assert sorted(found, key=str) == sorted(at[frame.number, frame.t], key=str)
         driven = {}
@@ -93,4 +93,4 @@ def test_frames_show_wires(shape):
             assert driven.setdefault((move.lane, along, move.source[1 - along]), (move.element, move.source))[0] == move.element
             wires += 1
     assert wires
-    assert sum(r.enters for frame in shown.frames for cell in frame.cells.values() for r in cell.registers) == plan.folds.reads
+    assert sum(r.enters for frame in shown.frames for cell in frame.pe_states.values() for r in cell.registers) == plan.folds.reads

@@ -156,7 +156,7 @@ def test_any_unit_of_a_line_drives_its_wire(shape, engine):
 
     simulated = Simulated(matmul, filled(CALLS[matmul]))
     cells = NestProgram(simulated.interface, next(simulated.plans((3, 2)))[0].folds).datapaths
-    program = SimpleNamespace(cells=cells, units=units, grid=(rows, columns))
+    program = SimpleNamespace(datapaths=cells, units=units, grid=(rows, columns))
     (name,) = cells
     everywhere = np.arange(units)
     begin, end = (UnitsByCycle(np.where(np.arange(cycles + 1) > t, units, 0), everywhere) for t in (0, cycles - 1))

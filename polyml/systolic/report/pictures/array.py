@@ -72,7 +72,7 @@ class Scene:
         self._number = {unit: n for n, unit in enumerate(self.units)}
         self._rows, self._columns = frames.shape if len(frames.shape) == 2 else (1, frames.shape[0])
         every = frames.frames
-        cells = [cell for f in every for cell in f.cells.values()]
+        cells = [cell for f in every for cell in f.pe_states.values()]
         lengths = [len(_joined(cell.registers, n)[0]) for cell in cells for n in range(len(frames.lanes))]
         heads = [len(self._head(cell)) for cell in cells]
         tokens = [len(o.element) for f in every for o in f.outside] + [len(m.element) for f in every for m in f.moves]
@@ -91,8 +91,8 @@ class Scene:
         top = self._sides["top"] * SLOT * len(self._queued["top"]) + WIRE
         right = left + self._columns * self._width + (self._columns - 1) * self._gap_x
         needed = right + LABEL + self._sides["right"] * self._token + 8
-        said = [(self.title(f), self.caption(f)) for f in every]
-        self.width = max(LEAST_WIDTH, needed, max(heading_width(*each) for each in said))
+        scope_text = [(self.title(f), self.caption(f)) for f in every]
+        self.width = max(LEAST_WIDTH, needed, max(heading_width(*each) for each in scope_text))
         self._corner = (left + (self.width - needed) / 2, TITLE + top)
         self._right = right + (self.width - needed) / 2
         self._bottom = TITLE + top + self._rows * self._height + (self._rows - 1) * self._gap_y
@@ -128,7 +128,7 @@ class Scene:
         found = set()
         for frame in self.frames.frames:
             found |= {m.lane for m in frame.moves if _vertical(_delta(m.source, m.target))}
-            found |= {o.lane for o in frame.outside if _vertical(o.way)}
+            found |= {o.lane for o in frame.outside if _vertical(o.signs)}
         return sorted(found)
 
     def _aside(self, number: int) -> float:
@@ -183,12 +183,12 @@ class Scene:
     def _stub_path(self, each: BoundaryElement) -> str:
         x, y = self._at(each.unit)
         out, length = each.cycles > 0, WIRE - 6
-        if _vertical(each.way):
-            down = each.way[0] or 1
+        if _vertical(each.signs):
+            down = each.signs[0] or 1
             x += self._width / 2 + self._aside(each.lane)
             y += self._height * ((down > 0) == out) - (0 if out else down * length)
             return f"M{x:.1f},{y:.1f} v{down * length}" + _head(0, down)
-        right = each.way[-1]
+        right = each.signs[-1]
         x += self._width * ((right > 0) == out) - (0 if out else right * length)
         return f"M{x:.1f},{y + self._line(each.lane):.1f} h{right * length}" + _head(right, 0)
 
@@ -232,7 +232,7 @@ class Scene:
 
     def state(self, frame: CycleFrame) -> SceneState:
         cells, wires = {}, []
-        for unit, cell in frame.cells.items():
+        for unit, cell in frame.pe_states.items():
             phase = "active" if cell.instance else frame.phase if frame.phase != "compute" else "idle"
             lines = tuple(_joined(cell.registers, n) for n in range(len(self.frames.lanes)))
             cells[self._number[unit]] = phase, self._head(cell), lines
@@ -365,9 +365,9 @@ def _vertical(way: tuple[int, ...]) -> bool:
 
 def _side(each: BoundaryElement) -> str:
     before = each.cycles < 0
-    if _vertical(each.way):
-        return "top" if ((each.way[0] or 1) > 0) == before else "bottom"
-    return "left" if (each.way[-1] > 0) == before else "right"
+    if _vertical(each.signs):
+        return "top" if ((each.signs[0] or 1) > 0) == before else "bottom"
+    return "left" if (each.signs[-1] > 0) == before else "right"
 
 
 def _head(right: float, down: float) -> str:

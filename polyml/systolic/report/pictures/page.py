@@ -101,7 +101,7 @@ def _player(shown: Frames, number: int) -> Iterator[str]:
     hidden = " hidden" if number else ""
     yield f'<div class="player" data-plan="{number}"{hidden}>'
     if not shown.is_whole:
-        yield f'<p class="faint">{shown.said}</p>'
+        yield f'<p class="faint">{shown.scope_text}</p>'
     yield '<div class="controls">'
     yield '<button type="button" class="play">▶ Play</button>'
     yield '<button type="button" class="back" aria-label="one cycle back">◀</button>'

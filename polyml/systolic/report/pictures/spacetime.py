@@ -33,7 +33,7 @@ class _Diagram:
         number = frames.plan.folds.number
         cut = f", its first {MOST_CYCLES} cycles" if len(fold) > MOST_CYCLES else ""
         self._words = mapping_text(frames.plan) + (f", the first of {number:,} folds" if number > 1 else "") + cut
-        heads = [label(self._plan, cell.instance) for f in self._shown for cell in f.cells.values() if cell.instance]
+        heads = [label(self._plan, cell.instance) for f in self._shown for cell in f.pe_states.values() if cell.instance]
         self._wide = max(36.0, max(map(len, heads)) * CHARACTER + 12)
         needed = LEFT + frames.shape[0] * (self._wide + ACROSS) + RIGHT
         self._width = max(LEAST_WIDTH, needed, heading_width("", self._words))
@@ -43,7 +43,7 @@ class _Diagram:
     def svg(self) -> Svg:
         parts = [*heading("Space and time", self._words), *self._numbers(), *self._moves(), *self._stays()]
         for frame in self._shown:
-            for unit, cell in frame.cells.items():
+            for unit, cell in frame.pe_states.items():
                 if cell.instance is not None:
                     parts += self._instance(unit, frame.t, cell)
         name = f"{mapping_text(self._plan)}: units across, cycles down"
@@ -77,7 +77,7 @@ class _Diagram:
         arrives = {(m.target, m.lane, f.t + m.cycles) for f in self._shown for m in f.moves if not m.step}
         before: dict[tuple[PEIndex, str], int] = {}
         for frame in self._shown:
-            for unit, cell in frame.cells.items():
+            for unit, cell in frame.pe_states.items():
                 used = [r for r in cell.registers if r.used]
                 for register in used:
                     last = before.get((unit, register.element))

@@ -29,7 +29,7 @@ def utilisation_svg(plan: Plan, found: Activity, *, marked: bool = False) -> Svg
             None,
             (
                 f"{share:.1%} of {units:,} units in {cycles:,} cycles",
-                found.said,
+                found.scope_text,
                 f"averages of {together} cycles" if together > 1 else "",
             ),
         )

@@ -100,8 +100,8 @@ def _sliced(plan: Plan, inside: isl.Set, names: Sequence[str], down: int | None,
     bounds = " and ".join(f"{n} < {end}" for n, end in cut.items()) or "true"
     shown = polyhedra.points(inside.intersect(isl.Set(f"{{ [{', '.join(names)}] : {bounds} }}")))
     points = {(p[outer + across], 0 if down is None else p[outer + down]): p[outer:] for _, p in shown}
-    said = [*(axis_names(recurrence.nest)[loop] for loop in recurrence.outer), *_names(plan)]
-    fixed = {text: ranges[n][0] for text, n in zip(said, names) if n not in chosen}
+    scope_text = [*(axis_names(recurrence.nest)[loop] for loop in recurrence.outer), *_names(plan)]
+    fixed = {text: ranges[n][0] for text, n in zip(scope_text, names) if n not in chosen}
     return PlaneSection(across, down, points, fixed, bool(cut))
 
 

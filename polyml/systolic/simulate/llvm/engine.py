@@ -1,8 +1,9 @@
-"""Folds run cycle by cycle with LLVM: the same registers, events and order as in `numpy_engine`; but `steady_spans` of cycles in `time_blocks`.
+"""Folds run cycle by cycle with LLVM: the same registers, events and order as in `numpy_engine`; but `steady_spans` run in
+`time_blocks`.
 
     for each cycle
         for each register      where its vector is now; what others have there; what memory gives; what is on wires
-        for each statement     the values of all units; of sums along a wire of one after another
+        for each statement     the values of all PEs; those of sums along a wire one after another
         for each store         what leaves
 
 Code is made for how registers hang together; cycles, places, elements and memories come as words.
@@ -15,28 +16,28 @@ from math import prod
 
 import numpy as np
 
-from polyml.systolic.program.events import Events, Memory, StridedEvents
+from polyml.systolic.program.events import Events, MemoryContents, StridedEvents
 from polyml.systolic.program.fold_program import Datapath, FoldProgram, Operand, Register
 from polyml.systolic.program.program import NestProgram
 from polyml.systolic.simulate.llvm.fold_code import ENTRY, FoldCode
 from polyml.systolic.simulate.llvm.module import loaded
-from polyml.systolic.simulate.llvm.time_blocks import TimeBlocks, form
+from polyml.systolic.simulate.llvm.time_blocks import TimeBlocks, block_form
 from polyml.systolic.simulate.steady_spans import Span, grid_of, spans
 
-LEAST_SPAN = 32  # cycles that run in blocks
-LEAST_WORK = 1 << 20  # units and cycles of a fold that is looked at for them
+LEAST_SPAN = 32  # cycles of a span that runs in blocks
+LEAST_WORK = 1 << 20  # PEs x cycles of a fold in which spans are looked for
 
 
 class CompiledEngine:
-    """Runs the folds of one nest. arguments: numbers by name."""
+    """An engine that runs the folds of one nest as machine code; arguments: the values of scalar arguments, by name."""
 
     def __init__(self, program: NestProgram, arguments: Mapping[str, object]):
         self._datapaths, self._grid, self._arguments = program.datapaths, program.grid, arguments
         self._codes: dict[tuple, _FoldMachineCode] = {}
         self._blocks: dict[tuple, TimeBlocks] = {}
 
-    def run(self, fold: FoldProgram, memories: Mapping[Memory, np.ndarray]) -> None:
-        """The fold's cycles; changes elements of the memories."""
+    def run(self, fold: FoldProgram, memories: MemoryContents) -> None:
+        """Runs the cycles of a fold, which change elements of the memories."""
         state, now = self._code(fold).begin(fold, memories), 0
         for (first, end), blocks in self._spans(fold):
             state.run(now, first)
@@ -46,19 +47,20 @@ class CompiledEngine:
         state.run(now, fold.cycles)
 
     def _spans(self, fold: FoldProgram) -> list[tuple[Span, TimeBlocks]]:
-        """Cycles that run in blocks, and what runs them."""
+        """Returns the spans of cycles that run in blocks, and what runs them."""
         here = grid_of(fold, self._grid, self._datapaths) if prod(self._grid) * fold.cycles >= LEAST_WORK else None
         found = spans(fold, self._grid, LEAST_SPAN) if here is not None else []
-        if not found:
+        if here is None or not found:
             return []
-        key = form(fold, here)
+        key = block_form(fold, here)
         if key not in self._blocks:
             self._blocks[key] = TimeBlocks(self._datapaths, fold, here, self._arguments)
         return [(span, self._blocks[key]) for span in found]
 
     def _code(self, fold: FoldProgram) -> _FoldMachineCode:
-        operands = ((own, each.link, _ways(each), *map(_form, each.loads)) for own, each in fold.operands.items())
-        key = tuple(operands), tuple((name, _form(events)) for name, events in fold.stores)
+        """Returns the machine code for folds like this one, made once."""
+        operands = ((own, each.link, _wiring(each), *map(_event_form, each.loads)) for own, each in fold.operands.items())
+        key = tuple(operands), tuple((name, _event_form(events)) for name, events in fold.stores)
         if key not in self._codes:
             self._codes[key] = _FoldMachineCode(self._datapaths, fold, self._grid, self._arguments)
         return self._codes[key]
@@ -74,8 +76,8 @@ class _FoldMachineCode:
         self._vectors, self._moving, self._units = emitter.vectors, emitter.moving, prod(grid)
         self._call = loaded(ENTRY, emitter.units)
 
-    def begin(self, fold: FoldProgram, memories: Mapping[Memory, np.ndarray]) -> _FoldState:
-        """The fold before its first cycle."""
+    def begin(self, fold: FoldProgram, memories: MemoryContents) -> _FoldState:
+        """Returns the state of a fold before its first cycle."""
         words = [np.full(each.length, each.fill, each.kind) for each in self._vectors]
         for operand in fold.operands.values():
             for _, places in operand.transfers:
@@ -91,8 +93,10 @@ class _FoldMachineCode:
 
 
 class _FoldState:
-    """A fold between two of its cycles. words: vectors that the code has pointers to. moving: of registers along which units move,
-    the first of their two words.
+    """The state of a fold between two of its cycles.
+
+    words: the vectors that the code has pointers to.
+    moving: for registers along which PEs move, the number of the first of their two words.
     """
 
     def __init__(self, call: Callable[[int], None], words: Sequence[np.ndarray], moving: Mapping[Register, int], units: int):
@@ -100,28 +104,30 @@ class _FoldState:
         self._pointers = np.array([0, 0, *(word.ctypes.data for word in words)], np.int64)
 
     def run(self, first: int, end: int) -> None:
-        """Its next cycles."""
+        """Runs the cycles first ... end - 1."""
         if first < end:
             self._pointers[:2] = first, end
             self._call(self._pointers.ctypes.data)
 
     def plane(self, own: Register) -> np.ndarray:
-        """What all units have in a register that takes what the one along its link had in the cycle before."""
+        """Returns what all PEs have in a register that takes what the one along its link had in the cycle before."""
         number = self._moving[own]
         vector, (start, *_) = self._words[number : number + 2]
         return vector[start : start + self._units]
 
 
-def _ways(operand: Operand) -> tuple[object, ...]:
+def _wiring(operand: Operand) -> tuple[object, ...]:
+    """Returns the links and broadcasts on which the code for an operand depends."""
     return tuple(link for link, _ in operand.transfers), tuple(each.along for each in operand.broadcasts)
 
 
-def _form(events: Events | StridedEvents) -> tuple[int, ...]:
-    """What the code for them depends on."""
+def _event_form(events: Events | StridedEvents) -> tuple[int, ...]:
+    """Returns the steps of events on which their code depends."""
     return (events.unit_step, events.element_step) if isinstance(events, StridedEvents) else ()
 
 
-def _words(events: Events | StridedEvents, memories: Mapping[Memory, np.ndarray]) -> list[np.ndarray]:
+def _words(events: Events | StridedEvents, memories: MemoryContents) -> list[np.ndarray]:
+    """Returns the vectors that the code of events reads."""
     if isinstance(events, StridedEvents):
         return [events.counts, events.units, events.elements, memories[events.memory]]
     own = events.memory[0] == "number"

@@ -1,4 +1,4 @@
-"""LLVM code for the cycles of one fold: registers, events and stores of all units."""
+"""LLVM code for the cycles of one fold: registers, events and stores of all PEs."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from polyml.systolic.program.fold_program import Datapath, FoldProgram, Link, Op
 from polyml.systolic.recurrences.value_sources import RESULT
 from polyml.systolic.simulate.llvm.module import VectorFunction
 from polyml.systolic.simulate.llvm.values import TOGETHER, values
-from polyml.systolic.simulate.numpy_engine import ROOM, added_up, in_place, remembered
+from polyml.systolic.simulate.numpy_engine import ROOM, chained_sums, history_depths, in_place
 
 ENTRY = "polyml_fold"
-WIDE_BYTES = 64  # that a wire's value is written to at once
+WIDE_BYTES = 64  # of a wire's value that one store writes
 
 
 @dataclass(frozen=True)
 class CodeVector:
-    """Memory of the code's own: so many elements, at first all the same."""
+    """A vector of the code's own: its length, the value of all elements at first, and their type."""
 
     length: int
     fill: int
@@ -35,31 +35,38 @@ class CodeVector:
 
 
 class FoldCode:
-    """Writes `i64 @polyml_fold(ptr %words)`: the first cycle and the one behind the last, then pointers in the order in which
-    `_Code.begin` has them.
+    """Writes `i64 @polyml_fold(ptr %words)`.
+
+    The words are the first cycle and the one behind the last, then pointers in the order in which `_FoldMachineCode.begin` has
+    them.
+    vectors: those of the code's own.
+    moving: for registers along which PEs move, the number of their vector.
+    units: the functions.
     """
 
     def __init__(
         self, datapaths: Mapping[str, Datapath], fold: FoldProgram, grid: tuple[int, int], arguments: Mapping[str, object]
     ):
         host = cpu.host()
-        self._datapaths, self._fold, self._grid, self.vectors = datapaths, fold, grid, []
-        self.moving: dict[Register, int] = {}  # numbers of vectors
-        self._fn, self._words, self._declared = VectorFunction(ENTRY, f"i64 @{ENTRY}(ptr %words)"), 2, {}
+        self._datapaths, self._fold, self._grid = datapaths, fold, grid
+        self.vectors: list[CodeVector] = []
+        self.moving: dict[Register, int] = {}  # the number of the register's vector
+        self._fn, self._words = VectorFunction(ENTRY, f"i64 @{ENTRY}(ptr %words)"), 2
+        self._declared: dict[str, str] = {}
         self.units: list[Unit] = []
         self._step = TOGETHER * max(host.vector_bytes, 16)
-        self._summed = added_up(fold)
-        units = prod(grid) + (self._step if self._summed else 0)  # values of the last row are made for some units behind it
-        self._length = -(-units // self._step) * self._step  # of vectors, whatever the lanes
+        self._chained = chained_sums(fold)
+        units = prod(grid) + (self._step if self._chained else 0)  # the last row is computed in whole loops, which end behind it
+        self._length = -(-units // self._step) * self._step  # the length of vectors, the same for all types
         for name, datapath in datapaths.items():
             widest = max(numpy_dtype(kind).itemsize for kind in (*datapath.types, datapath.result))
-            units = self._together(fold.operands[name, self._summed[name]]) if name in self._summed else self._length
+            units = self._chain_width(fold.operands[name, self._chained[name]]) if name in self._chained else self._length
             lanes = max(1, host.vector_bytes // widest)
             own = (1, 1, 1) if units == 1 else (lanes, self._padded(units))
             self.units += values(f"values_{name}", datapath, arguments, *own)
         self._users = Counter(link.source for operand in fold.operands.values() for link in operand.links)
-        self._held = in_place(fold)
-        depths, self._reach = remembered(fold, datapaths, self._held)
+        self._in_place = in_place(fold)
+        depths, self._reach = history_depths(fold, datapaths, self._in_place)
         self._depths = {source: depth + 1 for source, depth in depths.items()}
         self._histories = {
             source: self._vector(depth * (self._length + 2 * self._reach), self._type(source))
@@ -70,28 +77,31 @@ class FoldCode:
     # -- words -------------------------------------------------------------------------------------------------------
 
     def _word(self) -> str:
-        """The next pointer."""
+        """Returns the next pointer."""
         at = self._fn.emit(f"getelementptr i64, ptr %words, i64 {self._words}", self._fn.blocks[0])
         self._words += 1
         return self._fn.emit(f"load ptr, ptr {at}", self._fn.blocks[0])
 
     def _vector(self, length: int, kind: DType | None, fill: int = 0) -> str:
+        """Adds a vector, and returns its pointer; kind: the type of elements, None for integers."""
         self.vectors.append(CodeVector(length, fill, np.dtype(np.int64) if kind is None else numpy_dtype(kind)))
         return self._word()
 
     def _type(self, register: Register) -> DType:
+        """Returns the type of a register."""
         name, read = register
         return self._datapaths[name].result if read == RESULT else self._datapaths[name].types[read]
 
     # -- the cycles --------------------------------------------------------------------------------------------------
 
     def _write(self) -> None:
+        """Writes the loop over cycles."""
         fn, fold = self._fn, self._fold
         first, end = fn.get("%words", 0), fn.get("%words", 1)
         bases = {own: self._base(own, operand) for own, operand in fold.operands.items()}
-        begun = {
-            name: self._vector(self._length, None, -1) for name in self._summed
-        }  # by unit, the last cycle in which a sum began
+        last_begins = {
+            name: self._vector(self._length, None, -1) for name in self._chained
+        }  # the last cycle in which a sum began, by PE
         events = {
             own: [
                 *([self._word() for _ in range(2)] for _ in (*operand.transfers, *operand.broadcasts)),
@@ -105,18 +115,18 @@ class FoldCode:
         fn.current = head
         self._cycle = fn.name()
         now = {own: self._register(own, operand, bases[own], events[own]) for own, operand in fold.operands.items()}
-        made = {own[0]: now[own] for own in self._held}
-        results = {name: made[name] if name in made else self._at((name, RESULT), "0", 0) for name in self._datapaths}
+        made = {own[0]: now[own] for own in self._in_place}
+        results = {name: made[name] if name in made else self._history_at((name, RESULT), "0", 0) for name in self._datapaths}
         for name, datapath in self._datapaths.items():
             registers = [now[name, read] for read in range(len(datapath.types))]
             out = results[name]
-            if name in self._summed:
-                self._added_up(name, registers, out, begun[name], events[name, self._summed[name]])
+            if name in self._chained:
+                self._chain_sums(name, registers, out, last_begins[name], events[name, self._chained[name]])
                 continue
             fn.do(f"call i64 @values_{name}({', '.join(f'ptr {each}' for each in (*registers, out))})")
         for (name, events_), words in zip(fold.stores, stores):
             kind, memory, out = self._datapaths[name].result, words[3], results[name]
-            self._each(events_, words, lambda unit, element: self._fn.copy(kind, out, unit, memory, element))
+            self._for_events(events_, words, lambda unit, element: self._fn.copy(kind, out, unit, memory, element))
         next_ = fn.emit(f"add i64 {self._cycle}, 1")
         head.phis.append(f"{self._cycle} = phi i64 [ {first}, %{entry.label} ], [ {next_}, %{fn.current.label} ]")
         fn.branch(fn.emit(f"icmp slt i64 {next_}, {end}"), head, after)
@@ -125,47 +135,47 @@ class FoldCode:
         self.units.append(Unit(ENTRY, fn.text(), self._declared, float(len(fn.text()))))
 
     def _base(self, own: Register, operand: Operand) -> list[str]:
-        """Vectors of the register itself."""
+        """Returns the vectors of the register itself."""
         kind, link = self._type(own), operand.link
         if link is None or link.cycles == 0:
             return [self._vector(self._length, kind)]
-        if link.source == own or own in self._held:
+        if link.source == own or own in self._in_place:
             room, begin = self._room(link)
             self.moving[own] = len(self.vectors)
             return [self._vector(link.cycles * (self._length + room), kind), self._vector(link.cycles, None, begin)]
         return [self._vector(self._length, kind)] if self._users[link.source] > 1 else []
 
     def _room(self, link: Link) -> tuple[int, int]:
-        """How much longer than the array a vector is along which units move, and where they begin."""
+        """Returns how much longer than the array a vector is along which PEs move, and where they begin."""
         room = max(ROOM * abs(link.offset), self._length)
         return room, room if link.offset > 0 else 0
 
     def _register(self, own: Register, operand: Operand, base: list[str], events: list[list[str]]) -> str:
-        """Its vector in this cycle."""
+        """Writes what a register has in this cycle, and returns its vector."""
         link, kind = operand.link, self._type(own)
         if link is None or link.cycles == 0:
             vector = base[0]
-        elif link.source == own or own in self._held:
-            vector = self._moved(link, kind, *base)
+        elif link.source == own or own in self._in_place:
+            vector = self._advanced(link, kind, *base)
         else:
-            vector = self._along(link)
+            vector = self._arrived(link)
             if base and events:
-                vector = self._copied(vector, base[0], kind)
+                vector = self._copied_vector(vector, base[0], kind)
         for (along, _), (starts, units) in zip(operand.transfers, events):
             get = self._fn.get
-            self._events(starts, lambda k: self._fn.copy(kind, self._along(along), get(units, k), vector, get(units, k)))
+            self._for_listed(starts, lambda k: self._fn.copy(kind, self._arrived(along), get(units, k), vector, get(units, k)))
         transfers, wired = len(operand.transfers), len(operand.broadcasts)
         for loads, words in zip(operand.loads, events[transfers + wired :]):
             memory = words[3]
-            self._each(loads, words, lambda unit, element: self._fn.copy(kind, memory, element, vector, unit))
+            self._for_events(loads, words, lambda unit, element: self._fn.copy(kind, memory, element, vector, unit))
         for each, words in zip(operand.broadcasts, events[transfers:]):
             self._spread(kind, vector, each.along, *words)
         if own in self._histories:
-            self._copied(vector, self._at(own, "0", 0), kind)
+            self._copied_vector(vector, self._history_at(own, "0", 0), kind)
         return vector
 
-    def _moved(self, link: Link, kind: DType, vectors: str, starts: str) -> str:
-        """Where the units are along the vector of this cycle's phase."""
+    def _advanced(self, link: Link, kind: DType, vectors: str, starts: str) -> str:
+        """Returns where the PEs are along the vector of this cycle's phase, after they have moved."""
         fn, (room, begin) = self._fn, self._room(link)
         phase = fn.emit(f"urem i64 {self._cycle}, {link.cycles}")
         vector = self._element(kind, vectors, fn.emit(f"mul i64 {phase}, {self._length + room}"))
@@ -177,7 +187,7 @@ class FoldCode:
         before, back, on = fn.current, fn.block("back"), fn.block("on")
         fn.branch(fn.emit(f"icmp ugt i64 {there}, {room}"), back, on)
         fn.current = back
-        self._copied(self._element(kind, vector, start), self._element(kind, vector, str(begin)), kind)
+        self._copied_vector(self._element(kind, vector, start), self._element(kind, vector, str(begin)), kind)
         fn.jump(on)
         fn.current = on
         place = fn.name()
@@ -186,13 +196,14 @@ class FoldCode:
         return self._element(kind, vector, place)
 
     def _spread(self, kind: DType, vector: str, along: int, starts: str, drivers: str) -> None:
-        """What drivers have to all of their lines."""
+        """Writes what drivers have to all of their lines."""
         fn, (rows, columns), type_ = self._fn, self._grid, memory_type(kind)
         size_bytes = numpy_dtype(kind).itemsize
         lanes = WIDE_BYTES // size_bytes
         whole = columns // lanes
 
         def to_row(k: str) -> None:
+            """Writes the value of a driver to its row."""
             unit = self._fn.get(drivers, k)
             first = fn.emit(f"sub i64 {unit}, {fn.emit(f'urem i64 {unit}, {columns}')}")
             value = fn.emit(f"load {type_}, ptr {self._element(kind, vector, unit)}")
@@ -200,6 +211,7 @@ class FoldCode:
             every = fn.emit(f"shufflevector <{lanes} x {type_}> {one}, <{lanes} x {type_}> poison, <{lanes} x i32> zeroinitializer")
 
             def put(stored: str, column: str) -> None:
+                """Stores a vector or a single value from this column on."""
                 there = self._element(kind, vector, fn.emit(f"add i64 {first}, {column}"))
                 fn.do(f"store {stored}, ptr {there}, align {size_bytes}")
 
@@ -207,73 +219,82 @@ class FoldCode:
             self._fn.loop(str(whole * lanes), str(columns), lambda column: put(f"{type_} {value}", column))
 
         if along:
-            self._events(starts, to_row)
+            self._for_listed(starts, to_row)
             return
         row = fn.emit(f"alloca [{columns} x {type_}]", fn.blocks[0])
 
         def column_of(k: str) -> str:
+            """Returns the column of a driver."""
             return fn.emit(f"urem i64 {self._fn.get(drivers, k)}, {columns}")
 
         def to_rows(each: str) -> str:
+            """Returns the number of a row's first PE."""
             return fn.emit(f"mul i64 {each}, {columns}")
 
-        self._events(starts, lambda k: self._fn.copy(kind, vector, self._fn.get(drivers, k), row, column_of(k)))
+        self._for_listed(starts, lambda k: self._fn.copy(kind, vector, self._fn.get(drivers, k), row, column_of(k)))
         count = fn.emit(
             f"sub i64 {self._fn.get(starts, fn.emit(f'add i64 {self._cycle}, 1'))}, {self._fn.get(starts, self._cycle)}"
         )
-        every = fn.emit(f"icmp eq i64 {count}, {columns}")  # then each column has one driver
+        every = fn.emit(f"icmp eq i64 {count}, {columns}")  # whether each column has a driver
         together, single = (fn.emit(f"select i1 {every}, i64 {a}, i64 {b}") for a, b in ((rows, 0), (0, rows)))
-        self._fn.loop("0", together, lambda n: self._moved_on(row, self._element(kind, vector, to_rows(n)), columns * size_bytes))
+        self._fn.loop("0", together, lambda n: self._memmove(row, self._element(kind, vector, to_rows(n)), columns * size_bytes))
 
         def some(n: str) -> None:
+            """Writes the driven columns of a row."""
             first = to_rows(n)
-            self._events(
+            self._for_listed(
                 starts, lambda k: self._fn.copy(kind, row, column_of(k), vector, fn.emit(f"add i64 {first}, {column_of(k)}"))
             )
 
         self._fn.loop("0", single, some)
 
-    def _added_up(self, name: str, registers: list[str], out: str, begun: str, events: list[list[str]]) -> None:
-        """The values of all units one after another, each of what the one before it has made unless its sum begins; of those that
-        lie side by side and are added up down their columns together.
+    def _chain_sums(self, name: str, registers: list[str], out: str, last_begins: str, events: list[list[str]]) -> None:
+        """Writes the values of all PEs one after another, each made of what the one before it has made unless its sum begins.
+
+        PEs that lie side by side and are added up down their columns are computed together.
         """
-        fn, read = self._fn, self._summed[name]
+        fn, read = self._fn, self._chained[name]
         operand, (*types, result) = self._fold.operands[name, read], (*self._datapaths[name].types, self._datapaths[name].result)
         for loads, words in zip(operand.loads, events):
-            self._each(loads, words, lambda unit, _: fn.do(f"store i64 {self._cycle}, ptr {self._element(I64, begun, unit)}"))
-        sums, offset, together = registers[read], operand.link.offset, self._together(operand)
+            self._for_events(
+                loads, words, lambda unit, _: fn.do(f"store i64 {self._cycle}, ptr {self._element(I64, last_begins, unit)}")
+            )
+        sums, offset, together = registers[read], _link_of(operand).offset, self._chain_width(operand)
         last = prod(self._grid) // together - 1
         made = fn.emit(f"alloca [{self._padded(together)} x {memory_type(result)}]", fn.blocks[0])
 
         def take(unit: str) -> None:
+            """Writes the sum that comes to a PE."""
             before = self._element(result, out, fn.emit(f"sub i64 {unit}, {offset}"))
-            begins = fn.emit(f"icmp eq i64 {self._fn.get(begun, unit)}, {self._cycle}")
+            begins = fn.emit(f"icmp eq i64 {self._fn.get(last_begins, unit)}, {self._cycle}")
             own = self._element(types[read], sums, unit)
             value = fn.emit(f"load {memory_type(result)}, ptr {fn.emit(f'select i1 {begins}, ptr {own}, ptr {before}')}")
             fn.do(f"store {memory_type(result)} {value}, ptr {own}")
 
         def make(k: str) -> None:
+            """Writes the values of the PEs that are computed together."""
             first = fn.emit(f"mul i64 {k if offset > 0 else fn.emit(f'sub i64 {last}, {k}')}, {together}")
             self._fn.loop("0", str(together), lambda n: take(fn.emit(f"add i64 {first}, {n}")))
             places = [self._element(kind, each, first) for kind, each in zip(types, registers)]
             fn.do(f"call i64 @values_{name}({', '.join(f'ptr {each}' for each in (*places, made))})")
-            self._moved_on(made, self._element(result, out, first), together * numpy_dtype(result).itemsize)
+            self._memmove(made, self._element(result, out, first), together * numpy_dtype(result).itemsize)
 
         self._fn.loop("0", str(last + 1), make)
 
-    def _together(self, operand: Operand) -> int:
-        """How many units' sums go on at once."""
-        return 1 if operand.link.along else self._grid[1]
+    def _chain_width(self, operand: Operand) -> int:
+        """Returns how many PEs' sums go on at once."""
+        return 1 if _link_of(operand).along else self._grid[1]
 
     def _padded(self, units: int) -> int:
+        """Returns a length that is a multiple of what a loop takes at once."""
         return 1 if units == 1 else -(-units // self._step) * self._step
 
-    def _along(self, link: Link) -> str:
-        """What comes by the wire."""
-        return self._at(link.source, str(self._depths[link.source] - link.cycles), -link.offset)
+    def _arrived(self, link: Link) -> str:
+        """Returns the vector that comes by a link."""
+        return self._history_at(link.source, str(self._depths[link.source] - link.cycles), -link.offset)
 
-    def _at(self, source: Register, later: str, offset: int) -> str:
-        """A vector of a history, this many cycles later in its ring, from this unit on."""
+    def _history_at(self, source: Register, later: str, offset: int) -> str:
+        """Returns a vector of a history, `later` cycles later in its circular buffer, from a PE on."""
         fn, depth = self._fn, self._depths[source]
         turn = fn.emit(f"urem i64 {fn.emit(f'add i64 {self._cycle}, {later}')}, {depth}")
         first = fn.emit(f"mul i64 {turn}, {self._length + 2 * self._reach}")
@@ -282,31 +303,41 @@ class FoldCode:
     # -- elements ----------------------------------------------------------------------------------------------------
 
     def _element(self, kind: DType, vector: str, index: str) -> str:
+        """Returns the address of an element."""
         return self._fn.at(memory_type(kind), vector, index)
 
-    def _copied(self, here: str, there: str, kind: DType) -> str:
-        """A whole vector."""
-        return self._moved_on(here, there, self._length * numpy_dtype(kind).itemsize)
-
-    def _moved_on(self, here: str, there: str, size_bytes: int) -> str:
-        self._declared["llvm.memmove"] = "declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)"
-        self._fn.do(f"call void @llvm.memmove.p0.p0.i64(ptr {there}, ptr {here}, i64 {size_bytes}, i1 false)")
+    def _copied_vector(self, here: str, there: str, kind: DType) -> str:
+        """Copies a whole vector, and returns where it went."""
+        self._memmove(here, there, self._length * numpy_dtype(kind).itemsize)
         return there
 
-    def _each(self, events: Events | StridedEvents, words: list[str], each: Callable[[str, str], None]) -> None:
-        """A loop over this cycle's, with unit and element."""
+    def _memmove(self, here: str, there: str, size_bytes: int) -> None:
+        """Copies bytes that may overlap."""
+        self._declared["llvm.memmove"] = "declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)"
+        self._fn.do(f"call void @llvm.memmove.p0.p0.i64(ptr {there}, ptr {here}, i64 {size_bytes}, i1 false)")
+
+    def _for_events(self, events: Events | StridedEvents, words: list[str], each: Callable[[str, str], None]) -> None:
+        """Writes a loop over the events of this cycle, with the PE and the element of each."""
         fn = self._fn
         if not isinstance(events, StridedEvents):
             starts, units, elements, _ = words
-            self._events(starts, lambda k: each(self._fn.get(units, k), self._fn.get(elements, k)))
+            self._for_listed(starts, lambda k: each(self._fn.get(units, k), self._fn.get(elements, k)))
             return
         count, unit, element = (self._fn.get(word, self._cycle) for word in words[:3])
 
         def further(first: str, step: int, k: str) -> str:
+            """Returns the first number and k steps."""
             return fn.emit(f"add i64 {first}, {fn.emit(f'mul i64 {k}, {step}')}")
 
         self._fn.loop("0", count, lambda k: each(further(unit, events.unit_step, k), further(element, events.element_step, k)))
 
-    def _events(self, starts: str, each: Callable[[str], None]) -> None:
-        """A loop over this cycle's."""
+    def _for_listed(self, starts: str, each: Callable[[str], None]) -> None:
+        """Writes a loop over the listed events of this cycle."""
         self._fn.loop(self._fn.get(starts, self._cycle), self._fn.get(starts, self._fn.emit(f"add i64 {self._cycle}, 1")), each)
+
+
+def _link_of(operand: Operand) -> Link:
+    """Returns the link by which sums go on."""
+    if operand.link is None:
+        raise ValueError("a sum that goes on has a link")
+    return operand.link

@@ -1,4 +1,4 @@
-"""LLVM functions of loops over vectors in memory, and modules of them as functions to call."""
+"""LLVM functions of loops over vectors in memory, and modules of them as functions that can be called."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from polyml.dtypes import DType
 from polyml.machines import cpu
 from polyml.runtime.loading import assemble, load
 
-MOST_LOADED = 64  # modules
+MOST_LOADED = 64  # modules that stay in memory
 
 
 class LoadedFunction:
-    """`i64 @NAME(ptr %words)` of a module; called with where the words are."""
+    """The function `i64 @NAME(ptr %words)` of a module, in memory."""
 
     def __init__(self, name: str, text: str):
         host = cpu.host()
@@ -25,47 +25,51 @@ class LoadedFunction:
         self._call = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(self._code.address(name))
 
     def __call__(self, words_address: int) -> None:
+        """Calls the function with the address of the words."""
         self._call(words_address)
 
 
 def loaded(name: str, units: Sequence[Unit]) -> LoadedFunction:
-    """The module of these functions, made once."""
+    """Returns the function of a module of these functions, made once."""
     return _loaded(name, builder.text(units))
 
 
 @lru_cache(maxsize=MOST_LOADED)
 def _loaded(name: str, text: str) -> LoadedFunction:
+    """Returns the function of a module with this text."""
     return LoadedFunction(name, text)
 
 
 class VectorFunction(FunctionBuilder):
-    """One such function. Vectors are pointers; places in them and integers are i64."""
+    """A function that is being written. Vectors are pointers; indices and integers are i64."""
 
     def __init__(self, label: str, signature: str):
         self.label = label
         super().__init__(signature)
 
     def integer(self, operation: str, left: str | int, right: str | int) -> str:
+        """Returns the result of an operation on integers."""
         return self.emit(f"{operation} i64 {left}, {right}")
 
     def at(self, kind: str, vector: str, index: str | int) -> str:
-        """The address of an element."""
+        """Returns the address of an element."""
         return self.emit(f"getelementptr {kind}, ptr {vector}, i64 {index}")
 
     def get(self, words: str, index: str | int, kind: str = "i64") -> str:
-        """A word: an integer, or a pointer."""
+        """Returns a word: an integer, or a pointer."""
         return self.emit(f"load {kind}, ptr {self.at('i64', words, index)}")
 
     def put(self, words: str, index: str | int, value: str) -> None:
+        """Stores a word."""
         self.do(f"store i64 {value}, ptr {self.at('i64', words, index)}")
 
     def copy(self, kind: DType, here: str, index: str, there: str, other: str) -> None:
-        """there[other] = here[index]"""
+        """Writes there[other] = here[index]."""
         value = self.emit(f"load {memory_type(kind)}, ptr {self.at(memory_type(kind), here, index)}")
         self.do(f"store {memory_type(kind)} {value}, ptr {self.at(memory_type(kind), there, other)}")
 
     def loop(self, first: str | int, end: str | int, each: Callable[[str], None], step: str | int = 1) -> None:
-        """for k = first; k < end; k += step: each(k)"""
+        """Writes the loop `for k = first; k < end; k += step: each(k)`."""
         before, body, after = self.current, self.block("event"), self.block("events")
         self.branch(self.emit(f"icmp slt i64 {first}, {end}"), body, after)
         self.current, k = body, self.name()

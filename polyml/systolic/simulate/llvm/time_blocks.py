@@ -1,22 +1,22 @@
-"""Spans of cycles as blocks of several cycles each, with LLVM: a sum stays in a vector register for a whole block.
+"""Spans of cycles run as blocks of several cycles each, with LLVM: a sum stays in a vector register for a whole block.
 
-    for each turn of a few blocks
+    for each batch of a few blocks
         for each register              on threads
-            what has gone out in the turn before goes to memory
+            what has gone out in the batch before goes to memory
             what is there goes back to where its vector begins
             what comes in goes to its place
         for each strip of columns      on threads
             for each block of cycles
                 for vectors of sums of a few rows
-                    for each cycle     the values of the units that these sums are in
+                    for each cycle     the values of the PEs that these sums are in
 
-Cycle by cycle, all registers of all units go through the second cache in every cycle. Of a block, what a strip reads stays in
-the first one. What moves has one place for the whole turn, which the units pass: in cycle t = 1, 2, ... of a turn the unit
+Cycle by cycle, all registers of all PEs go through the second cache in every cycle. Of a block, what a strip reads stays in
+the first one. What moves has one place for the whole batch, which the PEs pass: in cycle t = 1, 2, ... of a batch the PE
 (r, c) has what is at
 
     row * (r - a*t) + (c - b*t)
 
-if values of the register move by (a, b). From a sum, which moves by (d, 0), so much further: ((d - a) * row - b) * t.
+if values of the register move by (a, b). From a sum, which moves by (d, 0), it lies so much further: ((d - a) * row - b) * t.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ from polyml.dtypes import DType
 from polyml.machines import cpu
 from polyml.numpy_dtypes import numpy_dtype
 from polyml.runtime.loading import thread_pool
-from polyml.systolic.program.events import Memory, StridedEvents
+from polyml.systolic.program.events import MemoryContents, StridedEvents
 from polyml.systolic.program.fold_program import Datapath, FoldProgram, Register
 from polyml.systolic.simulate.llvm.module import VectorFunction, loaded
-from polyml.systolic.simulate.llvm.values import TOGETHER, chains
-from polyml.systolic.simulate.steady_spans import Grid, Span, run_steps, two
+from polyml.systolic.simulate.llvm.values import TOGETHER, ChainShape, chains
+from polyml.systolic.simulate.steady_spans import Grid, Span, as_pair, run_steps
 
 ENTRY, _REGISTERS, _STRIPS = "polyml_blocks", "registers", "strips"
 LEAST_CYCLES, MOST_CYCLES = 16, 128  # of a block
-BLOCKS = 8  # of a turn: threads wait for one another twice in each
-NEAR = 2 / 3  # of the first cache, for what a strip reads of a block
-CLOSE = 8  # elements of a cycle that come in or go out before the next cycle's: more lines may not fit into one set of a cache
+BLOCKS = 8  # of a batch: threads wait for one another twice in each batch
+CACHE_SHARE = 2 / 3  # of the first cache, for what a strip reads of a block
+EVENT_GROUP = 8  # events of a cycle that come before those of the next cycle: more lines may not fit into one set of a cache
 EVENT_WORDS = 7
 
-_FIRST, _END, _ROWS, _COLUMNS, _THREADS, _START, _CYCLES, _BEFORE, _OTHERS = range(9)  # words
+_FIRST, _END, _ROWS, _COLUMNS, _THREADS, _START, _CYCLES, _BEFORE, _OTHERS = range(9)  # the positions of words
 _DECLARED = {
     "llvm.memmove": "declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)",
     "llvm.smin": "declare i64 @llvm.smin.i64(i64, i64)",
@@ -61,20 +61,29 @@ Planes = Mapping[Register, np.ndarray]
 
 @dataclass(frozen=True)
 class _RegisterLayout:
-    """A register's vector. row: elements from a row to the next. first: the element of the unit (0, 0) before a turn's first
-    cycle. step: rows that values move in a cycle. moved: elements by which a unit's is further in each cycle.
+    """The layout of a register's vector.
+
+    length: its elements.
+    row: the elements from a row to the next.
+    first: the element of the PE (0, 0) before the first cycle of a batch.
+    step: the rows that values move in a cycle.
+    advance: the elements by which a PE's is further in each cycle.
+    kind: the type of elements.
     """
 
     length: int
     row: int
     first: int
     step: int
-    moved: int
+    advance: int
     kind: DType
 
 
 class TimeBlocks:
-    """Runs spans of the folds that have this grid, and as many loads and stores of each register. arguments: numbers by name."""
+    """Runs spans of folds that have this grid, and as many loads and stores of each register.
+
+    arguments: the values of scalar arguments, by name.
+    """
 
     def __init__(self, datapaths: Mapping[str, Datapath], fold: FoldProgram, grid: Grid, arguments: Mapping[str, object]):
         host = cpu.host()
@@ -82,70 +91,76 @@ class TimeBlocks:
         lanes = max(1, host.vector_bytes // max(kind.size_bytes for kind in types.values()))
         together = min(TOGETHER, -(-grid.columns // lanes))
         self._grid, self._strip, self._threads = grid, lanes * together, thread_pool.count(config.resolve().threads)
-        self._cycles = self._near(types)
-        self._places = {own: self._place(types[own], steps) for own, steps in grid.moves}
-        self._vectors = {own: _aligned(place.length, numpy_dtype(place.kind)) for own, place in self._places.items()}
-        emitter = _Emitter(datapaths, fold, grid, self._places, self._cycles, self._strip)
+        self._cycles = self._block_cycles(types)
+        self._layouts = {register: self._layout(types[register], steps) for register, steps in grid.moves}
+        self._vectors = {register: _aligned(layout.length, numpy_dtype(layout.kind)) for register, layout in self._layouts.items()}
+        emitter = _Emitter(datapaths, fold, grid, _Blocking(self._layouts, self._cycles, self._strip))
         for name, datapath in datapaths.items():
             emitter.chains(name, datapath, arguments, (lanes, together))
         self._call = loaded(ENTRY, emitter.finished())
 
-    def _near(self, types: Mapping[Register, DType]) -> int:
-        """Cycles of a block: a power of two."""
+    def _block_cycles(self, types: Mapping[Register, DType]) -> int:
+        """Returns the cycles of a block, a power of two: what a strip reads of a block fits into the first cache."""
         sums = dict(self._grid.sums).values()
-        read = self._strip * sum(kind.size_bytes for own, kind in types.items() if own not in sums)
-        fit = int(NEAR * cpu.host().cache(1).size_bytes) // max(read, 1)
+        read = self._strip * sum(kind.size_bytes for register, kind in types.items() if register not in sums)
+        fit = int(CACHE_SHARE * cpu.host().cache(1).size_bytes) // max(read, 1)
         return max(LEAST_CYCLES, min(MOST_CYCLES, 1 << max(fit.bit_length() - 1, 0)))
 
-    def _place(self, kind: DType, steps: tuple[int, int]) -> _RegisterLayout:
-        a, b = steps
+    def _layout(self, kind: DType, steps: tuple[int, int]) -> _RegisterLayout:
+        """Returns the layout of a register whose values move by `steps` in a cycle."""
+        row_step, column_step = steps
         line = max(1, cpu.host().line_bytes // kind.size_bytes)
-        columns, turn = -(-self._grid.columns // self._strip) * self._strip, self._cycles * BLOCKS
-        columns += turn * abs(b)
-        row = (-(-columns // line) | 1) * line  # an odd number of lines: rows fall into different sets of a cache
-        first = turn * (max(a, 0) * row + max(b, 0))
-        return _RegisterLayout((self._grid.rows + turn * abs(a)) * row, row, first, a, -(a * row + b), kind)
+        columns, batch = -(-self._grid.columns // self._strip) * self._strip, self._cycles * BLOCKS
+        columns += batch * abs(column_step)
+        row = (-(-columns // line) | 1) * line  # an odd number of lines, so that rows fall into different sets of a cache
+        first = batch * (max(row_step, 0) * row + max(column_step, 0))
+        return _RegisterLayout(
+            (self._grid.rows + batch * abs(row_step)) * row, row, first, row_step, -(row_step * row + column_step), kind
+        )
 
-    def run(
-        self, fold: FoldProgram, shape: Sequence[int], memories: Mapping[Memory, np.ndarray], span: Span, planes: Planes
-    ) -> None:
-        """planes: what all units have in each register before the span; then what they have after it."""
-        views = {own: self._used(plane, fold, shape) for own, plane in planes.items()}
+    def run(self, fold: FoldProgram, shape: Sequence[int], memories: MemoryContents, span: Span, planes: Planes) -> None:
+        """Runs a span of cycles. planes: what all PEs have in each register before the span, and then after it."""
+        views = {register: self._used(plane, fold, shape) for register, plane in planes.items()}
         rows, columns = next(iter(views.values())).shape
         number = self._threads if rows * columns * self._cycles * BLOCKS >= PARALLEL_WORK else 1
         words, kept = [*span, rows, columns, number, 0, 0, 0], []
-        for own, place in self._places.items():
-            words.append(self._vectors[own].ctypes.data + place.first * place.kind.size_bytes)
-            for runs in (*_stores(fold, self._grid, own), *_loads(fold, own)):
-                arrays, numbers = self._events(runs, place, fold, shape)
+        for register, layout in self._layouts.items():
+            words.append(self._vectors[register].ctypes.data + layout.first * layout.kind.size_bytes)
+            for runs in (*_stores(fold, self._grid, register), *_loads(fold, register)):
+                arrays, numbers = self._events(runs, layout, fold, shape)
                 arrays = [*map(np.ascontiguousarray, arrays), memories[runs.memory]]
                 kept += arrays
                 words += [*(array.ctypes.data for array in arrays), *numbers]
-        for own, view in views.items():
-            self._plane(own, view.shape)[...] = view
+        for register, view in views.items():
+            self._plane(register, view.shape)[...] = view
         self._call(np.array(words, np.int64).ctypes.data)
-        for own, view in views.items():
-            view[...] = self._plane(own, view.shape)
+        for register, view in views.items():
+            view[...] = self._plane(register, view.shape)
 
     def _used(self, plane: np.ndarray, fold: FoldProgram, shape: Sequence[int]) -> np.ndarray:
-        """The units that have instances, by row and column of the grid."""
-        here = plane.reshape(two(shape, 1))[tuple(slice(low, high + 1) for low, high in two(fold.used, (0, 0)))]
-        return here.T if self._grid.turned else here
+        """Returns the PEs that have instances, by row and column of the grid."""
+        here = plane.reshape(as_pair(shape, 1))[tuple(slice(low, high + 1) for low, high in as_pair(fold.used, (0, 0)))]
+        return here.T if self._grid.transposed else here
 
-    def _plane(self, own: Register, shape: tuple[int, int]) -> np.ndarray:
-        """What these units have before a turn's first cycle."""
-        place, size = self._places[own], self._places[own].kind.size_bytes
-        return as_strided(self._vectors[own][place.first :], shape, (place.row * size, size))
+    def _plane(self, register: Register, shape: tuple[int, int]) -> np.ndarray:
+        """Returns what these PEs have before the first cycle of a batch."""
+        layout, size = self._layouts[register], self._layouts[register].kind.size_bytes
+        return as_strided(self._vectors[register][layout.first :], shape, (layout.row * size, size))
 
     def _events(
-        self, runs: StridedEvents, place: _RegisterLayout, fold: FoldProgram, shape: Sequence[int]
+        self, runs: StridedEvents, layout: _RegisterLayout, fold: FoldProgram, shape: Sequence[int]
     ) -> tuple[list[np.ndarray], list[int]]:
-        """By cycle, the first one's place before a turn and its element, and how many there are; most of a cycle, and steps."""
-        _, columns = two(shape, 1)
-        (row, _), (column, _) = two(fold.used, (0, 0))
-        factors = (1, place.row) if self._grid.turned else (place.row, 1)
+        """Returns the vectors and the numbers that describe events to the code.
+
+        The vectors are, by cycle, the first event's place before a batch, its element, and how many events there are. The numbers
+        are the most events of a cycle, and the steps in places and elements.
+        """
+        _, columns = as_pair(shape, 1)
+        (row, _), (column, _) = as_pair(fold.used, (0, 0))
+        factors = (1, layout.row) if self._grid.transposed else (layout.row, 1)
 
         def at(x, y):
+            """Returns the place of row x and column y."""
             return factors[0] * x + factors[1] * y
 
         first = np.divmod(runs.units, columns)
@@ -153,132 +168,160 @@ class TimeBlocks:
         return [at(first[0] - row, first[1] - column), runs.elements, runs.counts], numbers
 
 
-def form(fold: FoldProgram, grid: Grid) -> tuple:
-    """What the code for a fold depends on."""
-    return grid, tuple((len(_stores(fold, grid, own)), len(_loads(fold, own))) for own, _ in grid.moves)
+def block_form(fold: FoldProgram, grid: Grid) -> tuple:
+    """Returns what the code for a fold depends on."""
+    return grid, tuple((len(_stores(fold, grid, register)), len(_loads(fold, register))) for register, _ in grid.moves)
 
 
-def _stores(fold: FoldProgram, grid: Grid, own: Register) -> list[StridedEvents]:
-    """Of the register's sums; others are in no span."""
-    return [events for name, events in fold.stores if dict(grid.sums)[name] == own and isinstance(events, StridedEvents)]
+def _stores(fold: FoldProgram, grid: Grid, register: Register) -> list[StridedEvents]:
+    """Returns the stores of a register's sums; others are in no span."""
+    return [events for name, events in fold.stores if dict(grid.sums)[name] == register and isinstance(events, StridedEvents)]
 
 
-def _loads(fold: FoldProgram, own: Register) -> list[StridedEvents]:
-    return [events for events in fold.operands[own].loads if isinstance(events, StridedEvents)]
+def _loads(fold: FoldProgram, register: Register) -> list[StridedEvents]:
+    """Returns the loads of a register that are equally far apart."""
+    return [events for events in fold.operands[register].loads if isinstance(events, StridedEvents)]
 
 
 def _aligned(length: int, kind: np.dtype) -> np.ndarray:
-    """Zeros that begin where a cache line does."""
+    """Returns zeros that begin where a cache line does."""
     line = cpu.host().line_bytes
     memory = np.zeros(length * kind.itemsize + line, np.uint8)
     start = -memory.ctypes.data % line
     return memory[start : start + length * kind.itemsize].view(kind)
 
 
-class _Emitter:
-    """Writes `i64 @polyml_blocks(ptr %words)`: `_FIRST` and so on, then by register its vector before a turn's first cycle, and
-    its stores and loads in the order in which `Blocks.run` has them. cycles: of a block. strip: columns of one.
+@dataclass(frozen=True)
+class _Blocking:
+    """How a span is divided.
+
+    layouts: those of the registers.
+    cycles: those of a block.
+    strip: the columns of a strip.
     """
 
-    def __init__(
-        self, datapaths: Mapping[str, Datapath], fold: FoldProgram, grid: Grid, places: Mapping[Register, _RegisterLayout], cycles: int, strip: int
-    ):  # fmt: skip
-        self._datapaths, self._grid, self._places, self._cycles, self._strip = datapaths, grid, places, cycles, strip
-        self._events = {own: (len(_stores(fold, grid, own)), len(_loads(fold, own))) for own in places}
+    layouts: Mapping[Register, _RegisterLayout]
+    cycles: int
+    strip: int
+
+
+class _Emitter:
+    """Writes `i64 @polyml_blocks(ptr %words)`.
+
+    The words are `_FIRST` and so on, then for each register its vector before the first cycle of a batch, and its stores and loads
+    in the order in which `TimeBlocks.run` has them.
+    """
+
+    def __init__(self, datapaths: Mapping[str, Datapath], fold: FoldProgram, grid: Grid, blocking: _Blocking):
+        self._datapaths, self._grid, layouts = datapaths, grid, blocking.layouts
+        self._layouts, self._cycles, self._strip = layouts, blocking.cycles, blocking.strip
+        self._events = {register: (len(_stores(fold, grid, register)), len(_loads(fold, register))) for register in layouts}
         self._units: list[Unit] = []
         lengths = (1 + EVENT_WORDS * sum(numbers) for numbers in self._events.values())
-        self._word = dict(zip(places, accumulate(lengths, initial=_OTHERS)))
+        self._word = dict(zip(layouts, accumulate(lengths, initial=_OTHERS)))
 
     def finished(self) -> list[Unit]:
+        """Returns all functions."""
         self._add(self._registers(), "llvm.memmove", "llvm.smin")
         self._add(self._strips(), "llvm.smin")
         self._add(self._blocks(), "llvm.smin", "polyml_parallel")
         return self._units
 
     def _add(self, fn: VectorFunction, *declared: str) -> None:
+        """Adds a function with what it declares."""
         text = fn.text()
         self._units.append(Unit(fn.label, text, {name: _DECLARED[name] for name in declared}, float(len(text))))
 
     def chains(self, name: str, datapath: Datapath, arguments: Mapping[str, object], vectors: tuple[int, int]) -> None:
+        """Adds the function that computes a statement's sums over the cycles of a block; vectors: lanes, and how many run together."""
         register = dict(self._grid.sums)[name]
-        places = [self._places[name, read] for read in range(len(datapath.types))]
-        step = self._places[register].step
-        strides = [(place.row, step * place.row + place.moved) for place in places]
-        self._units += chains(f"chains_{name}", datapath, arguments, register[1], step, strides, vectors)
+        layouts = [self._layouts[name, read] for read in range(len(datapath.types))]
+        step = self._layouts[register].step
+        strides = tuple((layout.row, step * layout.row + layout.advance) for layout in layouts)
+        self._units += chains(f"chains_{name}", datapath, arguments, ChainShape(register[1], step, strides, vectors))
 
-    # -- what is not a sum's value -----------------------------------------------------------------------------------
+    # -- what moves, comes and goes ---------------------------------------------------------------------------------
 
     def _registers(self) -> VectorFunction:
-        """Registers of a share."""
+        """Returns the function that does a thread's share of the registers between two batches."""
         fn = VectorFunction(_REGISTERS, f"internal void @{_REGISTERS}(ptr %words, i64 %share, i64 %shares)")
 
         def each(number: str) -> None:
+            """Writes the choice of the register with this number."""
             after = fn.block("after")
-            for k, own in enumerate(self._places):
+            for k, register in enumerate(self._layouts):
                 here, other = fn.block("register"), fn.block("other")
                 fn.branch(fn.emit(f"icmp eq i64 {number}, {k}"), here, other)
                 fn.current = here
-                self._register(fn, own)
+                self._register(fn, register)
                 fn.jump(after)
                 fn.current = other
             fn.jump(after)
             fn.current = after
 
-        fn.loop("%share", len(self._places), each, "%shares")
+        fn.loop("%share", len(self._layouts), each, "%shares")
         fn.current.terminator = "ret void"
         return fn
 
-    def _register(self, fn: VectorFunction, own: Register) -> None:
-        """Of the turn before what goes out, of the next one what comes in."""
-        place, word, (stores, loads) = self._places[own], self._word[own], self._events[own]
+    def _register(self, fn: VectorFunction, register: Register) -> None:
+        """Writes out what has left in the batch before, and writes in what comes in the next one."""
+        layout, word, (stores, loads) = self._layouts[register], self._word[register], self._events[register]
         start, cycles, before = (fn.get("%words", each) for each in (_START, _CYCLES, _BEFORE))
         since, end = fn.integer("sub", start, before), fn.integer("add", start, cycles)
         vector = fn.get("%words", word, "ptr")
         firsts = iter(range(word + 1, word + 1 + EVENT_WORDS * (stores + loads), EVENT_WORDS))
 
         def out(memory: str, at: str, element: str) -> None:
-            fn.copy(place.kind, vector, at, memory, element)
+            """Copies an element from the vector to memory."""
+            fn.copy(layout.kind, vector, at, memory, element)
 
         def in_(memory: str, at: str, element: str) -> None:
-            fn.copy(place.kind, memory, element, vector, at)
+            """Copies an element from memory to the vector."""
+            fn.copy(layout.kind, memory, element, vector, at)
 
         for first in islice(firsts, stores):
-            self._each(fn, place, first, (since, start), out)
-        if place.moved:
-            self._back(fn, place, vector, before)
+            self._copies(fn, layout, first, (since, start), out)
+        if layout.advance:
+            self._rewind(fn, layout, vector, before)
         for first in firsts:
-            self._each(fn, place, first, (start, end), in_)
+            self._copies(fn, layout, first, (start, end), in_)
 
-    def _back(self, fn: VectorFunction, place: _RegisterLayout, vector: str, before: str) -> None:
-        """To where all is before a turn's first cycle, in an order in which no row comes over one that is still to go."""
+    def _rewind(self, fn: VectorFunction, layout: _RegisterLayout, vector: str, before: str) -> None:
+        """Moves all rows back to where they are before a batch, in an order in which none comes over one that is still to go."""
         rows, columns = fn.get("%words", _ROWS), fn.get("%words", _COLUMNS)
-        size, last = fn.integer("mul", columns, place.kind.size_bytes), fn.integer("sub", rows, 1)
-        further, kind = fn.integer("mul", before, place.moved), memory_type(place.kind)
+        size, last = fn.integer("mul", columns, layout.kind.size_bytes), fn.integer("sub", rows, 1)
+        further, kind = fn.integer("mul", before, layout.advance), memory_type(layout.kind)
 
         def each(k: str) -> None:
-            there = fn.integer("mul", fn.integer("sub", last, k) if place.step > 0 else k, place.row)
+            """Moves one row."""
+            there = fn.integer("mul", fn.integer("sub", last, k) if layout.step > 0 else k, layout.row)
             here = fn.at(kind, vector, fn.integer("add", there, further))
             fn.do(f"call void @llvm.memmove.p0.p0.i64(ptr {fn.at(kind, vector, there)}, ptr {here}, i64 {size}, i1 false)")
 
         fn.loop(0, rows, each)
 
-    def _each(
-        self, fn: VectorFunction, place: _RegisterLayout, first: int, cycles: tuple[str, str], copy: Callable[[str, str, str], None]
+    def _copies(
+        self, fn: VectorFunction, layout: _RegisterLayout, first: int, cycles: tuple[str, str], copy: Callable[[str, str, str], None]
     ) -> None:  # fmt: skip
-        """copy(memory, place, element) of these cycles of a turn; some elements of all cycles first, whose lines are then near."""
+        """Writes copy(memory, place, element) for the events of these cycles; cycles take turns in groups of elements, whose lines
+        are then near.
+        """
         at, elements, counts, memory = (fn.get("%words", first + k, "ptr") for k in range(4))
         most, step, element_step = (fn.get("%words", first + k) for k in range(4, EVENT_WORDS))
 
         def some(low: str) -> None:
-            high = fn.integer("add", low, CLOSE)
+            """Copies a group of elements of every cycle."""
+            high = fn.integer("add", low, EVENT_GROUP)
 
             def cycle(t: str) -> None:
+                """Copies a group of elements of one cycle."""
                 number = fn.integer("add", fn.integer("sub", t, cycles[0]), 1)
-                here = fn.integer("add", fn.get(at, t), fn.integer("mul", number, place.moved))
+                here = fn.integer("add", fn.get(at, t), fn.integer("mul", number, layout.advance))
                 element = fn.get(elements, t)
                 end = fn.emit(f"call i64 @llvm.smin.i64(i64 {high}, i64 {fn.get(counts, t)})")
 
                 def each(k: str) -> None:
+                    """Copies one element."""
                     ways = ((here, step), (element, element_step))
                     copy(memory, *(fn.integer("add", begin, fn.integer("mul", k, by)) for begin, by in ways))
 
@@ -286,28 +329,31 @@ class _Emitter:
 
             fn.loop(*cycles, cycle)
 
-        fn.loop(0, most, some, CLOSE)
+        fn.loop(0, most, some, EVENT_GROUP)
 
     # -- sums --------------------------------------------------------------------------------------------------------
 
     def _strips(self) -> VectorFunction:
-        """Strips of a share."""
+        """Returns the function that computes a thread's share of the strips."""
         fn = VectorFunction(_STRIPS, f"internal void @{_STRIPS}(ptr %words, i64 %share, i64 %shares)")
         cycles, rows, columns = (fn.get("%words", each) for each in (_CYCLES, _ROWS, _COLUMNS))
-        vectors = {own: fn.get("%words", word, "ptr") for own, word in self._word.items()}
+        vectors = {register: fn.get("%words", word, "ptr") for register, word in self._word.items()}
 
         def block(first: str, before: str) -> None:
+            """Writes the call for one block of cycles."""
             number = fn.emit(f"call i64 @llvm.smin.i64(i64 {fn.integer('sub', cycles, before)}, i64 {self._cycles})")
             numbers = [f"i64 {each}" for each in (number, rows, first, first)]
             for name, datapath in self._datapaths.items():
-                own = [at((name, read), before) for read in range(len(datapath.types))]
-                fn.do(f"call i64 @chains_{name}({', '.join([*own, *numbers])})")
+                register = [at((name, read), before) for read in range(len(datapath.types))]
+                fn.do(f"call i64 @chains_{name}({', '.join([*register, *numbers])})")
 
-        def at(own: Register, before: str) -> str:
-            place = self._places[own]
-            return f"ptr {fn.at(memory_type(place.kind), vectors[own], fn.integer('mul', before, place.moved))}"
+        def at(register: Register, before: str) -> str:
+            """Returns where a register's vector is after `before` cycles."""
+            layout = self._layouts[register]
+            return f"ptr {fn.at(memory_type(layout.kind), vectors[register], fn.integer('mul', before, layout.advance))}"
 
         def each(first: str) -> None:
+            """Writes the blocks of one strip."""
             fn.loop(0, cycles, lambda before: block(first, before), self._cycles)
 
         fn.loop(fn.integer("mul", "%share", self._strip), columns, each, fn.integer("mul", "%shares", self._strip))
@@ -315,6 +361,7 @@ class _Emitter:
         return fn
 
     def _blocks(self) -> VectorFunction:
+        """Returns the function that runs all batches."""
         fn = VectorFunction(ENTRY, f"i64 @{ENTRY}(ptr %words)")
         first, end, threads_ = (fn.get("%words", each) for each in (_FIRST, _END, _THREADS))
         strips = fn.integer("udiv", fn.integer("add", fn.get("%words", _COLUMNS), self._strip - 1), self._strip)
@@ -324,7 +371,7 @@ class _Emitter:
         cycles = fn.emit(f"call i64 @llvm.smin.i64(i64 {fn.integer('sub', end, start)}, i64 {self._cycles * BLOCKS})")
         for word, value in ((_START, start), (_CYCLES, cycles), (_BEFORE, before)):
             fn.put("%words", word, value)
-        fn.do(f"call void @polyml_parallel(ptr @{_REGISTERS}, ptr %words, i64 {len(self._places)}, i64 {threads_})")
+        fn.do(f"call void @polyml_parallel(ptr @{_REGISTERS}, ptr %words, i64 {len(self._layouts)}, i64 {threads_})")
         fn.branch(fn.emit(f"icmp sgt i64 {cycles}, 0"), body, after)
         fn.current = body
         fn.do(f"call void @polyml_parallel(ptr @{_STRIPS}, ptr %words, i64 {strips}, i64 {threads_})")

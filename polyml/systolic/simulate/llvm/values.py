@@ -1,4 +1,4 @@
-"""The value of a statement for all units, as LLVM code: loops over vectors of elements."""
+"""The values of a statement for all PEs as LLVM code: loops over vectors of elements."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import islpy as isl
 
+from polyml.codegen.ir.array_layout import Placed
+from polyml.codegen.ir.linexpr import Lin, const, extremum, floor_div, operands, var
 from polyml.codegen.ir.program import Instance, Jam, Loop, Program, Unroll
 from polyml.codegen.llvm.builder import Unit
 from polyml.codegen.llvm.constant_sizes import CallConstants, ConstantBody
@@ -17,35 +19,30 @@ from polyml.model.core.nest import children, with_children
 from polyml.model.core.scop import Access, Array, Role, ScalarArg, Scop, Statement, Value
 from polyml.systolic.program.fold_program import Datapath
 
-TOGETHER = 4  # vectors of one iteration
-ROWS = 4  # of sums in vector registers
+TOGETHER = 4  # vectors that one iteration computes
+ROWS = 4  # of sums that stay in vector registers
 _RESULT = "out"
-_FAR = 1 << 40  # elements, more than any vector has
-
-
-@dataclass(frozen=True)
-class _VectorLayout:
-    """strides: of elements one after another."""
-
-    strides: tuple[int, ...]
-    copies: int = 1
+_UNBOUNDED = 1 << 40  # elements, more than any vector has
 
 
 class _ElementwiseLoops(ConstantBody):
-    """`void @NAME(ptr %r0, ..., ptr %out)`: arrays are what the caller says."""
+    """Writes `void @NAME(ptr %r0, ..., ptr %out)`, in which arrays are what the caller passes."""
 
     def base(self, array: str) -> str:
+        """Returns the pointer of an array."""
         return f"%{array}"
 
     def parameter(self, name: str) -> str:
+        """Returns the value of a parameter."""
         return f"%{name}"
 
 
 def values(
     name: str, datapath: Datapath, arguments: Mapping[str, object], lanes: int, length: int, together: int = TOGETHER
 ) -> list[Unit]:
-    """`i64 @NAME(ptr %r0, ptr %r1, ..., ptr %out)` on vectors of `length` elements, a multiple of lanes * together.
-    arguments: numbers by name.
+    """Returns `i64 @NAME(ptr %r0, ptr %r1, ..., ptr %out)` on vectors of `length` elements, a multiple of lanes * together.
+
+    arguments: the values of scalar arguments, by name.
     """
     registers = [f"r{k}" for k in range(len(datapath.types))]
     statement = Statement(
@@ -59,17 +56,29 @@ def values(
     return _function(name, statement, arrays, (loop,), signature, aliased=True)
 
 
-def chains(
-    name: str, datapath: Datapath, arguments: Mapping[str, object], sums: int, step: int, strides: Sequence[tuple[int, int]],
-    vectors: tuple[int, int],
-) -> list[Unit]:  # fmt: skip
-    """`i64 @NAME(ptr %r0, ptr %r1, ..., i64 %cycles, i64 %rows, i64 %first, i64 %last)`: values of as many cycles, of columns
-    from `first` to the end of the vectors that begin at `last`, each sum's in its order.
+@dataclass(frozen=True)
+class ChainShape:
+    """The shape of sums that go on for several cycles.
 
-    sums: the register that has them, of which one at row p and column c is in unit (p + step * t, c) in cycle t = 1 ... cycles.
-    strides: of each register, how far rows are apart, and by how much the element that a sum meets is further in each cycle.
-    vectors: lanes, and how many run together.
+    sums: the register that has them; one at row p and column c is in the PE (p + step * t, c) in cycle t = 1 ... cycles.
+    step: the rows that a sum moves in a cycle.
+    strides: for each register, how far rows are apart, and by how much the element that a sum meets is further in each cycle.
+    vectors: lanes, and how many vectors run together.
     """
+
+    sums: int
+    step: int
+    strides: tuple[tuple[int, int], ...]
+    vectors: tuple[int, int]
+
+
+def chains(name: str, datapath: Datapath, arguments: Mapping[str, object], shape: ChainShape) -> list[Unit]:
+    """Returns `i64 @NAME(ptr %r0, ptr %r1, ..., i64 %cycles, i64 %rows, i64 %first, i64 %last)`, which goes on with sums for some
+    cycles.
+
+    Columns run from `first` to the end of the vectors that begin at `last`; each sum's terms come in their order.
+    """
+    sums, strides = shape.sums, shape.strides
     registers = [f"r{k}" for k in range(len(datapath.types))]
     reads = tuple(_chain_access(register, *each) for register, each in zip(registers, strides))
     domain = isl.Set("{ S[p, c, t] }")
@@ -77,41 +86,47 @@ def chains(
         name="S", iterators=("p", "c", "t"), domain=domain, write=reads[sums], reads=reads,
         value=_with_numbers(datapath.value, arguments),
     )  # fmt: skip
-    strip = _strip(step, _skew(strides, sums), vectors)
-    arrays = {each: _array(each, kind, _FAR) for each, kind in zip(registers, datapath.types)}
+    strip = _strip(shape.step, _skew(strides, sums), shape.vectors)
+    arrays = {each: _array(each, kind, _UNBOUNDED) for each, kind in zip(registers, datapath.types)}
     signature = f"internal i64 @{{}}({', '.join(f'ptr %{each}' for each in arrays)}, i64 %cycles, i64 %rows, i64 %first, i64 %last)"
     return _function(name, statement, arrays, (strip,), signature, aliased=False)
 
 
 def _skew(strides: Sequence[tuple[int, int]], sums: int) -> int:
-    """1 or -1: a sum in the next row meets the same element so many cycles later, of some register; 0 if of none."""
+    """Returns 1 or -1 where a sum in the next row meets the same element so many cycles later, of some register; else 0."""
     return next((k for k in (1, -1) if any(row + k * moved == 0 for n, (row, moved) in enumerate(strides) if n != sums)), 0)
 
 
 def _strip(step: int, skew: int, vectors: tuple[int, int]) -> Loop:
-    """Loops over strips of columns: sums of `ROWS` rows run together, each `skew` cycles behind the one before, so that they share
-    what they meet; before and after, what they do not have in common; then rows that are left, each alone.
+    """Returns the loops over strips of columns.
+
+    Sums of `ROWS` rows run together, each `skew` cycles behind the one before, so that they share what they meet. Before and after
+    come cycles that they do not have in common, and then the rows that are left, each alone.
     """
     lanes, together = vectors
     p, cycles, last = variable("p"), variable("cycles"), variable("rows") - 1
     low, high = {0: (Affine(), last), 1: (cycles * -1, last - 1), -1: (Affine(1), last + cycles)}[step]
 
-    def bounds(p: Affine) -> tuple[tuple[Affine, ...], tuple[Affine, ...]]:
-        """Cycles in which 0 <= p + step * t < rows."""
+    def bounds(p: Lin) -> tuple[tuple[Lin, ...], tuple[Lin, ...]]:
+        """Returns the cycles in which 0 <= p + step * t < rows."""
         meets = {0: ((), ()), 1: ((p * -1,), (last - p,)), -1: ((p - last,), (p,))}[step]
         return (Affine(1), *meets[0]), (cycles, *meets[1])
 
     def values(node: Instance | Unroll) -> Jam:
-        return Jam("v", variable("c"), together, lanes, None, (node,))
+        """Returns vectors of the values of some instances."""
+        return Jam("v", var("c"), together, lanes, None, (node,))
 
-    def alone(p: Affine, low: tuple[Affine, ...], high: tuple[Affine, ...]) -> Loop:
-        return Loop("t", low, high, 1, (values(Instance("S", (p, variable("v"), variable("t")))),))
+    def alone(p: Lin, low: tuple[Lin, ...], high: tuple[Lin, ...]) -> Loop:
+        """Returns the loop over the cycles of one row."""
+        return Loop("t", low, high, 1, (values(Instance("S", (p, var("v"), var("t")))),))
 
-    def rest(first: Affine) -> Loop:
+    def rest(first: Lin) -> Loop:
+        """Returns the loop over rows from `first` on, each alone."""
         return Loop("p", (first,), (high,), 1, (alone(p, *bounds(p)),))
 
     def strip(*body: Loop) -> Loop:
-        return Loop("c", (variable("first"),), (variable("last"),), together * lanes, body)
+        """Returns the loop over strips of columns."""
+        return Loop("c", (var("first"),), (var("last"),), together * lanes, body)
 
     if not skew:
         return strip(rest(low))
@@ -129,6 +144,7 @@ def _strip(step: int, skew: int, vectors: tuple[int, int]) -> Loop:
 
 
 def _chain_access(array: str, row: int, moved: int) -> Access:
+    """Returns the access { S[p, c, t] -> array[row * p + c + moved * t] }."""
     element = f"{row}p + c + {moved}t"
     relation, subscript = isl.Map(f"{{ S[p, c, t] -> {array}[{element}] }}"), isl.PwAff(f"{{ S[p, c, t] -> [({element})] }}")
     return Access(array=array, relation=relation, subscripts=(subscript,))
@@ -137,26 +153,35 @@ def _chain_access(array: str, row: int, moved: int) -> Access:
 def _function(
     name: str, statement: Statement, arrays: dict[str, Array], loops: tuple[Loop, ...], signature: str, aliased: bool
 ) -> list[Unit]:
-    """aliased: whether arrays may be the same memory, so that each access happens as it stands."""
+    """Returns the function of these loops; aliased: whether arrays may be the same memory, so that each access happens as it
+    stands.
+    """
     scop = Scop(
         name=name, params=(), types=(), parameters=(), arrays=arrays, statements={"S": statement}, context=isl.Set("{ : }"),
         schedule=isl.Schedule.from_domain(isl.UnionSet.from_set(statement.domain)), checks=(), results=(), result_is_tuple=False,
     )  # fmt: skip
-    places = {each: _VectorLayout((array.element.size_bytes,)) for each, array in arrays.items()}
-    return _ElementwiseLoops(Program(scop, loops), CallConstants({}, places), name, signature, aliased).define(loops)
+    layouts = {each: _placed(array.element.size_bytes) for each, array in arrays.items()}
+    return _ElementwiseLoops(Program(scop, loops), CallConstants({}, layouts), name, signature, aliased).define(loops)
+
+
+def _placed(size_bytes: int) -> Placed:
+    """Returns the layout of a vector; its length does not matter to the code."""
+    return Placed(address=0, shape=(_UNBOUNDED,), strides=(size_bytes,), size_bytes=_UNBOUNDED * size_bytes)
 
 
 def _access(array: str, length: int) -> Access:
+    """Returns the access { S[u] -> array[u] }."""
     relation = isl.Map(f"{{ S[u] -> {array}[u] : 0 <= u < {length} }}")
     return Access(array=array, relation=relation, subscripts=(isl.PwAff("{ S[u] -> [(u)] }"),))
 
 
 def _array(name: str, element: DType, length: int) -> Array:
+    """Returns a vector as an array."""
     return Array(name=name, element=element, shape=(isl.PwAff(f"{{ [] -> [({length})] }}"),), role=Role.ARGUMENT)
 
 
 def _with_numbers(value: Value, arguments: Mapping[str, object]) -> Value:
-    """With what the call gives for its number arguments."""
+    """Returns a value with the numbers of the call in place of its scalar arguments."""
     if isinstance(value, ScalarArg):
         return syntax.Const(call_interface.number(value.name, arguments), dtype=value.dtype)
     return with_children(value, tuple(_with_numbers(child, arguments) for child in children(value)))
