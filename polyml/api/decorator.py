@@ -203,7 +203,7 @@ class Kernel(Schedulable, Reported, Specialised, LeftToPython):
         specialisation.
         """
         if self.target is not None:
-            self._simulation = self._simulated(self._arguments(values), {**self.target.asked, "mapping": ()})
+            self._simulation = self._simulated(self._arguments(values), self._target_settings())
             return self._simulation.result
         scope = active()
         for hot in self._recent:

@@ -61,8 +61,10 @@ def _of_array(
     call: KernelCall, arguments: Mapping[str, object], where: str, machine: Systolic | None, asked: ReportSettings
 ) -> SystolicReport:
     from polyml.systolic.report.report import report
+    from polyml.systolic.report.request import MappingRequest
 
-    return report(call, arguments, where, machine, asked.array, asked.dataflow, asked.links, asked.mapping, asked.rank)
+    request = MappingRequest(machine, asked.array, asked.dataflow, asked.links, asked.mapping, asked.rank)
+    return report(call, arguments, where, request)
 
 
 TARGETS = {

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from polyml.systolic.mapping.dataflows import Plan
     from polyml.systolic.report.comparison import SimulationReport
     from polyml.systolic.report.report import SystolicReport
+    from polyml.systolic.report.request import MappingRequest
     from polyml.systolic.simulate import ArraySimulation
 
 
@@ -114,7 +115,7 @@ class Reported(KernelFunction):
         >>> C[0].tolist(), run.cycles
         ([2.0, 2.0], 4)
         """
-        asked = vars(self._array_settings(_ArraySettings.checked(machine, array, dataflow, links, mapping)))
+        asked = self._array_settings(_ArraySettings.checked(machine, array, dataflow, links, mapping))
         plans = checked.sequence("plans", plans, "those of a report's nests", _plan())
         return self._simulated(self._arguments(self._bound(args, {})), asked, checked.text("engine", engine), plans)
 
@@ -143,20 +144,25 @@ class Reported(KernelFunction):
         >>> product.compare(C, A, A, array=(2, 2)).ok
         True
         """
-        asked = vars(self._array_settings(_ArraySettings.checked(machine, array, dataflow, links, mapping)))
+        asked = self._array_settings(_ArraySettings.checked(machine, array, dataflow, links, mapping))
         engine, trace = checked.text("engine", engine), checked.flag("trace", trace)
         if not isinstance(listing, bool):
             units = checked.sequence("listing", listing, "True, False or rows and columns, as in [(0, 3)]")
             listing = tuple(checked.sizes("listing", unit, least=0) for unit in units)
 
         def made() -> SimulationReport:
-            from polyml.systolic.report.comparison import compared
+            from polyml.systolic.report.comparison import ComparisonSettings, compared
 
             given = self._arguments(self._bound(args, {}))
             processor = type(self)(self.py_func, self.settings)
-            return compared(self._call(given), given, self._where, asked, engine, processor, trace, listing, errors)
+            settings = ComparisonSettings(engine, processor, trace, listing, errors)
+            return compared(self._call(given), given, self._where, asked.request(), settings)
 
         return self._compiling(made, lasting=True)
+
+    def _target_settings(self) -> _ArraySettings:
+        """Returns the settings of the kernel's target."""
+        return self._array_settings(_ArraySettings())
 
     def _array_settings(self, given: _ArraySettings, kind: str = "systolic") -> _ArraySettings:
         """Returns the settings with those of the kernel's target in place of what the caller left out."""
@@ -185,7 +191,7 @@ class Reported(KernelFunction):
         )
 
     def _simulated(
-        self, given: tuple[CallArgument, ...], asked: Mapping[str, object], engine: str = "compiled", plans: tuple[Plan, ...] = ()
+        self, given: tuple[CallArgument, ...], asked: _ArraySettings, engine: str = "compiled", plans: tuple[Plan, ...] = ()
     ) -> ArraySimulation:
         """Returns the simulation of a call, which changes its arguments.
 
@@ -195,7 +201,7 @@ class Reported(KernelFunction):
         def made() -> ArraySimulation:
             from polyml.systolic.report.comparison import simulated
 
-            return simulated(self._call(given), given, self._where, asked, engine, plans)
+            return simulated(self._call(given), given, self._where, asked.request(), engine, plans)
 
         found = self._compiling(made, lasting=True)
         return replace(found, result=originals(found.result, given))
@@ -210,6 +216,12 @@ class _ArraySettings:
     dataflow: str = "auto"
     links: str = "manhattan"
     mapping: tuple[str, ...] = ()
+
+    def request(self) -> MappingRequest:
+        """Returns the settings as the reports on systolic arrays take them. Raises ConfigError for another kind of machine."""
+        from polyml.systolic.report.request import MappingRequest, systolic_machine
+
+        return MappingRequest(systolic_machine(self.machine), self.array, self.dataflow, self.links, self.mapping)
 
     @staticmethod
     def checked(machine: object, array: object, dataflow: object, links: object, mapping: object) -> _ArraySettings:

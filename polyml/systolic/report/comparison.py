@@ -11,7 +11,6 @@ import numpy as np
 
 from polyml import polyhedra
 from polyml.errors import ConfigError
-from polyml.machines.descriptions import Systolic, check_kind
 from polyml.model.core.call_interface import value
 from polyml.model.core.scop import Scop
 from polyml.performance.variants import KernelCall
@@ -26,6 +25,7 @@ from polyml.systolic.report import rounding_bound as rounding
 from polyml.systolic.report.comparison_values import Agreement, SimulationReportValues, Trial
 from polyml.systolic.report.entry_checks import checked
 from polyml.systolic.report.report import SystolicReport, report
+from polyml.systolic.report.request import MappingRequest
 from polyml.systolic.report.rounding_bound import NoBound
 from polyml.systolic.simulate import ENGINES, ArraySimulation, simulate
 
@@ -37,45 +37,69 @@ class SimulationReport(SimulationReportValues):
     """A report that prints and writes itself."""
 
     def __str__(self) -> str:
+        """Returns the report as text."""
         from polyml.systolic.report.comparison_text import text
 
         return text(self)
 
     def _repr_html_(self) -> str:
+        """Returns the report as part of a page."""
         from polyml.systolic.report.comparison_text import html
 
         return html(self)
 
     def data(self) -> dict[str, object]:
-        """For JSON; `version` says of which form."""
+        """Returns the report as plain data for JSON; `version` is that of its form."""
         from polyml.systolic.report.comparison_data import data
 
         return data(self)
+
+
+@dataclass(frozen=True)
+class ComparisonSettings:
+    """How a simulated call is compared with the processor's.
+
+    engine: "compiled" or "numpy".
+    processor: the kernel on the processor, as a function.
+    trace: whether the PEs at work over time are shown.
+    listing: whether the program of the PEs is listed, or that of which PEs.
+    errors: gives the error of rounding of each argument, where it is known better than it can be derived.
+    """
+
+    engine: str
+    processor: Callable[..., object]
+    trace: bool = False
+    listing: bool | Sequence[tuple[int, ...]] = False
+    errors: Callable[[], Mapping[str, object]] | None = None
 
 
 def simulated(
     call: KernelCall,
     given: Sequence[CallArgument],
     where: str,
-    asked: Mapping[str, object],
+    request: MappingRequest,
     engine: str,
     plans: Sequence[Plan] = (),
 ) -> ArraySimulation:
-    """The call on an array, which changes its arguments. asked: of `systolic.report`. plans: of the nests, (): those that the
-    report has first. Raises what the compiled kernel would raise, and what `report` does.
+    """Simulates the call on an array, which changes its arguments.
+
+    request: the mappings that are wanted.
+    engine: "compiled" or "numpy".
+    plans: the plans of the nests; () for those that the report has first.
+    Raises: what the compiled kernel would raise, and what `report` does.
     """
-    _check(asked, engine)
+    _check_engine(engine)
     (call, problem), arguments = checked(call, given), {a.name: a.value for a in given}
     if plans:
-        _check_plans(problem, arguments, asked.get("links", "manhattan"), plans)
+        _check_plans(problem, arguments, request.links, plans)
     else:
-        plans = [nest.best for nest in report(call, arguments, where, **asked).nests]
+        plans = [nest.best for nest in report(call, arguments, where, request).nests]
     _check_size(plans)
     return simulate(problem, arguments, plans, engine)
 
 
 def _check_plans(problem: Problem, arguments: Mapping[str, object], links: str, plans: Sequence[Plan]) -> None:
-    """That they are of the call's nests."""
+    """Checks that plans belong to the nests of the call."""
     sizes = {p.name: value(p, arguments) for p in problem.scop.parameters}
     every = nests(problem.scop, problem.dependences, problem.reductions, links)
     names = [nest.name for nest in every if not polyhedra.fix(nest.domain, sizes).is_empty()]
@@ -86,6 +110,7 @@ def _check_plans(problem: Problem, arguments: Mapping[str, object], links: str, 
 
 
 def _check_size(plans: Sequence[Plan]) -> None:
+    """Checks that plans are small enough to be simulated."""
     units, cycles = max((plan.folds.units for plan in plans), default=0), sum(plan.folds.cycles for plan in plans)
     if units > MOST_UNITS:
         raise ConfigError(f"an array of {units:,} units is too large to simulate", notes=[f"at most {MOST_UNITS:,}"])
@@ -94,47 +119,48 @@ def _check_size(plans: Sequence[Plan]) -> None:
         raise ConfigError(f"{cycles:,} cycles are too many to simulate", notes=notes)
 
 
-def _check(asked: Mapping[str, object], engine: str) -> None:
-    check_kind(asked["machine"], Systolic, "systolic array")
+def _check_engine(engine: str) -> None:
+    """Checks that there is such an engine."""
     if engine not in ENGINES:
         raise ConfigError(f"there is no engine {engine!r}", notes=[f"expected {' or '.join(ENGINES)}"])
 
 
 def compared(
-    call: KernelCall, given: Sequence[CallArgument], where: str, asked: Mapping[str, object], engine: str, run: Callable[..., object],
-    trace: bool = False, listing: bool | Sequence[tuple[int, ...]] = False,
-    errors: Callable[[], Mapping[str, object]] | None = None,
-) -> SimulationReport:  # fmt: skip
-    """The call with each mapping that is asked for, beside what `run`, the kernel on the processor, makes of the same arguments,
-    which stay as they are. listing: whether there are listings, or of which units. errors: by argument, of rounding,
-    where they are known. Otherwise as `simulated`.
+    call: KernelCall, given: Sequence[CallArgument], where: str, request: MappingRequest, settings: ComparisonSettings
+) -> SimulationReport:
+    """Simulates the call with each mapping that is wanted, and compares it with the processor's values for the same arguments.
+
+    The arguments stay as they are. Raises what `simulated` does.
     """
-    _check(asked, engine)
+    _check_engine(settings.engine)
     (call, problem), arguments = checked(call, given), {a.name: a.value for a in given}
-    found = report(call, arguments, where, **asked)
+    found = report(call, arguments, where, request)
     after = copy.deepcopy(arguments)
-    wanted = values(after, run(*after.values()))
+    wanted = values(after, settings.processor(*after.values()))
     scop, trials = problem.scop, []
     for plans in choices(found):
         _check_size(plans)
         after = copy.deepcopy(arguments)
-        simulation = simulate(problem, after, plans, engine)
-        bound = partial(_known, errors) if errors else partial(rounding_bound, call, scop, arguments, plans)
+        simulation = simulate(problem, after, plans, settings.engine)
+        bound = partial(_known, settings.errors) if settings.errors else partial(rounding_bound, call, scop, arguments, plans)
         agrees = agreement(values(after, simulation.result), wanted, bound)
-        trials.append(Trial(simulation, agrees, _listings(problem, arguments, plans, listing) if listing else ()))
-    return SimulationReport(found, engine, tuple(trials), trace)
+        trials.append(Trial(simulation, agrees, _listings(problem, arguments, plans, settings.listing) if settings.listing else ()))
+    return SimulationReport(found, settings.engine, tuple(trials), settings.trace)
 
 
 def _listings(
     problem: Problem, arguments: Mapping[str, object], plans: Sequence[Plan], wanted: bool | Sequence[tuple[int, ...]]
 ) -> tuple[str, ...]:
+    """Returns the listings of the plans' first folds."""
     sizes = {p.name: value(p, arguments) for p in problem.scop.parameters}
     interface = NestInterface(problem.scop, problem.dependences, [plan.recurrence.nest for plan in plans], sizes)
     return tuple(_listing(interface, plan, wanted) for plan in plans)
 
 
 def _listing(interface: NestInterface, plan: Plan, wanted: bool | Sequence[tuple[int, ...]]) -> str:
-    units, shape = () if wanted is True else wanted, plan.folds.shape
+    """Returns the listing of a plan's first fold. Raises ConfigError for a PE that the array does not have."""
+    shape = plan.folds.shape
+    units: Sequence[tuple[int, ...]] = () if isinstance(wanted, bool) else wanted
     for unit in units:
         if len(unit) != len(shape) or not all(0 <= place < length for place, length in zip(unit, shape)):
             what = "a row and a column" if len(shape) == 2 else "a place"
@@ -145,7 +171,7 @@ def _listing(interface: NestInterface, plan: Plan, wanted: bool | Sequence[tuple
 
 
 def choices(found: SystolicReport) -> Iterator[tuple[Plan, ...]]:
-    """Plans of the nests, such that each that is asked for is in some."""
+    """Yields a plan for each nest, such that each plan that is wanted comes once."""
     number_of_plans = [len(nest.plans) for nest in found.nests] if found.dataflow == "all" else []
     for number in range(max(number_of_plans, default=1)):
         yield tuple(nest.plans[number] if number < len(nest.plans) else nest.best for nest in found.nests)
@@ -153,29 +179,38 @@ def choices(found: SystolicReport) -> Iterator[tuple[Plan, ...]]:
 
 @dataclass(frozen=True)
 class CallResults:
-    """What a call leaves: its array arguments by name, and what it returns."""
+    """What a call leaves.
 
-    arrays: Mapping[str, np.ndarray]
+    arrays: its array arguments, by name.
+    returned: what it returns.
+    """
+
+    arrays: Mapping[str, object]
     returned: object = field(default=None)
 
     def parts(self) -> dict[str, object]:
+        """Returns the arrays and the returned values by name."""
         every = self.returned if isinstance(self.returned, tuple) else (self.returned,)
         names = ["what it returns"] if len(every) == 1 else [f"result {n + 1}" for n in range(len(every))]
         return {**self.arrays, **{name: value for name, value in zip(names, every) if value is not None}}
 
 
 def values(arguments: Mapping[str, object], returned: object) -> CallResults:
+    """Returns what a call leaves, from its arguments after the call and what it returned."""
     return CallResults({name: v for name, v in arguments.items() if isinstance(v, np.ndarray)}, returned)
 
 
 def agreement(got: CallResults, wanted: CallResults, bound: Callable[[], tuple[float, CallResults]]) -> Agreement:
-    """bound: (eps times roundings, magnitudes of the results), or NoBound. Integers are equal, floats within the bound."""
+    """Returns how results agree: integers have to be equal, floats within the bound.
+
+    bound: gives (eps times roundings, magnitudes of the results), or raises NoBound.
+    """
     have, want = got.parts(), wanted.parts()
     if have.keys() != want.keys():
         return Agreement(np.inf, np.inf, "what it returns", types=f"{len(have)} results in place of {len(want)}")
     unequal = [name for name in want if not _equal(have[name], want[name])]
     for name in unequal:
-        if not _alike(have[name], want[name]):
+        if not _same_kind(have[name], want[name]):
             kinds = f"{_kind(have[name])} in place of {_kind(want[name])}"
             return Agreement(np.inf, np.inf, name, types=kinds)
     floats = [name for name in unequal if np.asarray(want[name]).dtype.kind not in "biu"]
@@ -197,28 +232,34 @@ def agreement(got: CallResults, wanted: CallResults, bound: Callable[[], tuple[f
 
 
 def _kind(value: object) -> str:
+    """Returns the type of a result as text."""
     return f"{value.dtype}{list(value.shape)}" if isinstance(value, np.ndarray) else type(value).__name__
 
 
-def _alike(a: object, b: object) -> bool:
+def _same_kind(a: object, b: object) -> bool:
+    """Returns whether two results have one type and shape."""
     return type(a) is type(b) and _kind(a) == _kind(b)
 
 
 def _equal(a: object, b: object) -> bool:
-    return _alike(a, b) and bool(np.all(_same(np.asarray(a), np.asarray(b))))
+    """Returns whether two results are equal, where NaN equals NaN."""
+    return _same_kind(a, b) and bool(np.all(_same(np.asarray(a), np.asarray(b))))
 
 
 def _same(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Returns where elements are equal, where NaN equals NaN."""
     return (a == b) | ((a != a) & (b != b))
 
 
 def _error(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Returns the absolute difference of each element, in float64."""
     with np.errstate(invalid="ignore"):
         return np.where(_same(a, b), 0.0, np.abs(a.astype(np.float64) - b.astype(np.float64)))
 
 
-def _difference(name: str, a: object, b: object, bound) -> Agreement:
-    a, b = np.asarray(a), np.asarray(b)
+def _difference(name: str, got: object, wanted: object, bound: float | np.ndarray) -> Agreement:
+    """Returns the largest difference of a result, and its largest share of the bound."""
+    a, b = np.asarray(got), np.asarray(wanted)
     error = np.maximum(*(_error(x, y) for x, y in ((a.real, b.real), (a.imag, b.imag)))) if a.dtype.kind == "c" else _error(a, b)
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio = np.where(error == 0.0, 0.0, error / bound)
@@ -227,12 +268,13 @@ def _difference(name: str, a: object, b: object, bound) -> Agreement:
 
 
 def _known(errors: Callable[[], Mapping[str, object]]) -> tuple[float, CallResults]:
+    """Returns the bound from errors that the caller knows."""
     return 1.0, CallResults(errors())
 
 
 def rounding_bound(
     call: KernelCall, scop: Scop, arguments: Mapping[str, object], plans: Sequence[Plan]
 ) -> tuple[float, CallResults]:
-    """Of the call's results, which no order of sums exceeds. Raises NoBound."""
+    """Returns a bound on the results' errors that no order of sums exceeds. Raises NoBound."""
     after, returned = rounding.magnitudes(call, arguments)
     return rounding.eps(scop) * rounding.roundings(scop, plans), values(after, returned)

@@ -10,16 +10,17 @@ from polyml.systolic.folding.fold_counts import is_stationary
 from polyml.systolic.mapping.axis_names import axis_names
 from polyml.systolic.mapping.dataflows import entry_cycles, kung_design
 from polyml.systolic.report.comparison_values import SimulationReportValues, Trial
-from polyml.systolic.report.data import asked
+from polyml.systolic.report.data import request_data
 from polyml.systolic.simulate import NestRun
 
 VERSION = 1
 
 
 def data(found: SimulationReportValues) -> dict[str, object]:
+    """Returns the report as plain data."""
     return {
         "version": VERSION,
-        **asked(found.report),
+        **request_data(found.report),
         "engine": found.engine,
         "agree": found.ok,
         "simulations": [_trial(found, trial) for trial in found.trials],
@@ -27,6 +28,7 @@ def data(found: SimulationReportValues) -> dict[str, object]:
 
 
 def _trial(found: SimulationReportValues, trial: Trial) -> dict[str, object]:
+    """Returns one simulated call."""
     agreement = {name: value if value != inf else None for name, value in asdict(trial.agreement).items()}  # JSON has no infinity
     return {
         "cycles": trial.cycles,
@@ -40,6 +42,7 @@ def _trial(found: SimulationReportValues, trial: Trial) -> dict[str, object]:
 
 
 def _run(run: NestRun, trace: bool, listing: str | None) -> dict[str, object]:
+    """Returns one nest's run; trace: with the PEs at work in each cycle."""
     plan, recurrence, mapping = run.plan, run.plan.recurrence, run.plan.mapping
     made = {
         "statement": recurrence.nest.name,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 
 import numpy as np
 
@@ -21,14 +21,17 @@ _BARS = " ▁▂▃▄▅▆▇█"
 
 
 def text(found: SimulationReportValues) -> str:
+    """Returns the report as text."""
     return lines(parts(found))
 
 
 def html(found: SimulationReportValues) -> str:
+    """Returns the report as part of a page."""
     return page(parts(found))
 
 
 def parts(found: SimulationReportValues) -> Iterator[str | Table]:
+    """Yields the lines and tables of the report, in order."""
     report = found.report
     machine = f" of {report.machine.name}" if report.machine else ""
     yield report.where
@@ -53,6 +56,7 @@ def parts(found: SimulationReportValues) -> Iterator[str | Table]:
 
 
 def agreement_text(found: Agreement) -> str:
+    """Returns how values agree, in words."""
     if found.ratio == 0.0:
         return "equal to the compiled kernel's"
     if found.types:
@@ -66,10 +70,12 @@ def agreement_text(found: Agreement) -> str:
 
 
 def rate_text(trial: Trial) -> str:
+    """Returns how many cycles were simulated in a second, in words."""
     return f"{trial.cycles / trial.seconds:,.0f} cycles/s simulated" if trial.seconds else "nothing to simulate"
 
 
 def _run(run: NestRun) -> Iterator[str | Table]:
+    """Yields the lines of one nest's run."""
     plan = run.plan
     yield from heading(plan.recurrence.nest)
     yield f"mapping  {' '.join(filter(None, (name_text(plan), mapping_text(plan))))}"
@@ -85,6 +91,7 @@ def _streams(run: NestRun) -> Table:
     reads = [number for _, number in run.reads]
 
     def label(stream: DataStream) -> str:
+        """Returns a stream's access as text."""
         return plan.recurrence.label(stream.use)
 
     columns: Sequence[Column[tuple[DataStream, int]]] = (
@@ -95,16 +102,17 @@ def _streams(run: NestRun) -> Table:
         Column("reads", lambda row: f"{row[1]:,}"),
         Column("writes", lambda row: f"{run.writes:,}" if row[0].use.kind == "result" else "0"),
     )
-    return table(columns, zip_longest((*plan.recurrence.streams, *_result(plan)), reads, fillvalue=0))
+    streams = (*plan.recurrence.streams, *_result(plan))
+    return table(columns, zip(streams, (*reads, *(0 for _ in range(len(streams) - len(reads))))))
 
 
-def _result(plan: Plan) -> tuple:
-    """Of a nest whose results are no sums."""
+def _result(plan: Plan) -> tuple[DataStream, ...]:
+    """Returns the stream of results where these are no sums."""
     return () if any(s.use.kind == "result" for s in plan.recurrence.streams) else (plan.recurrence.result,)
 
 
-def picture(active: Sequence[int], units: int) -> Iterator[str]:
-    """The units at work over time, a column for one cycle or the average of several."""
+def picture(active: Sequence[int] | np.ndarray, units: int) -> Iterator[str]:
+    """Yields the PEs at work over time as bars, each for one cycle or for the average of several."""
     counts = np.asarray(active, dtype=np.float64)
     columns = min(COLUMNS, len(counts))
     edges = np.linspace(0, len(counts), columns + 1).astype(int)
@@ -118,6 +126,7 @@ def picture(active: Sequence[int], units: int) -> Iterator[str]:
 
 
 def _summary(found: SimulationReportValues) -> Iterator[str | Table]:
+    """Yields the table of all simulated calls."""
     columns: Sequence[Column[Trial]] = (
         Column("mapping", _mappings, is_left=True),
         Column("cycles", lambda trial: f"{trial.cycles:,}"),
@@ -132,8 +141,10 @@ def _summary(found: SimulationReportValues) -> Iterator[str | Table]:
 
 
 def _mappings(trial: Trial) -> str:
+    """Returns the mappings of a simulated call as text."""
     return "; ".join(" ".join(filter(None, (name_text(run.plan), mapping_text(run.plan)))) for run in trial.runs)
 
 
 def shown_rate(trial: Trial) -> str:
+    """Returns how many cycles were simulated in a second, "" where that took no time."""
     return f"{trial.cycles / trial.seconds:,.0f}" if trial.seconds else ""

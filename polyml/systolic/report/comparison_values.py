@@ -11,9 +11,14 @@ from polyml.systolic.simulate import ArraySimulation, NestRun
 
 @dataclass(frozen=True)
 class Agreement:
-    """error: largest |difference| of all results. ratio: the largest share of the rounding bound that one takes, at most 1 where
-    values agree; inf where they may not differ, or no bound is known. output: the result in which that is. reason: why there is
-    no bound. types: what is there in place of what, where these differ.
+    """How the results of a call agree with the processor's.
+
+    error: the largest absolute difference of all results.
+    ratio: the largest share of the rounding bound that a difference takes, at most 1 where values agree; infinite where they may
+        not differ, or where no bound is known.
+    output: the result with that ratio.
+    reason: why there is no bound.
+    types: which type is there in place of which, where they differ.
     """
 
     error: float
@@ -24,12 +29,18 @@ class Agreement:
 
     @property
     def ok(self) -> bool:
+        """Returns whether the results agree."""
         return self.ratio <= 1.0
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One simulated call. listings: of each run's first fold, where they are asked for."""
+    """One simulated call.
+
+    simulation: the simulation.
+    agreement: how its results agree with the processor's.
+    listings: the listing of each run's first fold, where they are wanted.
+    """
 
     simulation: ArraySimulation
     agreement: Agreement
@@ -37,24 +48,34 @@ class Trial:
 
     @property
     def runs(self) -> tuple[NestRun, ...]:
+        """Returns the runs of the nests."""
         return self.simulation.runs
 
     @property
     def cycles(self) -> int:
+        """Returns the cycles of all nests, one after another."""
         return sum(run.cycles for run in self.runs)
 
     @property
     def instances(self) -> int:
+        """Returns how many instances ran."""
         return sum(run.plan.recurrence.instances for run in self.runs)
 
     @property
     def seconds(self) -> float:
+        """Returns how long the simulation took."""
         return sum(run.seconds for run in self.runs)
 
 
 @dataclass(frozen=True)
 class SimulationReportValues:
-    """trials: with the mappings of the report, one after another. trace: whether the units at work are shown."""
+    """The values of a report on simulated calls.
+
+    report: the report on the mappings.
+    engine: the engine that ran them.
+    trials: the simulated calls, one for each choice of mappings.
+    trace: whether the PEs at work are shown.
+    """
 
     report: SystolicReport
     engine: str
@@ -63,8 +84,9 @@ class SimulationReportValues:
 
     @property
     def ok(self) -> bool:
+        """Returns whether all results agree."""
         return all(trial.agreement.ok for trial in self.trials)
 
     def utilisation(self, trial: Trial) -> float:
-        """Instances over what all units could run in these cycles."""
+        """Returns the share of instances that run among those that all PEs could run in these cycles."""
         return trial.instances / (prod(self.report.shape) * trial.cycles) if trial.cycles else 0.0

@@ -30,10 +30,11 @@ BOUND = "a bound: no order of the instances moves less"
 
 
 def data(report: SystolicReportValues) -> dict[str, object]:
+    """Returns the report as plain data."""
     return {
         "version": VERSION,
         "target": "systolic",
-        **asked(report),
+        **request_data(report),
         "rank": report.rank,
         "overlapped_accuracy": OVERLAPPED,
         "cycles": {"value": report.cycles, "accuracy": CYCLES},
@@ -51,7 +52,8 @@ def data(report: SystolicReportValues) -> dict[str, object]:
     }
 
 
-def asked(report: SystolicReportValues) -> dict[str, object]:
+def request_data(report: SystolicReportValues) -> dict[str, object]:
+    """Returns what the report was wanted for."""
     return {
         "kernel": report.kernel,
         "where": report.where,
@@ -64,6 +66,7 @@ def asked(report: SystolicReportValues) -> dict[str, object]:
 
 
 def _nest(report: SystolicReportValues, nest: NestReport) -> dict[str, object]:
+    """Returns the part about one nest."""
     return {
         "statement": nest.nest.name,
         "loops": list(nest.nest.loops),
@@ -77,6 +80,7 @@ def _nest(report: SystolicReportValues, nest: NestReport) -> dict[str, object]:
 
 
 def _plan(report: SystolicReportValues, nest: NestReport, plan: Plan) -> dict[str, object]:
+    """Returns the part about one mapping."""
     recurrence, mapping = plan.recurrence, plan.mapping
     return {
         "dataflow": plan.dataflow,
@@ -112,11 +116,13 @@ def _plan(report: SystolicReportValues, nest: NestReport, plan: Plan) -> dict[st
 
 
 def _traffic(traffic: StreamTraffic) -> dict[str, object]:
+    """Returns the part about one stream's traffic."""
     use = traffic.stream.use
     return {"text": use.text, "statement": use.statement, "reads": traffic.reads, "writes": traffic.writes}
 
 
 def _memories(memories: MemoryCosts | None) -> dict[str, object]:
+    """Returns the part about the memories around the array."""
     if memories is None:
         return {"stalled": None, "memories": None}
     sums = memories.sums
@@ -142,6 +148,7 @@ def _memories(memories: MemoryCosts | None) -> dict[str, object]:
 
 
 def _stalled(stalled: Stalled | None) -> dict[str, object] | None:
+    """Returns the part about the time that memory costs."""
     if stalled is None:
         return None
     shares = {"active_share": stalled.active_share, "stall_share": stalled.stall_share, "shift_share": stalled.shift_share}
@@ -149,6 +156,7 @@ def _stalled(stalled: Stalled | None) -> dict[str, object] | None:
 
 
 def _folds(folds: Folds) -> dict[str, object]:
+    """Returns the part about folds."""
     return {
         "folds": folds.number,
         "cycles": folds.cycles,

@@ -1,4 +1,4 @@
-"""What is tested of a call before it runs on something else than the processor: as a compiled kernel does at entry."""
+"""The checks of a call that runs on something else than the processor: those that a compiled kernel makes at entry."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ _LEAVING = ("-", "+", "*", "//", "<<", "**")  # operators whose results may have
 
 
 def checked(call: KernelCall, given: Sequence[CallArgument]) -> tuple[KernelCall, Problem]:
-    """The call, with types that know as many of the sizes as it takes, and its model. Raises what the compiled kernel would raise,
-    PolymlTypeError for integers of which units do not test whether they fit, and PolymlValueError for arguments that overlap: units
-    do not see what others write to memory.
+    """Returns the call, with types that know as many of the sizes as it takes, and its model.
+
+    Raises: what the compiled kernel would raise; PolymlTypeError for integers of which PEs do not test whether they fit; and
+        PolymlValueError for arguments that overlap, since PEs do not see what others write to memory.
     """
     problem: PolymlError | None = None
     for types in _types(given):
@@ -43,29 +44,31 @@ def checked(call: KernelCall, given: Sequence[CallArgument]) -> tuple[KernelCall
             return found, model
         if not may_fit:
             raise problem
+    assert problem is not None  # each of the types has been refused for a reason
     raise problem
 
 
 def _types(given: Sequence[CallArgument]) -> Iterator[tuple[ArgType, ...]]:
+    """Yields the types of the arguments, each time with more sizes known."""
     yield tuple(a.type for a in given)
     yield tuple(with_ones(a.type, a.value) for a in given)
     yield tuple(with_sizes(a.type, a.value) for a in given)
 
 
 def _untested(value: Value) -> str:
-    """What compiled code tests of a value, and units do not; "" for nothing."""
+    """Returns what compiled code tests of a value, and PEs do not; "" for nothing."""
     if isinstance(value, syntax.Cast):
         given = value.operand
         fits = isinstance(given, (Index, syntax.Const)) or given.dtype == PYINT and always_fits(given, value.to)
         into = given.dtype == PYINT and value.to.is_integer and value.to != PYINT and not fits
         may_not_fit = into or value.to == PYINT and (given.dtype.is_float or given.dtype == U64)
         return "converts numbers to integers that they may not fit" if may_not_fit else ""
-    is_python = isinstance(value, (syntax.Unary, syntax.Binary)) and value.dtype == PYINT
-    return "computes with Python integers, which may leave 64 bits" if is_python and value.op in _LEAVING else ""
+    may_leave = isinstance(value, (syntax.Unary, syntax.Binary)) and value.dtype == PYINT and value.op in _LEAVING
+    return "computes with Python integers, which may leave 64 bits" if may_leave else ""
 
 
 def _refused(scop: Scop, given: Sequence[CallArgument]) -> tuple[bool, PolymlError | None]:
-    """(whether other types may help, why the call cannot run)."""
+    """Returns (whether other types may help, why the call cannot run)."""
     values = {a.name: a.value for a in given}
     sizes = {p.name: value(p, values) for p in scop.parameters}
     for check in scop.checks:

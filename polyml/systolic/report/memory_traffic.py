@@ -1,11 +1,11 @@
-"""What a mapping on a machine asks of the memories around the array, how long it waits for them, and what it costs.
+"""What a mapping on a machine needs of the memories around the array, how long it waits for them, and what it costs.
 
     buffer          operands that move, and results; sums that wait between folds where the accumulators do not hold them
     accumulators    every sum that leaves the array, once in and once out
-    memory          what stays, a tile of the whole array for each fold; of the rest each element once
+    memory          stationary operands, a tile of the whole array for each fold; of the rest each element once
 
-Bytes are of exact counts and the arrays' types. What comes from the buffer faster than it delivers slows the folds down evenly; what comes from memory
-they wait for in their order (`systolic.folding.stalls`).
+Bytes follow from exact counts and the arrays' types. What comes from the buffer faster than it delivers slows the folds down
+evenly; for what comes from memory they wait in their order (`systolic.folding.stalls`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from polyml.systolic.recurrences.value_sources import RESULT
 
 
 def operands(scop: Scop, nest: SystolicNest, sizes: Mapping[str, int]) -> dict[str, tuple[str, int]]:
-    """Type, and elements that come from memory, of each array that the nest reads otherwise than to add to it."""
+    """Returns (type, elements that come from memory) of each array that the nest reads otherwise than to add to it."""
     touched: dict[str, list[isl.Set]] = {}
     types = {}
     for use in nest.uses:
@@ -50,7 +50,7 @@ def operands(scop: Scop, nest: SystolicNest, sizes: Mapping[str, int]) -> dict[s
 
 
 def element_bytes(scop: Scop, nest: SystolicNest) -> dict[str, int]:
-    """Of an element of each array that the nest uses."""
+    """Returns the bytes of an element of each array that the nest uses."""
     accesses = {use.array: (use, nest.embedding(use.statement).statement) for use in nest.uses}
     found = {array: s.write if use.read == RESULT else s.reads[use.read] for array, (use, s) in accesses.items()}
     found |= {place.statement.write.array: place.statement.write for place in nest.embeddings}
@@ -58,7 +58,7 @@ def element_bytes(scop: Scop, nest: SystolicNest) -> dict[str, int]:
 
 
 def written(nest: SystolicNest, sizes: Mapping[str, int]) -> dict[str, int]:
-    """Elements of each array that the nest writes, whichever of its statements does."""
+    """Returns how many elements of each array the nest's statements write."""
     touched: dict[str, list[isl.Set]] = {}
     for statement in (place.statement for place in nest.embeddings):
         elements = statement.write.relation.intersect_domain(statement.domain).range()
@@ -68,7 +68,10 @@ def written(nest: SystolicNest, sizes: Mapping[str, int]) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class MemoryCosts:
-    """operands, written, element_bytes: as the functions of these names give them."""
+    """What a plan costs in the memories of a machine.
+
+    operands, written, element_bytes: what the functions of these names return.
+    """
 
     machine: Systolic
     plan: Plan
@@ -78,51 +81,57 @@ class MemoryCosts:
 
     @property
     def pace(self) -> int:
-        """Cycles of a multiply-add. A product of an array with itself has its type twice."""
+        """Returns the cycles of a multiply-add. A product of an array with itself has its type twice."""
         numbers = [number for number, _ in self.operands.values()]
         return self.machine.pace(numbers if len(numbers) != 1 else 2 * numbers)
 
     @cached_property
     def sums(self) -> PartialSums | None:
+        """Returns the partial sums that wait between folds; None where there are none."""
         return partial_sums(self.plan.folds)
 
     @property
     def capacity(self) -> int:
-        """Sums that the accumulators hold."""
+        """Returns how many sums the accumulators hold."""
         return self.machine.accumulator_bytes // self.machine.accumulator_word_bytes
 
     @property
     def on_chip(self) -> bool:
-        """Whether they hold all that wait between folds."""
+        """Returns whether the accumulators hold all sums that wait between folds."""
         return self.sums is None or self.sums.waiting <= self.capacity
 
     @cached_property
     def buffer_reads(self) -> int:
-        """Bytes of operands that move, and of what sums start from."""
+        """Returns the bytes of operands that move, and of what sums start from."""
         stationary = preloaded(self.plan.recurrence, self.plan.mapping)
         moving = sum(t.reads * self._bytes(t.stream) for t in self.plan.folds.traffic if t.stream not in stationary)
         return moving - self._moved_bytes
 
     @property
     def buffer_writes(self) -> int:
-        """Bytes of results."""
+        """Returns the bytes of results."""
         return sum(t.writes * self._bytes(t.stream) for t in self.plan.folds.traffic) - self._moved_bytes
 
     @property
     def read_back(self) -> int:
-        """Bytes of sums that the buffer takes between folds, and gives again, where they do not wait in the accumulators."""
+        """Returns the bytes of sums that the buffer takes between folds, and gives again, where they do not wait in the
+        accumulators.
+        """
         return self.sums.returns * self.machine.accumulator_word_bytes if self.sums else 0
 
     @property
     def buffer_bytes(self) -> int:
+        """Returns the bytes that go into the buffer and out of it."""
         return self.buffer_reads + self.buffer_writes + (0 if self.on_chip else 2 * self.read_back)
 
     @property
     def accumulator_bytes(self) -> int:
+        """Returns the bytes that go into the accumulators and out of them."""
         return 2 * self.plan.folds.writes * self.machine.accumulator_word_bytes
 
     @property
     def memory_bytes(self) -> int:
+        """Returns the bytes that go to the memory and come from it."""
         stationary = preloaded(self.plan.recurrence, self.plan.mapping)
         others = {array: number for array, (_, number) in self.operands.items() if array not in {s.use.array for s in stationary}}
         known = [*others.items(), *self.written.items()]
@@ -132,21 +141,24 @@ class MemoryCosts:
 
     @property
     def _tile_bytes(self) -> int:
-        """Of all that is shifted into the units before a fold."""
+        """Returns the bytes of all that is shifted into the array before a fold."""
         groups = preload_groups(self.plan.recurrence, self.plan.mapping)
         return sum(max(map(self._bytes, group)) for group in groups) * prod(self.plan.folds.shape)
 
     @property
     def _moved_bytes(self) -> int:
-        """Of sums that leave and come back, as results."""
+        """Returns the bytes, as results, of sums that leave and come back."""
         return self.sums.returns * self._bytes(self.plan.recurrence.result) if self.sums else 0
 
     def _bytes(self, stream: DataStream) -> int:
+        """Returns the bytes of a stream's element."""
         return self.element_bytes[stream.use.array]
 
     def stalled(self, *, on_chip: bool | None = None) -> Stalled | None:
-        """on_chip: whether sums wait in the accumulators; None: where these hold them. None where memory or frequency are not known,
-        or where folds use each other's values.
+        """Returns the cycles with those that the array waits for memory; None where the memory's rate or the frequency is not
+        known, or where folds use each other's values.
+
+        on_chip: whether sums wait in the accumulators; None for where these hold them.
         """
         tile, overlap = self._tile_cycles, self.plan.padded.overlap
         if tile is None or overlap is None:
@@ -156,15 +168,16 @@ class MemoryCosts:
 
     @property
     def _tile_cycles(self) -> Fraction | None:
+        """Returns the cycles in which the memory delivers a tile."""
         memory, clock = self.machine.read("memory"), self.machine.frequency_hz.all
         if memory is None or clock is None:
             return None
         return self._tile_bytes * Fraction(clock.value) / Fraction(memory.value)
 
     def _buffer_pace(self, on_chip: bool) -> Fraction:
-        """Cycles in which the buffer delivers what the units take in one, on average over those in which they run instances."""
+        """Returns the cycles in which the buffer delivers what PEs take in one, on average over those in which they run instances."""
         rate, clock = self.machine.read("buffer"), self.machine.frequency_hz.all
-        if rate is None:
+        if rate is None or clock is None:
             return Fraction(0)
         size = self.buffer_reads + (0 if on_chip else self.read_back)
         active = sum(Fraction(each.number * each.instances, each.units) for each in self.plan.folds.classes)
@@ -172,7 +185,7 @@ class MemoryCosts:
 
     @cached_property
     def energy_j(self) -> dict[str, float]:
-        """By component, of those that the machine's table has."""
+        """Returns the energy of each component that the machine's table has, in J."""
         amounts = dict.fromkeys(OPERATIONS, self.plan.recurrence.instances)
         amounts |= {"buffer": self.buffer_bytes, "accumulators": self.accumulator_bytes, "memory": self.memory_bytes}
         return {name: amounts[name] * figure.value for name, figure in self.machine.energies.known()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -19,6 +19,7 @@ from polyml.systolic.mapping.dataflows import Plan, plans
 from polyml.systolic.mapping.ranking import ranked
 from polyml.systolic.recurrences.nests import nests
 from polyml.systolic.report.memory_traffic import MemoryCosts, element_bytes, operands, written
+from polyml.systolic.report.request import MappingRequest
 from polyml.systolic.report.values import NestReport, SystolicReportValues
 
 CHOICES = ("auto", "all", *DATAFLOWS)
@@ -29,54 +30,51 @@ class SystolicReport(SystolicReportValues):
     """A report that prints, draws and writes itself."""
 
     def __str__(self) -> str:
+        """Returns the report as text."""
         from polyml.systolic.report.text import text
 
         return text(self)
 
     def _repr_html_(self) -> str:
+        """Returns the report as part of a page."""
         from polyml.systolic.report.text import html
 
-        return html(self)
+        return html(self, self.pictures().values())
 
     def pictures(self) -> dict[str, str]:
-        """SVG texts by name."""
+        """Returns the pictures by name, as SVG text."""
         from polyml.systolic.report.pictures.collection import pictures
 
         return pictures(self)
 
     def page(self) -> str:
-        """HTML, without other files: the array with a slider that steps through its cycles. Raises ConfigError for what is too
-        large to draw.
+        """Returns an HTML page without other files: the array with a slider that steps through its cycles.
+
+        Raises: ConfigError for what is too large to draw.
         """
         from polyml.systolic.report.pictures.page import page
 
         return page(self)
 
     def data(self) -> dict[str, object]:
-        """For JSON; `version` says of which form."""
+        """Returns the report as plain data for JSON; `version` is that of its form."""
         from polyml.systolic.report.data import data
 
         return data(self)
 
 
-def report(
-    call: KernelCall,
-    arguments: Mapping[str, object],
-    where: str,
-    machine: Systolic | None = None,
-    array: Sequence[int] = (),
-    dataflow: str = "auto",
-    links: str = "manhattan",
-    mapping: Sequence[str] = (),
-    rank: str = "cycles",
-) -> SystolicReport:
-    """arguments: of the call, by name. array: rows and columns, or the length of an array of one dimension; (): the machine's.
-    mapping: of nests, as `mapping_text` has them, in place of those that are found. rank: by what the best mapping is, of
-    `ranking.RANKS`. Raises IllegalSchedule, with the dependence, where a nest cannot be mapped, ConfigError for an array, dataflow,
-    links, mapping or rank that is none.
+def report(call: KernelCall, arguments: Mapping[str, object], where: str, request: MappingRequest) -> SystolicReport:
+    """Returns the report on a call.
+
+    arguments: those of the call, by name.
+    where: where the kernel is defined, as text.
+    request: which mappings are wanted, and on which array.
+    Raises: IllegalSchedule, with the dependence, where a nest cannot be mapped; ConfigError for an array, dataflow, links, mapping
+        or rank that there is not.
     """
     start = time.perf_counter()
-    shape = _shape(machine, tuple(array))
+    machine, dataflow, links = request.machine, request.dataflow, request.links
+    shape = _shape(machine, request.array)
     if dataflow not in CHOICES:
         raise ConfigError(f"there is no dataflow {dataflow!r}", notes=[f"expected one of {', '.join(CHOICES)}"])
     if links not in LINKS:
@@ -84,7 +82,7 @@ def report(
     problem = source_schedule(call).problem
     sizes = {p.name: value(p, arguments) for p in problem.scop.parameters}
     every = nests(problem.scop, problem.dependences, problem.reductions, links)
-    given, found = parse.by_nest(mapping, [nest.name for nest in every]), []
+    given, found = parse.by_nest(request.mapping, [nest.name for nest in every]), []
     if dataflow != "auto" and len(given) == len(every):
         raise ConfigError(f"every nest has its mapping: there is none of which dataflow {dataflow} is asked")
     for nest in every:
@@ -96,24 +94,27 @@ def report(
         else:
             known = plans(nest, sizes, shape, links, dataflow)
         moved = operands(problem.scop, nest, sizes), written(nest, sizes), element_bytes(problem.scop, nest)
-        known = ranked(known, rank, partial(_energy_j, machine, moved))
+        known = ranked(known, request.rank, partial(_energy_j, machine, moved))
         found.append(NestReport(nest, tuple(known), *moved, time.perf_counter() - began))
     bound = lower_bound(problem.scop)
     seconds = time.perf_counter() - start
-    return SystolicReport(call.kernel.name, where, sizes, shape, links, dataflow, rank, machine, tuple(found), bound, seconds)
+    return SystolicReport(
+        call.kernel.name, where, sizes, shape, links, dataflow, request.rank, machine, tuple(found), bound, seconds
+    )
 
 
 def _energy_j(machine: Systolic | None, moved: tuple, plan: Plan) -> float | None:
-    """moved: operands, written and element_bytes, as Memories has them. None where no part of it is known."""
+    """Returns the energy of a plan, None where no part of it is known; moved: operands, written and element_bytes of `MemoryCosts`."""
     known = machine and MemoryCosts(machine, plan, *moved).energy_j
     return sum(known.values()) if known else None
 
 
 def _shape(machine: Systolic | None, array: tuple[int, ...]) -> tuple[int, ...]:
+    """Returns the shape of the array. Raises ConfigError for one that cannot be."""
     if not array and machine is None:
         expected = "expected an array such as 16x16, or a machine such as tpu-v1"
         raise ConfigError("a systolic array has rows and columns", notes=[expected])
-    shape = array or (machine.rows, machine.columns)
+    shape = array if array or machine is None else (machine.rows, machine.columns)
     if len(shape) > 2 or any(type(length) is not int or not 1 <= length <= LONGEST for length in shape):
         expected = f"expected one or two positive numbers, as in 16x16, at most {LONGEST:,}"
         raise ConfigError(f"there is no array of {' x '.join(map(shown, shape[:3]))}", notes=[expected])

@@ -1,4 +1,4 @@
-"""How far two float results may be apart that add the same terms in different orders.
+"""How far two float results may lie apart that add the same terms in different orders.
 
 A value made by n roundings along its longest path, of terms whose absolute values sum to m, is within n eps m of the exact one
 (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sec. 3.1); two such values are within twice that. m is what the
@@ -19,10 +19,10 @@ from polyml import polyhedra
 from polyml.dtypes import BF16, F16, F32, F64, DType
 from polyml.frontend import syntax, traversal
 from polyml.frontend.argument_types import arg_type
-from polyml.frontend.syntax import ArrayType
+from polyml.frontend.syntax import ArrayType, ScalarType
 from polyml.frontend.types.infer import infer
 from polyml.model.core.nest import subvalues
-from polyml.model.core.scop import Scop, Statement
+from polyml.model.core.scop import Scop, Statement, Value
 from polyml.performance.variants import KernelCall
 from polyml.pipeline import compile as pipeline
 from polyml.runtime.calling.arguments import layouts
@@ -35,18 +35,21 @@ _EXTREMES = ("minimum", "maximum", "fmin", "fmax")
 
 
 class NoBound(Exception):
-    """There is none: errors do not add up as those of sums and products do. Its text says of what."""
+    """There is no bound, since errors do not add up as those of sums and products do; the text says for what."""
 
 
 def roundings(scop: Scop, plans: Sequence[Plan]) -> int:
-    """Along the longest path to a result, at most: those of each statement, of sums as many as they have terms, of values that
-    instances make of one another as many as there are cycles.
+    """Returns a bound on the roundings along the longest path to a result.
+
+    Each statement adds its own; those of sums come once for each term, those of values that instances make of one another once for
+    each cycle.
     """
     plan_of = {name: plan for plan in plans for name in plan.recurrence.statements}
     return sum(_steps(statement, plan_of.get(name)) for name, statement in scop.statements.items())
 
 
 def _steps(statement: Statement, plan: Plan | None) -> int:
+    """Returns a bound on the roundings that a statement adds to a path."""
     own = sum(_rounds(value) for value in subvalues(statement.value)) + 1  # to store it
     if plan is None:
         return own
@@ -64,24 +67,26 @@ def _steps(statement: Statement, plan: Plan | None) -> int:
     return own + (min(terms, cycles) if len(rows) == len(ranges) - len(along) else cycles)
 
 
-def _rounds(value) -> bool:
+def _rounds(value: Value) -> bool:
+    """Returns whether a value is rounded."""
     operation = isinstance(value, (syntax.Binary, syntax.Call, syntax.Cast))
     return operation and value.dtype is not None and value.dtype.is_float
 
 
 def eps(scop: Scop) -> float:
-    """Of the least precise type of numbers."""
+    """Returns the distance from 1 to the next number, in the least precise type."""
     every = [array.element for array in scop.arrays.values()]
     every += [value.dtype for s in scop.statements.values() for value in subvalues(s.value) if getattr(value, "dtype", None)]
     return max((EPS.get(_fixed(dtype), 0.0) for dtype in every), default=0.0)
 
 
 def _fixed(dtype: DType) -> DType:
+    """Returns the type in which numbers of a weak type are computed."""
     return F64 if dtype.is_float and dtype.weak else dtype
 
 
 def magnitudes(call: KernelCall, arguments: Mapping[str, object]) -> tuple[dict[str, object], object]:
-    """(arguments after a call, what it returns) of the kernel that makes sums of absolute values. Raises NoBound."""
+    """Returns (arguments after the call, what it returns) of the kernel that makes sums of absolute values. Raises NoBound."""
     typed = infer(call.kernel, call.types)
     body = tuple(map(_Absolute(typed).statement, typed.body))
     kernel = replace(typed, body=body, types=(), scalars=())
@@ -94,7 +99,7 @@ def magnitudes(call: KernelCall, arguments: Mapping[str, object]) -> tuple[dict[
 
 
 def _absolute(value: object) -> object:
-    """Of arrays of floats and of complex numbers, in float64; real numbers as they are."""
+    """Returns the absolute values of an argument in float64; integers as they are."""
     if isinstance(value, np.ndarray):
         wide = np.complex128 if value.dtype.kind == "c" else np.float64
         return value.copy() if value.dtype.kind in "biu" else np.abs(value.astype(wide))
@@ -104,19 +109,27 @@ def _absolute(value: object) -> object:
 
 
 def _type(kind: syntax.ArgType, value: object, name: str) -> syntax.ArgType:
+    """Returns the type of an absolute value, with the sizes or the value that the call's type knows."""
     found = arg_type(value, name)
-    return replace(found, sizes=kind.sizes) if isinstance(found, ArrayType) else replace(found, value=kind.value)
+    if isinstance(found, ArrayType) and isinstance(kind, ArrayType):
+        return replace(found, sizes=kind.sizes)
+    if isinstance(found, ScalarType) and isinstance(kind, ScalarType):
+        return replace(found, value=kind.value)
+    raise TypeError(f"{name} is no {type(kind).__name__}")
 
 
 class _Absolute:
-    """A typed kernel's statements, of which the values are sums of absolute values in float64. Integers stay as they are."""
+    """Turns a typed kernel's statements into those that make sums of absolute values in float64. Integers stay as they are."""
 
     def __init__(self, kernel: syntax.Kernel):
-        targets = (s.target for s in _statements(kernel.body) if isinstance(s, syntax.Assign))
-        written = {t.array if isinstance(t, syntax.Subscript) else t.name for t in targets}
+        targets = [s.target for s in _statements(kernel.body) if isinstance(s, syntax.Assign)]
+        written = {t.array for t in targets if isinstance(t, syntax.Subscript)} | {
+            t.name for t in targets if isinstance(t, syntax.Name)
+        }
         self._exact = {p.name for p in kernel.params} - written
 
     def statement(self, stmt: syntax.Stmt) -> syntax.Stmt:
+        """Returns the statement with absolute values. Raises NoBound."""
         match stmt:
             case syntax.For():
                 return replace(stmt, body=tuple(map(self.statement, stmt.body)))
@@ -136,12 +149,13 @@ class _Absolute:
         return stmt
 
     def _value(self, expr: syntax.Expr) -> syntax.Expr:
+        """Returns the expression with absolute values. Raises NoBound."""
         if expr.dtype.kind not in "fc":
             self._no_floats(expr)
             return expr
         match expr:
             case syntax.Const():
-                return replace(expr, value=float(abs(expr.value)), dtype=None)
+                return syntax.Const(float(abs(expr.value)), loc=expr.loc)
             case syntax.Name() if expr.name in self._exact:
                 return syntax.Call("abs", (expr,), loc=expr.loc)
             case syntax.Name():
@@ -176,7 +190,7 @@ class _Absolute:
         raise NoBound(f"`{getattr(expr, 'op', None) or getattr(expr, 'function', type(expr).__name__)}`")
 
     def _is_exact(self, expr: syntax.Expr) -> bool:
-        """Whether it is the same in every order, with its absolute value where arrays have theirs."""
+        """Returns whether an expression is the same in every order, once arrays have their absolute values."""
         match expr:
             case syntax.Subscript():
                 return expr.array in self._exact
@@ -187,7 +201,7 @@ class _Absolute:
         return self._is_number(expr)
 
     def _is_number(self, expr: syntax.Expr) -> bool:
-        """A constant, an argument, or an integer."""
+        """Returns whether an expression is a constant, an argument, or an integer."""
         match expr:
             case syntax.Const():
                 return True
@@ -198,16 +212,18 @@ class _Absolute:
         return expr.dtype.is_integer and not _has_floats(expr)
 
     def _no_floats(self, expr: syntax.Expr) -> None:
-        """Raise NoBound where a choice, or an integer, depends on floats."""
+        """Raises NoBound where a choice, or an integer, depends on floats."""
         if _has_floats(expr):
             raise NoBound("choices that depend on floats")
 
 
 def _has_floats(expr: syntax.Expr) -> bool:
+    """Returns whether some part of an expression is a float."""
     return any(node.dtype is not None and node.dtype.kind in "fc" for node in traversal.nodes(expr))
 
 
 def _statements(body: Sequence[syntax.Stmt]) -> Iterator[syntax.Stmt]:
+    """Yields all statements, those inside loops and conditions too."""
     for stmt in body:
         yield stmt
         if isinstance(stmt, syntax.For):

@@ -1,8 +1,8 @@
-"""A report on a systolic array as text, and as a page's part."""
+"""A report on a systolic array as text, and as part of a page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from polyml.machines.descriptions import OPERATIONS
 from polyml.machines.units import shown
@@ -10,6 +10,8 @@ from polyml.report.html import page
 from polyml.report.table import Column, Table, lines, table
 from polyml.report.text import WIDTH, time_text
 from polyml.systolic.folding.fold_counts import StreamTraffic, is_stationary, preloaded
+from polyml.systolic.folding.folds import Folds
+from polyml.systolic.folding.partial_sums import PartialSums
 from polyml.systolic.mapping.axis_names import axis_names, interleavings
 from polyml.systolic.mapping.dataflows import Plan, entry_cycles, kung_design
 from polyml.systolic.mapping.ranking import StreamPorts, stream_ports
@@ -24,15 +26,17 @@ LONGEST_FORMULA = 100  # characters of one that is shown
 
 
 def text(report: SystolicReportValues) -> str:
+    """Returns the report as text."""
     return lines(parts(report))
 
 
-def html(report: SystolicReportValues) -> str:
-    return page(parts(report), *report.pictures().values())
+def html(report: SystolicReportValues, pictures: Iterable[str]) -> str:
+    """Returns the report as part of a page."""
+    return page(parts(report), *pictures)
 
 
 def parts(report: SystolicReportValues) -> Iterator[str | Table]:
-    """Lines and tables, in order."""
+    """Yields the lines and tables of the report, in order."""
     yield report.where
     yield f"sizes    {', '.join(f'{name} = {value}' for name, value in report.sizes.items())}"
     machine = f" of {report.machine.name}" if report.machine else ""
@@ -56,6 +60,7 @@ def parts(report: SystolicReportValues) -> Iterator[str | Table]:
 
 
 def _nest(report: SystolicReportValues, nest: NestReport) -> Iterator[str | Table]:
+    """Yields the lines and tables about one nest."""
     yield from heading(nest.nest)
     edge = f"; {', '.join(nest.nest.boundary)} where values enter or leave" if nest.nest.boundary else ""
     yield f"{nest.best.recurrence.instances:,} instances{edge}"
@@ -89,7 +94,7 @@ _PLAN_COLUMNS: Sequence[Column[tuple[Plan, Sequence[StreamPorts]]]] = (
     Column("mapping", lambda row: mapping_text(row[0]), is_left=True),
     Column("folds", lambda row: _count(row[0].folds.number)),
     Column("cycles", lambda row: _count(row[0].folds.cycles)),
-    Column("overlapped", lambda row: _count(row[0].folds.overlap and row[0].folds.overlap.cycles)),
+    Column("overlapped", lambda row: _count(_overlapped(row[0].folds))),
     Column("padded", lambda row: _count(row[0].padded.cycles)),
     Column("utilisation", lambda row: f"{row[0].folds.utilisation:.1%}"),
     Column("mapping eff.", lambda row: f"{row[0].folds.mapping_efficiency:.1%}"),
@@ -106,6 +111,7 @@ def _streams(plan: Plan) -> Table:
     enters = entry_cycles(plan.recurrence, plan.mapping)
 
     def label(stream: DataStream) -> str:
+        """Returns a stream's access as text."""
         return plan.recurrence.label(stream.use)
 
     columns: Sequence[Column[tuple[StreamTraffic, StreamPorts]]] = (
@@ -125,6 +131,7 @@ def _streams(plan: Plan) -> Table:
 
 
 def _memories(memories: MemoryCosts) -> Iterator[str | Table]:
+    """Yields the lines about the memories around the array."""
     sizes = {"buffer": memories.buffer_bytes, "accumulators": memories.accumulator_bytes, "memory": memories.memory_bytes}
     parts = [name for name in (*sizes, *OPERATIONS) if name in sizes or name in memories.energy_j]
     joules = {name: shown(value, "energy") for name, value in memories.energy_j.items()}
@@ -145,13 +152,14 @@ def _memories(memories: MemoryCosts) -> Iterator[str | Table]:
         )
         tile = f"{stalled.tile_cycles:,.0f} cycles for a tile, " if stalled.tile_cycles else ""
         yield f"  from memory     {stalled.cycles:,.0f} cycles, {STALLED}: {tile}{shares}"
-    if memories.sums is not None and memories.sums.returns:
-        yield f"  sums            {_sums(memories)}"
+    sums = memories.sums
+    if sums is not None and sums.returns:
+        yield f"  sums            {_sums(memories, sums)}"
 
 
-def _sums(memories: MemoryCosts) -> str:
-    """Of those that wait between folds."""
-    sums, word = memories.sums, memories.machine.accumulator_word_bytes
+def _sums(memories: MemoryCosts, sums: PartialSums) -> str:
+    """Returns the line about sums that wait between folds."""
+    word = memories.machine.accumulator_word_bytes
     first = f", blocks of {('rows', 'columns')[sums.order[-1]]} first" if len(sums.order) > 1 else ""
     place = "stay in the accumulators" if memories.on_chip else f"are more than the accumulators hold ({memories.capacity:,})"
     back = memories.stalled(on_chip=False)
@@ -160,25 +168,35 @@ def _sums(memories: MemoryCosts) -> str:
 
 
 def heading(nest: SystolicNest) -> Iterator[str]:
+    """Yields the heading of a nest, and how statements are interleaved."""
     yield f"── {nest.heading} ".ljust(WIDTH, "─")
     yield from interleavings(nest)
 
 
+def _overlapped(folds: Folds) -> int | None:
+    """Returns the cycles of folds that overlap; None where they do not."""
+    return None if folds.overlap is None else folds.overlap.cycles
+
+
 def _count(number: int | None) -> str:
+    """Returns a number as text, "" for none."""
     return "" if number is None else f"{number:,}"
 
 
 def name_text(plan: Plan) -> str:
+    """Returns the dataflow of a plan, and Kung's name for its design."""
     design = kung_design(plan.recurrence, plan.mapping)
     return " ".join(filter(None, (plan.dataflow, design and f"({design})")))
 
 
 def mapping_text(plan: Plan) -> str:
+    """Returns a plan's mapping as text, with the loops outside of it."""
     outer = [axis_names(plan.recurrence.nest)[loop] for loop in plan.recurrence.outer]
     return plan.recurrence.text(plan.mapping) + (f", for each {', '.join(outer)}" if outer else "")
 
 
 def moves_text(plan: Plan, stream: DataStream) -> str:
+    """Returns how a stream moves, in words."""
     if is_stationary(plan.mapping, stream):
         return "stays"
     if stream in preloaded(plan.recurrence, plan.mapping):
@@ -189,9 +207,10 @@ def moves_text(plan: Plan, stream: DataStream) -> str:
 
 
 def _move(mapping: SpaceTime, direction: Direction, at_once: str) -> str:
-    """at_once: what happens along a wire."""
-    if direction.line:
-        return f"{at_once} along {'xy'[mapping.wire(direction)]} at once"
+    """Returns how values move in one direction; at_once: what happens along a wire."""
+    wire = mapping.wire(direction) if direction.line else None
+    if wire is not None:
+        return f"{at_once} along {'xy'[wire]} at once"
     cycles, *links = mapping.displacement(direction)
     if cycles == 0:
         return f"{at_once} along {next(axis for axis, step in zip('xy', links) if step)} at once"

@@ -15,7 +15,12 @@ from polyml.systolic.report.memory_traffic import MemoryCosts
 
 @dataclass(frozen=True)
 class NestReport:
-    """plans: the nest's mappings, the best first. operands, written, element_bytes: as Memories has them. seconds: to find them."""
+    """The report on one nest.
+
+    plans: its mappings, the best first.
+    operands, written, element_bytes: those of `MemoryCosts`.
+    seconds: how long it took to find them.
+    """
 
     nest: SystolicNest
     plans: tuple[Plan, ...]
@@ -26,22 +31,31 @@ class NestReport:
 
     @property
     def best(self) -> Plan:
+        """Returns the best plan."""
         return self.plans[0]
 
     @property
     def runner_up(self) -> Plan | None:
-        """The next one that is more than the best with rows and columns exchanged."""
+        """Returns the next plan that is more than the best one with rows and columns exchanged."""
         return next((plan for plan in self.plans[1:] if _design(plan) != _design(self.best)), None)
 
 
 def _design(plan: Plan) -> tuple:
+    """Returns what plans share that differ by rows and columns exchanged."""
     return plan.recurrence.outer, plan.recurrence.axes, plan.mapping.time, frozenset(plan.mapping.space)
 
 
 @dataclass(frozen=True)
 class SystolicReportValues:
-    """shape: of the array. rank: by what the best mapping is. machine: None where only its shape is known. nests: those that have
-    instances. bound: on what any order of the kernel moves.
+    """The values of a report on a call.
+
+    kernel, where: the kernel's name, and where it is defined.
+    sizes: the parameters' values.
+    shape: the rows and columns of the array.
+    links, dataflow, rank, machine: those of the request.
+    nests: those that have instances.
+    bound: what any order of the kernel moves at least.
+    seconds: how long the report took.
     """
 
     kernel: str
@@ -58,45 +72,54 @@ class SystolicReportValues:
 
     @property
     def cycles(self) -> int:
-        """Of the nests' best mappings, one nest after the other."""
+        """Returns the cycles of the nests' best mappings, one nest after another."""
         return sum(nest.best.folds.cycles for nest in self.nests)
 
     @property
     def instances(self) -> int:
+        """Returns how many instances all nests have."""
         return sum(nest.best.recurrence.instances for nest in self.nests)
 
     @property
     def utilisation(self) -> float:
+        """Returns the share of instances that run among those that all PEs could run in these cycles."""
         return self.instances / (prod(self.shape) * self.cycles) if self.cycles else 0.0
 
     @property
     def elements(self) -> int | None:
-        """Of the smallest type, that the buffer next to the array holds."""
-        return self.machine and self.machine.buffer_bytes // self._smallest
+        """Returns how many elements of the smallest type the buffer next to the array holds; None without a machine."""
+        return None if self.machine is None else self.machine.buffer_bytes // self._smallest(self.machine)
 
     @property
     def moved(self) -> int:
-        """Elements that the buffer and the memory behind it exchange at least."""
+        """Returns how many elements the buffer and the memory behind it exchange at least."""
         if self.elements is None:
             return self.bound.compulsory(self.sizes) + self.bound.stores(self.sizes)
         return self.bound.total(self.sizes, self.elements)
 
     @property
     def compute_seconds(self) -> Figure | None:
-        clock = self.machine and self.machine.frequency_hz.all
-        return clock and Figure(self.cycles / clock.value, "estimate", "cycles over the frequency, without stalls")
+        """Returns the time of the cycles; None where the frequency is not known."""
+        clock = None if self.machine is None else self.machine.frequency_hz.all
+        if clock is None:
+            return None
+        return Figure(self.cycles / clock.value, "estimate", "cycles over the frequency, without stalls")
 
     @property
     def memory_seconds(self) -> Figure | None:
-        rate = self.machine and self.machine.read("memory")
-        source = "the bound over the memory's bandwidth"
-        return rate and Figure(self.moved * self._smallest / rate.value, "estimate", source)
+        """Returns the time in which memory moves the least that has to be moved; None where its rate is not known."""
+        rate = None if self.machine is None else self.machine.read("memory")
+        if self.machine is None or rate is None:
+            return None
+        seconds = self.moved * self._smallest(self.machine) / rate.value
+        return Figure(seconds, "estimate", "the bound over the memory's bandwidth")
 
-    @property
-    def _smallest(self) -> int:
-        """Bytes of an element, of all arrays that the nests use."""
-        return min((size for nest in self.nests for size in nest.element_bytes.values()), default=self.machine.operand_bytes)
+    def _smallest(self, machine: Systolic) -> int:
+        """Returns the bytes of the smallest element of the arrays that nests use."""
+        return min((size for nest in self.nests for size in nest.element_bytes.values()), default=machine.operand_bytes)
 
     def memories(self, nest: NestReport, plan: Plan) -> MemoryCosts | None:
-        """Of one of the nest's mappings; None where no machine is known."""
-        return self.machine and MemoryCosts(self.machine, plan, nest.operands, nest.written, nest.element_bytes)
+        """Returns what one of a nest's plans costs in the memories; None without a machine."""
+        if self.machine is None:
+            return None
+        return MemoryCosts(self.machine, plan, nest.operands, nest.written, nest.element_bytes)

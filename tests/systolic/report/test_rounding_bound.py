@@ -11,6 +11,7 @@ from polyml.frontend.parsing.parse import parse
 from polyml.performance.variants import KernelCall, source_schedule
 from polyml.runtime.storage.size_classes import Sizes
 from polyml.systolic.report.report import report
+from polyml.systolic.report.request import MappingRequest
 from polyml.systolic.report.rounding_bound import NoBound, eps, magnitudes, roundings
 from tests.systolic.designs import dot, matmul, subsequence, triangular
 
@@ -122,7 +123,7 @@ def test_where_errors_do_not_add_up_there_is_no_bound(function, args, reason):
 
 def planned(function, args, fp="reassociate", array=(4, 4), links="manhattan"):
     call, arguments = call_of(function, args, fp)
-    plans = [nest.best for nest in report(call, arguments, "", None, array, links=links).nests]
+    plans = [nest.best for nest in report(call, arguments, "", MappingRequest(array=array, links=links)).nests]
     return source_schedule(call).problem.scop, plans
 
 

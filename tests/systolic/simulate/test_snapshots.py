@@ -141,7 +141,7 @@ def test_no_element_appears_from_nowhere(function, links, shape):
                     if move.step == move.cycles - 1:
                         arrived[move.target].add(move.element)
                     assert move.cycles == 0 or sum(abs(a - b) for a, b in zip(move.source, move.target)) <= move.cycles
-                had = {unit: {r.element for r in cell.registers} for unit, cell in before.cells.items()}
+                had = {unit: {r.element for r in cell.registers} for unit, cell in before.pe_states.items()}
             entering = {(unit, r.element) for unit, cell in frame.pe_states.items() for r in cell.registers if r.enters}
             for move in wired_from(
                 entering | {(unit, e) for where in (arrived, had) for unit, held in where.items() for e in held}, frame
@@ -173,7 +173,7 @@ def test_moves_begin_with_the_element_and_end_with_it(function, links, shape):
         for (fold, t), frame in at.items():
             for move in frame.moves:
                 start, end = at[fold, t - move.step], at[fold, t - move.step + move.cycles]
-                assert move.element in {r.element for r in start.cells[move.source].registers if r.used}
+                assert move.element in {r.element for r in start.pe_states[move.source].registers if r.used}
                 assert used_by(end, move) == move.element
 
 

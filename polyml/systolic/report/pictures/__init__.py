@@ -1,1 +1,4 @@
-"""A mapping in pictures: the array in a cycle, wavefronts, utilisation, space and time, and a page that steps through them."""
+"""A mapping in pictures: the array in a cycle, wavefronts, utilisation, space and time, and a page that steps through the cycles.
+The
+doors are `collection.pictures` and `page.page`.
+"""

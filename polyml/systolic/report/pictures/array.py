@@ -1,4 +1,4 @@
-"""The array in one cycle: what each unit runs and has, what moves between units, what is about to enter and what has left.
+"""A picture of the array in one cycle: what each PE runs and has, what is in transit, what is about to enter and what has left.
 
 Rows go down and columns to the right; an array of one dimension is a row. Elements that move along one coordinate wait outside
 the array, a place further away for each cycle.
@@ -10,11 +10,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import NamedTuple
 
 from polyml.plot.style import CHARACTER, PHASES, heading, heading_width, lane, picture
 from polyml.plot.svg import Font, Svg, path, rect, text
 from polyml.systolic.mapping.axis_names import axis_names
 from polyml.systolic.mapping.dataflows import Plan
+from polyml.systolic.recurrences.spacetime import Vector
 from polyml.systolic.report.text import mapping_text, moves_text
 from polyml.systolic.simulate.frames import (
     MOST_AHEAD,
@@ -37,12 +39,26 @@ LEAST_WIDTH = 470
 SIDES = ("left", "right", "top", "bottom")
 
 Position = tuple[float, float]
-WireKey = tuple[object, ...]
+
+
+class WireKey(NamedTuple):
+    """What identifies a drawn wire.
+
+    kind: "along" one link, "across" several coordinates, "in" from outside or "out" of the array.
+    lane: the lane whose colour it has.
+    unit: the PE that it starts from, or that it enters or leaves.
+    way: its direction; () for "in" and "out".
+    """
+
+    kind: str
+    lane: int
+    unit: PEIndex
+    way: Vector = ()
 
 
 @dataclass(frozen=True)
 class PlacedText:
-    """In the colour of a lane, or faint."""
+    """A text at a place, in the colour of a lane."""
 
     x: float
     y: float
@@ -52,19 +68,26 @@ class PlacedText:
 
 @dataclass(frozen=True)
 class SceneState:
-    """What changes from cycle to cycle. cells: by number of the unit: its class, first line, and for each lane the text and its
-    class. wires: numbers of those in use.
+    """What changes from cycle to cycle.
+
+    cells: by number of the PE, its class, its first line, and for each lane the text and its class.
+    wires: the numbers of those in use.
+    texts: those outside of PEs.
     """
 
     title: str
     caption: str
     cells: dict[int, tuple[str, str, tuple[tuple[str, str], ...]]]
-    wires: tuple[int, ...]
+    wires: Vector
     texts: tuple[PlacedText, ...]
 
 
 class Scene:
-    """What does not change: where everything is. shown: the frames for which there has to be room outside the array."""
+    """What does not change from cycle to cycle: where everything is drawn.
+
+    frames: the frames.
+    shown: the frames for which there has to be room outside the array.
+    """
 
     def __init__(self, frames: Frames, shown: Sequence[CycleFrame]):
         self.frames, self._shown = frames, shown
@@ -114,17 +137,17 @@ class Scene:
     # Places
 
     def _at(self, unit: PEIndex) -> Position:
-        """The corner of a unit."""
+        """Returns the corner of a PE."""
         row, column = unit if len(unit) == 2 else (0, unit[0])
         x, y = self._corner
         return x + column * (self._width + self._gap_x), y + row * (self._height + self._gap_y)
 
     def _line(self, number: int) -> float:
-        """The middle of a lane's line in its unit, from the top."""
+        """Returns the middle of a lane's line in its PE, from the top."""
         return HEAD + SLOT * number + SLOT / 2
 
     def _lanes_down(self) -> list[int]:
-        """Lanes that have something move or wait up or down."""
+        """Returns the lanes of which something moves or waits up or down."""
         found = set()
         for frame in self.frames.frames:
             found |= {m.lane for m in frame.moves if _vertical(_delta(m.source, m.target))}
@@ -132,12 +155,12 @@ class Scene:
         return sorted(found)
 
     def _aside(self, number: int) -> float:
-        """Of a lane that goes up or down, from the unit's middle."""
+        """Returns how far from a PE's middle a lane goes up or down."""
         apart = min(16, (self._width - 12) / max(1, len(self._vertical) - 1))
         return (self._vertical.index(number) - (len(self._vertical) - 1) / 2) * apart
 
     def _extents(self) -> dict[str, int]:
-        """How many places there are on each side."""
+        """Returns how many places there are on each side."""
         found = dict.fromkeys(SIDES, 0)
         for frame in self._shown:
             for each in frame.outside:
@@ -145,21 +168,23 @@ class Scene:
                 found[side] = max(found[side], abs(each.cycles))
         return found
 
-    def _gap(self, move: Transit) -> WireKey:
-        """The lane and the unit behind which an element is on its way."""
+    def _gap(self, move: Transit) -> tuple[int, PEIndex, Vector]:
+        """Returns the lane, the PE behind which an element is on its way, and the direction."""
         delta = _delta(move.source, move.target)
         return move.lane, _further(move.source, delta, move.step * max(map(abs, delta)) // move.cycles), _signs(delta)
 
     def _wires_of(self, move: Transit) -> list[WireKey]:
-        """What a move goes along; along one coordinate link by link, all of them where that takes no time."""
+        """Returns the wires that a move goes along, link by link; all of them at once where it takes no time."""
         delta = _delta(move.source, move.target)
         if _is_across(delta):
-            return [("across", move.lane, move.source, delta)]
+            return [WireKey("across", move.lane, move.source, delta)]
         if move.cycles:
-            return [("along", *self._gap(move))]
-        return [("along", move.lane, _further(move.source, delta, links), _signs(delta)) for links in range(max(map(abs, delta)))]
+            return [WireKey("along", *self._gap(move))]
+        reached = (_further(move.source, delta, links) for links in range(max(map(abs, delta))))
+        return [WireKey("along", move.lane, unit, _signs(delta)) for unit in reached]
 
     def _path(self, key: WireKey) -> str:
+        """Returns the path of a wire."""
         kind, number, here, way = key
         if kind == "across":
             (x, y), (to_x, to_y) = self._corners(here, tuple(a + b for a, b in zip(here, way)))
@@ -174,13 +199,14 @@ class Scene:
         return f"M{x:.1f},{y:.1f} h{right * self._gap_x:.1f}" + _head(right, 0)
 
     def _corners(self, source: PEIndex, target: PEIndex) -> tuple[Position, Position]:
-        """Of two units, those next to each other."""
+        """Returns the corners of two PEs that are next to each other."""
         (x, y), (to_x, to_y) = self._at(source), self._at(target)
         x, to_x = (x + self._width, to_x) if to_x > x else (x, to_x + self._width)
         y, to_y = (y + self._height, to_y) if to_y > y else (y, to_y + self._height)
         return (x, y), (to_x, to_y)
 
     def _stub_path(self, each: BoundaryElement) -> str:
+        """Returns the path of a wire from outside into a PE, or out of it."""
         x, y = self._at(each.unit)
         out, length = each.cycles > 0, WIRE - 6
         if _vertical(each.signs):
@@ -193,7 +219,7 @@ class Scene:
         return f"M{x:.1f},{y + self._line(each.lane):.1f} h{right * length}" + _head(right, 0)
 
     def _between(self, move: Transit) -> PlacedText | None:
-        """The element of a move that is on its way."""
+        """Returns the text of an element that is on its way; None before it has started."""
         if not move.step:
             return None
         delta = _delta(move.source, move.target)
@@ -214,6 +240,7 @@ class Scene:
         return PlacedText(x, y + self._line(move.lane) + 4, move.element, move.lane)
 
     def _waiting(self, each: BoundaryElement) -> PlacedText:
+        """Returns the text of an element outside the array."""
         side, away = _side(each), abs(each.cycles) - 0.5
         x, y = self._at(each.unit)
         if side in ("left", "right"):
@@ -228,9 +255,11 @@ class Scene:
     # Texts
 
     def _head(self, cell: PEState) -> str:
+        """Returns the first line of a PE."""
         return "" if cell.instance is None else label(self.frames.plan, cell.instance)
 
     def state(self, frame: CycleFrame) -> SceneState:
+        """Returns what is shown in a cycle."""
         cells, wires = {}, []
         for unit, cell in frame.pe_states.items():
             phase = "active" if cell.instance else frame.phase if frame.phase != "compute" else "idle"
@@ -244,12 +273,14 @@ class Scene:
         return SceneState(self.title(frame), self.caption(frame), cells, tuple(on), tuple(texts))
 
     def title(self, frame: CycleFrame) -> str:
+        """Returns the title of a cycle."""
         folds = self.frames.plan.folds
         last = folds.cycles + folds.drain_cycles - 1
         drain = " with the drain" if folds.drain_cycles else ""
         return f"Cycle {frame.cycle} of 0 to {last}{drain}: {frame.active} of {len(self.units)} units run an instance"
 
     def caption(self, frame: CycleFrame) -> str:
+        """Returns the line below the title."""
         plan = self.frames.plan
         words = {"preload": "what stays is shifted in", "compute": f"t = {frame.t}", "drain": "results are shifted out"}
         if plan.folds.number == 1:
@@ -262,18 +293,20 @@ class Scene:
     # Parts
 
     def svg(self, frame: CycleFrame, *, focusable: bool = False) -> Svg:
+        """Returns the picture of a cycle; focusable: for a page on which PEs can be chosen."""
         state = self.state(frame)
         name = f"{mapping_text(self.frames.plan)}. {state.title}, {state.caption}"
         role = "group" if focusable else "img"
         return picture(self._parts(state, focusable), self.width, self.height, name, "array", role)
 
     def _parts(self, state: SceneState, focusable: bool) -> Iterator[str]:
+        """Yields the parts of the picture."""
         yield from heading(state.title, state.caption)
         yield from self._indices()
         yield '<g class="wires">'
         on = set(state.wires)
         for key, number in self._wires.items():
-            yield path(self._paths[key], f"wire {'on ' * (number in on)}w{lane(key[1])}")
+            yield path(self._paths[key], f"wire {'on ' * (number in on)}w{lane(key.lane)}")
         yield '</g><g class="cells">'
         for number, unit in enumerate(self.units):
             yield from self._cell(number, unit, state, focusable)
@@ -284,7 +317,7 @@ class Scene:
         yield from self._legend_parts()
 
     def _indices(self) -> Iterator[str]:
-        """The numbers of rows and columns, at the right and below, beside what goes out there."""
+        """Yields the numbers of rows and columns, at the right and below, beside what goes out there."""
         below = self._bottom + (39 if self._has_stubs_below else 18)
         is_row = len(self.frames.shape) == 1
         for row in range(0 if is_row else self._rows):
@@ -294,6 +327,7 @@ class Scene:
             yield text(x + self._width / 2, below, f"{'x' if is_row else 'y'} = {column}", "faint", anchor="middle")
 
     def _cell(self, number: int, unit: PEIndex, state: SceneState, focusable: bool) -> Iterator[str]:
+        """Yields the parts of one PE."""
         phase, head, lines = state.cells.get(number, ("idle", "", (("", ""),) * len(self.frames.lanes)))
         x, y = self._at(unit)
         focus = f' tabindex="0" role="img" aria-label="{escape(unit_text(unit))}"' if focusable else ""
@@ -305,6 +339,7 @@ class Scene:
         yield "</g>"
 
     def _legend_parts(self) -> Iterator[str]:
+        """Yields the legend."""
         x, y = 14.0, self._legend + 4
         for phase in _phases(self.frames):
             yield f'<g class="{phase}">{rect(x, y - 9, 12, 12, round=2)}</g>'
@@ -323,11 +358,12 @@ class Scene:
 
 
 def _phases(frames: Frames) -> list[str]:
+    """Returns the classes of PEs that occur."""
     return ["active", "idle", *(p for p in ("preload", "drain") if any(f.phase == p for f in frames.frames))]
 
 
 def _joined(registers: tuple[HeldElement, ...], number: int) -> tuple[str, str]:
-    """The elements of a lane, an arrow before one that enters and behind one that leaves; and their class."""
+    """Returns the elements of a lane, with arrows at those that enter or leave, and their class."""
     mine = [r for r in registers if r.lane == number]
     words = ", ".join(f"{'→' if r.enters else ''}{r.element}{'→' if r.leaves else ''}" for r in mine)
     if any(r.enters or r.leaves for r in mine):
@@ -335,35 +371,38 @@ def _joined(registers: tuple[HeldElement, ...], number: int) -> tuple[str, str]:
     return words, "" if any(r.used for r in mine) or not mine else "held"
 
 
-def _delta(source: PEIndex, target: PEIndex) -> tuple[int, ...]:
+def _delta(source: PEIndex, target: PEIndex) -> Vector:
+    """Returns the step from one PE to another."""
     return tuple(b - a for a, b in zip(source, target))
 
 
-def _signs(delta: tuple[int, ...]) -> tuple[int, ...]:
+def _signs(delta: Vector) -> Vector:
+    """Returns the sign along each coordinate."""
     return tuple((v > 0) - (v < 0) for v in delta)
 
 
-def _further(unit: PEIndex, delta: tuple[int, ...], links: int) -> PEIndex:
-    """So many links towards the unit that is `delta` away."""
+def _further(unit: PEIndex, delta: Vector, links: int) -> PEIndex:
+    """Returns the PE that is so many links further, towards the one that is `delta` away."""
     return tuple(x + links * step for x, step in zip(unit, _signs(delta)))
 
 
-def _is_across(delta: tuple[int, ...]) -> bool:
-    """Whether it is along several coordinates."""
+def _is_across(delta: Vector) -> bool:
+    """Returns whether a step goes along several coordinates."""
     return sum(map(bool, delta)) != 1
 
 
 def _stub(number: int, unit: PEIndex, out: bool) -> WireKey:
-    """A lane's wire from the outside into a unit, or out of it."""
-    return "out" if out else "in", number, unit
+    """Returns a lane's wire from outside into a PE, or out of it."""
+    return WireKey("out" if out else "in", number, unit)
 
 
-def _vertical(way: tuple[int, ...]) -> bool:
-    """Along the rows alone, or outside of an array of one dimension to and from each unit."""
+def _vertical(way: Vector) -> bool:
+    """Returns whether a direction goes along the rows alone, or lies outside of an array of one dimension."""
     return bool(way[0]) and not way[1] if len(way) == 2 else not way[0]
 
 
 def _side(each: BoundaryElement) -> str:
+    """Returns the side of the array on which an element waits."""
     before = each.cycles < 0
     if _vertical(each.signs):
         return "top" if ((each.signs[0] or 1) > 0) == before else "bottom"
@@ -371,7 +410,7 @@ def _side(each: BoundaryElement) -> str:
 
 
 def _head(right: float, down: float) -> str:
-    """An arrow's head at the end of a path, in its direction."""
+    """Returns an arrow's head at the end of a path, in its direction."""
     length = (right * right + down * down) ** 0.5
     u, v = 5 * right / length, 5 * down / length
     first, second = (-u - v * 0.6, -v + u * 0.6), (-u + v * 0.6, -v - u * 0.6)
@@ -379,11 +418,11 @@ def _head(right: float, down: float) -> str:
 
 
 def label(plan: Plan, instance: StatementInstance) -> str:
-    """The values of its loops; with its statement's name where that is not the nest's."""
+    """Returns the values of an instance's iterators, with the statement's name where that is not the nest's."""
     values = ",".join(map(str, instance.values))
     return values if instance.statement == plan.recurrence.nest.name else f"{instance.statement} {values}"
 
 
 def unit_text(unit: PEIndex) -> str:
-    """`x = 1, y = 2`"""
+    """Returns `unit x = 1, y = 2`."""
     return "unit " + ", ".join(f"{name} = {value}" for name, value in zip("xy", unit))

@@ -17,7 +17,7 @@ from polyml.systolic.simulate.snapshots import frames
 
 
 def pictures(report: SystolicReportValues) -> dict[str, str]:
-    """Of each nest's best mapping; with the nest's name where there are several."""
+    """Returns the pictures of each nest's best mapping by name, with the nest's name where there are several."""
     found: dict[str, str] = {}
     for nest in report.nests:
         suffix = f"-{nest.nest.name.replace(', ', '-')}" if len(report.nests) > 1 else ""
@@ -26,8 +26,11 @@ def pictures(report: SystolicReportValues) -> dict[str, str]:
 
 
 def pictures_of(plan: Plan) -> dict[str, str]:
-    """array: in the cycle in which most units run an instance. spacetime: of arrays of one dimension. What is too large is a
-    picture that says so.
+    """Returns the pictures of a plan by name: "wavefronts", "utilisation", "array" in the cycle in which most PEs run an instance,
+    and
+    "spacetime" for an array of one dimension.
+
+    What is too large is a picture that says so.
     """
     found = {"wavefronts": wavefronts_svg(plan), "utilisation": utilisation_svg(plan, activity(plan))}
     try:
@@ -38,7 +41,10 @@ def pictures_of(plan: Plan) -> dict[str, str]:
 
 
 def array_svg(shown: Frames, cycle: int | None = None) -> Svg:
-    """In a cycle; None: the first one in which most units run an instance. Raises ConfigError for one that there is not."""
+    """Returns the array in a cycle; None stands for the first one in which most PEs run an instance.
+
+    Raises: ConfigError for a cycle that there is not.
+    """
     last = len(shown.frames) - 1
     if cycle is None:
         cycle = max(range(last + 1), key=lambda n: shown.frames[n].active)
@@ -49,6 +55,7 @@ def array_svg(shown: Frames, cycle: int | None = None) -> Svg:
 
 
 def _refusal(problem: ConfigError) -> Svg:
+    """Returns a picture that says what is too large."""
     lines = [problem.message, *problem.notes]
     parts = [text(14, 26 + 20 * n, line, font=Font(13)) for n, line in enumerate(lines)]
     return picture(parts, 40 + 7 * max(map(len, lines)), 26 + 20 * len(lines), problem.message, "array")

@@ -1,5 +1,6 @@
-"""One page without other files: the array with a slider that steps through the cycles, for each of a nest's mappings; the other
-pictures; the tables.
+"""A page without other files: the array with a slider that steps through the cycles, for each of a nest's mappings; the other
+pictures;
+the tables.
 """
 
 from __future__ import annotations
@@ -32,16 +33,19 @@ class Page(str):
     """A text that notebooks show as a page within theirs."""
 
     def _repr_html_(self) -> str:
+        """Returns the page in a frame."""
         return f'<iframe srcdoc="{escape(self)}" width="100%" height="{FRAME}" style="border: 0"></iframe>'
 
 
 def page(report: SystolicReportValues) -> Page:
-    """Raises ConfigError where nothing runs, or nothing is small enough to be drawn."""
+    """Returns the page. Raises ConfigError where nothing runs, or nothing is small enough to be drawn."""
     if not report.nests:
         raise ConfigError(f"nothing of {report.kernel} runs for these arguments: there is no array to draw")
     drawn = {nest.nest.name: _drawn(nest) for nest in report.nests}
     if not any(shown for shown, _ in drawn.values()):
-        raise next(iter(drawn.values()))[1]
+        _, refused = next(iter(drawn.values()))
+        assert refused is not None  # a nest has plans, of which none was drawn
+        raise refused
     sizes = ", ".join(f"{name} = {value}" for name, value in report.sizes.items())
     array = " x ".join(map(str, report.shape))
     fields = {
@@ -59,11 +63,12 @@ def page(report: SystolicReportValues) -> Page:
 
 @cache
 def _file(name: str) -> str:
+    """Returns the text of a file beside this module."""
     return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 
 def _nest(nest: NestReport, drawn: list[Frames], refused: ConfigError | None) -> Iterator[str]:
-    """The mappings that are drawn, the best first, one shown at a time; or why there are none."""
+    """Yields the mappings that are drawn, the best first, one shown at a time; or why there are none."""
     yield f'<section class="nest" aria-label="{escape(nest.nest.name)}">'
     yield f"<h2>{escape(nest.nest.heading)}</h2>"
     if refused:
@@ -79,7 +84,10 @@ def _nest(nest: NestReport, drawn: list[Frames], refused: ConfigError | None) ->
 
 
 def _drawn(nest: NestReport) -> tuple[list[Frames], ConfigError | None]:
-    """Of each dataflow the best, as others look much the same, of as many dimensions as the best of all; and why one is not."""
+    """Returns the frames of the best plan of each dataflow, and why one is not drawn.
+
+    Other plans look much the same. All have as many dimensions as the best plan of all.
+    """
     found: dict[str, Frames] = {}
     refused = None
     for plan in nest.plans:
@@ -93,10 +101,12 @@ def _drawn(nest: NestReport) -> tuple[list[Frames], ConfigError | None]:
 
 
 def _said(plan: Plan) -> str:
+    """Returns a plan in words, with its cycles."""
     return ": ".join(filter(None, (name_text(plan), mapping_text(plan)))) + f", {plan.folds.cycles:,} cycles"
 
 
 def _player(shown: Frames, number: int) -> Iterator[str]:
+    """Yields the array with its slider, buttons and data."""
     scene, last = Scene(shown, shown.frames), shown.frames[-1].cycle
     hidden = " hidden" if number else ""
     yield f'<div class="player" data-plan="{number}"{hidden}>'
@@ -121,7 +131,7 @@ def _player(shown: Frames, number: int) -> Iterator[str]:
 
 
 def _data(scene: Scene) -> dict[str, object]:
-    """What the script shows. words: texts with their classes, that cells and texts have by number."""
+    """Returns what the script shows; words: the texts with their classes, which PEs and texts have by number."""
     shown, words = scene.frames, _Words()
     nest, (first, step) = shown.plan.recurrence.nest, scale(len(shown.frames))
     found = []
@@ -144,15 +154,16 @@ def _data(scene: Scene) -> dict[str, object]:
 
 
 class _Words(dict):
-    """(text, class) -> number, in the order in which they are asked for."""
+    """The numbers of (text, class), in the order in which they are first used."""
 
     def __missing__(self, word: tuple[str, str]) -> int:
+        """Gives a new text its number."""
         self[word] = len(self)
         return self[word]
 
 
 def _pictures(report: SystolicReportValues, nest: NestReport) -> Iterator[str]:
-    """Those that the slider does not show."""
+    """Yields the pictures that the slider does not show."""
     yield f'<section aria-label="pictures of {escape(nest.nest.name)}"><div class="beside">'
     for name, text in pictures_of(nest.best).items():
         if name not in ("array", "utilisation"):

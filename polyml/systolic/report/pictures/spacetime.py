@@ -1,4 +1,4 @@
-"""Space and time of an array of one dimension: units across, cycles down, what runs where and the ways of the elements."""
+"""Space and time of an array of one dimension: PEs across, cycles down, what runs where and how elements travel."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from polyml.plot.style import CHARACTER, heading, heading_width, lane, picture
 from polyml.plot.svg import Svg, path, rect, text
 from polyml.systolic.report.pictures.array import label
 from polyml.systolic.report.text import mapping_text, moves_text
-from polyml.systolic.simulate.frames import Frames, PEIndex, PEState
+from polyml.systolic.simulate.frames import Frames, PEIndex, PEState, StatementInstance
 
 MOST_CYCLES = 48
 HEIGHT = 26  # pixels of a unit
@@ -22,11 +22,13 @@ LEAST_WIDTH = 470
 
 
 def spacetime_svg(frames: Frames) -> Svg:
-    """Of the first fold's cycles, MOST_CYCLES at most."""
+    """Returns the picture of the first fold's cycles, MOST_CYCLES at most."""
     return _Diagram(frames).svg()
 
 
 class _Diagram:
+    """The picture: where instances and elements are drawn."""
+
     def __init__(self, frames: Frames):
         fold = [f for f in frames.frames if f.fold == 0 and f.phase == "compute"]
         self._frames, self._plan, self._shown = frames, frames.plan, fold[:MOST_CYCLES]
@@ -41,23 +43,26 @@ class _Diagram:
         self._height = TOP + len(self._shown) * (HEIGHT + GAP) + LEGEND * len(frames.lanes) + 20
 
     def svg(self) -> Svg:
+        """Returns the picture."""
         parts = [*heading("Space and time", self._words), *self._numbers(), *self._moves(), *self._stays()]
         for frame in self._shown:
             for unit, cell in frame.pe_states.items():
                 if cell.instance is not None:
-                    parts += self._instance(unit, frame.t, cell)
+                    parts += self._instance(unit, frame.t, cell, cell.instance)
         name = f"{mapping_text(self._plan)}: units across, cycles down"
         return picture([*parts, *self._legend()], self._width, self._height, name, "spacetime")
 
     def _at(self, unit: PEIndex, t: int) -> tuple[float, float]:
-        """The middle of a unit in a cycle."""
+        """Returns the middle of a PE in a cycle."""
         x = self._left + unit[0] * (self._wide + ACROSS) + self._wide / 2
         return x, TOP + (t - self._shown[0].t) * (HEIGHT + GAP) + HEIGHT / 2
 
     def _aside(self, number: int) -> float:
+        """Returns how far from the middle a lane is drawn."""
         return APART * (number - (len(self._frames.lanes) - 1) / 2)
 
     def _numbers(self) -> Iterator[str]:
+        """Yields the numbers of PEs and cycles."""
         for unit in self._frames.units():
             yield text(self._at(unit, 0)[0], TOP - 14, f"x = {unit[0]}", "faint", anchor="middle")
         left = self._left - 14
@@ -66,14 +71,14 @@ class _Diagram:
             yield text(left, self._at((0,), frame.t)[1] + 4, str(frame.t), "faint", anchor="end")
 
     def _moves(self) -> Iterator[str]:
-        """From unit to unit."""
+        """Yields the elements that go from PE to PE."""
         last = self._shown[-1].t
         for frame in self._shown:
             for move in (m for m in frame.moves if not m.step and frame.t + m.cycles <= last):
                 yield self._way(move.lane, move.element, (move.source, frame.t), (move.target, frame.t + move.cycles))
 
     def _stays(self) -> Iterator[str]:
-        """Down, between two uses of an element in one unit, also by different lanes."""
+        """Yields the elements that stay in a PE between two uses, also by different lanes."""
         arrives = {(m.target, m.lane, f.t + m.cycles) for f in self._shown for m in f.moves if not m.step}
         before: dict[tuple[PEIndex, str], int] = {}
         for frame in self._shown:
@@ -86,20 +91,23 @@ class _Diagram:
                 before |= {(unit, register.element): frame.t for register in used}
 
     def _way(self, number: int, element: str, source: tuple[PEIndex, int], target: tuple[PEIndex, int]) -> str:
+        """Returns the path of an element between two PEs and cycles."""
         (x, y), (to_x, to_y) = self._at(*source), self._at(*target)
         aside = self._aside(number)
         right, down = (0.0, aside) if y == to_y else (aside, 0.0)  # along a wire, in one cycle
         way = f"M{x + right:.1f},{y + down:.1f} L{to_x + right:.1f},{to_y + down:.1f}"
         return path(way, f"wire on w{lane(number)}", hint=element)
 
-    def _instance(self, unit: PEIndex, t: int, cell: PEState) -> Iterator[str]:
+    def _instance(self, unit: PEIndex, t: int, state: PEState, instance: StatementInstance) -> Iterator[str]:
+        """Yields an instance in its PE."""
         x, y = self._at(unit, t)
-        elements = ", ".join(r.element for r in cell.registers)
-        yield f'<g class="active"><title>{escape(f"{cell.instance}: {elements}")}</title>'
+        elements = ", ".join(r.element for r in state.registers)
+        yield f'<g class="active"><title>{escape(f"{instance}: {elements}")}</title>'
         yield rect(x - self._wide / 2, y - HEIGHT / 2, self._wide, HEIGHT, round=4)
-        yield text(x, y + 4, label(self._plan, cell.instance), "head mono", anchor="middle") + "</g>"
+        yield text(x, y + 4, label(self._plan, instance), "head mono", anchor="middle") + "</g>"
 
     def _legend(self) -> Iterator[str]:
+        """Yields the legend."""
         longest = max(len(stream.use.text) for stream in self._frames.lanes)
         for number, stream in enumerate(self._frames.lanes):
             y = self._height - LEGEND * (len(self._frames.lanes) - number)

@@ -1,4 +1,4 @@
-"""How many units run an instance, cycle by cycle."""
+"""A picture of how many PEs run an instance, cycle by cycle."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_STARTS = 24  # of folds, that are drawn
 
 
 def utilisation_svg(plan: Plan, found: Activity, *, marked: bool = False) -> Svg:
-    """marked: with a line that shows a cycle."""
+    """Returns the picture; marked: with a line that shows a cycle."""
     units, cycles = plan.folds.units, len(found.active)
     share = int(found.active.sum()) / (units * cycles)
     together = -(-cycles // (WIDTH - LEFT - RIGHT))  # cycles of a pixel
@@ -48,19 +48,22 @@ def utilisation_svg(plan: Plan, found: Activity, *, marked: bool = False) -> Svg
 
 
 def scale(cycles: int) -> tuple[float, float]:
-    """(where the middle of cycle 0 is, pixels of a cycle)"""
+    """Returns (where the middle of cycle 0 is, pixels of a cycle)."""
     return _x(0.5, cycles), (WIDTH - LEFT - RIGHT) / cycles
 
 
 def _x(cycle: float, cycles: float) -> float:
+    """Returns the position of a cycle."""
     return LEFT + (WIDTH - LEFT - RIGHT) * cycle / cycles
 
 
 def _y(active: float, units: int) -> float:
+    """Returns the height of a number of PEs."""
     return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * active / units
 
 
 def _axes(units: int, cycles: int) -> Iterator[str]:
+    """Yields the axes with their numbers."""
     for value in _parts(units) or _ticks(units, 4):
         y = _y(value, units)
         yield path(f"M{LEFT},{y:.1f} H{WIDTH - RIGHT}", "line")
@@ -73,30 +76,31 @@ def _axes(units: int, cycles: int) -> Iterator[str]:
 
 
 def _parts(most: int) -> list[int]:
-    """From 0 to the most, in two to five equal parts, if there are such."""
+    """Returns the numbers that divide 0 ... most into two to five equal parts; [] where none do."""
     step = next((most // n for n in (4, 5, 3, 2) if most % n == 0), 0)
     return list(range(0, most + 1, step)) if step else []
 
 
 def _ticks(most: int, about: int) -> list[int]:
-    """Round numbers from 0 on, about so many."""
+    """Returns round numbers from 0 on, about so many."""
     step = next(t * 10**power for power in range(12) for t in TICKS if t * 10**power * about >= most)
     return list(range(0, most + 1, step))
 
 
 def _band(phase: str, first: int, last: int, cycles: int) -> str:
+    """Returns the band of a phase other than "compute"."""
     x, end = _x(first, cycles), _x(last, cycles)
     return f'<g class="{phase}"><title>{PHASES[phase]}</title>{rect(x, TOP, end - x, HEIGHT - BOTTOM - TOP)}</g>'
 
 
 def _averages(active: np.ndarray, together: int) -> np.ndarray:
-    """Of each so many, of fewer at the end."""
+    """Returns the average of each `together` cycles, of fewer at the end."""
     starts = np.arange(0, len(active), together)
     return np.add.reduceat(active, starts) / np.diff(starts, append=len(active))
 
 
 def _area(active: np.ndarray, units: int, bars: float) -> str:
-    """The outline, a step at each change. bars: that would fill the width."""
+    """Returns the outline of the area, with a step at each change; bars: how many of them fill the width."""
     at, way = 0, f"M{LEFT},{HEIGHT - BOTTOM}"
     for count, run in groupby(active):
         at += len(list(run))

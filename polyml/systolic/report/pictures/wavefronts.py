@@ -1,4 +1,6 @@
-"""The iteration points of a slice of two axes, coloured by the cycle in which they run, with the lines of equal time."""
+"""The iteration points of a section along two axes, coloured by the cycle in which they run, with the lines of equal time
+(wavefronts).
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,12 @@ Position = tuple[float, float]
 
 @dataclass(frozen=True)
 class PlaneSection:
-    """Points of the axes by their coordinates (across, down). fixed: the values of the others, by name. cut: whether there are
-    more of them.
+    """A section along two axes.
+
+    across, down: the axes; down is None where there is only one.
+    points: the values of all axes, by those of (across, down).
+    fixed: the values of the other axes, by name.
+    cut: whether there are more points than shown.
     """
 
     across: int
@@ -42,7 +48,8 @@ class PlaneSection:
 
 
 def wavefronts_svg(plan: Plan) -> Svg:
-    found = slice_of(plan)
+    """Returns the picture of a plan."""
+    found = section_of(plan)
     names = _names(plan)
     time = {point: sum(c * v for c, v in zip(plan.mapping.time, axes)) for point, axes in found.points.items()}
     xs, ys = {x for x, _ in time}, {y for _, y in time}
@@ -52,6 +59,7 @@ def wavefronts_svg(plan: Plan) -> Svg:
     width, height = max(LEAST_WIDTH, needed, heading_width(title, words)), TOP + (high_y - low_y) * STEP + BOTTOM
 
     def at(x: float, y: float) -> Position:
+        """Returns where a point is drawn."""
         return LEFT + (width - needed) / 2 + (x - low_x) * STEP, TOP + (y - low_y) * STEP
 
     parts = heading(title, words)
@@ -74,9 +82,10 @@ def wavefronts_svg(plan: Plan) -> Svg:
     return picture(parts, width, height, f"{mapping_text(plan)}: the cycles of {len(time)} instances", "wavefronts")
 
 
-def slice_of(plan: Plan) -> PlaneSection:
-    """The first points of the axes that the array's coordinates depend on, before others, with the least or greatest values of the
-    others, where there are more points.
+def section_of(plan: Plan) -> PlaneSection:
+    """Returns the first points of the section along the axes that the array's coordinates depend on, before others.
+
+    The other axes have their least or greatest values, whichever gives more points.
     """
     recurrence, rows = plan.recurrence, plan.mapping.rows
     outer, count = len(recurrence.outer), len(recurrence.axes)
@@ -87,12 +96,12 @@ def slice_of(plan: Plan) -> PlaneSection:
     others = [n for n in names if n not in chosen]
     kept = isl.Map(f"{{ [{', '.join(names)}] -> [{', '.join(others)}] }}").intersect_domain(recurrence.points)
     ends = kept.range().lexmin(), kept.range().lexmax()
-    slices = (_sliced(plan, kept.intersect_range(end).domain(), names, down, across) for end in ends)
-    return max(slices, key=lambda each: len(each.points))
+    sections = (_sectioned(plan, kept.intersect_range(end).domain(), names, down, across) for end in ends)
+    return max(sections, key=lambda each: len(each.points))
 
 
-def _sliced(plan: Plan, inside: isl.Set, names: Sequence[str], down: int | None, across: int) -> PlaneSection:
-    """inside: the points { [o, a] }."""
+def _sectioned(plan: Plan, inside: isl.Set, names: Sequence[str], down: int | None, across: int) -> PlaneSection:
+    """Returns the section inside { [o, a] }."""
     recurrence, outer = plan.recurrence, len(plan.recurrence.outer)
     chosen = {names[outer + k] for k in (down, across) if k is not None}
     ranges = dict(zip(names, polyhedra.ranges(inside)))
@@ -106,14 +115,17 @@ def _sliced(plan: Plan, inside: isl.Set, names: Sequence[str], down: int | None,
 
 
 def _names(plan: Plan) -> list[str]:
+    """Returns the names of the axes."""
     return [linear(axis.coefficients, axis_names(plan.recurrence.nest)) for axis in plan.recurrence.axes]
 
 
 def _time(plan: Plan) -> str:
+    """Returns the time as text."""
     return f"t = {linear(plan.recurrence.loops_row(plan.mapping.time), axis_names(plan.recurrence.nest))}"
 
 
 def _where(found: PlaneSection, names: Sequence[str]) -> str:
+    """Returns where the section lies, in words."""
     words = [f"{name} = {value}" for name, value in found.fixed.items()]
     if found.cut:
         words.append(f"the first {MOST} of each axis")
@@ -121,7 +133,7 @@ def _where(found: PlaneSection, names: Sequence[str]) -> str:
 
 
 def _line(slope: tuple[int, int], rest: int, box: tuple[float, ...], at: Callable[[float, float], Position]) -> Iterator[str]:
-    """Where slope[0] * x + slope[1] * y = rest, within the box."""
+    """Yields the line on which slope[0] * x + slope[1] * y = rest, within the box."""
     a, b = slope
     low_x, high_x, low_y, high_y = box
     ends = set()
@@ -136,19 +148,21 @@ def _line(slope: tuple[int, int], rest: int, box: tuple[float, ...], at: Callabl
 
 
 def _dot(x: float, y: float, t: int, share: float, hint: str) -> Iterator[str]:
+    """Yields a point with its cycle."""
     yield f'<g class="point"><title>{escape(hint)}</title>'
     yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{RADIUS}" fill="{_colour(share)}"/>'
     yield text(x, y + 4, str(t), "on-light" if share > DARK_INK else "on-dark", anchor="middle") + "</g>"
 
 
 def _hint(plan: Plan, axes: Vector, t: int) -> str:
+    """Returns what is shown where the mouse points at an instance."""
     at = ", ".join(f"{name} = {value}" for name, value in zip(_names(plan), axes))
     place = ", ".join(f"{name} = {sum(c * v for c, v in zip(row, axes))}" for name, row in zip("xy", plan.mapping.space))
     return f"{at}: t = {t}, {place}"
 
 
 def _colour(share: float) -> str:
-    """Between the scale's colours."""
+    """Returns a colour between those of the scale."""
     place = share * (len(SCALE) - 1)
     low = min(int(place), len(SCALE) - 2)
     ends = [[int(colour[k : k + 2], 16) for k in (1, 3, 5)] for colour in SCALE[low : low + 2]]

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyml.codegen.ir.array_layout import Placed
-from polyml.codegen.ir.linexpr import Lin, const, extremum, floor_div, operands, var
 from polyml.codegen.ir.program import Instance, Jam, Loop, Program, Unroll
 from polyml.codegen.llvm.builder import Unit
 from polyml.codegen.llvm.constant_sizes import CallConstants, ConstantBody
@@ -17,6 +16,7 @@ from polyml.frontend import syntax
 from polyml.model.core import call_interface
 from polyml.model.core.nest import children, with_children
 from polyml.model.core.scop import Access, Array, Role, ScalarArg, Scop, Statement, Value
+from polyml.quasi_affine.affine import Affine, extremum, floor_div, operands, variable
 from polyml.systolic.program.fold_program import Datapath
 
 TOGETHER = 4  # vectors that one iteration computes
@@ -50,8 +50,8 @@ def values(
         reads=tuple(_access(register, length) for register in registers), value=_with_numbers(datapath.value, arguments),
     )  # fmt: skip
     arrays = {each: _array(each, kind, length) for each, kind in zip((*registers, _RESULT), (*datapath.types, datapath.result))}
-    jam = Jam("v", var("u"), together, lanes, None, (Instance("S", (var("v"),)),))
-    loop = Loop("u", (Lin(),), (Lin((), length - 1),), together * lanes, (jam,))
+    jam = Jam("v", variable("u"), together, lanes, None, (Instance("S", (variable("v"),)),))
+    loop = Loop("u", (Affine(),), (Affine(length - 1),), together * lanes, (jam,))
     signature = f"i64 @{{}}({', '.join(f'ptr %{each}' for each in arrays)})"
     return _function(name, statement, arrays, (loop,), signature, aliased=True)
 
@@ -107,26 +107,26 @@ def _strip(step: int, skew: int, vectors: tuple[int, int]) -> Loop:
     p, cycles, last = variable("p"), variable("cycles"), variable("rows") - 1
     low, high = {0: (Affine(), last), 1: (cycles * -1, last - 1), -1: (Affine(1), last + cycles)}[step]
 
-    def bounds(p: Lin) -> tuple[tuple[Lin, ...], tuple[Lin, ...]]:
+    def bounds(p: Affine) -> tuple[tuple[Affine, ...], tuple[Affine, ...]]:
         """Returns the cycles in which 0 <= p + step * t < rows."""
         meets = {0: ((), ()), 1: ((p * -1,), (last - p,)), -1: ((p - last,), (p,))}[step]
         return (Affine(1), *meets[0]), (cycles, *meets[1])
 
     def values(node: Instance | Unroll) -> Jam:
         """Returns vectors of the values of some instances."""
-        return Jam("v", var("c"), together, lanes, None, (node,))
+        return Jam("v", variable("c"), together, lanes, None, (node,))
 
-    def alone(p: Lin, low: tuple[Lin, ...], high: tuple[Lin, ...]) -> Loop:
+    def alone(p: Affine, low: tuple[Affine, ...], high: tuple[Affine, ...]) -> Loop:
         """Returns the loop over the cycles of one row."""
-        return Loop("t", low, high, 1, (values(Instance("S", (p, var("v"), var("t")))),))
+        return Loop("t", low, high, 1, (values(Instance("S", (p, variable("v"), variable("t")))),))
 
-    def rest(first: Lin) -> Loop:
+    def rest(first: Affine) -> Loop:
         """Returns the loop over rows from `first` on, each alone."""
         return Loop("p", (first,), (high,), 1, (alone(p, *bounds(p)),))
 
     def strip(*body: Loop) -> Loop:
         """Returns the loop over strips of columns."""
-        return Loop("c", (var("first"),), (var("last"),), together * lanes, body)
+        return Loop("c", (variable("first"),), (variable("last"),), together * lanes, body)
 
     if not skew:
         return strip(rest(low))
