@@ -1,3 +1,3 @@
-"""Systolic arrays of processing elements: nests as uniform recurrences, their folding and mapping, the program of the units, simulation
-and reports.
+"""Systolic arrays of processing elements (PEs, which messages and documents call units): nests as uniform recurrences, their
+mapping and folding, the program of the PEs, its simulation, and reports.
 """

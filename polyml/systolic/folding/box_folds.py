@@ -47,8 +47,8 @@ def block_runs(length: int, size: int) -> BlockRuns:
 
 
 class BoxFolds:
-    """The folds of a box, counted by formulas; it has the methods of `FoldedDomain` that count. A fold is known by the lengths of
-    its blocks along the array's coordinates.
+    """BoxFolds counts the folds of a box by formulas; it has the methods of `FoldedDomain` that count. A fold is known by the
+    lengths of its blocks along the array's coordinates.
     """
 
     def __init__(self, recurrence: UniformRecurrence, mapping: SpaceTime, shape: tuple[int, ...]):

@@ -13,7 +13,7 @@ from polyml.systolic.recurrences.spacetime import SpaceTime
 
 @dataclass(frozen=True)
 class FoldClass:
-    """Folds that have the same counts.
+    """A FoldClass stands for folds that have the same counts.
 
     number: how many folds these are.
     instances: of one fold.
@@ -36,7 +36,7 @@ class FoldClass:
 
 @dataclass(frozen=True)
 class StreamTraffic:
-    """The elements of one stream that go between the array and the memory next to it.
+    """StreamTraffic holds how many elements of one stream go between the array and the memory next to it.
 
     reads: for a result, what sums start from, and partial sums that come back.
     writes: elements that leave.
@@ -49,8 +49,8 @@ class StreamTraffic:
 
 @dataclass(frozen=True)
 class Overlap:
-    """Folds that begin as soon as their PEs are free. Stationary operands come in meanwhile, into a second register of each PE, and
-    stationary results go out of one.
+    """An Overlap is a run of folds that begin as soon as their PEs are free. Stationary operands come in meanwhile, into a second
+    register of each PE, and stationary results go out of one.
     """
 
     steps: tuple[FoldStep | RepeatedSteps, ...]

@@ -29,7 +29,7 @@ FORMULA_STEPS = 300  # of summation, to find one formula
 
 
 class FoldPoints(NamedTuple):
-    """The points of one fold.
+    """FoldPoints holds the points of one fold, and where it lies.
 
     number: [o, f], the values of the outer loops and the numbers of the blocks of rows and columns.
     corner: the coordinates of the first PE.
@@ -42,7 +42,9 @@ class FoldPoints(NamedTuple):
 
 
 class FoldedDomain:
-    """The points by folds: { [o, f, a] }. A fold is numbered by [o, f]: the outer loops, and the blocks of rows and columns."""
+    """A FoldedDomain is the points of a recurrence by folds: { [o, f, a] }. A fold is numbered by [o, f]: the outer loops, and the
+    blocks of rows and columns.
+    """
 
     def __init__(self, recurrence: UniformRecurrence, mapping: SpaceTime, shape: tuple[int, ...]):
         self._recurrence, self._mapping, self._shape = recurrence, mapping, shape

@@ -33,7 +33,7 @@ FORMULA_OPERATIONS = 500_000  # isl operations for one formula
 
 @dataclass(frozen=True)
 class Folds:
-    """The folds of a mapping.
+    """Folds is a mapping divided into folds, with what is counted of them.
 
     shape: the rows and columns that are used, or the length of a row.
     units: the PEs of the whole array.

@@ -23,7 +23,7 @@ from polyml.systolic.recurrences.recurrence import UniformRecurrence
 
 @dataclass(frozen=True)
 class PartialSums:
-    """The partial sums of folds that run in the best order.
+    """PartialSums holds what is known of the sums that wait between folds, which run in the best order.
 
     waiting: the most sums that wait at once.
     order: the array's coordinates; the blocks of the last one advance first.

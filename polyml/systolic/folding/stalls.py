@@ -24,7 +24,7 @@ Cycles = Union[int, Fraction]
 
 @dataclass(frozen=True)
 class FoldStep:
-    """A fold in its position among others.
+    """A FoldStep is a fold in its position among others.
 
     shift_cycles: cycles to bring in stationary operands.
     active_cycles: cycles in which a PE runs instances, on average.
@@ -38,7 +38,7 @@ class FoldStep:
 
 @dataclass(frozen=True)
 class RepeatedSteps:
-    """The same steps, `number` times."""
+    """RepeatedSteps stands for the same steps, `number` times."""
 
     number: int
     steps: Sequence[FoldStep | RepeatedSteps]
@@ -77,7 +77,7 @@ def _times(number: int, steps: tuple[FoldStep | RepeatedSteps, ...]) -> tuple[Fo
 
 @dataclass(frozen=True)
 class Stalled:
-    """The cycles of folds that wait for memory.
+    """Stalled holds the cycles of folds that wait for memory.
 
     tile_cycles: the cycles in which the memory delivers the stationary operands of a fold.
     cycles: those of everything.
@@ -141,7 +141,9 @@ def _actives(steps: Iterable[FoldStep | RepeatedSteps]) -> Iterator[Fraction]:
 
 
 class _StallTimeline:
-    """The state of the queue and the array while folds run. Times are integers: parts of a cycle, `part` of which are one."""
+    """A _StallTimeline is the state of the queue and the array while folds run. Times are integers: parts of a cycle, `part` of
+    which are one.
+    """
 
     def __init__(self, tile: int, queue: int, pace: Fraction, part: int):
         self._tile, self._pace, self._part = tile, pace, part

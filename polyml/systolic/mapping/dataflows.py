@@ -30,7 +30,11 @@ MOST_SLOWER = 4  # rounds of slower times that are searched
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan is one mapping in folds. dataflow: "os", "ws", "is", or "" where none of these stays."""
+    """A Plan is one mapping in folds.
+
+    dataflow: "os", "ws", "is", or "" where none of these stays.
+    folds: the mapping's folds on the array.
+    """
 
     dataflow: str
     folds: Folds

@@ -114,11 +114,11 @@ def _violations(order: isl.UnionMap, dependences: isl.UnionMap, coordinates: isl
 
 def _beyond_reach(dims: int, links: str) -> list[str]:
     """Returns conditions, one of which holds where [u, w] is more links away from [t, v] than there are cycles between them."""
-    apart = [f"(w{k} - v{k})" for k in range(dims)]
+    distances = [f"(w{k} - v{k})" for k in range(dims)]
     if links == "diagonal":
-        return [f"{sign}{each} > u - t" for each in apart for sign in ("", "-")]
+        return [f"{sign}{each} > u - t" for each in distances for sign in ("", "-")]
     later = "u > t and " if links == "broadcast" else ""
-    return [f"{later}{' + '.join(map(''.join, zip(signs, apart)))} > u - t" for signs in product(("", "-"), repeat=dims)]
+    return [f"{later}{' + '.join(map(''.join, zip(signs, distances)))} > u - t" for signs in product(("", "-"), repeat=dims)]
 
 
 def _relation(dims: int, outer: int, alternatives: Sequence[str]) -> isl.UnionMap:

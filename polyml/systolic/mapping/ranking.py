@@ -24,7 +24,7 @@ RANKS = ("cycles", "utilisation", "ports", "registers", "traffic", "energy")
 
 @dataclass(frozen=True)
 class StreamPorts:
-    """The ports and registers of one stream.
+    """StreamPorts holds how many ports and registers one stream needs.
 
     into, out: the PEs with a port.
     registers: those of each PE.

@@ -24,7 +24,7 @@ MOST_TIMES = 20_000  # candidate times that are looked at
 
 @dataclass(frozen=True)
 class MappingSearch:
-    """A question for mappings.
+    """A MappingSearch says which mappings are searched.
 
     axes: how many axes the recurrence has.
     directions: those in which its values go on.
@@ -109,8 +109,7 @@ def _has_mapping(time: Vector, search: MappingSearch) -> bool:
 
 def _spaces(time: Vector, search: MappingSearch) -> Iterator[tuple[Vector, ...]]:
     """Yields allocations that links can serve: a value takes at most a link per cycle along each coordinate, with Manhattan links
-    in all.
-    None of them is a permutation or reflection of another one.
+    in all. None of them is a permutation or reflection of another one.
     """
     dims = search.dims
     wires, directions = [d for d in search.directions if d.line], [d for d in search.directions if not d.line]
@@ -121,8 +120,8 @@ def _spaces(time: Vector, search: MappingSearch) -> Iterator[tuple[Vector, ...]]
     for row in product(*(range(end, -end - 1, -1) for end in reach)):
         taken = tuple(abs(dot(row, d.vector)) for d in directions)
         near = all(n <= c or c == 0 for n, c in zip(taken, cycles))
-        aside = any(dot(row, d.vector) and not dot(row, d.line) for d in wires)  # a wire would leave its line
-        if row >= tuple(-v for v in row) and near and not aside and (dims == 1 or any(row)):
+        leaves_line = any(dot(row, d.vector) and not dot(row, d.line) for d in wires)  # a wire would leave its line
+        if row >= tuple(-v for v in row) and near and not leaves_line and (dims == 1 or any(row)):
             rows[row] = taken
     for space in combinations(rows, dims):
         near = all(_reached(c, taken, search.links) for c, *taken in zip(cycles, *(rows[row] for row in space)))

@@ -18,7 +18,7 @@ Row = tuple[tuple[int, ...], int]  # an affine function: coefficients of the ite
 
 @dataclass(frozen=True, eq=False)
 class UnitsByCycle:
-    """The PEs of each cycle, by number: those of cycle t are units[starts[t]:starts[t + 1]]."""
+    """UnitsByCycle lists the PEs of each cycle, by number: those of cycle t are units[starts[t]:starts[t + 1]]."""
 
     starts: np.ndarray
     units: np.ndarray
@@ -45,7 +45,7 @@ class UnitsByCycle:
 
 @dataclass(frozen=True, eq=False)
 class Events:
-    """Elements of a memory at PEs.
+    """Events say which elements of a memory meet which PEs, cycle by cycle.
 
     memory: the memory.
     units_by_cycle: the PEs of each cycle.
@@ -72,7 +72,7 @@ class Events:
 
 @dataclass(frozen=True, eq=False)
 class StridedEvents:
-    """Events of which those of one cycle are equally far apart.
+    """StridedEvents are events of which those of one cycle are equally far apart.
 
     units, elements: the PE and the element of the first event of each cycle.
     counts: the number of events of each cycle.

@@ -45,7 +45,7 @@ def line_axis(steps: Sequence[int]) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Broadcast:
-    """In a broadcast all PEs of a line take what its driver has.
+    """A broadcast puts what the driver of a line has into all PEs of the line.
 
     along: 0 down columns, 1 along rows.
     drivers: the drivers of each cycle, at most one of a line; lines without one keep what they have.
@@ -62,7 +62,7 @@ class Broadcast:
 
 @dataclass(frozen=True, eq=False)
 class Operand:
-    """The sources of a register's values.
+    """An Operand says where a register's values come from.
 
     link: the link of all PEs; None where the register only has what is loaded.
     transfers: links of some PEs in some cycles, which take precedence.
@@ -83,7 +83,7 @@ class Operand:
 
 @dataclass(frozen=True, eq=False)
 class FoldProgram:
-    """The program of one fold.
+    """A FoldProgram is what all PEs do in one fold.
 
     number: the values of the outer loops, and the numbers of the blocks of rows and columns.
     cycles: from the first instance to the last.

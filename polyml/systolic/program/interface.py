@@ -22,7 +22,7 @@ from polyml.systolic.recurrences.value_sources import ReadKey
 
 
 class NestInterface:
-    """The values that nests, and statements of none, hand to one another.
+    """A NestInterface knows the values that nests, and statements of none, hand to one another.
 
     scop: the SCoP, with the pieces of statements that nests have.
     sizes: the parameters' values.

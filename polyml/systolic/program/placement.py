@@ -19,7 +19,7 @@ from polyml.systolic.recurrences.spacetime import SpaceTime
 
 
 class FoldExtent:
-    """The extent of a fold in time and on the array.
+    """A FoldExtent says how far a fold reaches in time and on the array.
 
     number, corner: those of the fold's points.
     instances: the instances of each statement.
@@ -40,7 +40,7 @@ class FoldExtent:
 
 
 class Placement:
-    """The mapping of each statement's iterators to cycles, PEs and elements, as affine functions.
+    """A Placement maps each statement's iterators to cycles, PEs and elements, by affine functions.
 
     times: the cycle, by statement.
     coordinates: the coordinates of the PE, by statement.

@@ -40,7 +40,7 @@ from polyml.systolic.recurrences.spacetime import Vector, linear
 
 @dataclass(frozen=True)
 class _RegisterSource:
-    """A source of a register's values: `register` of the instance `vector` before.
+    """A _RegisterSource is where a register's value comes from: `register` of the instance `vector` before.
 
     vector: the step along the axes.
     pairs: { S[p] -> T[q] : T[q] has it from S[p] }.
@@ -54,7 +54,7 @@ class _RegisterSource:
 
 
 class NestProgram:
-    """The programs of a plan's folds, in the order in which these run.
+    """A NestProgram yields the programs of a plan's folds, in the order in which these run.
 
     folds: the folds.
     units: how many PEs the array has; grid: its rows and columns.
@@ -288,14 +288,14 @@ class NestProgram:
         if chain is None:
             return self._placement.count_by_cycle(name, instances, fold)
         inside = chain.pairs.intersect_domain(instances).intersect_range(instances)
-        apart = self._cycles(chain)
+        interval = self._cycles(chain)
         begin, end = (
             self._placement.count_by_cycle(name, instances.subtract(others).coalesce(), fold)
             for others in (inside.range(), inside.domain())
         )
-        changes = np.pad(begin, (0, apart)) - np.pad(end, (apart, 0))
-        for phase in range(apart):
-            np.cumsum(changes[phase::apart], out=changes[phase::apart])
+        changes = np.pad(begin, (0, interval)) - np.pad(end, (interval, 0))
+        for phase in range(interval):
+            np.cumsum(changes[phase::interval], out=changes[phase::interval])
         return changes[: fold.cycles]
 
     def _cycles(self, source: _RegisterSource) -> int:

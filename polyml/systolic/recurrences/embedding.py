@@ -32,7 +32,7 @@ Row = tuple[Vector, int]  # an affine function: coefficients of the iterators, a
 
 @dataclass(frozen=True)
 class Embedding:
-    """The affine embedding of one statement in the nest's index space: c0 = rows[0] * iterators + constants[0], and so on.
+    """An Embedding puts one statement into the nest's index space: c0 = rows[0] * iterators + constants[0], and so on.
 
     statement: the statement that is embedded.
     rows: for each axis of the index space, the coefficients of the statement's iterators.

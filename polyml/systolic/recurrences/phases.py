@@ -31,7 +31,7 @@ OPERATIONS = 3_000_000  # isl operations to find the phases along one axis
 
 @dataclass(frozen=True)
 class PhasedStatements:
-    """Statements split into phases.
+    """PhasedStatements are statements split into phases.
 
     scop: the SCoP in which the pieces are statements.
     embeddings: those of all pieces.

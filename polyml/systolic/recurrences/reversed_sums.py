@@ -22,7 +22,7 @@ from polyml.systolic.recurrences.embedding import Flows
 
 @dataclass(frozen=True)
 class ReductionOrder:
-    """An order of the terms of all sums.
+    """A ReductionOrder is an order of the terms of all sums.
 
     flows: the flow of values in that order.
     reversed_sums: for each statement whose sums run backwards, { S[i] -> S[j] } from the last term to the first.

@@ -225,7 +225,7 @@ def _distance_relation(distance: Vector, line: Vector) -> isl.Map:
 
 @dataclass(frozen=True)
 class _Holder:
-    """What has a value at some points: a read that forwards it, or the statement that produces it.
+    """A _Holder has a value at some points: it is a read that forwards it, or the statement that produces it.
 
     kind: "forwarded" or "produced".
     statement, read: whose value it is; RESULT for what the statement produces.

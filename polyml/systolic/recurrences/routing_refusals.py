@@ -33,8 +33,8 @@ def not_uniform(read: RoutedRead, embeddings: Mapping[str, Embedding]) -> Illega
 def _towards(read: RoutedRead, embeddings: Mapping[str, Embedding], direction: Vector) -> polyhedra.Witness | None:
     """Returns a pair of an instance that makes a value and one in this direction from there that uses it; None where there is none."""
     here, there = ([f"{letter}{k}" for k in range(len(direction))] for letter in "pq")
-    apart = " + ".join(f"{v}*({q} - {p})" for v, p, q in zip(direction, here, there))
-    beyond = isl.Map(f"{{ [{', '.join(here)}] -> [{', '.join(there)}] : {apart} > 0 }}")
+    progress = " + ".join(f"{v}*({q} - {p})" for v, p, q in zip(direction, here, there))
+    beyond = isl.Map(f"{{ [{', '.join(here)}] -> [{', '.join(there)}] : {progress} > 0 }}")
     return polyhedra.witness(_among(read, embeddings, lambda pairs: pairs.intersect(beyond)))
 
 

@@ -24,7 +24,7 @@ Vector = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Direction:
-    """A direction in which values go on: from the instance at p to the one at p + vector.
+    """A Direction is a step by which values go on: from the instance at p to the one at p + vector.
 
     vector: the step along the axes.
     free: whether the value may as well go to p - vector.
@@ -37,20 +37,20 @@ class Direction:
 
 
 class DirectedStep(Protocol):
-    """A step that a value may take backward where it is free: a direction, or a source's step."""
+    """A DirectedStep is a step that a value may take backward where it is free: a direction, or a source's step."""
 
     @property
     def vector(self) -> Vector:
-        """The step."""
+        """Returns the step."""
 
     @property
     def free(self) -> bool:
-        """Whether the value may as well take it backward."""
+        """Returns whether the value may as well take it backward."""
 
 
 @dataclass(frozen=True)
 class SpaceTime:
-    """A space-time mapping { [a0, a1, ...] -> [t, x, y] }.
+    """A SpaceTime is a linear space-time mapping { [a0, a1, ...] -> [t, x, y] }.
 
     time: the coefficients of the axes in the cycle.
     space: for each coordinate of the array, the coefficients of the axes (the allocation, or projection).

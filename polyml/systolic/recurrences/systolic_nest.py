@@ -18,7 +18,7 @@ from polyml.systolic.recurrences.value_sources import ValueSource
 
 @dataclass(frozen=True)
 class ArrayUse:
-    """A use is an access of a nest's statement, with what it means for the nest.
+    """An ArrayUse is an access of a nest's statement, with what it means for the nest.
 
     kind: "operand" (elements that the nest does not make), "result" (a sum or other reduction, which the nest goes on with), or
         "value" (made by other instances of the nest).
@@ -51,7 +51,7 @@ class ArrayUse:
 
 @dataclass(frozen=True)
 class SystolicNest:
-    """A nest is the instances of one statement, or of several that need each other's values, in one index space.
+    """A SystolicNest is the instances of one statement, or of several that need each other's values, in one index space.
 
     statement: the deepest statement, whose loops are the nest's.
     embeddings: those of all statements.

@@ -19,7 +19,7 @@ ReadKey = tuple[str, int]  # a statement, and which of its reads
 
 @dataclass(frozen=True)
 class ValueSource:
-    """A value source says where a read gets what it uses at the point q: at p = q - vector.
+    """A ValueSource says where a read gets what it uses at the point q: at p = q - vector.
 
     kind: "forwarded" from a read of the instance at p, or "produced" by it.
     statement, read: which read of which statement has the value at p; RESULT for what the statement produces.
@@ -40,7 +40,7 @@ class ValueSource:
 
 @dataclass(frozen=True)
 class RoutedRead:
-    """A read of a nest's statement with the flow of its values.
+    """A RoutedRead is a read of a nest's statement with the flow of its values.
 
     key: the statement, and the number of the read.
     array: the array; name: as the user writes it.

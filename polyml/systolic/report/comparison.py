@@ -34,7 +34,7 @@ MOST_UNITS, MOST_CYCLES = 2**24, 2**28
 
 @dataclass(frozen=True)
 class SimulationReport(SimulationReportValues):
-    """A report that prints and writes itself."""
+    """A SimulationReport prints and writes itself."""
 
     def __str__(self) -> str:
         """Returns the report as text."""
@@ -57,7 +57,7 @@ class SimulationReport(SimulationReportValues):
 
 @dataclass(frozen=True)
 class ComparisonSettings:
-    """How a simulated call is compared with the processor's.
+    """ComparisonSettings say how a simulated call is compared with the processor's.
 
     engine: "compiled" or "numpy".
     processor: the kernel on the processor, as a function.
@@ -179,7 +179,7 @@ def choices(found: SystolicReport) -> Iterator[tuple[Plan, ...]]:
 
 @dataclass(frozen=True)
 class CallResults:
-    """What a call leaves.
+    """CallResults holds what a call leaves.
 
     arrays: its array arguments, by name.
     returned: what it returns.

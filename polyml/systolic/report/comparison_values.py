@@ -11,7 +11,7 @@ from polyml.systolic.simulate import ArraySimulation, NestRun
 
 @dataclass(frozen=True)
 class Agreement:
-    """How the results of a call agree with the processor's.
+    """An Agreement says how the results of a call agree with the processor's.
 
     error: the largest absolute difference of all results.
     ratio: the largest share of the rounding bound that a difference takes, at most 1 where values agree; infinite where they may
@@ -35,7 +35,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Trial:
-    """One simulated call.
+    """A Trial is one simulated call, compared with the processor's.
 
     simulation: the simulation.
     agreement: how its results agree with the processor's.
@@ -69,7 +69,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class SimulationReportValues:
-    """The values of a report on simulated calls.
+    """SimulationReportValues holds what a report on simulated calls knows.
 
     report: the report on the mappings.
     engine: the engine that ran them.

@@ -68,7 +68,7 @@ def written(nest: SystolicNest, sizes: Mapping[str, int]) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class MemoryCosts:
-    """What a plan costs in the memories of a machine.
+    """MemoryCosts knows what a plan costs in the memories of a machine.
 
     operands, written, element_bytes: what the functions of these names return.
     """

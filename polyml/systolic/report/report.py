@@ -27,7 +27,7 @@ CHOICES = ("auto", "all", *DATAFLOWS)
 
 @dataclass(frozen=True)
 class SystolicReport(SystolicReportValues):
-    """A report that prints, draws and writes itself."""
+    """A SystolicReport prints, draws and writes itself."""
 
     def __str__(self) -> str:
         """Returns the report as text."""

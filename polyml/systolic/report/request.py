@@ -9,7 +9,7 @@ from polyml.machines.descriptions import Described, Systolic, check_kind
 
 @dataclass(frozen=True)
 class MappingRequest:
-    """What a report or a simulation is wanted for.
+    """A MappingRequest says what a report or a simulation is wanted for.
 
     machine: the array with its memories; None where only its shape is known.
     array: its rows and columns, or the length of an array of one dimension; () for the machine's.

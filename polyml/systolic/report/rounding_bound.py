@@ -35,7 +35,7 @@ _EXTREMES = ("minimum", "maximum", "fmin", "fmax")
 
 
 class NoBound(Exception):
-    """There is no bound, since errors do not add up as those of sums and products do; the text says for what."""
+    """NoBound is raised where errors do not add up as those of sums and products do; its text says for what."""
 
 
 def roundings(scop: Scop, plans: Sequence[Plan]) -> int:
@@ -119,7 +119,9 @@ def _type(kind: syntax.ArgType, value: object, name: str) -> syntax.ArgType:
 
 
 class _Absolute:
-    """Turns a typed kernel's statements into those that make sums of absolute values in float64. Integers stay as they are."""
+    """_Absolute turns a typed kernel's statements into those that make sums of absolute values in float64. Integers stay as they
+    are.
+    """
 
     def __init__(self, kernel: syntax.Kernel):
         targets = [s.target for s in _statements(kernel.body) if isinstance(s, syntax.Assign)]

@@ -15,7 +15,7 @@ from polyml.systolic.report.memory_traffic import MemoryCosts
 
 @dataclass(frozen=True)
 class NestReport:
-    """The report on one nest.
+    """A NestReport holds what a report knows of one nest.
 
     plans: its mappings, the best first.
     operands, written, element_bytes: those of `MemoryCosts`.
@@ -47,7 +47,7 @@ def _design(plan: Plan) -> tuple:
 
 @dataclass(frozen=True)
 class SystolicReportValues:
-    """The values of a report on a call.
+    """SystolicReportValues holds what a report on a call knows.
 
     kernel, where: the kernel's name, and where it is defined.
     sizes: the parameters' values.

@@ -20,7 +20,7 @@ MOST_FOLDS = 300
 
 @dataclass(frozen=True)
 class Activity:
-    """The PEs at work over time.
+    """An Activity says how many PEs work in each cycle.
 
     active: how many PEs run an instance, by cycle.
     phases: ("compute", "preload" or "drain", its first cycle, the one behind its last), in order.
@@ -46,8 +46,8 @@ def activity(plan: Plan) -> Activity:
     for _, _, points in fold_points(folds):
         axes = lattice(points)[:, outer:]
         times, rows = (affine(row, 0, axes) for row in plan.mapping.rows[:2])
-        ahead = stationary * (int(rows.max() - rows.min()) + 1)
-        found += [("preload", np.zeros(ahead, np.int64)), ("compute", np.bincount(times - times.min()))]
+        preload_cycles = stationary * (int(rows.max() - rows.min()) + 1)
+        found += [("preload", np.zeros(preload_cycles, np.int64)), ("compute", np.bincount(times - times.min()))]
     found.append(("drain", np.zeros(folds.drain_cycles, np.int64)))
     phases = _phases([(phase, len(active)) for phase, active in found])
     starts = tuple(first for phase, first, _ in phases if phase == "preload")

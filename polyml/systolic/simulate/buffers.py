@@ -12,9 +12,8 @@ from polyml.systolic.program.interface import NestInterface
 
 
 class Memories(Mapping[Memory, np.ndarray]):
-    """The contents of the memories: arrays, row by row, as they are and as the call found them; and the values of statements by
-    instance,
-    made once they are needed.
+    """Memories holds the contents of all memories: arrays, row by row, as they are and as the call found them; and the values of
+    statements by instance, made once they are needed.
     """
 
     def __init__(self, interface: NestInterface, arrays: Mapping[str, np.ndarray]):
@@ -32,7 +31,9 @@ class Memories(Mapping[Memory, np.ndarray]):
         return self._known[memory]
 
     def __iter__(self) -> Iterator[Memory]:
+        """Yields the memories that have contents."""
         return iter(self._known)
 
     def __len__(self) -> int:
+        """Returns how many memories have contents."""
         return len(self._known)

@@ -26,7 +26,7 @@ from polyml.systolic.simulate.numpy_engine import NumpyEngine
 
 
 class Engine(Protocol):
-    """What runs the folds of one nest on the contents of memories."""
+    """An Engine runs the folds of one nest on the contents of memories."""
 
     def run(self, fold: FoldProgram, memories: MemoryContents) -> None:
         """Runs the cycles of a fold, which change elements of the memories."""
@@ -38,7 +38,7 @@ ENGINES = tuple(_ENGINES)
 
 @dataclass(frozen=True)
 class NestRun:
-    """One nest's run on the array.
+    """A NestRun says what one nest did on the array.
 
     plan: the plan that ran.
     cycles: those of all folds, with what is brought in before.
@@ -58,7 +58,7 @@ class NestRun:
 
 @dataclass(frozen=True)
 class ArraySimulation:
-    """The simulation of a call.
+    """An ArraySimulation is a call that was simulated.
 
     result: what the kernel returns.
     engine: the engine that ran it.

@@ -66,7 +66,7 @@ def _element(array: str, index: tuple[int, ...]) -> str:
 
 
 class FoldFrames:
-    """The frames of one fold.
+    """FoldFrames makes the frames of one fold.
 
     plan: the plan.
     lanes: those of `lanes_of`.
@@ -175,16 +175,16 @@ class FoldFrames:
         low, high = min(self._rows), max(self._rows)
         moves, registers = self._moves(), self._registers()
         outside = self._outside()
-        ahead = len(self._loads) * (high - low + 1)
-        for step in range(ahead):
-            t = self._begin - ahead + step
+        preload_cycles = len(self._loads) * (high - low + 1)
+        for step in range(preload_cycles):
+            t = self._begin - preload_cycles + step
             pe_states, shifts, waiting = self._preload(step, low, high)
             yield CycleFrame(cycle + step, index, self._number, t, "preload", pe_states, tuple(shifts), (*waiting, *outside(t)))
         instances = {(t, self._unit[point]): self._instances[point] for point, t in self._t.items()}
         for t in range(self._begin, self._end + 1):
             here = registers.get(t, {})
             pe_states = {unit: PEState(instances.get((t, unit)), tuple(_sorted(held))) for unit, held in sorted(here.items())}
-            now = cycle + ahead + t - self._begin
+            now = cycle + preload_cycles + t - self._begin
             yield CycleFrame(now, index, self._number, t, "compute", pe_states, tuple(moves.get(t, ())), outside(t))
 
     def _registers(self) -> dict[int, dict[PEIndex, list[HeldElement]]]:
@@ -233,8 +233,7 @@ class FoldFrames:
 
     def _outside(self) -> Callable[[int], tuple[BoundaryElement, ...]]:
         """Returns a function from a cycle to what is outside the array then: elements on their way along one coordinate, or to and
-        from each PE of
-        a row.
+        from each PE of a row.
         """
         signs_of_lanes = [self._signs(lane) for lane in range(len(self._lanes))]
         used = set(self._unit.values())

@@ -17,7 +17,7 @@ Point = tuple[int, ...]
 
 @dataclass(frozen=True)
 class StatementInstance:
-    """An instance of a statement, by the values of its iterators."""
+    """A StatementInstance is an instance of a statement, known by the values of its iterators."""
 
     statement: str
     values: tuple[int, ...]
@@ -29,7 +29,7 @@ class StatementInstance:
 
 @dataclass(frozen=True)
 class HeldElement:
-    """An element of a lane in a PE.
+    """A HeldElement is an element that a PE has in the register of a lane.
 
     enters: whether it comes from the buffer in this cycle.
     leaves: whether it goes to the buffer after this cycle.
@@ -45,7 +45,7 @@ class HeldElement:
 
 @dataclass(frozen=True)
 class PEState:
-    """What a PE runs and has in a cycle."""
+    """A PEState is what a PE runs and has in a cycle."""
 
     instance: StatementInstance | None
     registers: tuple[HeldElement, ...]
@@ -53,7 +53,7 @@ class PEState:
 
 @dataclass(frozen=True)
 class Transit:
-    """An element in transit from one PE to another, `step` of `cycles` on its way; along a wire it takes no cycle."""
+    """A Transit is an element on its way from one PE to another, in step `step` of `cycles`; along a wire it takes no cycle."""
 
     lane: int
     element: str
@@ -65,7 +65,7 @@ class Transit:
 
 @dataclass(frozen=True)
 class BoundaryElement:
-    """An element outside the array, before it enters a PE or after it has left one.
+    """A BoundaryElement is an element outside the array, before it enters a PE or after it has left one.
 
     unit: the PE.
     signs: the signs of its moves along each coordinate.
@@ -81,7 +81,7 @@ class BoundaryElement:
 
 @dataclass(frozen=True)
 class CycleFrame:
-    """One cycle of the array.
+    """A CycleFrame is the array in one cycle.
 
     cycle: its number, from 0, over all folds.
     fold: the number of the fold, from 0; number: the values of the outer loops and the blocks.
@@ -109,7 +109,7 @@ class CycleFrame:
 
 @dataclass(frozen=True)
 class Frames:
-    """The frames of a plan's first folds.
+    """Frames holds the frames of a plan's first folds.
 
     lanes: what a PE has a register for: the streams, and the results where no stream has them.
     folds: how many folds are here.

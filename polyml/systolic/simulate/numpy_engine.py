@@ -26,7 +26,7 @@ ROOM = 64  # steps of the PEs along a vector before its values are moved back
 
 
 class NumpyEngine:
-    """An engine that runs the folds of one nest with NumPy; arguments: the values of scalar arguments, by name."""
+    """A NumpyEngine runs the folds of one nest with NumPy; arguments: the values of scalar arguments, by name."""
 
     def __init__(self, program: NestProgram, arguments: Mapping[str, object]):
         self._datapaths, self._units, self._grid, self._arguments = program.datapaths, program.units, program.grid, arguments
@@ -93,7 +93,7 @@ class NumpyEngine:
 
 @dataclass(frozen=True)
 class _Wiring:
-    """How the registers of a fold hang together.
+    """A _Wiring says how the registers of a fold hang together.
 
     in_place: registers that hold the results of their own statement.
     histories: the registers that others take from, with their last cycles.
@@ -106,7 +106,7 @@ class _Wiring:
 
 
 class _Vector(Protocol):
-    """A register of all PEs. is_own: whether its vector may be changed without others seeing it."""
+    """A _Vector is a register of all PEs. is_own: whether its vector may be changed without others seeing it."""
 
     is_own: bool
 
@@ -143,7 +143,7 @@ def history_depths(fold: FoldProgram, names: Iterable[str], held: Collection[Reg
 
 
 class _RegisterHistory:
-    """The values of a register in its last `depth` cycles; reach: how many PEs away its users are at most."""
+    """A _RegisterHistory keeps what a register had in the last `depth` cycles; reach: how many PEs away its users are at most."""
 
     def __init__(self, depth: int, reach: int, units: int, kind: np.dtype):
         self._depth, self._reach, self._units = depth + 1, reach, units
@@ -162,7 +162,7 @@ class _RegisterHistory:
 
 
 class _StationaryVector:
-    """A register that keeps what was loaded."""
+    """A _StationaryVector is a register that keeps what was loaded."""
 
     is_own = True
 
@@ -175,7 +175,7 @@ class _StationaryVector:
 
 
 class _ShiftedVector:
-    """A register that takes what the one along the link had. It has one vector for each cycle that this takes."""
+    """A _ShiftedVector is a register that takes what the one along the link had. It has one vector for each cycle that this takes."""
 
     is_own = True
 
@@ -200,14 +200,16 @@ class _ShiftedVector:
 
 
 class _LinkedVector:
-    """A register that takes what another one had. shared: other registers do so, too, and must not see what is put here."""
+    """A _LinkedVector is a register that takes what another one had. shared: other registers do so, too, and must not see what is
+    put here.
+    """
 
     def __init__(self, history: _RegisterHistory, link: Link, shared: bool):
         self.at, self.is_own = history.along(link), not shared
 
 
 class _ListedLoads:
-    """Loads that are listed one by one. Elements of sums are read when they are needed, since they change."""
+    """_ListedLoads are loads that are listed one by one. Elements of sums are read when they are needed, since they change."""
 
     def __init__(self, events: Events, memories: MemoryContents):
         self._starts, self._elements = events.units_by_cycle.starts.tolist(), events.elements
@@ -223,7 +225,7 @@ class _ListedLoads:
 
 
 class _StridedLoads:
-    """Loads of elements that are equally far apart."""
+    """_StridedLoads are loads of elements that are equally far apart."""
 
     def __init__(self, events: StridedEvents, memories: MemoryContents):
         self.slices = _slices(events.units, events.unit_step, events.counts)
@@ -246,7 +248,7 @@ def _slices(first: np.ndarray, step: int, counts: np.ndarray) -> list[slice | No
 
 
 class _Transfer:
-    """Values that come by a link to some PEs."""
+    """A _Transfer gives the values that come to some PEs by a link."""
 
     def __init__(self, slices: Sequence[slice | np.ndarray | None], history: _RegisterHistory, link: Link):
         self.slices, self._along = slices, history.along(link)
@@ -257,7 +259,7 @@ class _Transfer:
 
 
 class _WireBroadcast:
-    """Lines of PEs that each take what one of their PEs has."""
+    """A _WireBroadcast gives all PEs of a line what one of them has."""
 
     def __init__(self, broadcast: Broadcast, grid: tuple[int, int]):
         self.slices, self._along, self._grid = broadcast.drivers.slices, broadcast.along, grid
@@ -273,7 +275,7 @@ class _WireBroadcast:
 
 
 class _ChainedSums:
-    """Values of the PEs of a line one after another, each made of what the one before it has made, unless its sum begins."""
+    """_ChainedSums computes the PEs of a line one after another, each from what the one before it has made, unless its sum begins."""
 
     def __init__(self, datapath: Datapath, arguments: Mapping[str, object], grid: tuple[int, int], read: int, operand: Operand):
         rows, columns = grid
@@ -308,7 +310,9 @@ class _ChainedSums:
 
 
 class _RegisterVector:
-    """A register with what comes to all PEs, and what comes to some of them instead. history: where other registers find it."""
+    """A _RegisterVector is a register with what comes to all PEs, and what comes to some of them instead. history: where other
+    registers find it.
+    """
 
     def __init__(
         self,
@@ -345,7 +349,7 @@ class _RegisterVector:
 
 
 class _Stores:
-    """Results that go to a memory."""
+    """_Stores puts results into a memory."""
 
     def __init__(self, events: Events | StridedEvents, memory: np.ndarray, results: _RegisterHistory | _RegisterVector):
         self._memory, self._results = memory, results

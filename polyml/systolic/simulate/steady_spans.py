@@ -26,7 +26,7 @@ Span = tuple[int, int]  # the first cycle, and the one behind the last
 
 @dataclass(frozen=True)
 class Grid:
-    """An array, seen so that sums never leave their column.
+    """A Grid is an array, seen so that sums never leave their column.
 
     transposed: whether a column here is a row of the array.
     moves: for each register, the steps of its values in a cycle.

@@ -1,4 +1,3 @@
 """A mapping in pictures: the array in a cycle, wavefronts, utilisation, space and time, and a page that steps through the cycles.
-The
-doors are `collection.pictures` and `page.page`.
+The doors are `collection.pictures` and `page.page`.
 """

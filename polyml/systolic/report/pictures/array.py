@@ -10,13 +10,23 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import NamedTuple
 
 from polyml.plot.style import CHARACTER, PHASES, heading, heading_width, lane, picture
 from polyml.plot.svg import Font, Svg, path, rect, text
 from polyml.systolic.mapping.axis_names import axis_names
 from polyml.systolic.mapping.dataflows import Plan
 from polyml.systolic.recurrences.spacetime import Vector
+from polyml.systolic.report.pictures.wire_geometry import (
+    WireKey,
+    arrow_head,
+    delta_between,
+    further,
+    is_across,
+    is_vertical,
+    side_of,
+    signs_of,
+    stub,
+)
 from polyml.systolic.report.text import mapping_text, moves_text
 from polyml.systolic.simulate.frames import (
     MOST_AHEAD,
@@ -41,24 +51,9 @@ SIDES = ("left", "right", "top", "bottom")
 Position = tuple[float, float]
 
 
-class WireKey(NamedTuple):
-    """What identifies a drawn wire.
-
-    kind: "along" one link, "across" several coordinates, "in" from outside or "out" of the array.
-    lane: the lane whose colour it has.
-    unit: the PE that it starts from, or that it enters or leaves.
-    way: its direction; () for "in" and "out".
-    """
-
-    kind: str
-    lane: int
-    unit: PEIndex
-    way: Vector = ()
-
-
 @dataclass(frozen=True)
 class PlacedText:
-    """A text at a place, in the colour of a lane."""
+    """A PlacedText is a text at a place, in the colour of a lane."""
 
     x: float
     y: float
@@ -68,7 +63,7 @@ class PlacedText:
 
 @dataclass(frozen=True)
 class SceneState:
-    """What changes from cycle to cycle.
+    """A SceneState is what changes in the picture from cycle to cycle.
 
     cells: by number of the PE, its class, its first line, and for each lane the text and its class.
     wires: the numbers of those in use.
@@ -83,7 +78,7 @@ class SceneState:
 
 
 class Scene:
-    """What does not change from cycle to cycle: where everything is drawn.
+    """A Scene is what does not change in the picture from cycle to cycle: where everything is drawn.
 
     frames: the frames.
     shown: the frames for which there has to be room outside the array.
@@ -107,9 +102,9 @@ class Scene:
         self._slots = max((count for crowd in crowds for count in crowd.values()), default=0)
         self._gap_x = WIRE + self._slots * self._token
         self._gap_y = WIRE + self._slots * (SLOT + 4) * max(1, len(self._vertical))
-        self._queued = {side: sorted({o.lane for f in shown for o in f.outside if _side(o) == side}) for side in SIDES}
+        self._queued = {side: sorted({o.lane for f in shown for o in f.outside if side_of(o) == side}) for side in SIDES}
         self._sides = self._extents()
-        self._has_stubs_below = any(_side(o) == "bottom" for f in every for o in f.outside)
+        self._has_stubs_below = any(side_of(o) == "bottom" for f in every for o in f.outside)
         left = self._sides["left"] * self._token + WIRE
         top = self._sides["top"] * SLOT * len(self._queued["top"]) + WIRE
         right = left + self._columns * self._width + (self._columns - 1) * self._gap_x
@@ -129,7 +124,7 @@ class Scene:
                     if key not in self._paths:
                         self._paths[key] = self._path(key)
             for each in frame.outside:
-                key = _stub(each.lane, each.unit, each.cycles > 0)
+                key = stub(each.lane, each.unit, each.cycles > 0)
                 if key not in self._paths:
                     self._paths[key] = self._stub_path(each)
         self._wires = {key: n for n, key in enumerate(self._paths)}
@@ -150,53 +145,53 @@ class Scene:
         """Returns the lanes of which something moves or waits up or down."""
         found = set()
         for frame in self.frames.frames:
-            found |= {m.lane for m in frame.moves if _vertical(_delta(m.source, m.target))}
-            found |= {o.lane for o in frame.outside if _vertical(o.signs)}
+            found |= {m.lane for m in frame.moves if is_vertical(delta_between(m.source, m.target))}
+            found |= {o.lane for o in frame.outside if is_vertical(o.signs)}
         return sorted(found)
 
-    def _aside(self, number: int) -> float:
+    def _lane_offset(self, number: int) -> float:
         """Returns how far from a PE's middle a lane goes up or down."""
-        apart = min(16, (self._width - 12) / max(1, len(self._vertical) - 1))
-        return (self._vertical.index(number) - (len(self._vertical) - 1) / 2) * apart
+        spacing = min(16, (self._width - 12) / max(1, len(self._vertical) - 1))
+        return (self._vertical.index(number) - (len(self._vertical) - 1) / 2) * spacing
 
     def _extents(self) -> dict[str, int]:
         """Returns how many places there are on each side."""
         found = dict.fromkeys(SIDES, 0)
         for frame in self._shown:
             for each in frame.outside:
-                side = _side(each)
+                side = side_of(each)
                 found[side] = max(found[side], abs(each.cycles))
         return found
 
     def _gap(self, move: Transit) -> tuple[int, PEIndex, Vector]:
         """Returns the lane, the PE behind which an element is on its way, and the direction."""
-        delta = _delta(move.source, move.target)
-        return move.lane, _further(move.source, delta, move.step * max(map(abs, delta)) // move.cycles), _signs(delta)
+        delta = delta_between(move.source, move.target)
+        return move.lane, further(move.source, delta, move.step * max(map(abs, delta)) // move.cycles), signs_of(delta)
 
     def _wires_of(self, move: Transit) -> list[WireKey]:
         """Returns the wires that a move goes along, link by link; all of them at once where it takes no time."""
-        delta = _delta(move.source, move.target)
-        if _is_across(delta):
+        delta = delta_between(move.source, move.target)
+        if is_across(delta):
             return [WireKey("across", move.lane, move.source, delta)]
         if move.cycles:
             return [WireKey("along", *self._gap(move))]
-        reached = (_further(move.source, delta, links) for links in range(max(map(abs, delta))))
-        return [WireKey("along", move.lane, unit, _signs(delta)) for unit in reached]
+        reached = (further(move.source, delta, links) for links in range(max(map(abs, delta))))
+        return [WireKey("along", move.lane, unit, signs_of(delta)) for unit in reached]
 
     def _path(self, key: WireKey) -> str:
         """Returns the path of a wire."""
         kind, number, here, way = key
         if kind == "across":
             (x, y), (to_x, to_y) = self._corners(here, tuple(a + b for a, b in zip(here, way)))
-            return f"M{x:.1f},{y:.1f} L{to_x:.1f},{to_y:.1f}" + _head(to_x - x, to_y - y)
+            return f"M{x:.1f},{y:.1f} L{to_x:.1f},{to_y:.1f}" + arrow_head(to_x - x, to_y - y)
         x, y = self._at(here)
-        if _vertical(way):
+        if is_vertical(way):
             down = way[0]
-            x, y = x + self._width / 2 + self._aside(number), y + (self._height if down > 0 else 0)
-            return f"M{x:.1f},{y:.1f} v{down * self._gap_y:.1f}" + _head(0, down)
+            x, y = x + self._width / 2 + self._lane_offset(number), y + (self._height if down > 0 else 0)
+            return f"M{x:.1f},{y:.1f} v{down * self._gap_y:.1f}" + arrow_head(0, down)
         right = way[-1]
         x, y = x + (self._width if right > 0 else 0), y + self._line(number)
-        return f"M{x:.1f},{y:.1f} h{right * self._gap_x:.1f}" + _head(right, 0)
+        return f"M{x:.1f},{y:.1f} h{right * self._gap_x:.1f}" + arrow_head(right, 0)
 
     def _corners(self, source: PEIndex, target: PEIndex) -> tuple[Position, Position]:
         """Returns the corners of two PEs that are next to each other."""
@@ -209,39 +204,39 @@ class Scene:
         """Returns the path of a wire from outside into a PE, or out of it."""
         x, y = self._at(each.unit)
         out, length = each.cycles > 0, WIRE - 6
-        if _vertical(each.signs):
+        if is_vertical(each.signs):
             down = each.signs[0] or 1
-            x += self._width / 2 + self._aside(each.lane)
+            x += self._width / 2 + self._lane_offset(each.lane)
             y += self._height * ((down > 0) == out) - (0 if out else down * length)
-            return f"M{x:.1f},{y:.1f} v{down * length}" + _head(0, down)
+            return f"M{x:.1f},{y:.1f} v{down * length}" + arrow_head(0, down)
         right = each.signs[-1]
         x += self._width * ((right > 0) == out) - (0 if out else right * length)
-        return f"M{x:.1f},{y + self._line(each.lane):.1f} h{right * length}" + _head(right, 0)
+        return f"M{x:.1f},{y + self._line(each.lane):.1f} h{right * length}" + arrow_head(right, 0)
 
     def _between(self, move: Transit) -> PlacedText | None:
         """Returns the text of an element that is on its way; None before it has started."""
         if not move.step:
             return None
-        delta = _delta(move.source, move.target)
-        if _is_across(delta):
+        delta = delta_between(move.source, move.target)
+        if is_across(delta):
             (x, y), (to_x, to_y) = self._corners(move.source, move.target)
             share = move.step / move.cycles
             return PlacedText(x + share * (to_x - x), y + share * (to_y - y) + 4, move.element, move.lane)
         _, here, way = self._gap(move)
         slot = move.step * max(map(abs, delta)) % move.cycles * self._slots // move.cycles
         x, y = self._at(here)
-        if _vertical(way):
+        if is_vertical(way):
             down, lanes = way[0], len(self._vertical)
             share = (slot * lanes + self._vertical.index(move.lane) + 0.5) / (self._slots * lanes)
             y += (self._height if down > 0 else 0) + down * share * self._gap_y + 4
-            return PlacedText(x + self._width / 2 + self._aside(move.lane), y, move.element, move.lane)
+            return PlacedText(x + self._width / 2 + self._lane_offset(move.lane), y, move.element, move.lane)
         right = way[-1]
         x += (self._width if right > 0 else 0) + right * (slot + 0.5) / self._slots * self._gap_x
         return PlacedText(x, y + self._line(move.lane) + 4, move.element, move.lane)
 
     def _waiting(self, each: BoundaryElement) -> PlacedText:
         """Returns the text of an element outside the array."""
-        side, away = _side(each), abs(each.cycles) - 0.5
+        side, away = side_of(each), abs(each.cycles) - 0.5
         x, y = self._at(each.unit)
         if side in ("left", "right"):
             away *= self._token
@@ -265,8 +260,8 @@ class Scene:
             phase = "active" if cell.instance else frame.phase if frame.phase != "compute" else "idle"
             lines = tuple(_joined(cell.registers, n) for n in range(len(self.frames.lanes)))
             cells[self._number[unit]] = phase, self._head(cell), lines
-            wires += [_stub(r.lane, unit, False) for r in cell.registers if r.enters]
-            wires += [_stub(r.lane, unit, True) for r in cell.registers if r.leaves]
+            wires += [stub(r.lane, unit, False) for r in cell.registers if r.enters]
+            wires += [stub(r.lane, unit, True) for r in cell.registers if r.leaves]
         wires += (key for move in frame.moves for key in self._wires_of(move))
         texts = [*filter(None, map(self._between, frame.moves)), *map(self._waiting, frame.outside)]
         on = sorted({self._wires[key] for key in wires if key in self._wires})
@@ -369,52 +364,6 @@ def _joined(registers: tuple[HeldElement, ...], number: int) -> tuple[str, str]:
     if any(r.enters or r.leaves for r in mine):
         return words, "edge"
     return words, "" if any(r.used for r in mine) or not mine else "held"
-
-
-def _delta(source: PEIndex, target: PEIndex) -> Vector:
-    """Returns the step from one PE to another."""
-    return tuple(b - a for a, b in zip(source, target))
-
-
-def _signs(delta: Vector) -> Vector:
-    """Returns the sign along each coordinate."""
-    return tuple((v > 0) - (v < 0) for v in delta)
-
-
-def _further(unit: PEIndex, delta: Vector, links: int) -> PEIndex:
-    """Returns the PE that is so many links further, towards the one that is `delta` away."""
-    return tuple(x + links * step for x, step in zip(unit, _signs(delta)))
-
-
-def _is_across(delta: Vector) -> bool:
-    """Returns whether a step goes along several coordinates."""
-    return sum(map(bool, delta)) != 1
-
-
-def _stub(number: int, unit: PEIndex, out: bool) -> WireKey:
-    """Returns a lane's wire from outside into a PE, or out of it."""
-    return WireKey("out" if out else "in", number, unit)
-
-
-def _vertical(way: Vector) -> bool:
-    """Returns whether a direction goes along the rows alone, or lies outside of an array of one dimension."""
-    return bool(way[0]) and not way[1] if len(way) == 2 else not way[0]
-
-
-def _side(each: BoundaryElement) -> str:
-    """Returns the side of the array on which an element waits."""
-    before = each.cycles < 0
-    if _vertical(each.signs):
-        return "top" if ((each.signs[0] or 1) > 0) == before else "bottom"
-    return "left" if (each.signs[-1] > 0) == before else "right"
-
-
-def _head(right: float, down: float) -> str:
-    """Returns an arrow's head at the end of a path, in its direction."""
-    length = (right * right + down * down) ** 0.5
-    u, v = 5 * right / length, 5 * down / length
-    first, second = (-u - v * 0.6, -v + u * 0.6), (-u + v * 0.6, -v - u * 0.6)
-    return f" m{first[0]:.1f},{first[1]:.1f} l{-first[0]:.1f},{-first[1]:.1f} l{second[0]:.1f},{second[1]:.1f}"
 
 
 def label(plan: Plan, instance: StatementInstance) -> str:

@@ -27,8 +27,7 @@ def pictures(report: SystolicReportValues) -> dict[str, str]:
 
 def pictures_of(plan: Plan) -> dict[str, str]:
     """Returns the pictures of a plan by name: "wavefronts", "utilisation", "array" in the cycle in which most PEs run an instance,
-    and
-    "spacetime" for an array of one dimension.
+    and "spacetime" for an array of one dimension.
 
     What is too large is a picture that says so.
     """

@@ -1,6 +1,5 @@
 """A page without other files: the array with a slider that steps through the cycles, for each of a nest's mappings; the other
-pictures;
-the tables.
+pictures; the tables.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ FRAME = 1000  # pixels of its height in notebooks
 
 
 class Page(str):
-    """A text that notebooks show as a page within theirs."""
+    """A Page is an HTML text that notebooks show as a page within theirs."""
 
     def _repr_html_(self) -> str:
         """Returns the page in a frame."""
@@ -154,7 +153,7 @@ def _data(scene: Scene) -> dict[str, object]:
 
 
 class _Words(dict):
-    """The numbers of (text, class), in the order in which they are first used."""
+    """_Words numbers pairs (text, class) in the order in which they are first used."""
 
     def __missing__(self, word: tuple[str, str]) -> int:
         """Gives a new text its number."""

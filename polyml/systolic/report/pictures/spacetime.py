@@ -27,7 +27,7 @@ def spacetime_svg(frames: Frames) -> Svg:
 
 
 class _Diagram:
-    """The picture: where instances and elements are drawn."""
+    """A _Diagram knows where the picture's instances and elements are drawn."""
 
     def __init__(self, frames: Frames):
         fold = [f for f in frames.frames if f.fold == 0 and f.phase == "compute"]
@@ -57,7 +57,7 @@ class _Diagram:
         x = self._left + unit[0] * (self._wide + ACROSS) + self._wide / 2
         return x, TOP + (t - self._shown[0].t) * (HEIGHT + GAP) + HEIGHT / 2
 
-    def _aside(self, number: int) -> float:
+    def _lane_offset(self, number: int) -> float:
         """Returns how far from the middle a lane is drawn."""
         return APART * (number - (len(self._frames.lanes) - 1) / 2)
 
@@ -93,8 +93,8 @@ class _Diagram:
     def _way(self, number: int, element: str, source: tuple[PEIndex, int], target: tuple[PEIndex, int]) -> str:
         """Returns the path of an element between two PEs and cycles."""
         (x, y), (to_x, to_y) = self._at(*source), self._at(*target)
-        aside = self._aside(number)
-        right, down = (0.0, aside) if y == to_y else (aside, 0.0)  # along a wire, in one cycle
+        offset = self._lane_offset(number)
+        right, down = (0.0, offset) if y == to_y else (offset, 0.0)  # along a wire, in one cycle
         way = f"M{x + right:.1f},{y + down:.1f} L{to_x + right:.1f},{to_y + down:.1f}"
         return path(way, f"wire on w{lane(number)}", hint=element)
 

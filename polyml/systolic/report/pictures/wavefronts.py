@@ -32,7 +32,7 @@ Position = tuple[float, float]
 
 @dataclass(frozen=True)
 class PlaneSection:
-    """A section along two axes.
+    """A PlaneSection holds the points of a section along two axes.
 
     across, down: the axes; down is None where there is only one.
     points: the values of all axes, by those of (across, down).

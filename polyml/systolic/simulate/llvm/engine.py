@@ -29,7 +29,7 @@ LEAST_WORK = 1 << 20  # PEs x cycles of a fold in which spans are looked for
 
 
 class CompiledEngine:
-    """An engine that runs the folds of one nest as machine code; arguments: the values of scalar arguments, by name."""
+    """A CompiledEngine runs the folds of one nest as machine code; arguments: the values of scalar arguments, by name."""
 
     def __init__(self, program: NestProgram, arguments: Mapping[str, object]):
         self._datapaths, self._grid, self._arguments = program.datapaths, program.grid, arguments
@@ -67,7 +67,7 @@ class CompiledEngine:
 
 
 class _FoldMachineCode:
-    """The machine code for folds whose registers hang together in one way."""
+    """A _FoldMachineCode is the machine code for folds whose registers hang together in one way."""
 
     def __init__(
         self, datapaths: Mapping[str, Datapath], fold: FoldProgram, grid: tuple[int, int], arguments: Mapping[str, object]
@@ -93,7 +93,7 @@ class _FoldMachineCode:
 
 
 class _FoldState:
-    """The state of a fold between two of its cycles.
+    """A _FoldState is a fold between two of its cycles.
 
     words: the vectors that the code has pointers to.
     moving: for registers along which PEs move, the number of the first of their two words.

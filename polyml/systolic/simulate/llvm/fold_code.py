@@ -27,7 +27,7 @@ WIDE_BYTES = 64  # of a wire's value that one store writes
 
 @dataclass(frozen=True)
 class CodeVector:
-    """A vector of the code's own: its length, the value of all elements at first, and their type."""
+    """A CodeVector is a vector of the code's own: its length, the value of all elements at first, and their type."""
 
     length: int
     fill: int
@@ -35,7 +35,7 @@ class CodeVector:
 
 
 class FoldCode:
-    """Writes `i64 @polyml_fold(ptr %words)`.
+    """A FoldCode writes `i64 @polyml_fold(ptr %words)`.
 
     The words are the first cycle and the one behind the last, then pointers in the order in which `_FoldMachineCode.begin` has
     them.

@@ -17,7 +17,7 @@ MOST_LOADED = 64  # modules that stay in memory
 
 
 class LoadedFunction:
-    """The function `i64 @NAME(ptr %words)` of a module, in memory."""
+    """A LoadedFunction is the function `i64 @NAME(ptr %words)` of a module, in memory."""
 
     def __init__(self, name: str, text: str):
         host = cpu.host()
@@ -41,7 +41,7 @@ def _loaded(name: str, text: str) -> LoadedFunction:
 
 
 class VectorFunction(FunctionBuilder):
-    """A function that is being written. Vectors are pointers; indices and integers are i64."""
+    """A VectorFunction is a function that is being written. Vectors are pointers; indices and integers are i64."""
 
     def __init__(self, label: str, signature: str):
         self.label = label

@@ -61,7 +61,7 @@ Planes = Mapping[Register, np.ndarray]
 
 @dataclass(frozen=True)
 class _RegisterLayout:
-    """The layout of a register's vector.
+    """A _RegisterLayout says where a register's values lie in its vector.
 
     length: its elements.
     row: the elements from a row to the next.
@@ -80,7 +80,7 @@ class _RegisterLayout:
 
 
 class TimeBlocks:
-    """Runs spans of folds that have this grid, and as many loads and stores of each register.
+    """TimeBlocks runs spans of folds that have this grid, and as many loads and stores of each register.
 
     arguments: the values of scalar arguments, by name.
     """
@@ -193,7 +193,7 @@ def _aligned(length: int, kind: np.dtype) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Blocking:
-    """How a span is divided.
+    """A _Blocking says how a span is divided.
 
     layouts: those of the registers.
     cycles: those of a block.
@@ -206,7 +206,7 @@ class _Blocking:
 
 
 class _Emitter:
-    """Writes `i64 @polyml_blocks(ptr %words)`.
+    """An _Emitter writes `i64 @polyml_blocks(ptr %words)`.
 
     The words are `_FIRST` and so on, then for each register its vector before the first cycle of a batch, and its stores and loads
     in the order in which `TimeBlocks.run` has them.

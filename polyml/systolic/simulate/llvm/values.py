@@ -26,7 +26,7 @@ _UNBOUNDED = 1 << 40  # elements, more than any vector has
 
 
 class _ElementwiseLoops(ConstantBody):
-    """Writes `void @NAME(ptr %r0, ..., ptr %out)`, in which arrays are what the caller passes."""
+    """_ElementwiseLoops writes `void @NAME(ptr %r0, ..., ptr %out)`, in which arrays are what the caller passes."""
 
     def base(self, array: str) -> str:
         """Returns the pointer of an array."""
@@ -58,7 +58,7 @@ def values(
 
 @dataclass(frozen=True)
 class ChainShape:
-    """The shape of sums that go on for several cycles.
+    """A ChainShape describes sums that go on for several cycles.
 
     sums: the register that has them; one at row p and column c is in the PE (p + step * t, c) in cycle t = 1 ... cycles.
     step: the rows that a sum moves in a cycle.

@@ -1,0 +1,69 @@
+"""The geometry of drawn wires: their directions, the sides of the array, and the heads of their arrows."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from polyml.systolic.recurrences.spacetime import Vector
+from polyml.systolic.simulate.frames import BoundaryElement, PEIndex
+
+
+class WireKey(NamedTuple):
+    """A WireKey identifies a drawn wire.
+
+    kind: "along" one link, "across" several coordinates, "in" from outside or "out" of the array.
+    lane: the lane whose colour it has.
+    unit: the PE that it starts from, or that it enters or leaves.
+    way: its direction; () for "in" and "out".
+    """
+
+    kind: str
+    lane: int
+    unit: PEIndex
+    way: Vector = ()
+
+
+def delta_between(source: PEIndex, target: PEIndex) -> Vector:
+    """Returns the step from one PE to another."""
+    return tuple(b - a for a, b in zip(source, target))
+
+
+def signs_of(delta: Vector) -> Vector:
+    """Returns the sign along each coordinate."""
+    return tuple((v > 0) - (v < 0) for v in delta)
+
+
+def further(unit: PEIndex, delta: Vector, links: int) -> PEIndex:
+    """Returns the PE that is so many links further, towards the one that is `delta` away."""
+    return tuple(x + links * step for x, step in zip(unit, signs_of(delta)))
+
+
+def is_across(delta: Vector) -> bool:
+    """Returns whether a step goes along several coordinates."""
+    return sum(map(bool, delta)) != 1
+
+
+def stub(number: int, unit: PEIndex, out: bool) -> WireKey:
+    """Returns a lane's wire from outside into a PE, or out of it."""
+    return WireKey("out" if out else "in", number, unit)
+
+
+def is_vertical(way: Vector) -> bool:
+    """Returns whether a direction goes along the rows alone, or lies outside of an array of one dimension."""
+    return bool(way[0]) and not way[1] if len(way) == 2 else not way[0]
+
+
+def side_of(each: BoundaryElement) -> str:
+    """Returns the side of the array on which an element waits."""
+    before = each.cycles < 0
+    if is_vertical(each.signs):
+        return "top" if ((each.signs[0] or 1) > 0) == before else "bottom"
+    return "left" if (each.signs[-1] > 0) == before else "right"
+
+
+def arrow_head(right: float, down: float) -> str:
+    """Returns an arrow's head at the end of a path, in its direction."""
+    length = (right * right + down * down) ** 0.5
+    u, v = 5 * right / length, 5 * down / length
+    first, second = (-u - v * 0.6, -v + u * 0.6), (-u + v * 0.6, -v - u * 0.6)
+    return f" m{first[0]:.1f},{first[1]:.1f} l{-first[0]:.1f},{-first[1]:.1f} l{second[0]:.1f},{second[1]:.1f}"
