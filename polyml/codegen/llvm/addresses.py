@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from polyml.codegen.analysis.access_conflicts import ConflictTest
 from polyml.codegen.analysis.integer_ranges import Ranges
@@ -33,6 +34,16 @@ class ArrayArguments:
     aliased: bool
 
 
+class ArrayStrides(Protocol):
+    """How elements of arrays lie in memory: as a call says (`SlotMap`), or at constant strides."""
+
+    def strides(self, array: str) -> tuple[Stride, ...]:
+        """Returns the bytes between neighbours in each dimension."""
+
+    def unaligned(self, array: str) -> bool:
+        """Tells whether elements may begin at any byte."""
+
+
 @dataclass
 class Module:
     """What the functions of one kernel have in common while their text is made.
@@ -51,10 +62,11 @@ class Module:
     finished: Callable[[Unit], None]
     units: list[Unit] = field(default_factory=list)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.scop = self.program.scop
         self.table = AccessTable(self.scop.context)
         self.slots = SlotMap.of(self.program, self.arguments.layouts)
+        self.layout: ArrayStrides = self.slots
         self.ranges = Ranges(self.program)
         self.conflicts = ConflictTest(self.scop, self.table)
         # local arrays of one element are on the kernel's stack, the others in one block of memory
@@ -87,11 +99,6 @@ _Term = tuple[Atom | None, Stride | None, int]
 def _in_order(terms: list[_Term]) -> list[_Term]:
     """Returns the terms in an order that does not depend on where they came from."""
     return terms if len(terms) == 1 else sorted(terms, key=str)
-
-
-def _is_subtracted(term: tuple[object, int]) -> bool:
-    """Tells whether the term's coefficient is -1."""
-    return term[1] == -1
 
 
 class Addresses:
@@ -168,7 +175,7 @@ class Addresses:
         outer = [(a, c) for a, c in e.terms if self._atom_depth(a) < depth]
         here = [(a, c) for a, c in e.terms if self._atom_depth(a) == depth]
         total = self.integer(Affine(e.constant, tuple(outer))) if outer or e.constant else None
-        for atom, c in sorted(here, key=_is_subtracted):
+        for atom, c in sorted(here, key=lambda term: term[1] == -1):  # subtractions last
             value = self._atom(atom, scope)
             if total is not None and c == -1:
                 total = self.fn.emit(f"sub i64 {total}, {value}", scope.entry)
@@ -194,9 +201,7 @@ class Addresses:
         return self.depth(atom) if isinstance(atom, str) else self.deepest(atom.names)
 
     def deepest(self, names: frozenset[str]) -> int:
-        """Returns the greatest depth of the names. They are visited in alphabetical order, so that the text is the same in
-        every process.
-        """
+        """Returns the greatest depth of the names. Their order is fixed, so that the text is the same in every process."""
         return max(map(self.depth, sorted(names)), default=0)
 
     def _atom(self, atom: Atom, scope: LoopScope) -> str:
@@ -214,8 +219,8 @@ class Addresses:
         raise TypeError(f"not an integer atom: {atom}")
 
     def _extremum(self, atom: Extremum, scope: LoopScope) -> str:
-        """Returns a minimum or maximum. One whose operands are all greater by the same constant than those of an earlier one is
-        that one plus the constant.
+        """Returns a minimum or maximum. If all operands differ from those of an earlier one by one constant, that is added to
+        it.
         """
         least = min(operand.constant for operand in atom.operands)
         key = (atom.op, frozenset((operand.terms, operand.constant - least) for operand in atom.operands))
@@ -264,11 +269,10 @@ class Addresses:
     def pointer(self, array: str, subscripts: tuple[Affine, ...]) -> str:
         """Returns the address of one element.
 
-        Each term of the offset is added in the outermost loop that knows it. The part of the offset that comes from constants
-        in subscripts is added last, so that neighbouring elements share all else; but in an innermost loop it is added before
-        the loop's own terms.
+        Each term is added in the outermost loop that knows it. Terms from constants in subscripts are added last, so that
+        neighbouring elements share all others; but in an innermost loop they are added before the loop's own terms.
         """
-        steps, subscripts = self.module.slots.strides(array), self.within_window(array, subscripts)
+        steps, subscripts = self.module.layout.strides(array), self.within_window(array, subscripts)
         fixed = 0
         by_depth: dict[int, list[_Term]] = {}
         constant_terms: list[_Term] = []
@@ -289,11 +293,11 @@ class Addresses:
         for depth, group in groups:
             before, done, scope = done, (*done, *group), self.scopes[depth]
             if group is constant_terms and len(constant_terms) == 1:
-                ((_, stride, rows),) = constant_terms
+                ((_, row_stride, rows),) = constant_terms
                 one = 1 if rows > 0 else -1
-                neighbour = scope.known.get((array, (*before, (None, stride, rows - one))))
+                neighbour = scope.known.get((array, (*before, (None, row_stride, rows - one))))
                 if neighbour is not None:  # the next row is reached without a register for the distance
-                    pointer, group = neighbour, [(None, stride, one)]
+                    pointer, group = neighbour, [(None, row_stride, one)]
             pointer = self._advance(pointer, array, done, group, scope)
         if fixed:
             pointer = self.math.once(f"getelementptr i8, ptr {pointer}, i64 {fixed}")
@@ -348,9 +352,7 @@ class Addresses:
         return self.word(self.module.slots.data(array), "ptr")
 
     def thread_bytes(self, array: str) -> str:
-        """Returns the bytes that one thread needs of a private array, in whole cache lines; 2**63 or more if there is no such
-        size.
-        """
+        """Returns the bytes that one thread needs of a private array, in whole lines; 2**63 or more if there is no such size."""
         return self.whole_lines(self.size_bytes(self.scop.arrays[array]), 64)
 
     def size_bytes(self, array: Array, whole: bool = False) -> str:
@@ -369,7 +371,7 @@ class Addresses:
         return self.fn.emit(f"select i1 {nothing}, i64 0, i64 {size}")
 
     def whole_lines(self, size: str, more: int) -> str:
-        """Returns `size` + `more` bytes, rounded up to whole cache lines; 2**63 or more if there is no such size."""
+        """Returns `size` + `more` bytes, rounded up to whole lines; 2**63 or more if there is no such size."""
         return self.fn.emit(f"and i64 {self.total(size, str(63 + more))}, -64")
 
     def product(self, a: str, b: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from polyml.codegen.ir.array_layout import Placed
-from polyml.codegen.ir.program import Loop, Program
+from polyml.codegen.ir.program import Loop, Node, Program
 from polyml.codegen.llvm.addresses import LINE_BYTES, ArrayArguments, Module
 from polyml.codegen.llvm.arithmetic import FloatArithmetic
 from polyml.codegen.llvm.builder import Unit
@@ -61,12 +61,12 @@ class ConstantBody(Body):
             threads=False,
             finished=lambda unit: None,
         )
-        module.slots = _Strides(constants.places)
+        module.layout = _Strides(constants.places)
         super().__init__(module, name, signature)
         self._sizes, self._places, self.threads = constants.sizes, constants.places, constants.threads
         self._own: dict[str, str] = {}  # addresses of arrays of which each thread has a copy
 
-    def define(self, nodes) -> list[Unit]:
+    def define(self, nodes: tuple[Node, ...]) -> list[Unit]:
         """Emits the nodes as the body of the function, and returns its module's functions."""
         start = self.fn.block("start")
         self.fn.jump(start)

@@ -272,7 +272,7 @@ def work(body: Body, node: Loop) -> str:
     middle = {node.var: _middle(node.lower, node.upper), node.last: node.upper[0]}
     for inner in _longest_path(node.body):
         if not isinstance(inner, Loop):
-            total = fn.emit(f"mul i64 {total}, {inner.count * getattr(inner, 'lanes', 1)}")
+            total = fn.emit(f"mul i64 {total}, {inner.count * (inner.lanes if isinstance(inner, Jam) else 1)}")
             continue
         low = [e.substitute(middle) for e in inner.lower]
         high = [e.substitute(middle) for e in inner.upper]

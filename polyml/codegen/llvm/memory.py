@@ -40,11 +40,11 @@ class Memory:
 
     def _alignment(self, array: str) -> int:
         """Returns the alignment of the array's elements in bytes."""
-        return 1 if self._body.module.slots.unaligned(array) else self._body.scop.arrays[array].element.size_bytes
+        return 1 if self._body.module.layout.unaligned(array) else self._body.scop.arrays[array].element.size_bytes
 
     def contiguous(self, location: Location) -> int:
         """Returns 1 if neighbouring lanes are neighbours in memory, -1 if they are in reverse order, else 0."""
-        steps = self._body.module.slots.strides(location.array)
+        steps = self._body.module.layout.strides(location.array)
         moving = [(s, t) for s, t in zip(location.strides, steps) if s]
         if len(moving) != 1:
             return 0
@@ -54,7 +54,7 @@ class Memory:
     def _short_stride(self, location: Location) -> int:
         """Returns the elements from one lane to the next along a row of memory if they are few, else 0."""
         size_bytes = self._body.scop.arrays[location.array].element.size_bytes
-        moving = [(s, t) for s, t in zip(location.strides, self._body.module.slots.strides(location.array)) if s]
+        moving = [(s, t) for s, t in zip(location.strides, self._body.module.layout.strides(location.array)) if s]
         (step, stride), *others = moving
         return step if not others and stride == size_bytes and 2 <= step <= LONGEST_SHORT_STRIDE else 0
 
@@ -75,7 +75,7 @@ class Memory:
         array = self._body.scop.arrays[location.array]
         if not array.pairs or location.lanes == 1 or not location.subscripts[0].is_constant or location.part is not None:
             return False
-        moving = [(s, t) for s, t in zip(location.strides, self._body.module.slots.strides(location.array)) if s]
+        moving = [(s, t) for s, t in zip(location.strides, self._body.module.layout.strides(location.array)) if s]
         return moving == [(1, 2 * array.element.size_bytes)]
 
     def other_part(self, location: Location) -> Location:
@@ -166,7 +166,7 @@ class Memory:
         array = self._body.scop.arrays[e.array]
         kind, align = memory_type(array.element), self._alignment(e.array)
         offset = SsaValue(literal(0, I64), I64)
-        for index, extent, stride in zip(indices, array.shape, self._body.module.slots.strides(e.array)):
+        for index, extent, stride in zip(indices, array.shape, self._body.module.layout.strides(e.array)):
             step = self._body.stride(stride)
             inside = self._no_further(index, SsaValue(self._body.integer(self._body.module.table.affine(extent) - 1), I64))
             moved = self._math.plain("*", *self._math.broadcast(inside, SsaValue(step, I64)))
@@ -201,7 +201,7 @@ class Memory:
         first = self._body.pointer(location.array, location.subscripts)
         index = mask.clamped(lane)
         offset = None
-        for lane_step, stride in zip(location.strides, self._body.module.slots.strides(location.array)):
+        for lane_step, stride in zip(location.strides, self._body.module.layout.strides(location.array)):
             if not lane_step:
                 continue
             step = self._body.stride(stride)

@@ -353,7 +353,7 @@ def _order(chain: Sequence[Loop], made: Sequence[Node]) -> list[int]:
         node = nodes[0]
         if isinstance(node, Loop):
             found += [v for v, loop in enumerate(chain) if node.var == loop.var or node.var.startswith(f"{loop.var}_")]
-        nodes = getattr(node, "body", ())
+        nodes = () if isinstance(node, Instance) else node.body
     return [*dict.fromkeys(found), *(v for v in range(len(chain)) if v not in found)]
 
 

@@ -44,6 +44,11 @@ class _LocationAccess:
     writes: bool
     operator: str | None = None
 
+    def ranged(self) -> RangedAccess:
+        """Returns the access with the ranges of the iterations that run together around it."""
+        instance = self.instance
+        return RangedAccess((instance.access(self.number), instance.node), tuple(map(jam_range, instance.around)))
+
 
 class LoopElements:
     """The elements that one innermost loop accesses, for all iterations that run together."""
@@ -156,10 +161,7 @@ class LoopElements:
 
     def _may_conflict(self, a: _LocationAccess, b: _LocationAccess) -> bool:
         """Tells whether the two accesses, in any two iterations of the loop, may refer to the same element."""
-        one, other = a.instance, b.instance
-        first, second = (one.access(a.number), one.node), (other.access(b.number), other.node)
-        ranged = (RangedAccess(accessed, tuple(map(jam_range, inst.around))) for accessed, inst in ((first, one), (second, other)))
-        return self._body.module.conflicts.may_conflict(*ranged, self._body.path, self.loop)
+        return self._body.module.conflicts.may_conflict(a.ranged(), b.ranged(), self._body.path, self.loop)
 
     def updated(self, around: set[str]) -> list[Location]:
         """Returns the locations that all iterations of the loop and of loops around it update, in arrays of which they access
