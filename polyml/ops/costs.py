@@ -137,7 +137,7 @@ class Costs:
         return CostTerm(name, seconds, f"{_si(size_bytes, 'B')} at {_si(size_bytes / seconds, 'B/s')}")
 
     def _operand(self, size_bytes: int) -> float:
-        """Returns the seconds that an operand takes; a larger one comes from memory."""
+        """Returns the seconds that it takes to read an operand, from a cache or, where it is larger, from memory."""
         return size_bytes / self._rate(size_bytes, NEAR_BYTES_PER_S if self._is_near(size_bytes) else FAR_BYTES_PER_S)
 
     def _is_near(self, size_bytes: int) -> bool:
@@ -168,7 +168,7 @@ class Costs:
         return CostTerm(name, size_bytes / rate, f"{_si(size_bytes, 'B')} at {_si(rate, 'B/s')}")
 
     def _filled(self, columns: int) -> float:
-        """Returns the fraction of the lanes that so many columns fill."""
+        """Returns which fraction of the lanes so many columns fill."""
         lanes = self.machine.lanes(self.element_bytes)
         return columns / (lanes * ceil(columns / lanes))
 
@@ -189,7 +189,7 @@ def _costs(element_bytes: int, threads: int) -> Costs:
 
 
 def _in_tiles(rows: int) -> float:
-    """Returns the fraction of the register tiles that so many rows fill."""
+    """Returns which fraction of the register tiles so many rows fill, with the best of their heights."""
     return max(rows / (n * ceil(rows / n)) for n in PIXELS)
 
 

@@ -48,12 +48,12 @@ class Geometry:
 
     @property
     def out_height(self) -> int:
-        """Returns the rows of the result."""
+        """Returns how many rows the result has."""
         return (self.height + sum(self.padding[0]) - self.reach[0]) // self.stride[0] + 1
 
     @property
     def out_width(self) -> int:
-        """Returns the columns of the result."""
+        """Returns how many columns the result has."""
         return (self.width + sum(self.padding[1]) - self.reach[1]) // self.stride[1] + 1
 
     @property
@@ -65,43 +65,47 @@ class Geometry:
 
     @property
     def group_in(self) -> int:
-        """Returns the channels that one filter reads."""
+        """Returns how many channels one filter reads."""
         return self.c_in // self.groups
 
     @property
     def group_out(self) -> int:
-        """Returns the channels that one group writes."""
+        """Returns how many channels of the result one group writes."""
         return self.c_out // self.groups
 
     @property
     def depth(self) -> int:
-        """Returns the number of products that one element of the result sums up."""
+        """Returns how many products one element of the result sums up."""
         return self.kh * self.kw * self.group_in
 
     @property
     def pixels(self) -> int:
-        """Returns the number of pixels of the result, in all images."""
+        """Returns how many pixels the result has, in all images."""
         return self.images * self.out_height * self.out_width
 
     @property
     def flop(self) -> int:
-        """Returns the additions and multiplications of the definition."""
+        """Returns how many additions and multiplications the definition has."""
         return 2 * self.pixels * self.c_out * self.depth
 
     @property
     def element_bytes(self) -> int:
+        """Returns the size of a number."""
         return np.dtype(self.dtype).itemsize
 
     @property
     def x_bytes(self) -> int:
+        """Returns the size of the image, without zeros around it."""
         return self.images * self.c_in * self.height * self.width * self.element_bytes
 
     @property
     def w_bytes(self) -> int:
+        """Returns the size of the filters."""
         return self.c_out * self.depth * self.element_bytes
 
     @property
     def y_bytes(self) -> int:
+        """Returns the size of the result."""
         return self.pixels * self.c_out * self.element_bytes
 
     @property
@@ -116,7 +120,7 @@ class Geometry:
 
     @property
     def is_depthwise(self) -> bool:
-        """Returns whether each filter reads one channel only, and there are more groups than filters of one group."""
+        """Returns whether each filter reads one channel, and there are more groups than filters in a group."""
         return self.group_in == 1 and self.groups > self.group_out
 
     @property

@@ -13,7 +13,7 @@ from polyml.ops.workspace import piece
 
 @cache
 def on(function: Kernel, threads: int) -> Kernel:
-    """Returns the kernel compiled for so many threads."""
+    """Returns the kernel with its setting `threads`, the same one for each number."""
     return kernel(function, threads=threads)
 
 

@@ -1,4 +1,4 @@
-"""Memory that a thread keeps from call to call, since new pages cost as much as a copy of what is written to them."""
+"""Memory that a thread keeps from call to call, since fresh pages cost as much as a copy of what is written to them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def piece(name: str, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
 
 
 def _aligned(size_bytes: int) -> np.ndarray:
-    """Returns so many bytes that begin on a cache line."""
+    """Returns uninitialised memory of this size that begins on a cache line."""
     memory = np.empty(size_bytes + ALIGNMENT_BYTES, np.uint8)
     first = -memory.ctypes.data % ALIGNMENT_BYTES
     return memory[first : first + size_bytes]

@@ -1,4 +1,4 @@
-"""The misses and bytes of a form at each cache level, by array and by reference."""
+"""The misses and bytes of a form, a kernel in one order of its instances, at each cache level, by array and by reference."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class MissTotal:
 
 @dataclass(frozen=True)
 class Misses:
-    """Misses are those of a form at all levels, by reference.
+    """Misses hold the simulated misses of a form, by cache level and reference.
 
     threads: how many share the program's loops.
     coherent: whether writes invalidate lines in the caches of other threads.
-    seconds: how long it took to find them.
+    seconds: how long the simulation took.
     """
 
     simulation: Simulation = field(repr=False)
@@ -93,7 +93,7 @@ def misses(
     form: Form, sizes: Mapping[str, int], levels: Sequence[CacheLevel], threads: int = 1, coherent: bool = False,
     addresses: Mapping[str, int] = MappingProxyType({}),
 ) -> Misses:  # fmt: skip
-    """Returns the misses of a form, by simulation.
+    """Returns the misses of a form, found by simulation.
 
     threads: how many run the form; one does where no loop is parallel.
     coherent: whether their writes invalidate lines in one another's caches.

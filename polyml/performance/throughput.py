@@ -180,7 +180,7 @@ class _Stretch:
         return _InstanceAccess(access, subscripts, writes, around, lane, jam.lanes)
 
     def _places_of(self, accesses: Sequence[_InstanceAccess], moving: bool) -> tuple[float, float]:
-        """Returns the loads and stores of one array, in vectors or numbers; each element counts once."""
+        """Returns how many loads and stores the accesses to one array take, of vectors or numbers; each element counts once."""
         read: dict[tuple, float] = {}
         written: dict[tuple, float] = {}
         for access in accesses:
@@ -239,7 +239,7 @@ def _lanes(node: Jam | Unroll) -> int:
 
 
 def _each(access: _InstanceAccess) -> float:
-    """Returns the loads or stores that one vector takes."""
+    """Returns how many loads or stores one vector takes: one where its lanes are contiguous, else more."""
     if access.lane in (0, 1, -1):
         return 1.0
     return access.lanes * (SCATTERED if access.writes else GATHERED)

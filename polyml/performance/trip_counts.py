@@ -130,7 +130,7 @@ class _Counting(ConstantBody):
 
 
 class _Nothing:
-    """This stands in the place of what evaluates statements, and emits nothing."""
+    """A _Nothing stands in the place of what emits the instances of statements, and emits nothing."""
 
     def instance(self, node: Instance) -> None:
         """Emits nothing."""

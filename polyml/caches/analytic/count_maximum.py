@@ -24,7 +24,7 @@ def argmax(counted: Count, iterations: isl.Set) -> tuple[int, dict[str, int]]:
 
 
 def _argmax(region: isl.Set, value: Poly) -> tuple[int, dict[str, int]]:
-    """Returns the same for one piece of the count. region: where its polynomial holds."""
+    """Returns the maximum of one polynomial over a region of parameters, and where it is reached."""
     value = value.substitute({name: Poly.number(n) for name, n in polyhedra.fixed_parameters(region).items()})
     if value.is_number:
         return int(value.constant), polyhedra.some_parameters(region)

@@ -1,4 +1,4 @@
-"""How many elements and lines of an array a set of elements is: as formulas of sizes, as numbers, or as upper bounds."""
+"""Counts of the elements of an array, or of its lines, that a set has: as formulas of sizes, as numbers, or as upper bounds."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ class Measure:
         return polyhedra.budget(max(1, int(self.seconds * OPERATIONS_PER_SECOND)))
 
     def _iterations(self, elements: isl.Set) -> isl.Set:
-        """Returns the set { : ... } of the iterations of the loops around in which elements are used."""
+        """Returns the iterations { : ... } of the loops around in which elements are used, for the given sizes."""
         return polyhedra.on_parameters(polyhedra.fix(elements.params(), self.sizes or {}), self.around)
 
     @staticmethod
@@ -223,7 +223,7 @@ class Measure:
 
 
 def _counted(elements: isl.Set, mapped: isl.Map | None, steps: int) -> Count:
-    """Returns the formula of the size of a set, or of its image under a map. Raises CannotCount after so many steps."""
+    """Returns the formula of the size of a set, or of its image under a map. Raises CannotCount where it takes more steps."""
     return count(elements if mapped is None else elements.apply(mapped), steps=steps)
 
 

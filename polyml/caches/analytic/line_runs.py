@@ -1,4 +1,7 @@
-"""Exact numbers of the lines that sets of elements lie in, for arrays at any address: each row of elements is a run of bytes."""
+"""Exact numbers of the cache lines in which sets of elements lie, for arrays at any address.
+
+Each row of elements is a run of bytes; the lines of all runs are united as intervals.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ def _is_whole(domain: isl.Set, place: Placed) -> bool:
 
 
 def _covered(first: np.ndarray, last: np.ndarray) -> int:
-    """Returns how many numbers lie in the intervals first ... last."""
+    """Returns how many integers lie in at least one of the intervals first ... last."""
     order = np.argsort(first, kind="stable")
     first, last = first[order], last[order]
     before = np.concatenate([[-1], np.maximum.accumulate(last)[:-1]])
@@ -53,7 +56,7 @@ def _covered(first: np.ndarray, last: np.ndarray) -> int:
 
 
 def _rows(domain: isl.Set) -> Iterator[tuple[Columns, np.ndarray, np.ndarray]]:
-    """Yields runs of elements: all coordinates but the last one, and the first and last value of that one.
+    """Yields the elements as runs along the last dimension: all other coordinates, and the last one's first and last value.
 
     An element may be in several runs.
     """
@@ -138,7 +141,7 @@ def _extended(columns: Columns, first: np.ndarray, last: np.ndarray) -> Columns:
 
 
 def _value(row: polyhedra.LinearRow, columns: Columns) -> np.ndarray:
-    """Returns the value of a row at each point."""
+    """Returns the value of a linear row at each point."""
     terms, number = row
     total = np.full(len(columns[0]) if columns else 1, number)
     for name, c in terms.items():

@@ -36,7 +36,7 @@ class LineUses:
         return self.lines.domain()
 
     def within(self, times: isl.Set) -> LineUses:
-        """Returns the uses at some of the times."""
+        """Returns the uses at those of the times that are in a set { [time, position] }."""
         return LineUses(self.reference, self.elements.intersect_domain(times), self.lines.intersect_domain(times))
 
 

@@ -1,4 +1,7 @@
-"""Sizes that are multiples of numbers, counted in units of these, which spares floors and cases, and formulas back in the sizes."""
+"""Sizes that are multiples of known numbers, counted in units of these, and formulas back in the sizes themselves.
+
+A formula over N' = N / 8 has fewer floors and cases than one over N.
+"""
 
 from __future__ import annotations
 

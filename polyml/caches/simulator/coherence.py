@@ -35,7 +35,7 @@ def hand_up(fn: FunctionBuilder, layout: StateLayout, dirty: str) -> None:
 
 
 def _unit(name: str, argument: str, define: Callable[[FunctionBuilder, StateLayout], None], layout: StateLayout) -> Unit:
-    """Returns a function whose body `define` emits."""
+    """Returns an LLVM function whose body `define` emits."""
     fn = FunctionBuilder(f"internal fastcc void @{name}(ptr %state, ptr %count, i64 %line, {argument})")
     fn.attributes = "nounwind noinline"
     define(fn, layout)
@@ -126,11 +126,11 @@ def _several(layout: StateLayout) -> list[int]:
 
 
 def _instance(fn: FunctionBuilder, layout: StateLayout, number: int, thread: str) -> str:
-    """Emits the number of the cache of a level that a thread uses."""
+    """Emits which cache of a level a thread uses."""
     return "0" if layout.instances(number) == 1 else fn.emit(f"udiv i64 {thread}, {layout.sharing(number)}")
 
 
 def _owner(fn: FunctionBuilder, layout: StateLayout) -> str:
-    """Emits the address of the number of the thread that may have the line dirty."""
+    """Emits the address of the byte that says which thread may have the line dirty."""
     table = fn.emit(f"getelementptr i8, ptr %state, i64 {layout.owners}")
     return fn.emit(f"getelementptr [{OWNER_BYTES} x i8], ptr {table}, i64 %line")

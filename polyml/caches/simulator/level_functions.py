@@ -61,7 +61,7 @@ def touch(fn: FunctionBuilder, line: str, count: str, write: bool, layout: State
 
 @dataclass(frozen=True)
 class _LevelFunctions:
-    """_LevelFunctions emit the functions of one level."""
+    """A _LevelFunctions emits the LLVM functions of one level."""
 
     layout: StateLayout
     number: int
@@ -97,7 +97,7 @@ class _LevelFunctions:
             yield self._unit("fill", "void", "ptr %count, i64 %line", self._fill)
 
     def _unit(self, name: str, result: str, arguments: str, define) -> Unit:
-        """Returns a function whose body `define` emits."""
+        """Returns an LLVM function whose body `define` emits."""
         full = f"{name}_{self.number}"
         fn = FunctionBuilder(f"internal fastcc {result} @{full}(ptr %state, {arguments})")
         fn.attributes = _ATTRIBUTES

@@ -149,17 +149,17 @@ class StateLayout:
 
     @property
     def holders(self) -> int:
-        """Returns the byte offset of the threads, as bits, that may have a line (i64 each)."""
+        """Returns the byte offset of the table of holders: for each line, the threads that may have it, as bits (i64)."""
         return self._offsets["holders"]
 
     @property
     def owners(self) -> int:
-        """Returns the byte offset of the number, plus 1, of the thread that may have a line dirty (i8 each); 0 for none."""
+        """Returns the byte offset of the table of owners: for each line, the thread that may have it dirty, plus 1, or 0 (i8)."""
         return self._offsets["owners"]
 
     @property
     def owed(self) -> int:
-        """Returns the byte offset of the tables, one per thread, of lines that were handed up dirty."""
+        """Returns the byte offset of tables, one per thread, of lines that an exclusive level handed up dirty, a byte each."""
         return self._offsets["owed"]
 
     @property
