@@ -19,7 +19,7 @@ def argmax(counted: Count, iterations: isl.Set) -> tuple[int, dict[str, int]]:
 
     Raises CannotCount where too many would have to be tried.
     """
-    found = [_argmax(region, value) for region, value in counted.apart(iterations)]
+    found = [_argmax(region, value) for region, value in counted.disjoint_cases(iterations)]
     return max(found, key=lambda each: each[0])
 
 

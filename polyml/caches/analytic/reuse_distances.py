@@ -23,7 +23,7 @@ from polyml.caches.analytic.line_uses import LineUses, line_uses
 from polyml.caches.analytic.scheduled_accesses import NO_FACTS, ScheduledAccesses, SizeFacts
 from polyml.caches.analytic.unit_scaling import counted
 from polyml.caches.simulator.trace import ArrayReference
-from polyml.model.counting.cardinality import MOST_TERMS, CannotCount, Count, count, cut
+from polyml.model.counting.cardinality import MOST_TERMS, CannotCount, Count, add_piece, count
 from polyml.model.counting.quasi_polynomial import Atom, Floor, Poly
 
 MOST_REGIONS = 400  # of one piece of a reference
@@ -161,7 +161,7 @@ class Finder:
             if touched.is_empty():
                 continue
             for where, number in count(polyhedra.range_by_domain(touched, self.clock), self.deadline).pieces:
-                regions = [case for each in regions for case in cut(*each, where, number)]
+                regions = [case for each in regions for case in add_piece(*each, where, number)]
                 if len(regions) > MOST_REGIONS:
                     raise CannotCount(f"more than {MOST_REGIONS} regions of a reuse")
         by_value: dict[Poly, isl.Set] = {}

@@ -15,6 +15,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import count as numbers
 from math import gcd, inf, lcm
+from typing import Any, Union
 
 import islpy as isl
 
@@ -35,6 +36,10 @@ NEAR = "sizes are like these"  # in place of a longer one
 
 class CannotCount(Exception):
     """The count has too many pieces, or takes too long."""
+
+
+_Piece = tuple[isl.Set, Poly]  # a region { : ... }, and the formula that holds there
+_Name = Union[str, int, polyhedra.Quotient]
 
 
 @dataclass(frozen=True)
@@ -59,7 +64,7 @@ class Count:
         lines = [f"{short} = values[{name!r}]" for name, short in names.items()]
         lines.append("total = 0")
         for alternatives, (value, divisor) in zip(regions, values):
-            holds = " or ".join(_condition_code(zero, least, names) for zero, least in alternatives)
+            holds = " or ".join(formula_text.condition_code(zero, least, names) for zero, least in alternatives)
             lines.append(f"if {holds}: total += ({value}) * {common // divisor}")
         lines += [f"whole, rest = divmod(total, {common})", "assert rest == 0", "return whole"]
         found: dict[str, Callable] = {}
@@ -77,11 +82,11 @@ class Count:
         pieces = [(polyhedra.fix(region, values), value.substitute(numbers_)) for region, value in self.pieces]
         return Count(tuple((polyhedra.forget(region, values), value) for region, value in pieces if not region.is_empty()))
 
-    def apart(self, context: isl.Set) -> list[tuple[isl.Set, Poly]]:
+    def disjoint_cases(self, context: isl.Set) -> list[tuple[isl.Set, Poly]]:
         """The parts of a context { : ... }, each with the formula that holds there. Raises CannotCount for too many."""
         cases: list[tuple[isl.Set, Poly]] = [(context, Poly())]
         for region, value in self.pieces:
-            cases = [case for each in cases for case in cut(*each, region, value)]
+            cases = [case for each in cases for case in add_piece(*each, region, value)]
             if len(cases) > MOST_CASES:
                 raise CannotCount(f"more than {MOST_CASES} cases")
         return cases
@@ -91,7 +96,7 @@ class Count:
         single sizes last. Regions leave out what the context says. Raises CannotCount for too many.
         """
         multiples = polyhedra.multiples(context)
-        cases = _together((region, _of_multiples(value, multiples)) for region, value in self.apart(context))
+        cases = _together((region, _of_multiples(value, multiples)) for region, value in self.disjoint_cases(context))
         return Count(tuple((region.gist(context).coalesce(), value) for region, value in cases))
 
     def cases(self, values: Mapping[str, int] | None = None) -> list[tuple[str, str]]:
@@ -111,11 +116,14 @@ class Count:
         cases = [(value, where if len(where) <= longest else NEAR) for value, where in self.cases(values)]
         return "\n".join(f"{value} where {where}" if where else value for value, where in cases) or "0"
 
-    def sympy(self):
+    def sympy(self) -> Any:  # of a library without types
         """A sympy Piecewise over integer symbols, or the one formula where it holds everywhere. Only of pieces that are apart."""
         import sympy
 
-        cases = [(formula_text.symbolic(value), _symbolic_condition(region)) for region, value in self.pieces]
+        cases = [
+            (formula_text.symbolic(value), formula_text.symbolic_condition(map(_integer_rows, polyhedra.alternatives(region))))
+            for region, value in self.pieces
+        ]
         return sympy.Piecewise(*cases, (sympy.Integer(0), True))
 
 
@@ -137,24 +145,34 @@ def count(domain: isl.Set, deadline: float = inf, steps: float = inf) -> Count:
     return Count(tuple(_merged(found)))
 
 
+def added(counts: Iterable[Count]) -> Count:
+    return Count(tuple(piece for each in counts for piece in each.pieces))
+
+
+def case_text(counted: Count, context: isl.Set, sizes: Mapping[str, int] | None) -> str:
+    within = counted.within(context)
+    cases = (within.text(sizes) if sizes is not None and within.cases(sizes) else within.text()).split("\n")
+    return cases[0] if len(cases) == 1 else f"({'; '.join(cases)})"
+
+
 class _Counter:
     """steps: how many are left."""
 
-    def __init__(self, parameters: Iterable[str], deadline: float, steps: float):
+    def __init__(self, parameters: Iterable[str], deadline: float, steps: float) -> None:
         self._parameters, self._deadline, self.steps = tuple(parameters), deadline, steps
         self._fresh = (f"v{n}" for n in numbers())
         self._defined: list[tuple[str, Row, int]] = []
         self._pieces = 0
 
-    def of(self, equalities, inequalities) -> Iterator[tuple[isl.Set, Poly]]:
-        names: dict[object, str] = {p: p for p in self._parameters}
+    def of(self, equalities: Iterable[LinearRow], inequalities: Iterable[LinearRow]) -> Iterator[_Piece]:
+        names: dict[_Name, str] = {p: p for p in self._parameters}
 
-        def name(each) -> str:
+        def name(each: _Name) -> str:
             if each not in names:
                 names[each] = f"x{len(names)}"
             return names[each]
 
-        def row(given) -> Row:
+        def row(given: LinearRow) -> Row:
             return {name(k): c for k, c in given[0].items()}, given[1]
 
         equal, least = [row(r) for r in equalities], [row(r) for r in inequalities]
@@ -163,7 +181,7 @@ class _Counter:
         unknowns = [n for n in names.values() if n not in self._parameters]
         yield from self._equal(equal, least, unknowns, Poly.number(1), ())
 
-    def _define(self, quotient, name, least: list[Row]) -> None:
+    def _define(self, quotient: polyhedra.Quotient, name: Callable[[_Name], str], least: list[Row]) -> None:
         """0 <= operand - divisor * quotient < divisor"""
         for inner, _ in quotient.terms:
             if isinstance(inner, polyhedra.Quotient) and all(name(inner) not in row for row, _ in least):
@@ -173,7 +191,9 @@ class _Counter:
         least.append((terms, quotient.constant))
         least.append(({k: -c for k, c in terms.items()}, quotient.divisor - 1 - quotient.constant))
 
-    def _equal(self, equal: list[Row], least: list[Row], unknowns: list[str], value: Poly, conditions: tuple[Row, ...]):
+    def _equal(
+        self, equal: list[Row], least: list[Row], unknowns: list[str], value: Poly, conditions: tuple[Row, ...]
+    ) -> Iterator[_Piece]:
         """Solve the equalities, then sum."""
         while equal:
             terms, constant = equal[0]
@@ -213,7 +233,7 @@ class _Counter:
         self._defined.append((name, others, divisor))
         return name
 
-    def _sum(self, rows: list[Row], unknowns: list[str], value: Poly, conditions: tuple[Row, ...]):
+    def _sum(self, rows: list[Row], unknowns: list[str], value: Poly, conditions: tuple[Row, ...]) -> Iterator[_Piece]:
         least = tidy(rows)
         if least is None:
             return
@@ -226,11 +246,10 @@ class _Counter:
             yield self._piece(least, value, conditions)
             return
         chosen = min(unknowns, key=lambda u: difficulty(u, least, value))
-        inside = [a for a in value.atoms if isinstance(a, Floor) and chosen in a.names]
-        if inside:
+        if any(isinstance(a, Floor) and chosen in a.names for a in value.atoms):
             if self._is_empty(least, unknowns, conditions):
                 return
-            yield from self._by_remainder(chosen, inside, least, unknowns, value, conditions)
+            yield from self._by_remainder(chosen, least, unknowns, value, conditions)
             return
         lower = [r for r in least if r[0].get(chosen, 0) > 0]
         upper = [r for r in least if r[0].get(chosen, 0) < 0]
@@ -248,8 +267,10 @@ class _Counter:
                 over = summed(value, chosen, bound_of(low, chosen), bound_of(high, chosen))
                 yield from self._sum(inner, left, over, conditions)
 
-    def _by_remainder(self, chosen: str, inside: list[Floor], least: list[Row], unknowns: list[str], value: Poly, conditions):
-        step = lcm(*(period(atom, chosen) for atom in inside))
+    def _by_remainder(
+        self, chosen: str, least: list[Row], unknowns: list[str], value: Poly, conditions: tuple[Row, ...]
+    ) -> Iterator[_Piece]:
+        step = lcm(*(period(atom, chosen) for atom in value.atoms if isinstance(atom, Floor) and chosen in atom.names))
         if step > MOST_REMAINDERS:
             raise CannotCount(f"floors of period {step}")
         whole = next(self._fresh)
@@ -295,7 +316,7 @@ def _merged(pieces: Iterable[tuple[isl.Set, Poly]]) -> Iterator[tuple[isl.Set, P
             yield region.coalesce(), value
 
 
-def cut(where: isl.Set, total: Poly, region: isl.Set, value: Poly) -> Iterator[tuple[isl.Set, Poly]]:
+def add_piece(where: isl.Set, total: Poly, region: isl.Set, value: Poly) -> Iterator[tuple[isl.Set, Poly]]:
     """What holds in `where` with `value` added in the part that the region has."""
     both = where.intersect(region)
     if both.is_empty():
@@ -340,39 +361,3 @@ def _integer_rows(region: isl.Set) -> tuple[list[LinearRow], list[LinearRow]]:
     if rows is None:
         raise CannotCount("a piece has alternatives")
     return rows
-
-
-def _condition_code(equalities, inequalities, names: Mapping[str, str]) -> str:
-    parts = [f"{_row_code(row, names)} == 0" for row in equalities] + [f"{_row_code(row, names)} >= 0" for row in inequalities]
-    return f"({' and '.join(parts) or 'True'})"
-
-
-def _row_code(row, names: Mapping[str, str]) -> str:
-    terms, constant = row
-
-    def name(each) -> str:
-        if isinstance(each, str):
-            return names[each]
-        return f"(({_row_code((dict(each.terms), each.constant), names)})//{each.divisor})"
-
-    return " + ".join([*(f"{c}*{name(k)}" for k, c in terms.items()), str(constant)])
-
-
-def _symbolic_condition(region: isl.Set):
-    import sympy
-
-    def value(row):
-        terms, constant = row
-        return sum((c * name(k) for k, c in terms.items()), sympy.Integer(constant))
-
-    def name(each):
-        if isinstance(each, str):
-            return sympy.Symbol(each, integer=True)
-        return sympy.floor(value((dict(each.terms), each.constant)) / each.divisor)
-
-    alternatives = []
-    for part in polyhedra.alternatives(region):
-        equalities, inequalities = _integer_rows(part)
-        rows = [sympy.Eq(value(row), 0) for row in equalities] + [sympy.Ge(value(row), 0) for row in inequalities]
-        alternatives.append(sympy.And(*rows))
-    return sympy.Or(*alternatives)

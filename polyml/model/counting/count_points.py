@@ -62,10 +62,10 @@ def table(points: isl.Set, names: Sequence[str], at: np.ndarray) -> np.ndarray:
         return np.array([by_values(dict(zip(names, row))) for row in at.tolist()], np.int64)
 
 
-def alike(context: isl.Set, sets: Sequence[isl.Set]) -> Iterator[tuple[int, tuple[int, ...]]]:
+def size_classes(context: isl.Set, sets: Sequence[isl.Set]) -> Iterator[tuple[int, tuple[int, ...]]]:
     """How many values of the parameters in { : ... }, which is bounded, give each set as many points as others, and how many.
 
-    >>> list(alike(isl.Set("[n] -> { : 0 <= n < 10 }"), [isl.Set("[n] -> { [i] : 0 <= i < 2 or 0 <= i < n - 7 }")]))
+    >>> list(size_classes(isl.Set("[n] -> { : 0 <= n < 10 }"), [isl.Set("[n] -> { [i] : 0 <= i < 2 or 0 <= i < n - 7 }")]))
     [(10, (2,))]
     """
     try:

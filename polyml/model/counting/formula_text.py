@@ -5,11 +5,13 @@ A text has factors where that is shorter: `N**2/2 + N/2` is `N*(N + 1)/2`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from math import gcd, lcm
+from typing import Any
 
 from polyml.model.counting.quasi_polynomial import Atom, Monomial, Poly
+from polyml.polyhedra import LinearRow, Quotient
 
 MOST_TO_FACTOR = 60  # terms
 LARGEST_ROOT = 16  # of the whole numbers that are tried
@@ -156,13 +158,53 @@ def _atom_code(atom: Atom, names: Mapping[str, str]) -> str:
     return f"(({' + '.join([*inside, str(atom.constant)])})//{atom.divisor})"
 
 
-def symbolic(poly: Poly):
+def symbolic(poly: Poly) -> Any:  # of a library without types
     """As a sympy expression of `sympy.Symbol(name, integer=True)`."""
     import sympy
 
-    def of(atom: Atom):
+    def of(atom: Atom) -> Any:
         if isinstance(atom, str):
             return sympy.Symbol(atom, integer=True)
         return sympy.floor((sum(c * of(a) for a, c in atom.terms) + atom.constant) / sympy.Integer(atom.divisor))
 
     return sympy.Add(*(sympy.Mul(sympy.Rational(c.numerator, c.denominator), *(of(a) ** p for a, p in m)) for m, c in poly.terms))
+
+
+def condition_code(zero: Iterable[LinearRow], least: Iterable[LinearRow], names: Mapping[str, str]) -> str:
+    """Returns the condition that each row of `zero` is 0 and each of `least` at least 0, as a Python expression.
+
+    names: of the variables, by parameter
+    """
+    parts = [f"{_row_code(row, names)} == 0" for row in zero] + [f"{_row_code(row, names)} >= 0" for row in least]
+    return f"({' and '.join(parts) or 'True'})"
+
+
+def _row_code(row: LinearRow, names: Mapping[str, str]) -> str:
+    terms, constant = row
+
+    def name(each: str | int | Quotient) -> str:
+        if isinstance(each, Quotient):
+            return f"(({_row_code((dict(each.terms), each.constant), names)})//{each.divisor})"
+        return names[str(each)]
+
+    return " + ".join([*(f"{c}*{name(k)}" for k, c in terms.items()), str(constant)])
+
+
+def symbolic_condition(alternatives: Iterable[tuple[list[LinearRow], list[LinearRow]]]) -> Any:  # of a library without types
+    """Returns the condition that some alternative (rows that are 0, rows that are at least 0) holds, as a sympy expression."""
+    import sympy
+
+    def value(row: LinearRow) -> Any:
+        terms, constant = row
+        return sum((c * name(k) for k, c in terms.items()), sympy.Integer(constant))
+
+    def name(each: str | int | Quotient) -> Any:
+        if isinstance(each, Quotient):
+            return sympy.floor(value((dict(each.terms), each.constant)) / each.divisor)
+        return sympy.Symbol(each, integer=True)
+
+    found = []
+    for zero, least in alternatives:
+        rows = [sympy.Eq(value(row), 0) for row in zero] + [sympy.Ge(value(row), 0) for row in least]
+        found.append(sympy.And(*rows))
+    return sympy.Or(*found)

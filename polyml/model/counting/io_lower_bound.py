@@ -1,134 +1,28 @@
 """Lower bounds on the elements that any order of a kernel's instances moves between a fast memory of S elements and a slow one.
 
-Whatever is read of the kernel's arguments is loaded, and what it leaves in arguments and results is stored. Reuse costs more:
-cut a run into segments of T loads. What the instances E of one statement in a segment use and what was not computed in the
-segment, is in the fast memory when it begins or loaded: at most S + T values. These values are at least as many as the images
-of E under linear maps (`Projection`):
+Whatever is read of the kernel's arguments is loaded, and what it leaves in arguments and results is stored. ReuseBound costs more, by the
+inequalities of `data_reuse` (Hong and Kung 1981; Olivry, Langou, Pouchet, Sadayappan and Rastello, "Automated derivation of
+parametric data movement lower bounds for affine programs", PLDI 2020). For C += A @ B the bound is 2*M*N*K/sqrt(S) - 2*S, the
+constant of Kwasniewski et al. 2019.
 
-    a read of an array     the subscripts are as many as values; those computed by other instances may be new in the segment
-    a chain                each instance uses a value that the instance a fixed distance before made, perhaps by way of others:
-                           each line of E along the distance begins with a value from before
-
-and E has at most as many points as the Hölder-Brascamp-Lieb inequality of these maps allows (`exponents`). So E is small, there
-are many segments, and T loads in each but the last. (Hong and Kung 1981; Christ, Demmel, Knight, Scanlon and Yelick 2013;
-Olivry, Langou, Pouchet, Sadayappan and Rastello, "Automated derivation of parametric data movement lower bounds for affine
-programs", PLDI 2020. For C += A @ B this is 2*M*N*K/sqrt(S) - 2*S, the constant of Kwasniewski et al. 2019.)
-
-New values that a segment makes are counted once for the whole kernel, as if they were loaded: the bound is less by their number.
-
-It holds if no instance runs twice, and if a sum is taken in one place, though in any order. S is all of the fast memory:
+It holds if no instance runs twice, and if a sum is accumulated in one place, though in any order. S is all of the fast memory:
 caches and the registers that hold scalars and operands.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
-from functools import cached_property, reduce
-from math import ceil, lcm, prod
+from functools import reduce
+from typing import Any
 
 import islpy as isl
 
 from polyml import polyhedra
-from polyml.model.core.dependence import sources_of
-from polyml.model.core.scop import Access, Role, Scop, Statement
-from polyml.model.counting import formula_text
-from polyml.model.counting.brascamp_lieb import Space, exponents, kernel, space
-from polyml.model.counting.cardinality import CannotCount, Count, count
+from polyml.model.core.scop import Role, Scop
+from polyml.model.counting.cardinality import CannotCount, Count, added, case_text, count
+from polyml.model.counting.data_reuse import OPERATIONS, ReuseBound, loads, read_sources, reuse_bounds
 from polyml.polyhedra import BudgetExceeded
-
-OPERATIONS = 2_000_000  # of isl, for one statement
-MOST_SLICES = 64  # values that dimensions of constant length have together
-LONGEST_PATH = 3  # instances from one of a statement to the one of it whose value it uses
-MOST_SEGMENTS = 8  # loads in a segment, in multiples of S, that are tried
-
-Values = isl.UnionSet  # { S[i]; A[j] }: made by an instance, or there at the start
-
-
-@dataclass(frozen=True)
-class Projection:
-    """A map of a statement's instances. text: of what. vanishing: its kernel. values: those that its images stand for. made: how
-    many of them segments may make themselves.
-    """
-
-    text: str
-    vanishing: Space
-    values: Values = field(repr=False, compare=False)
-    made: Count = field(repr=False)
-
-
-@dataclass(frozen=True)
-class Reuse:
-    """Of one statement: E of n = instances points, of which each segment has at most `factor * X ** degree` where X values are
-    there. factor is the root-th root of `power`.
-    """
-
-    statement: str
-    instances: Count = field(repr=False)
-    projections: tuple[tuple[Projection, Fraction], ...]
-    degree: Fraction
-    power: Fraction
-    root: int
-
-    def most(self, values: int) -> int:
-        """Points of a segment with so many values."""
-        return _root(self.power * values ** int(self.degree * self.root), self.root)
-
-    @cached_property
-    def values(self) -> Values:
-        return reduce(isl.UnionSet.union, (p.values for p, _ in self.projections))
-
-    @property
-    def made(self) -> tuple[Count, ...]:
-        return tuple(p.made for p, _ in self.projections)
-
-    @property
-    def multiple(self) -> int:
-        """Of S, the loads in a segment for which the bound is greatest."""
-        return max(1, round(1 / (self.degree - 1)))
-
-    @property
-    def constant(self) -> float:
-        """c of the bound c * instances / S ** (degree - 1) - ..."""
-        m = self.multiple
-        return round(m / (float(self.power) ** (1 / self.root) * (1 + m) ** float(self.degree)), 12)
-
-    def loads(self, sizes: Mapping[str, int], elements: int) -> int:
-        return _loads([self], sizes, elements)
-
-    def text(self, context: isl.Set, sizes: Mapping[str, int] | None) -> str:
-        exponent = self.degree - 1
-        power = "sqrt(S)" if exponent == Fraction(1, 2) else "S" if exponent == 1 else f"S**({exponent})"
-        cases = self.instances.within(context).pieces
-        value = cases[0][1] if len(cases) == 1 else None
-        share = Fraction(1) if value is None else formula_text.factored(value)[0]
-        most = formula_text.text(value.scaled(1 / share)) if value is not None else _text(self.instances, context, sizes)
-        number = round(self.constant * float(share), 12)
-        shown = "" if number == 1 else f"{round(number)}*" if number == round(number) else f"{number:.4g}*"
-        made = _text(_added(self.made), context, sizes)
-        segment = "S" if self.multiple == 1 else f"{self.multiple}*S"
-        return f"{shown}{_factor(most)}/{power} - {segment}" + (f" - {_factor(made)}" if made != "0" else "")
-
-    def symbolic(self, memory, context: isl.Set):
-        """As a sympy expression. memory: the symbol of S."""
-        import sympy
-
-        m, (power, root, degree) = self.multiple, (self.power, self.root, self.degree)
-        factor = sympy.Rational(power.numerator, power.denominator) ** sympy.Rational(1, root)
-        exponent = sympy.Rational(degree.numerator, degree.denominator)
-        instances, made = (each.within(context).sympy() for each in (self.instances, _added(self.made)))
-        return m * instances * memory / (factor * ((1 + m) * memory) ** exponent) - m * memory - made
-
-
-def _text(counted: Count, context: isl.Set, sizes: Mapping[str, int] | None) -> str:
-    within = counted.within(context)
-    cases = (within.text(sizes) if sizes is not None and within.cases(sizes) else within.text()).split("\n")
-    return cases[0] if len(cases) == 1 else f"({'; '.join(cases)})"
-
-
-def _factor(text: str) -> str:
-    return f"({text})" if " + " in text or " - " in text else text
 
 
 @dataclass(frozen=True)
@@ -140,14 +34,14 @@ class LowerBound:
 
     inputs: dict[str, Count]
     outputs: dict[str, Count]
-    reuse: tuple[Reuse, ...]
+    reuse: tuple[ReuseBound, ...]
     registers: int
     context: isl.Set = field(repr=False, compare=False)
 
     def loads(self, sizes: Mapping[str, int], elements: int) -> int:
         """Elements that are loaded at least. elements: of the caches; of arrays with several types, of the smallest one."""
         groups = self._groups(sizes, elements)
-        return max(self.compulsory(sizes), *(_loads(group, sizes, elements + self.registers) for group in groups), 0)
+        return max(self.compulsory(sizes), *(loads(group, sizes, elements + self.registers) for group in groups), 0)
 
     def stores(self, sizes: Mapping[str, int]) -> int:
         """Elements that are stored at least, at the end or before."""
@@ -160,10 +54,10 @@ class LowerBound:
         """Elements that are loaded whatever the size of the fast memory."""
         return sum(number.evaluate(sizes) for number in self.inputs.values())
 
-    def _groups(self, sizes: Mapping[str, int], elements: int) -> Iterator[list[Reuse]]:
+    def _groups(self, sizes: Mapping[str, int], elements: int) -> Iterator[list[ReuseBound]]:
         """Each statement alone, and statements that use no value in common, from the one that loads most on."""
         known = sorted(self.reuse, key=lambda r: -r.loads(sizes, elements + self.registers))
-        together: list[Reuse] = []
+        together: list[ReuseBound] = []
         for each in known:
             yield [each]
             if all(each.values.is_disjoint(other.values) for other in together):
@@ -173,16 +67,16 @@ class LowerBound:
 
     def text(self, sizes: Mapping[str, int] | None = None) -> str:
         """Loads and stores; S is all of the fast memory, with `registers`. sizes: only the cases for these."""
-        inputs, outputs = (_text(_added(each.values()), self.context, sizes) for each in (self.inputs, self.outputs))
+        inputs, outputs = (case_text(added(each.values()), self.context, sizes) for each in (self.inputs, self.outputs))
         bounds = dict.fromkeys([inputs, *(r.text(self.context, sizes) for r in self.reuse)])
         loads = f"max({', '.join(bounds)})" if len(bounds) > 1 else inputs
         return f"loads >= {loads}\nstores >= {outputs}"
 
-    def sympy(self):
+    def sympy(self) -> Any:  # of a library without types
         """The bound on loads over `sympy.Symbol(name, integer=True)` of sizes and S, a Max where there are several."""
         import sympy
 
-        inputs = _added(self.inputs.values()).within(self.context).sympy()
+        inputs = added(self.inputs.values()).within(self.context).sympy()
         memory = sympy.Symbol("S", integer=True, positive=True)
         return sympy.Max(inputs, *(r.symbolic(memory, self.context) for r in self.reuse))
 
@@ -191,7 +85,7 @@ def lower_bound(scop: Scop) -> LowerBound:
     """Parametric in sizes and the fast memory's elements. Arrays are taken to be apart in memory. What would take too long to
     derive is left out.
     """
-    flows = {name: list(_flows(scop, statement)) for name, statement in scop.statements.items()}
+    flows = {name: list(read_sources(scop, statement)) for name, statement in scop.statements.items()}
     started: dict[str, isl.Set] = {}
     for flow in (f for each in flows.values() for f in each):
         if scop.arrays[flow.access.array].role is Role.ARGUMENT and not flow.at_start.is_empty():
@@ -202,20 +96,9 @@ def lower_bound(scop: Scop) -> LowerBound:
             _joined(written, statement.write.array, statement.write.relation.intersect_domain(statement.domain).range())
     scalars = sum(array.role is Role.LOCAL and not array.shape for array in scop.arrays.values())
     operands = max((len(s.reads) + 1 for s in scop.statements.values()), default=0)
-    reuse = tuple(each for name in scop.statements for each in _reuse(scop, name, flows))
+    reuse = tuple(each for name in scop.statements for each in reuse_bounds(scop, name, flows))
     context = reduce(isl.Set.intersect, (s.domain.params() for s in scop.statements.values()), scop.checked)
     return LowerBound(_counted(started), _counted(written), reuse, scalars + operands, context)
-
-
-def _flows(scop: Scop, statement: Statement) -> Iterator[_Flow]:
-    """Of the reads that every instance makes, as far as they are found in time."""
-    for access in statement.reads:
-        try:
-            with polyhedra.budget(OPERATIONS):
-                if not access.may:
-                    yield _Flow.of(scop, statement, access)
-        except BudgetExceeded:
-            continue
 
 
 def _joined(sets: dict[str, isl.Set], array: str, elements: isl.Set) -> None:
@@ -231,197 +114,3 @@ def _counted(sets: Mapping[str, isl.Set]) -> dict[str, Count]:
         except (CannotCount, BudgetExceeded):
             continue  # a bound without them
     return found
-
-
-@dataclass(frozen=True)
-class _Flow:
-    """Where the values of one read come from. made: { S[i] -> T[j] } by T: the instance that made the value. at_start:
-    { S[i] -> A[j] }, where it was there at the start.
-    """
-
-    access: Access
-    made: dict[str, isl.Map]
-    at_start: isl.Map
-
-    @staticmethod
-    def of(scop: Scop, statement: Statement, access: Access) -> _Flow:
-        made, at_start = sources_of(scop, statement, access)
-        return _Flow(access, {name: m.reverse() for name, m in made.items()}, at_start)
-
-    @property
-    def values(self) -> Values:
-        sets = [self.at_start.range(), *(m.range() for m in self.made.values())]
-        return reduce(isl.UnionSet.union, map(isl.UnionSet.from_set, sets))
-
-
-def _reuse(scop: Scop, name: str, flows: Mapping[str, Sequence[_Flow]]) -> Iterator[Reuse]:
-    statement = scop.statements[name]
-    try:
-        with polyhedra.budget(OPERATIONS):
-            dims = polyhedra.identifying_dimensions(statement.domain)
-            instances = count(polyhedra.onto(statement.domain, dims, name))
-            found = [p for flow in flows[name] for p in _of_read(scop, statement, flow, dims)]
-            found += _chains(scop, name, flows, dims)
-            size = _order(instances)
-            found = _different([p for p in found if _order(p.made) < size])
-            for constant in dict.fromkeys(((), _constant_dims(statement.domain, dims))):
-                reuse = _inequality(name, instances, found, len(dims), constant)
-                if reuse is not None and reuse.degree > 1:
-                    yield reuse
-    except (CannotCount, BudgetExceeded):
-        return
-
-
-def _different(found: Sequence[Projection]) -> list[Projection]:
-    """Of those with one kernel that may count the same values one, which fewest are made of."""
-    kept: list[Projection] = []
-    for each in sorted(found, key=lambda p: _order(p.made)):
-        if all(each.vanishing != other.vanishing or each.values.is_disjoint(other.values) for other in kept):
-            kept.append(each)
-    return kept
-
-
-def _order(counted: Count) -> int:
-    """The degree of the count as a polynomial of the sizes."""
-    return max((sum(p for _, p in m) for _, value in counted.pieces for m, _ in value.terms), default=-1)
-
-
-def _of_read(scop: Scop, statement: Statement, flow: _Flow, dims: Sequence[int]) -> Iterator[Projection]:
-    """By the subscripts of a read: of values from the start, from other instances, or of the same element that is written."""
-    access, array = flow.access, scop.arrays[flow.access.array]
-    if not array.shape or not all(map(polyhedra.is_affine, access.subscripts)):
-        return
-    if array.role is not Role.ARGUMENT and not flow.at_start.is_empty():
-        return
-    made = dict(flow.made)
-    if access.relation.is_equal(statement.write.relation):
-        made.pop(statement.name, None)  # the first use of an element in a segment is of a value from before
-        new = [m.domain() for m in made.values()]
-    else:
-        new = [m.range() for m in made.values()]
-    rows = [each[0] for each in access.coefficients]
-    if any(c for row in rows for dim, c in enumerate(row) if dim not in dims):
-        return
-    text = f"{array.source_name or array.name}{_subscripts(access)}"
-    vanishing = kernel([[int(row[dim]) for dim in dims] for row in rows], len(dims))  # whole, as of affine subscripts
-    yield Projection(text, vanishing, flow.values, _added(map(count, new)))
-
-
-def _subscripts(access: Access) -> str:
-    """`[i, j + 1]`"""
-    text = str(access.relation)
-    return text[text.rindex("[") :].split("]")[0] + "]"
-
-
-def _added(counts: Iterable[Count]) -> Count:
-    return Count(tuple(piece for each in counts for piece in each.pieces))
-
-
-def _chains(scop: Scop, name: str, flows: Mapping[str, Sequence[_Flow]], dims: Sequence[int]) -> list[Projection]:
-    """Along constant distances, at most as many as there are dimensions, the shortest first."""
-    statement = scop.statements[name]
-    found: dict[Space, tuple[int, tuple[int, ...], list[isl.Map]]] = {}
-    for path in _paths(name, name, flows, ()):
-        whole = reduce(isl.Map.apply_range, path)
-        distance = polyhedra.only_point(whole.reverse().deltas())
-        if distance is None or not any(distance[dim] for dim in dims):
-            continue
-        key, length = space([[distance[dim] for dim in dims]], len(dims)), sum(map(abs, distance))
-        if key not in found or length < found[key][0]:
-            starts = [reduce(isl.Map.apply_range, path[:k]).intersect_domain(whole.domain()) for k in range(1, len(path) + 1)]
-            if all(each.is_injective() for each in starts):
-                found[key] = length, distance, starts
-    chosen: list[Projection] = []
-    spanned: Space = ()
-    for key, (_, distance, starts) in sorted(found.items(), key=lambda each: (each[1][0], each[1][1])):
-        larger = space([*spanned, *key], len(dims))
-        if len(larger) > len(spanned):
-            spanned = larger
-            values = reduce(isl.UnionSet.union, (isl.UnionSet.from_set(each.range()) for each in starts))
-            without = count(statement.domain.subtract(starts[-1].domain()))
-            chosen.append(Projection(f"chains along ({', '.join(map(str, distance))})", key, values, without))
-    return chosen
-
-
-def _paths(name: str, end: str, flows: Mapping[str, Sequence[_Flow]], between: tuple[str, ...]) -> Iterator[tuple[isl.Map, ...]]:
-    """Relations { S[i] -> T[j] }, { T[j] -> ... } from an instance to the one whose value it uses, and so on to the end."""
-    for flow in flows[name]:
-        for source, made in flow.made.items():
-            if source == end:
-                yield (made,)
-            elif source not in between and len(between) + 2 <= LONGEST_PATH:
-                for rest in _paths(source, end, flows, (*between, source)):
-                    yield (made, *rest)
-
-
-def _constant_dims(domain: isl.Set, dims: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """Which of the dimensions have the same few values for all sizes: (number among them, how many values)."""
-    everywhere = polyhedra.without_sizes(domain)
-    lengths = [(k, polyhedra.length(everywhere, dim)) for k, dim in enumerate(dims)]
-    found = tuple((k, length) for k, length in lengths if length is not None)
-    return found if prod(length for _, length in found) <= MOST_SLICES else ()
-
-
-def _inequality(
-    name: str, instances: Count, found: Sequence[Projection], dims: int, constant: Sequence[tuple[int, int]]
-) -> Reuse | None:
-    """constant: dimensions for each of whose values the inequality is taken apart."""
-    kept = [dim for dim in range(dims) if dim not in dict(constant)]
-    kernels = [_inside(p.vanishing, kept) for p in found]
-    powers = exponents(kernels, len(kept)) if kept and found else None
-    if powers is None:
-        return None
-    used = [(p, s) for p, s in zip(found, powers) if s]
-    degree = sum(powers, start=Fraction(0))
-    root = lcm(*(s.denominator for _, s in used), degree.denominator)
-    power = Fraction(1)
-    for family in _families([p for p, _ in used]):
-        share = sum((s for p, s in used if p in family), start=Fraction(0))
-        power *= (share / degree) ** int(share * root)
-    slices = prod(length for _, length in constant)
-    telling = sum((s for p, s in used if all(not v[dim] for v in p.vanishing for dim, _ in constant)), start=Fraction(0))
-    power *= slices ** int(max(1 - telling, Fraction(0)) * root)
-    return Reuse(name, instances, tuple(used), degree, power, root)
-
-
-def _inside(vanishing: Space, kept: Sequence[int]) -> Space:
-    """The vectors that are 0 in all other dimensions."""
-    dims = len(vanishing[0]) if vanishing else 0
-    others = [dim for dim in range(dims) if dim not in kept]
-    if not vanishing:
-        return ()
-    combinations = kernel([[v[dim] for v in vanishing] for dim in others], len(vanishing))
-    rows = [[sum(c * v[dim] for c, v in zip(each, vanishing)) for dim in kept] for each in combinations]
-    return space(rows, len(kept))
-
-
-def _families(found: Sequence[Projection]) -> list[list[Projection]]:
-    """Those that may count the same values together."""
-    families: list[list[Projection]] = []
-    for each in found:
-        same = [family for family in families if any(not each.values.is_disjoint(other.values) for other in family)]
-        families = [family for family in families if family not in same]
-        families.append([each, *(other for family in same for other in family)])
-    return families
-
-
-def _loads(group: Sequence[Reuse], sizes: Mapping[str, int], elements: int) -> int:
-    """Of statements that use no value in common."""
-    made = sum(each.evaluate(sizes) for reuse in group for each in reuse.made)
-    best = 0
-    for multiple in range(1, MOST_SEGMENTS + 1):
-        loads = multiple * elements
-        more = int(len(group) > 1)  # parts of a segment add up before they are rounded down
-        segments = sum(Fraction(r.instances.evaluate(sizes), max(r.most(elements + loads), 1) + more) for r in group)
-        best = max(best, loads * (ceil(segments) - 1) - made)
-    return best
-
-
-def _root(value: Fraction, root: int) -> int:
-    """The greatest whole number whose power is not above the value."""
-    whole = value.numerator // value.denominator
-    low, high = 0, 1 << (whole.bit_length() // root + 1)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if middle**root <= whole else (low, middle)
-    return low

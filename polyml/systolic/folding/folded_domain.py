@@ -17,7 +17,7 @@ from polyml import polyhedra
 from polyml.errors import IllegalSchedule
 from polyml.model.counting.brascamp_lieb import kernel
 from polyml.model.counting.cardinality import Count, count
-from polyml.model.counting.count_points import alike, size, table
+from polyml.model.counting.count_points import size, size_classes, table
 from polyml.model.counting.lattice_points import lattice
 from polyml.systolic.folding.fold_counts import FoldClass, StreamTraffic, is_stationary, preloaded, traffic
 from polyml.systolic.folding.preloading import preload_passes
@@ -230,7 +230,7 @@ class FoldedDomain:
     def _distinct(self, folds: isl.Set, values: Sequence[isl.Map]) -> Iterator[tuple[int, tuple[int, ...]]]:
         """Yields (how many folds, counts) for each combination of counts that folds { [o, f] } have of { [o, f] -> values }."""
         sets = [polyhedra.range_by_domain(each, self._numbers) for each in values]
-        return alike(polyhedra.as_parameters(folds, self._numbers), sets)
+        return size_classes(polyhedra.as_parameters(folds, self._numbers), sets)
 
     def active(self) -> tuple[int, ...]:
         """Returns how many PEs run an instance in each cycle of the first fold."""

@@ -56,7 +56,7 @@ def test_values_that_are_alike(condition):
         for m in range(4):
             if (n + m) % 3 <= 1:
                 expected[tuple(len(points(each, n=n, m=m)) for each in sets)] += 1
-    assert sorted(count_points.alike(context, sets)) == sorted((number, key) for key, number in expected.items())
+    assert sorted(count_points.size_classes(context, sets)) == sorted((number, key) for key, number in expected.items())
 
 
 def test_it_falls_back_only_where_there_is_no_formula(monkeypatch):
