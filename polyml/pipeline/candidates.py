@@ -23,7 +23,7 @@ from polyml.pipeline.stages import CompileRequest, Model, divided
 from polyml.polyhedra import BudgetExceeded, account
 from polyml.runtime.storage.disk_cache import Cache
 from polyml.runtime.storage.size_classes import Alike
-from polyml.schedule.compute import Scheduled
+from polyml.schedule.compute import Scheduled, ScheduleRequest
 from polyml.schedule.script.schedule import OBJECTS
 
 
@@ -119,12 +119,12 @@ class _CandidateSearch:
             return Scheduled(form.scop.schedule, (_reason(options, self.wanted.aliased, self.model),))
         if self._failed is not None and not candidate.cut and not self._failed.cut and not candidate.is_small:
             return None
-        choices: dict[str, Any] = {
-            "tile": options.tile and not candidate.is_small, "parallel": options.parallel, "cut": candidate.cut, "fusion": options.fusion,
-            "alone": options.runs_alone, "pieces": form.pieces, "free": len(sizes_used(form.scop)) - len(self._related),
-        }  # fmt: skip
-        known: dict[str, Any] = {"sizes": self.model.typical, "reductions": form.reductions, "budget": options.compile_budget_s}
-        found = self.runner.run(passes.SCHEDULE, form.scop, form.dependences, cpu.host(), cache=self.schedules, **known, **choices)
+        request = ScheduleRequest(
+            cpu.host(), tile=options.tile and not candidate.is_small, parallel=options.parallel, alone=options.runs_alone, cut=candidate.cut,
+            fusion=options.fusion, pieces=form.pieces, sizes=self.model.typical, free=len(sizes_used(form.scop)) - len(self._related),
+        )  # fmt: skip
+        known: dict[str, Any] = {"reductions": form.reductions, "budget": options.compile_budget_s}
+        found = self.runner.run(passes.SCHEDULE, form.scop, form.dependences, request, cache=self.schedules, **known)
         return None if form.versions and not found.cut else found
 
     @cached_property

@@ -60,9 +60,11 @@ from polyml.schedule.affine.fusion import fuse
 from polyml.schedule.affine.shift import shift
 from polyml.schedule.affine.traffic_fusion import join_passes
 from polyml.schedule.compute import Scheduled, compute
+from polyml.schedule.tiling.blocked_factorization import in_slabs
 from polyml.schedule.tiling.contraction import map_contractions
 from polyml.schedule.tiling.cpu_mapping import map_bands
 from polyml.schedule.tiling.row_chunks import Chunked, in_chunks
+from polyml.schedule.tiling.time_tiling import tile_time
 
 
 def _scop(made: object) -> object:
@@ -85,6 +87,11 @@ def _only_others(value: isl.Schedule, *given: Any, **named: object) -> tuple[obj
     """Returns what the next pass makes of all nests, which is not proved yet."""
     *_, others = given
     return (*others(value), False)
+
+
+def _not_cut(*given: object, **named: object) -> tuple[None, tuple[str, ...]]:
+    """No schedule, so that the component goes on as one that is not cut."""
+    return None, ()
 
 
 def _no_chunks(*given: object) -> Chunked:
@@ -169,6 +176,13 @@ SCHEDULE_PASSES = (  # run by `schedule.compute`, for the whole or for each comp
     ),
     Pass("fusion", fuse, "after traffic_fusion: neighbours that stay parallel"),
     Pass("shift", shift, "after fusion: neighbours that fuse when one runs ahead"),
+    Pass("time_tiling", tile_time, "before the other tiles: of a sweep over time they would be of one step", left_out=_not_cut),
+    Pass(
+        "blocked_factorization",
+        in_slabs,
+        "before contraction, which runs on each part of a slab: parts are like kernels of their own",
+        left_out=_not_cut,
+    ),
     Pass("contraction", map_contractions, "before tiles: contractions have blocks of their own", left_out=_only_others),
     Pass("cpu_mapping", map_bands, "for all other nests: tiles, and the loop for threads", left_out=_with_nothing_said),
     Pass("row_chunks", in_chunks, "last: chunks go around loops that are tiled already", left_out=_no_chunks),

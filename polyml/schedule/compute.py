@@ -1,17 +1,17 @@
-"""Scop and Dependences -> Schedule: isl's scheduler for the affine part, our own choices on the tree.
+"""Scop and Dependences -> Schedule: isl's scheduler for the affine part, then the passes that choose tiles on its tree.
 
-components   each strongly connected part of the dependence graph gets its own bands
-forms        the parallel one (outer loops carry nothing) or the permutable one (for tiling by wavefronts)
-slabs        a component that must run in the order of a loop is cut into parts, each scheduled like a kernel
-contractions loops for caches and registers
-mapping      tiles, the loop that goes to threads
-check        every result against the exact dependences
+components   each strongly connected component of the dependence graph gets its own bands
+affine       loops that carry no dependence outside, or bands of loops that may be exchanged; fusion and shifting
+cuts         components in tiles over time, or in slabs whose parts are scheduled like kernels
+mapping      blocks of contractions, tiles, the loop for threads; and chunks of rows around nests
+proof        every result is checked against the exact dependences
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 
 import islpy as isl
@@ -38,70 +38,87 @@ from polyml.schedule.tiling.contraction_axes import LayoutSetting
 from polyml.schedule.tiling.cpu_mapping import map_bands
 from polyml.schedule.tiling.panel import map_short
 from polyml.schedule.tiling.row_chunks import Chunked, handed_on, in_chunks
-from polyml.schedule.tiling.time_tiling import TimeTiles, time_tiles
-from polyml.schedule.tiling.time_tiling import tree as time_tree
-from polyml.schedule.tree.text import Tree, parse_tree, print_tree
+from polyml.schedule.tiling.time_tiling import TimeTiles, tile_time, time_tiles
+from polyml.schedule.tree.text import parse_tree, print_tree
 
 OPERATIONS = 1_000_000  # isl operations for one schedule: twice what the largest kernels need
 CUT_OPERATIONS = 500_000  # and to look for slabs and tiles over time
 CHUNK_OPERATIONS = 300_000  # and for chunks of rows
 TRAFFIC_OPERATIONS = 50_000  # and to say what nests move
 PIECE_OPERATIONS = 100_000  # more of both for each piece of an index set, which all depend on each other
-FREE = 3  # sizes that code for tiles over time can tell apart: with more, isl tells too many cases apart
+FREE = 3  # sizes that code for tiles over time can distinguish: with more, isl distinguishes too many cases
+
+Notes = tuple[str, ...]  # what was decided, a line each, for `explain`
 
 
 @dataclass(frozen=True)
 class Scheduled:
-    """tree: the schedule, legal. notes: what was decided, for `explain`. sized: whether sizes decide about tiles. cut:
-    whether a component is cut into slabs or tiles over time. alike: code should be made for sizes that are as like as in the call.
+    """A schedule that was found, and what is known of it.
+
+    tree: the schedule, which is legal.
+    notes: what was decided, for `explain`.
+    sized: whether its tiles depend on the sizes that it was chosen by.
+    cut: whether a component is in slabs or in tiles over time.
+    alike: whether code is to take for granted that sizes are related as they are in the call.
     operations: of isl that the search took, where they were counted.
     """
 
     tree: isl.Schedule
-    notes: tuple[str, ...]
+    notes: Notes
     sized: bool = False
     cut: bool = False
     alike: bool = False
     operations: int = 0
 
 
+@dataclass(frozen=True)
+class ScheduleRequest:
+    """A request says what a schedule is for, and what it may have.
+
+    machine: the processor.
+    tile, parallel: whether there may be tiles and threads.
+    alone: whether one thread runs all of it, for which waves of tiles over time are larger, or not worth it.
+    cut: whether components may be in slabs or in tiles over time.
+    fusion: as in `Options`.
+    pieces: statements that are pieces of index sets, whose nests keep the source's order (`distribution.divide`).
+    sizes: values of parameters to choose tile sizes by; the schedule is legal for all.
+    free: how many sizes code cannot compute from others.
+    """
+
+    machine: CpuMachine
+    tile: bool
+    parallel: bool
+    alone: bool = False
+    cut: bool = True
+    fusion: str = "model"
+    pieces: frozenset[str] = frozenset()
+    sizes: Mapping[str, int] | None = None
+    free: int = 0
+
+
 def compute(
     scop: Scop,
     dependences: Dependences,
-    machine: CpuMachine,
-    *,
-    tile: bool,
-    parallel: bool,
-    alone: bool = False,
-    cut: bool = True,
-    fusion: str = "model",
-    pieces: frozenset[str] = frozenset(),
-    sizes: Mapping[str, int] | None = None,
-    free: int = 0,
+    request: ScheduleRequest,
     reductions: Mapping[str, Reduction] = MappingProxyType({}),
 ) -> Scheduled:
-    """A legal schedule of the whole SCoP. Past isl's budget it is the source order, and a note says so.
+    """Returns a legal schedule of the whole SCoP; the source order, with a note, where isl fails or takes too long.
 
-    tile, parallel, cut: what it may have. alone: whether one thread runs all of it, for which waves of tiles over time are larger
-    or not worth it. fusion: as in `Options`. pieces: statements whose nests keep the source's order
-    (`divide`). sizes: values of parameters to choose block sizes by; the schedule is legal for all. free: how many sizes the
-    code is not told by others. reductions: the updates whose order is free.
+    reductions: the updates whose order is free, by statement.
     """
     if not scop.statements:
         return Scheduled(scop.schedule, ("nothing to schedule",))
     try:
-        with budget(OPERATIONS + PIECE_OPERATIONS * len(pieces)):
-            return _Planner(machine, tile, parallel, alone, cut, fusion, pieces, reductions, free).scheduled(
-                scop, dependences, sizes
-            )
+        with budget(OPERATIONS + PIECE_OPERATIONS * len(request.pieces)):
+            return _Planner(request, reductions).scheduled(_Part(scop.schedule, scop, dependences))
     except isl.Error as problem:
         return Scheduled(scop.schedule, (f"isl's scheduler failed ({problem}): source order",))
     except BudgetExceeded as problem:
         return Scheduled(scop.schedule, (f"scheduling given up ({problem}): source order",))
 
 
-def _moved(fusion: str, schedule: isl.Schedule, scop: Scop, sizes: Mapping[str, int] | None) -> str:
-    """What was made of neighbouring nests, for `explain`."""
+def _traffic_note(fusion: str, schedule: isl.Schedule, scop: Scop, sizes: Mapping[str, int] | None) -> str:
+    """Returns a note on how many nests there are after fusion, and the bytes that they move."""
     parts, traffic = nests(schedule), Traffic(scop, sizes)
     try:
         with budget(TRAFFIC_OPERATIONS):
@@ -111,9 +128,10 @@ def _moved(fusion: str, schedule: isl.Schedule, scop: Scop, sizes: Mapping[str, 
     return f"fusion {fusion}: {len(parts)} nest{'s' if len(parts) > 1 else ''}, {moved}"
 
 
-def _one_by_one(scop: Scop, dependences: Dependences, why: BudgetExceeded) -> tuple[isl.Schedule, tuple[str, ...]]:
-    """The components each on its own, with the source's loops where isl takes too long for one alone."""
-    parts, notes = [], (f"components are scheduled one by one ({why})",)
+def _one_by_one(scop: Scop, dependences: Dependences, why: BudgetExceeded) -> tuple[isl.Schedule, Notes]:
+    """Returns a schedule of components each on its own, with the source's loops where isl takes too long for one alone."""
+    parts: list[isl.Schedule] = []
+    notes: Notes = (f"components are scheduled one by one ({why})",)
     for instances in strongly_connected_components(scop, dependences):
         part, within = restricted(scop, dependences, instances)
         try:
@@ -127,176 +145,179 @@ def _one_by_one(scop: Scop, dependences: Dependences, why: BudgetExceeded) -> tu
 
 
 @dataclass(frozen=True)
-class _Component:
-    """A part of the outermost sequence, with what is known of its statements."""
+class _Part:
+    """A part of a program: a schedule of some instances, and the SCoP and the dependences of these alone."""
 
     tree: isl.Schedule
     scop: Scop
     dependences: Dependences
 
-    @staticmethod
-    def of(tree: isl.Schedule, scop: Scop, dependences: Dependences) -> _Component:
-        return _Component(tree, *restricted(scop, dependences, tree.get_domain()))
+    def component(self, tree: isl.Schedule) -> _Part:
+        """Returns the part of this one whose instances the tree runs."""
+        return _Part(tree, *restricted(self.scop, self.dependences, tree.get_domain()))
 
 
 @dataclass(frozen=True)
 class _Planner:
-    machine: CpuMachine
-    tile: bool
-    parallel: bool
-    alone: bool
-    cut: bool
-    fusion: str
-    pieces: frozenset[str]
-    reductions: Mapping[str, Reduction]
-    free: int
+    """The steps from a SCoP to its schedule, for one request."""
 
-    def scheduled(self, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None) -> Scheduled:
-        tree, sized = None, self.tile and has_contraction(scop)
-        known = sizes if sized else None
-        affine, notes = self._affine(scop, dependences, known)
-        notes += (_moved(self.fusion, affine, scop, known),)
-        cuts: list[Slabs | TimeTiles | None] = []
-        if self.tile and self.cut:
+    request: ScheduleRequest
+    reductions: Mapping[str, Reduction]
+
+    def scheduled(self, whole: _Part) -> Scheduled:
+        """Returns the schedule of the whole program."""
+        request = self.request
+        sized = request.tile and has_contraction(whole.scop)
+        known = request.sizes if sized else None
+        affine, notes = self._affine(whole, known)
+        notes += (_traffic_note(request.fusion, affine, whole.scop, known),)
+        whole = replace(whole, tree=affine)
+        if request.tile and request.cut:
+            tree: isl.Schedule | None = None
+            cuts: list[Slabs | TimeTiles | None] = []
             try:
-                with budget(CUT_OPERATIONS + PIECE_OPERATIONS * len(self.pieces)):
-                    parts = [_Component.of(tree, scop, dependences) for tree in components(affine)]
-                    cuts = [self._cut(part, scop, sizes) for part in parts]
+                with budget(CUT_OPERATIONS + PIECE_OPERATIONS * len(request.pieces)):
+                    parts = [whole.component(tree) for tree in components(affine)]
+                    cuts = [self._cut(part, whole.scop) for part in parts]
                     sized = sized or any(cuts)
-                    cuts = [None if isinstance(cut, TimeTiles) and not (cut.pays and self.free <= FREE) else cut for cut in cuts]
+                    cuts = [None if isinstance(cut, TimeTiles) and not (cut.pays and request.free <= FREE) else cut for cut in cuts]
                     if any(cuts):
-                        tree, found = self._in_cuts(parts, cuts, scop, dependences, sizes)
+                        tree, found = self._in_cuts(parts, cuts, whole)
                         notes += found
             except BudgetExceeded as problem:
                 notes += (f"not cut into slabs or tiles over time: {problem}",)
-        if tree is not None:
-            return Scheduled(tree, notes, True, True, any(isinstance(cut, TimeTiles) for cut in cuts))
-        tree, found, proved = self._mapped(affine, scop, dependences, sizes)
+            if tree is not None:
+                return Scheduled(tree, notes, True, True, any(isinstance(cut, TimeTiles) for cut in cuts))
+        mapped, found, proved = self._mapped(whole, request.sizes)
         if not proved:
-            self._check(tree, scop, dependences)
+            self._check(mapped, whole)
         notes += found
-        if self.tile and self.cut and self.fusion == "model" and handed_on(scop):
-            chunked = self._in_chunks(tree, scop, dependences, sizes)
-            return Scheduled(chunked.tree or tree, notes + chunked.notes, sized or chunked.sized, chunked.tree is not None)
-        return Scheduled(tree, notes, sized)
+        if request.tile and request.cut and request.fusion == "model" and handed_on(whole.scop):
+            chunked = self._in_chunks(replace(whole, tree=mapped))
+            return Scheduled(chunked.tree or mapped, notes + chunked.notes, sized or chunked.sized, chunked.tree is not None)
+        return Scheduled(mapped, notes, sized)
 
-    def _in_chunks(self, tree: isl.Schedule, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None) -> Chunked:
-        """The schedule with chunks for what nests hand on, where that is legal; and what was decided."""
+    def _in_chunks(self, whole: _Part) -> Chunked:
+        """Returns the schedule with chunks of rows around nests, where that is legal and pays; else the reason, as a note."""
         try:
             with budget(CHUNK_OPERATIONS):
-                found = apply(in_chunks, tree, scop, dependences, self.machine, sizes)
+                found = apply(in_chunks, whole.tree, whole.scop, whole.dependences, self.request.machine, self.request.sizes)
                 if found.tree is not None:
-                    self._check(found.tree, scop, dependences)
+                    self._check(found.tree, whole)
                 return found
         except (BudgetExceeded, IllegalSchedule) as problem:
             return Chunked(None, (f"no chunks of rows: {problem}",), True)
 
-    def _check(self, tree: isl.Schedule, scop: Scop, dependences: Dependences) -> None:
-        """Raise IllegalSchedule where the order of updates is not all that changes."""
-        check_legal(tree, scop, dependences, self.reductions)
-        check_parallel(tree, scop, dependences, self.reductions)
+    def _check(self, tree: isl.Schedule, part: _Part) -> None:
+        """Raises IllegalSchedule where more changes than the order of a reduction's updates."""
+        check_legal(tree, part.scop, part.dependences, self.reductions)
+        check_parallel(tree, part.scop, part.dependences, self.reductions)
 
-    def _affine(
-        self, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None
-    ) -> tuple[isl.Schedule, tuple[str, ...]]:
-        """The loops of each component before tiling: the source's around pieces of index sets, isl's elsewhere."""
-        if not self.pieces:
-            return self._searched(scop, dependences, sizes)
-        parts, notes = [], (f"index sets split into {', '.join(sorted(self.pieces))}",)
-        for nest in components(scop.schedule):
-            if self.pieces.isdisjoint(polyhedra.set_names(nest.get_domain())):
-                nest, more = self._searched(*restricted(scop, dependences, nest.get_domain()), sizes)
+    def _affine(self, whole: _Part, sizes: Mapping[str, int] | None) -> tuple[isl.Schedule, Notes]:
+        """Returns the loops of each component before tiling: the source's around pieces of index sets, isl's elsewhere."""
+        pieces = self.request.pieces
+        if not pieces:
+            return self._searched(whole.scop, whole.dependences, sizes)
+        parts: list[isl.Schedule] = []
+        notes: Notes = (f"index sets split into {', '.join(sorted(pieces))}",)
+        for nest in components(whole.scop.schedule):
+            if pieces.isdisjoint(polyhedra.set_names(nest.get_domain())):
+                part = whole.component(nest)
+                nest, more = self._searched(part.scop, part.dependences, sizes)
                 notes += more
             else:
-                nest = in_source_order(nest, dependences)
+                nest = in_source_order(nest, whole.dependences)
             parts.append(nest)
         return in_sequence(parts), notes
 
-    def _searched(
-        self, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None
-    ) -> tuple[isl.Schedule, tuple[str, ...]]:
-        own = {name: r for name, r in self.reductions.items() if name in scop.statements}
-        setting = FusionSetting(self.machine, own, self.parallel, self.tile)
+    def _searched(self, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None) -> tuple[isl.Schedule, Notes]:
+        """Returns isl's loops, of all components at once or, where that takes too long, of one after the other."""
+        request = self.request
+        setting = FusionSetting(request.machine, self._reductions_of(scop), request.parallel, request.tile)
         try:
-            return affine_schedule(scop, dependences, self.fusion, setting, sizes)
+            return affine_schedule(scop, dependences, request.fusion, setting, sizes)
         except BudgetExceeded as problem:
             return _one_by_one(scop, dependences, problem)
 
+    def _reductions_of(self, scop: Scop) -> dict[str, Reduction]:
+        return {name: r for name, r in self.reductions.items() if name in scop.statements}
+
     def _is_divided(self, scop: Scop) -> bool:
         """Whether there are pieces of index sets, whose loops are known."""
-        return not self.pieces.isdisjoint(scop.statements)
+        return not self.request.pieces.isdisjoint(scop.statements)
 
-    def _mapped(
-        self, affine: isl.Schedule, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None, slab: int = 0
-    ) -> tuple[isl.Schedule, tuple[str, ...], bool]:
-        """The schedule with contractions, tiles and threads; what was decided; and whether it has been proved. slab: as of
-        `map_bands`.
+    def _mapped(self, part: _Part, sizes: Mapping[str, int] | None, slab: int = 0) -> tuple[isl.Schedule, Notes, bool]:
+        """Returns the part with blocks of contractions, tiles and threads, notes, and whether the result has been proved.
+
+        slab: iterations of the slab that all of the part is in; 0: it is in none.
         """
+        request = self.request
 
-        def tiles(order: isl.Schedule) -> tuple[isl.Schedule, tuple[str, ...]]:
-            return apply(map_bands, order, scop, self.machine, tile=self.tile, parallel=self.parallel, slab=slab)
+        def tiles(order: isl.Schedule) -> tuple[isl.Schedule, Notes]:
+            return apply(map_bands, order, part.scop, request.machine, tile=request.tile, parallel=request.parallel, slab=slab)
 
-        if not (self.tile and has_contraction(scop)):
-            return *tiles(affine), False
-        reductions = {name: r for name, r in self.reductions.items() if name in scop.statements}
-        setting = LayoutSetting(scop, self.machine, sizes, reductions, self.parallel, grain=max(slab, 1))
-        return apply(map_contractions, affine, dependences, setting, tiles)
+        if not (request.tile and has_contraction(part.scop)):
+            return *tiles(part.tree), False
+        reductions = self._reductions_of(part.scop)
+        setting = LayoutSetting(part.scop, request.machine, sizes, reductions, request.parallel, grain=max(slab, 1))
+        return apply(map_contractions, part.tree, part.dependences, setting, tiles)
 
-    def _cut(self, part: _Component, scop: Scop, sizes: Mapping[str, int] | None) -> Slabs | TimeTiles | None:
+    def _cut(self, part: _Part, scop: Scop) -> Slabs | TimeTiles | None:
+        """Returns how a component is to be cut; None where it is not. scop: the whole program."""
+        request = self.request
         if has_contraction(scop):
             single = len(part.scop.statements) < 2  # which has tiles of its own
-            return None if single else slabs_of(part.tree, part.scop, sizes, simple=not self._is_divided(part.scop))
-        cores = self.machine.cores if self.parallel and not self.alone else 1
-        found = time_tiles(part.tree, part.scop, part.dependences, self.machine, sizes, cores=cores)
+            return None if single else slabs_of(part.tree, part.scop, request.sizes, simple=not self._is_divided(part.scop))
+        cores = request.machine.cores if request.parallel and not request.alone else 1
+        found = time_tiles(part.tree, part.scop, part.dependences, request.machine, request.sizes, cores=cores)
         if found is None and self.reductions:
-            found = solve(part.tree, part.scop, part.dependences, self.reductions)
+            return solve(part.tree, part.scop, part.dependences, self.reductions)
         return found
 
     def _in_cuts(
-        self,
-        parts: Sequence[_Component],
-        cuts: Sequence[Slabs | TimeTiles | None],
-        scop: Scop,
-        dependences: Dependences,
-        sizes: Mapping[str, int] | None,
-    ) -> tuple[isl.Schedule | None, tuple[str, ...]]:
-        """The schedule with components in slabs or in tiles over time, None where that is not legal; and what was decided."""
-        plans, notes = [], ()
+        self, parts: Sequence[_Part], cuts: Sequence[Slabs | TimeTiles | None], whole: _Part
+    ) -> tuple[isl.Schedule | None, Notes]:
+        """Returns the schedule with components in slabs or in tiles over time, None where that is not legal; and notes."""
+        plans: list[dict[str, object]] = []
+        notes: Notes = ()
         for part, cut in zip(parts, cuts):
-            if isinstance(cut, Slabs):
-                child, decided = self._in_slabs(cut, part.tree, part.scop, part.dependences, sizes)
-            elif isinstance(cut, TimeTiles):
-                child = time_tree(cut, part.tree, parallel=self.parallel)
-                decided = (f"{', '.join(sorted(part.scop.statements))}: {cut}",)
-            else:
-                tree, decided, _ = self._mapped(part.tree, part.scop, part.dependences, sizes)
-                child = parse_tree(str(tree)).get("child")
+            tree, decided = self._component_in_cut(part, cut)
+            child = parse_tree(str(tree)).get("child")
             plans.append({"filter": str(part.tree.get_domain()), **({} if child is None else {"child": child})})
             notes += decided
-        whole = {"domain": str(scop.domain), "child": plans[0]["child"] if len(plans) == 1 else {"sequence": plans}}
-        tree = isl.Schedule(print_tree(whole))
+        root = {"domain": str(whole.scop.domain), "child": plans[0]["child"] if len(plans) == 1 else {"sequence": plans}}
+        made = isl.Schedule(print_tree(root))
         try:
-            self._check(tree, scop, dependences)
-            return tree, notes
+            self._check(made, whole)
+            return made, notes
         except IllegalSchedule as problem:
             return None, (f"not cut into slabs or tiles over time: {problem.message}",)
 
-    def _in_slabs(
-        self, found: Slabs, component: isl.Schedule, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None
-    ) -> tuple[Tree, tuple[str, ...]]:
-        """The loop over slabs around its parts, each with a schedule of its own; and what was decided."""
-        notes, plans = (f"slabs of {found.width} of {', '.join(sorted(scop.statements))}:",), []
-        if sizes is not None:  # pieces on both sides of the slab are as large as each other in the middle
-            sizes = {**sizes, SLAB: middle(found, scop, sizes) if self._is_divided(scop) else 0}
-        for instances in found.parts:
-            part, within = restricted(scop, dependences, instances)
-            loops = component.intersect_domain(instances)
-            tree = map_short(loops, part, within, parallel=self.parallel)
-            decided: tuple[str, ...] = ()
-            if tree is None:
-                keeps = self._is_divided(part) and instances is not found.parts[-1]
-                affine = loops if keeps else affine_schedule(part, within, "no" if self.fusion == "no" else "smart")[0]
-                tree, decided, _ = self._mapped(affine, part, within, sizes, found.width)
-            plans.append(tree)
-            notes += (f"  {', '.join(sorted(part.statements))}", *(f"    {note}" for note in decided))
-        return in_slabs(found, plans), notes
+    def _component_in_cut(self, part: _Part, cut: Slabs | TimeTiles | None) -> tuple[isl.Schedule, Notes]:
+        """Returns one component as it is to be cut, or else mapped as without cuts; and notes."""
+        made: tuple[isl.Schedule | None, Notes] = (None, ())
+        if isinstance(cut, TimeTiles):
+            made = apply(tile_time, part.tree, cut, parallel=self.request.parallel)
+        elif isinstance(cut, Slabs):
+            made = apply(in_slabs, part.tree, cut, partial(self._part_of_slab, part, cut, self._sizes_in(cut, part.scop)))
+        tree, notes = made
+        return self._mapped(part, self.request.sizes)[:2] if tree is None else (tree, notes)
+
+    def _sizes_in(self, cut: Slabs, scop: Scop) -> Mapping[str, int] | None:
+        """Returns the sizes to choose tiles by inside a slab. Pieces on both sides of the middle slab are as large as each other."""
+        sizes = self.request.sizes
+        return None if sizes is None else {**sizes, SLAB: middle(cut, scop, sizes) if self._is_divided(scop) else 0}
+
+    def _part_of_slab(
+        self, component: _Part, cut: Slabs, sizes: Mapping[str, int] | None, instances: isl.UnionSet
+    ) -> tuple[isl.Schedule, Notes]:
+        """Returns the schedule of a part of a slab, as of a kernel of its own, and notes."""
+        scop, dependences = restricted(component.scop, component.dependences, instances)
+        loops = component.tree.intersect_domain(instances)
+        short = map_short(loops, scop, dependences, parallel=self.request.parallel)
+        if short is not None:
+            return short, ()
+        if not (self._is_divided(scop) and instances is not cut.parts[-1]):
+            loops, _ = affine_schedule(scop, dependences, "no" if self.request.fusion == "no" else "smart")
+        tree, notes, _ = self._mapped(_Part(loops, scop, dependences), sizes, cut.width)
+        return tree, notes

@@ -30,8 +30,31 @@ def blurred(A, B):
             B[i, j] = T[i - 1, j] + T[i + 1, j]
 
 
+def swept(A, B):
+    for _t in range(20):
+        for i in range(1, A.shape[0] - 1):
+            for j in range(1, A.shape[1] - 1):
+                B[i, j] = A[i - 1, j] + A[i + 1, j] + A[i, j - 1] + A[i, j + 1]
+        for i in range(1, A.shape[0] - 1):
+            for j in range(1, A.shape[1] - 1):
+                A[i, j] = B[i, j]
+
+
+def factorized(A):
+    for k in range(A.shape[0]):
+        for i in range(k + 1, A.shape[0]):
+            A[i, k] /= A[k, k]
+            for j in range(k + 1, A.shape[0]):
+                A[i, j] -= A[i, k] * A[k, j]
+
+
 SQUARE = np.zeros((40, 40))
-CALLS = {handed_on: {"A": SQUARE, "B": SQUARE, "C": SQUARE}, blurred: {"A": SQUARE, "B": SQUARE}}
+CALLS = {
+    handed_on: {"A": SQUARE, "B": SQUARE, "C": SQUARE},
+    blurred: {"A": SQUARE, "B": SQUARE},
+    swept: {"A": SQUARE, "B": SQUARE},
+    factorized: {"A": SQUARE},
+}
 
 
 def last_first(made, before):
@@ -53,6 +76,8 @@ PLANTED = [
     ("traffic_fusion", handed_on),
     ("fusion", handed_on),
     ("shift", handed_on),
+    ("time_tiling", swept),
+    ("blocked_factorization", factorized),
     ("contraction", handed_on),
     ("cpu_mapping", blurred),
     ("row_chunks", blurred),

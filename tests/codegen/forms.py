@@ -15,7 +15,7 @@ from polyml.model.core.reductions import reductions
 from polyml.model.scop_passes.scalar_expansion import expand
 from polyml.runtime.storage import size_classes as sizes
 from polyml.schedule.analysis.loop_roles import LoopRole
-from polyml.schedule.compute import compute
+from polyml.schedule.compute import ScheduleRequest, compute
 from polyml.schedule.tiling import blocked_factorization, contraction, cpu_mapping
 from polyml.schedule.tiling import panel as short
 from polyml.schedule.tiling.blocking import Blocks
@@ -68,7 +68,7 @@ def programs(kernel):
     free = reductions(scop, "reassociate")
     with pytest.MonkeyPatch.context() as patch:
         small_tiles(patch)
-        found = compute(scop, dependences(scop), catalogue.processor("avx2"), tile=True, parallel=True)
+        found = compute(scop, dependences(scop), ScheduleRequest(catalogue.processor("avx2"), tile=True, parallel=True))
     tiled = build(scop, found.tree, free)
     source = build(scop, scop.schedule, free)
     return {"source": source, "tiled": tiled, "apart": separate_full_tiles(tiled)}

@@ -24,7 +24,7 @@ from polyml.model.core.reductions import reductions, scans
 from polyml.model.core.scop import Role, ScalarResult
 from polyml.model.scop_passes.scalar_expansion import expand
 from polyml.runtime.loading import assemble, load
-from polyml.schedule.compute import compute
+from polyml.schedule.compute import ScheduleRequest, compute
 from tests.codegen.samples import scop_of
 
 _NEEDS = {"sse2": set(), "avx2": {"avx2", "fma"}, "avx512": {"avx512f", "avx512vl", "avx512bw", "avx512dq"}}
@@ -69,7 +69,7 @@ def program_of(function, arguments, preset, *, fp="strict", form="auto", layouts
     tree = scop.schedule
     if form == "auto":
         scop = expand(scop)
-        tree = compute(scop, dependences(scop), target, tile=True, parallel=True).tree
+        tree = compute(scop, dependences(scop), ScheduleRequest(target, tile=True, parallel=True)).tree
     program = replace(build(scop, tree, free), scans=scans(scop, fp))
     return vectorize(separate_full_tiles(program), target, layouts or layouts_of(arguments))
 

@@ -11,7 +11,7 @@ from polyml.model.core.dependence import dependences
 from polyml.model.scop_passes.scalar_expansion import expand
 from polyml.pipeline.stages import extract
 from polyml.polyhedra import set_names
-from polyml.schedule.compute import compute
+from polyml.schedule.compute import ScheduleRequest, compute
 from polyml.schedule.tree.bands import NODE, band_of
 from tests.model import polybench
 
@@ -33,7 +33,9 @@ def modelled(name):
 @cache
 def scheduled(name, *, tile=True, parallel=True, cut=True):
     found = modelled(name)
-    return compute(found.scop, found.dependences, catalogue.processor("avx2"), tile=tile, parallel=parallel, cut=cut)
+    return compute(
+        found.scop, found.dependences, ScheduleRequest(catalogue.processor("avx2"), tile=tile, parallel=parallel, cut=cut)
+    )
 
 
 @dataclass(frozen=True)

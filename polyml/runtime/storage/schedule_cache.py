@@ -17,7 +17,6 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.dtypes import PYINT
 from polyml.errors import IllegalSchedule
-from polyml.machines.cpu import CpuMachine
 from polyml.model.core.dependence import Dependences
 from polyml.model.core.nest import children
 from polyml.model.core.reductions import Reduction
@@ -25,7 +24,7 @@ from polyml.model.core.scop import Access, Array, Scop, Statement, Value
 from polyml.polyhedra import BudgetExceeded
 from polyml.runtime.storage.cache_key import toolchain
 from polyml.runtime.storage.disk_cache import Cache
-from polyml.schedule.compute import OPERATIONS, Scheduled, compute
+from polyml.schedule.compute import OPERATIONS, Scheduled, ScheduleRequest, compute
 from polyml.schedule.legality.check import check_legal, check_parallel
 from polyml.schedule.tree.text import read_schedule
 
@@ -36,20 +35,18 @@ def remembered(
     cache: Cache | None,
     scop: Scop,
     dependences: Dependences,
-    machine: CpuMachine,
+    request: ScheduleRequest,
     *,
-    sizes: Mapping[str, int] | None,
     reductions: Mapping[str, Reduction],
     budget: int,
-    **choices: object,
 ) -> Scheduled:
     """What `compute` finds, from the cache where it is there. budget: seconds of the whole compilation, from whose account what was
     found before takes what its search took: later stages have the same left.
     """
     if cache is None:
-        return compute(scop, dependences, machine, sizes=sizes, reductions=reductions, **choices)
-    facts = _facts(sizes, reductions, {**choices, "budget": budget})
-    key = f"schedule-{_digest((scop_key(scop), facts, repr(machine), toolchain()))}"
+        return compute(scop, dependences, request, reductions)
+    facts = _facts(request, reductions, budget)
+    key = f"schedule-{_digest((scop_key(scop), facts, repr(request.machine), toolchain()))}"
     known = cache.get(key)
     if known is not None:
         with polyhedra.uncharged():
@@ -58,7 +55,7 @@ def remembered(
             polyhedra.charge(found.operations)
             return found
     before = polyhedra.left()
-    found = compute(scop, dependences, machine, sizes=sizes, reductions=reductions, **choices)
+    found = compute(scop, dependences, request, reductions)
     used = 0 if before is None else before - polyhedra.left()
     found = replace(found, operations=-(-used // _ROUNDING) * _ROUNDING)
     cache.put(key, _content(found))
@@ -139,9 +136,11 @@ def _value_key(value: Value, seen: dict[int, str]) -> str:
     return known
 
 
-def _facts(sizes: Mapping[str, int] | None, reductions: Mapping[str, Reduction], choices: Mapping[str, object]) -> str:
-    chosen = {name: sorted(value) if isinstance(value, frozenset) else value for name, value in sorted(choices.items())}
-    return f"{sizes and sorted(sizes.items())} {sorted(map(repr, reductions.values()))} {chosen}"
+def _facts(request: ScheduleRequest, reductions: Mapping[str, Reduction], budget: int) -> str:
+    """Returns all that a schedule depends on besides the SCoP and the machine, as text."""
+    asked = {name: value for name, value in sorted(vars(request).items()) if name not in ("machine", "sizes", "pieces")}
+    sizes = None if request.sizes is None else sorted(request.sizes.items())
+    return f"{sizes} {sorted(request.pieces)} {sorted(map(repr, reductions.values()))} {asked} {budget}"
 
 
 def _digest(parts: tuple[str, ...]) -> str:

@@ -1,8 +1,8 @@
-"""Slabs: a nest that must run in the order of one loop, cut into what others wait for and what is left.
+"""Blocked factorization: a nest that must run in the order of one loop, in slabs of it, each cut into parts.
 
     for k: S(k); T(k)          ->          for slab by 32:
-                                               what others in the slab wait for: S, and T near it
-                                               the rest of T: loops that carry nothing, whatever the slab is
+                                               what others in the slab depend on: S, and some of T
+                                               the rest of T: loops that carry no dependence
 
 So LU and Cholesky become the factors of a few columns and a product that updates the rest (the right-looking blocked form:
 Toledo, "Locality of reference in LU decomposition with partial pivoting", SIAM J. Matrix Anal. Appl. 18(4), 1997), and
@@ -13,7 +13,7 @@ parameter, and the whole is proved like every schedule.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import islpy as isl
@@ -25,10 +25,11 @@ from polyml.model.core.scop import Scop
 from polyml.schedule.analysis.loop_roles import LoopRole, loop_role
 from polyml.schedule.analysis.strides import is_same_element, iterators_of
 from polyml.schedule.tree.bands import NODE, POINT, TILE, Band, band_of
-from polyml.schedule.tree.text import Tree, parse_tree
+from polyml.schedule.tree.text import Tree, parse_tree, print_tree
 
+PartPlan = Callable[[isl.UnionSet], tuple[isl.Schedule, tuple[str, ...]]]
 SLAB = "slab"  # the parameter of a part: where its slab begins
-MOST_PIECES = 100  # of the instances of a statement that others wait for; what has more grows on
+MOST_PIECES = 100  # of the instances of a statement that others depend on; sets of more pieces are given up
 ROUNDS = 6  # of adding what must come first; dependences through memory are nearly transitive, so two or three suffice
 WIDTH = 32  # iterations of the loop that is cut in a slab
 FEW_WIDTH = 16  # the same of a loop of fewer than FEW, and where the rest is no product, which needs no depth
@@ -39,8 +40,11 @@ NOTHING = isl.UnionSet("{ }")
 
 @dataclass(frozen=True)
 class Slabs:
-    """member: { S[i] -> [t] }, the loop that is cut; width: iterations of it in a slab. parts: in their order, each the
-    instances { S[i] } of the slab that begins at SLAB.
+    """Slabs are blocks of consecutive iterations of one loop, each of which runs in several parts.
+
+    member: { S[i] -> [t] }, the loop.
+    width: iterations in a slab.
+    parts: the parts in their order, each as the instances { S[i] } of the slab that begins at the parameter SLAB.
     """
 
     member: isl.UnionPwAff
@@ -49,10 +53,11 @@ class Slabs:
 
 
 def cut(component: isl.Schedule, scop: Scop, sizes: Mapping[str, int] | None, simple: bool = True) -> Slabs | None:
-    """A component of a schedule in slabs along one of its outermost loops; None where that leaves no rest.
+    """Returns slabs along one of a component's outermost loops; None where no loop leaves a rest that can run by itself.
 
-    scop: of the component's statements. sizes: values of parameters to choose the width by. simple: whether what comes
-    before the rest must have simple forms to be scheduled anew.
+    scop: of the component's statements alone.
+    sizes: values of parameters to choose the width by.
+    simple: whether each statement's instances in a part must be those of one system of inequalities, to be scheduled anew.
     """
     top = component.get_root().child(0)
     if top.get_type() != NODE.band:
@@ -78,13 +83,13 @@ def cut(component: isl.Schedule, scop: Scop, sizes: Mapping[str, int] | None, si
 
 
 def _sums(band: Band, scop: Scop) -> Sequence[isl.UnionPwAff]:
-    """The members that the sums of the deepest statements run along, or the only one."""
+    """Returns the members along which the deepest statements add up; of a band of one member that one."""
     names = list(scop.statements)
     return [m for m in band.members if len(band.members) == 1 or loop_role(m, scop, names) is LoopRole.DEPTH]
 
 
 def _width(member: isl.UnionPwAff, scop: Scop, sizes: Mapping[str, int] | None) -> int:
-    """How many iterations a slab has: so few that the rest is much of the work."""
+    """Returns how many iterations a slab has, so few that the rest is much of the work."""
     if loop_role(member, scop, list(scop.statements)) is not LoopRole.DEPTH:
         return FEW_WIDTH
     if sizes is None:
@@ -93,25 +98,28 @@ def _width(member: isl.UnionPwAff, scop: Scop, sizes: Mapping[str, int] | None) 
 
 
 def _count(member: isl.UnionPwAff, scop: Scop, sizes: Mapping[str, int]) -> int:
-    """How many iterations the loop has at these sizes."""
+    """Returns how many iterations the loop has at these sizes."""
     times = isl.UnionMap.from_union_pw_aff(member).intersect_domain(polyhedra.fix(scop.domain, sizes)).range()
     counts = [polyhedra.length(polyhedra.fix(piece, sizes), 0) for piece in polyhedra.pieces(times)]
     return max((n or 0 for n in counts), default=0)
 
 
 def middle(found: Slabs, scop: Scop, sizes: Mapping[str, int]) -> int:
-    """Where the slab in the middle begins, counted from the first one."""
+    """Returns where the slab in the middle of the loop begins, counted from the first iteration."""
     return _count(found.member, scop, sizes) // (2 * found.width) * found.width
 
 
 def _endless(scop: Scop) -> Scop:
-    """The loops without ends that sizes give them: what is the last iteration of a loop is no matter of the parts."""
+    """Returns the SCoP with domains without parameters: where a loop ends does not matter for the parts of a slab."""
     statements = {s.name: replace(s, domain=polyhedra.without_parameters(s.domain)) for s in scop.statements.values()}
     return replace(scop, statements=statements)
 
 
 def _parts(member: isl.UnionPwAff, width: int, scop: Scop, validity: isl.UnionMap) -> Iterator[isl.UnionSet]:
-    """The instances of a slab: what shallow statements wait for, what the rest waits for, the rest."""
+    """Yields the parts of a slab: what statements in fewer loops depend on, what the rest depends on, and the rest.
+
+    member: the loop; width: iterations of a slab; validity: { S[i] -> T[j] }, the dependences.
+    """
     times = isl.UnionMap.from_union_pw_aff(member).intersect_domain(scop.domain)
     least = "0 <= " if times.range().is_subset(isl.UnionSet("{ [t] : t >= 0 }")) else ""
     slab = isl.UnionSet(f"[{SLAB}] -> {{ [t] : {least}{SLAB} <= t < {SLAB} + {width} }}")
@@ -138,20 +146,27 @@ def _parts(member: isl.UnionPwAff, width: int, scop: Scop, validity: isl.UnionMa
 
 
 def _peeled(part: isl.UnionSet, members: Sequence[isl.UnionPwAff], scop: Scop, validity: isl.UnionMap) -> list[isl.UnionSet]:
-    """The part cut in two where that leaves a loop around its deepest statements that carries nothing in the second one."""
+    """Returns the part cut in two where a member carries no dependence in the second one; else the part alone.
+
+    members: the other outermost loops.
+    """
     order = validity.intersect_domain(part).intersect_range(part)
     for member in members:
         along = isl.MultiUnionPwAff.from_union_pw_aff(member)
         first = _closed(order.subtract(order.eq_at_multi_union_pw_aff(along)).domain(), order)
-        rest = None if first is None or first.is_empty() else part.subtract(first)
-        if rest is not None and _depth(rest, scop) == _depth(part, scop) and _is_thick(rest):
+        if first is None or first.is_empty():
+            continue
+        rest = part.subtract(first)
+        if _depth(rest, scop) == _depth(part, scop) and _is_thick(rest):
             return [first, rest]
     return [part]
 
 
 def solve(component: isl.Schedule, scop: Scop, given: Dependences, reductions: Mapping[str, Reduction]) -> Slabs | None:
-    """A component of two loops, the sums of which wait for earlier ones (a triangular solve with one right side), in slabs:
-    first what needs nothing of the slab, for all its rows at once, then the rest; None where that is no nest of two loops.
+    """Returns slabs of a component whose sums depend on earlier sums, such as a triangular solve with one right-hand side.
+
+    The first part is what depends on nothing in the slab, for all its rows at once; the second one is the rest. None for a
+    component that is no nest of two loops.
     """
     top = component.get_root().child(0)
     if top.get_type() != NODE.band or _depth(scop.domain, scop) != 2:
@@ -172,8 +187,9 @@ def solve(component: isl.Schedule, scop: Scop, given: Dependences, reductions: M
 
 
 def _straightened(parts: list[isl.UnionSet], member: isl.UnionPwAff, width: int, order: isl.UnionMap) -> list[isl.UnionSet]:
-    """The parts with what runs in some iterations of the slab only moved from the last one to the one before, so that how far
-    loops of the rest go does not depend on each other.
+    """Returns the parts with instances moved from the last part to the one before, so that loops of the last one are a box.
+
+    Those are moved that do not run in all iterations of the slab, if dependences allow it.
     """
     if len(parts) < 2:
         return parts
@@ -191,27 +207,28 @@ def _straightened(parts: list[isl.UnionSet], member: isl.UnionPwAff, width: int,
 
 
 def _in_slab(member: isl.UnionPwAff, width: int) -> isl.UnionSet:
-    """{ S[i] : the member is in the slab that begins at SLAB }"""
+    """Returns { S[i] : the member is in the slab that begins at SLAB }."""
     slab = isl.UnionSet(f"[{SLAB}] -> {{ [t] : {SLAB} <= t < {SLAB} + {width} }}")
     return isl.UnionMap.from_union_pw_aff(member).intersect_range(slab).domain()
 
 
 def _depth(instances: isl.UnionSet, scop: Scop) -> int:
-    """Of the deepest statement among the instances."""
+    """Returns the number of loops around the deepest statement among the instances."""
     return max((len(scop.statements[name].iterators) for name in polyhedra.set_names(instances)), default=0)
 
 
 def _is_simple(instances: isl.UnionSet) -> bool:
-    """Whether each statement's are what one system of inequalities says."""
+    """Whether each statement's instances are those of one system of inequalities."""
     return all(piece.n_basic_set() == 1 for piece in polyhedra.pieces(instances))
 
 
 def _is_thick(instances: isl.UnionSet) -> bool:
+    """Whether no iterator of any statement's instances is determined by others and by parameters."""
     return all(polyhedra.is_thick(piece) for piece in polyhedra.pieces(instances))
 
 
 def _closed(seeds: isl.UnionSet, order: isl.UnionMap) -> isl.UnionSet | None:
-    """The seeds and all that must come before them; None where it grows on and on."""
+    """Returns the seeds and all instances that must come before them; None where this does not end in a few rounds."""
     found = seeds
     for _ in range(ROUNDS):
         more = found.union(order.intersect_range(found).domain())
@@ -227,7 +244,7 @@ def _closed(seeds: isl.UnionSet, order: isl.UnionMap) -> isl.UnionSet | None:
 
 
 def _operands_written(scop: Scop) -> isl.UnionMap:
-    """{ S[i] -> T[j] : S[i] writes what T[j] reads, not to update it }"""
+    """Returns { S[i] -> T[j] : S[i] writes what T[j] reads as an operand, not as the element that it updates }."""
     written, read = [], []
     for s in scop.statements.values():
         written.append(isl.UnionMap.from_map(s.write.relation.intersect_domain(s.domain)))
@@ -236,12 +253,12 @@ def _operands_written(scop: Scop) -> isl.UnionMap:
     return polyhedra.union(written, NONE).apply_range(polyhedra.union(read, NONE).reverse())
 
 
-def _union(sets) -> isl.UnionSet:
+def _union(sets: Iterable[isl.UnionSet]) -> isl.UnionSet:
     return polyhedra.union(list(sets), NOTHING)
 
 
 def restricted(scop: Scop, given: Dependences, instances: isl.UnionSet) -> tuple[Scop, Dependences]:
-    """The part of a Scop that has these instances, and the dependences within it."""
+    """Returns the part of a SCoP that has these instances, and the dependences within it."""
     if {*polyhedra.set_names(instances)} == {*scop.statements} and instances.is_equal(scop.domain):
         return scop, given
     statements = {}
@@ -252,48 +269,65 @@ def restricted(scop: Scop, given: Dependences, instances: isl.UnionSet) -> tuple
     return part, given.within(instances, part)
 
 
-def in_slabs(found: Slabs, plans: Sequence[isl.Schedule]) -> Tree:
-    """The loop over slabs around the plans of the parts."""
+def in_slabs(component: isl.Schedule, found: Slabs, plan: PartPlan) -> tuple[isl.Schedule, tuple[str, ...]]:
+    """Returns the component with a loop over slabs around a schedule of each part, and notes; legality is left to be proved.
+
+    plan: from the instances of a part to its schedule, in which SLAB is a parameter, and notes on it.
+    """
+    notes: tuple[str, ...] = (f"slabs of {found.width} of {', '.join(sorted(polyhedra.set_names(component.get_domain())))}:",)
+    schedules = []
+    for instances in found.parts:
+        schedule, decided = plan(instances)
+        schedules.append(schedule)
+        notes += (f"  {', '.join(sorted(polyhedra.set_names(instances)))}", *(f"    {note}" for note in decided))
+    tree = {"domain": str(component.get_domain()), "child": _around_parts(found, schedules)}
+    return isl.Schedule(print_tree(tree)), notes
+
+
+def _around_parts(found: Slabs, schedules: Sequence[isl.Schedule]) -> Tree:
+    """Returns the loop over slabs around the schedules of the parts."""
     start = _starts(found)
     at = start.intersect_range(isl.UnionSet(f"[{SLAB}] -> {{ [{SLAB}] }}")).domain()
     parts = []
-    for instances, plan in zip(found.parts, plans):
-        inside = _without_slab(parse_tree(str(plan)).get("child"), at)
-        filter_ = {"filter": str(_there(instances, at))}
-        parts.append(filter_ if inside is None else {**filter_, "child": {"mark": POINT, "child": inside}})
+    for instances, schedule in zip(found.parts, schedules):
+        child = parse_tree(str(schedule)).get("child")
+        filter_ = {"filter": str(_at_slab(instances, at))}
+        parts.append(filter_ if child is None else {**filter_, "child": {"mark": POINT, "child": _without_slab(child, at)}})
     band = isl.MultiUnionPwAff.from_union_map(start)
-    inside = {"schedule": str(band), "permutable": 1, "coincident": [0], "child": {"sequence": parts}}
-    return {"mark": TILE, "child": inside}
+    slabs = {"schedule": str(band), "permutable": 1, "coincident": [0], "child": {"sequence": parts}}
+    return {"mark": TILE, "child": slabs}
 
 
 def _starts(found: Slabs) -> isl.UnionMap:
-    """{ S[i] -> [t] : t is where the instance's slab begins }"""
+    """Returns { S[i] -> [t] : t is where the instance's slab begins }."""
     down = isl.UnionMap(f"{{ [t] -> [{found.width}*floor(t/{found.width})] }}")
     return isl.UnionMap.from_union_pw_aff(found.member).apply_range(down)
 
 
-def _there(instances: isl.UnionSet, at: isl.UnionSet) -> isl.UnionSet:
-    """The instances with the parameter being where the slab of each begins. at: { S[i] : the slab of S[i] begins at SLAB }."""
+def _at_slab(instances: isl.UnionSet, at: isl.UnionSet) -> isl.UnionSet:
+    """Returns the instances with where the slab of each begins in place of SLAB. at: { S[i] : the slab of S[i] begins at SLAB }."""
     here = polyhedra.pieces(instances.intersect(at))
     return _union(isl.UnionSet.from_set(polyhedra.without_parameter(piece, SLAB)) for piece in here)
 
 
-def _without_slab(node: Tree | None, at: isl.UnionSet) -> Tree | None:
-    """The tree with the parameter being where the slab of each instance begins."""
-    if node is None or not isinstance(node, (dict, list)):
-        return node
-    if isinstance(node, list):
-        return [_without_slab(child, at) for child in node]
-    made = {key: _without_slab(child, at) for key, child in node.items()}
-    if "filter" in made:
-        made["filter"] = str(_there(isl.UnionSet(made["filter"]), at))
-    if "schedule" in made:
-        made["schedule"] = _band_there(made["schedule"], at)
+def _without_slab(node: Tree, at: isl.UnionSet) -> Tree:
+    """Returns the tree with where the slab of each instance begins in place of SLAB."""
+    made = {**node}
+    if "filter" in node:
+        made["filter"] = str(_at_slab(isl.UnionSet(node["filter"]), at))
+    if "schedule" in node:
+        made["schedule"] = _band_at_slab(node["schedule"], at)
+    if "child" in node:
+        made["child"] = _without_slab(node["child"], at)
+    for key in ("sequence", "set"):
+        if key in node:
+            made[key] = [_without_slab(child, at) for child in node[key]]
     return made
 
 
-def _band_there(band: str, at: isl.UnionSet) -> str:
-    times = isl.UnionMap.from_multi_union_pw_aff(isl.MultiUnionPwAff(band))
+def _band_at_slab(text: str, at: isl.UnionSet) -> str:
+    """Returns the text of a band's members with where the slab of each instance begins in place of SLAB."""
+    times = isl.UnionMap.from_multi_union_pw_aff(isl.MultiUnionPwAff(text))
     if any(SLAB in polyhedra.used_parameters(piece) for piece in polyhedra.pieces(times)):
         times = times.intersect_domain(at)
     found = [isl.UnionMap.from_map(polyhedra.without_parameter(piece, SLAB)) for piece in polyhedra.pieces(times)]

@@ -9,12 +9,13 @@ along a dependence, so tiles may run one after another, each as a whole, and tho
                 Bondhugula, "Tiling stencil computations to maximize parallelism", SC 2012)
     pipeline    h1 = t, h2 = s*t + x, where dependences go one way only (Gauss-Seidel): waves grow and shrink
 
-x is where in its array a statement writes, in one dimension, and each statement has a shift of its own in h1 and h2. Of the other
-dimensions those that are long are cut by a further hyperplane s*t + y, whose tiles a thread runs in order. Where dependences
-go around (periodic boundaries), x is the distance from the nearer end: the space is folded, so that both ends are neighbours
+x is the subscript of the element that a statement writes, in one dimension, and each statement has a shift of its own in h1 and
+h2. Other dimensions that are long are tiled by a further hyperplane s*t + y, whose tiles a thread runs in order. Where dependences
+wrap around (periodic boundaries), x is the distance from the nearer end: the space is folded, so that both ends are neighbours
 (Bondhugula et al., "Tiling and optimizing time-iterated computations over periodic domains", PACT 2014).
 
-Inside a tile instances keep the order that they had without tiles.
+Inside a tile instances keep the order that they had without tiles. Others call this time skewing (Wonnacott, 2000) and diamond
+tiling (Pluto).
 """
 
 from __future__ import annotations
@@ -31,22 +32,30 @@ from polyml.model.core.dependence import Dependences
 from polyml.model.core.scop import Scop
 from polyml.schedule.analysis.strides import iterators_of
 from polyml.schedule.tree.bands import NODE, PARALLEL, POINT, TILE, Band, band_of, floor, together
-from polyml.schedule.tree.text import Tree, parse_tree
+from polyml.schedule.tree.text import Tree, parse_tree, print_tree
 
-SLOPES = range(5)  # places per step that a hyperplane may lean
+SLOPES = range(5)  # elements per time step by which a hyperplane may be skewed
 SHARE = 75  # percent of the cache that a tile's data fill
 ROW = 512  # elements of a row in a tile, where rows are longer than LONG_ROW
 LONG_ROW = 768
-WIDTHS = (768, 32, 8)  # places of a tile along the dimension of the waves, for arrays of one, two, three dimensions of unknown size
+WIDTHS = (
+    768,
+    32,
+    8,
+)  # elements of a tile along the dimension of the waves, for arrays of one, two, three dimensions of unknown size
 STEPS = (64, 8, 4)  # that widths are multiples of
-LEAST = 4  # places of a tile along dimensions that are cut
+LEAST = 4  # elements of a tile along the other dimensions that are tiled
 STEPS_OF_PIPELINE = 32  # of time in a tile, at most
 TILES = (1, 2, 2)  # in a wave for each core
 
 
 @dataclass(frozen=True)
 class Hyperplane:
-    """slope*t + sign*x + shift of the statement. dim: x is the place along this dimension; None: the hyperplane is t."""
+    """A hyperplane is { S[t, i] -> [(slope*t + x + shift of S)] } or the same with -x.
+
+    member: this expression.
+    dim: the dimension of the written array of which x is the subscript; None: the hyperplane is t.
+    """
 
     member: isl.UnionPwAff
     dim: int | None
@@ -55,7 +64,11 @@ class Hyperplane:
 
 @dataclass(frozen=True)
 class TimeTiles:
-    """waves: the two whose tiles' numbers add up to the wave. inner: (hyperplane, size) of each tile loop inside a wave's tile.
+    """Tiles over time are given by the hyperplanes that are divided by their sizes.
+
+    waves: the two hyperplanes whose tile numbers add up to the number of the wave.
+    sizes: the tiles' size along each of these.
+    inner: (hyperplane, size) of each loop over tiles inside one tile of a wave.
     pays: whether there are threads to share the work, or more data than the second cache holds.
     """
 
@@ -79,48 +92,61 @@ def time_tiles(
     *,
     cores: int,
 ) -> TimeTiles | None:
-    """Tiles over the outermost loop of a component and the places it sweeps; None where it is no such component.
+    """Returns tiles over a component's outermost loop and the array dimensions that it sweeps; None for a component without them.
 
-    scop, dependences: of the component's statements. sizes: of parameters, to choose tiles by. cores: that share a wave.
+    scop, dependences: of the component's statements alone.
+    sizes: values of parameters to choose tile sizes by.
+    cores: how many share a wave.
     """
     time = _time(component, scop)
     if time is None:
         return None
-    places = _places(time, scop)
-    if not places:
+    subscripts = _written_subscripts(time, scop)
+    if not subscripts:
         return None
-    planes = [_planes(time, place, dim, dependences.validity) for dim, place in enumerate(places)]
+    planes = [_planes(time, subscript, dim, dependences.validity) for dim, subscript in enumerate(subscripts)]
     waves = _waves(time, planes)
     if waves is None:
         return None
-    extents = [_extent(place, sizes) for place in places]
-    place_bytes = sum(a.element.size_bytes for a in scop.arrays.values() if len(a.shape) >= len(places))
     along = waves[1].dim
-    sweep = _Sweep(tuple(extents), along, place_bytes, machine, cores)
+    assert along is not None, "the second hyperplane of waves has a slope along a dimension"
+    extents = None if sizes is None else tuple(_extent(subscript, sizes) for subscript in subscripts)
+    element_bytes = sum(a.element.size_bytes for a in scop.arrays.values() if len(a.shape) >= len(subscripts))
+    sweep = _Sweep(len(subscripts), extents, along, element_bytes, machine, cores)
     width, cuts = sweep.widths()
     inner = tuple((plane, cuts[d]) for d, found in enumerate(planes) for plane in found[:1] if d != along and d in cuts)
     steps = min(width, STEPS_OF_PIPELINE) if waves[0].dim is None else width  # or there are few tiles in a wave
     return TimeTiles(waves, (steps, width), inner, sweep.pays)
 
 
-def tree(found: TimeTiles, component: isl.Schedule, *, parallel: bool) -> Tree:
-    """The tiles' loops around the component's own."""
+def tile_time(component: isl.Schedule, found: TimeTiles, *, parallel: bool) -> tuple[isl.Schedule, tuple[str, ...]]:
+    """Returns the component with the loops over tiles around its own loops, and a note; legality is left to be proved.
+
+    parallel: whether the tiles of a wave go to threads.
+    """
     first, second = (h.member for h in found.waves)
     tiles = floor(Band((first, second), (False, False), True), found.sizes).members
     inside: Tree = {"mark": POINT, "child": _whole(parse_tree(str(component))["child"])}
     for plane, size in reversed(found.inner):
         inside = {"mark": TILE, "child": _loop(floor(Band((plane.member,), (False,), True), (size,)).members[0], False, inside)}
     inside = {"mark": PARALLEL if parallel else TILE, "child": _loop(tiles[0], True, inside)}
-    return {"mark": TILE, "child": _loop(tiles[0].add(tiles[1]), False, inside)}
+    waves = {"mark": TILE, "child": _loop(tiles[0].add(tiles[1]), False, inside)}
+    domain = component.get_domain()
+    made = isl.Schedule(print_tree({"domain": str(domain), "child": waves}))
+    return made, (f"{', '.join(sorted(polyhedra.set_names(domain)))}: {found}",)
 
 
 def _loop(member: isl.UnionPwAff, coincident: bool, child: Tree) -> Tree:
+    """Returns a band of one loop around a tree, for which isl makes one loop."""
     band = isl.MultiUnionPwAff.from_union_pw_aff(member)
     return {"schedule": str(band), "permutable": 1, "coincident": [int(coincident)], "options": "{ atomic[0] }", "child": child}
 
 
 def _whole(node: Tree) -> Tree:
-    """The tree with loops around several statements being one loop each: tests inside cost less than copies of the code."""
+    """Returns the tree with options by which isl makes one loop of each that is around several statements.
+
+    Tests inside the loop cost less than copies of its code for each set of statements.
+    """
     made = {**node}
     if (
         "schedule" in node
@@ -136,7 +162,7 @@ def _whole(node: Tree) -> Tree:
 
 
 def _time(component: isl.Schedule, scop: Scop) -> isl.UnionPwAff | None:
-    """The outermost loop, in the source's order if the component's own is skewed: it must not be parallel."""
+    """Returns the component's outermost loop, or the source's if the component's is skewed; None for one that is parallel."""
     for schedule in (component, scop.schedule.intersect_domain(component.get_domain())):
         top = schedule.get_root().child(0)
         if top.get_type() != NODE.band:
@@ -150,8 +176,11 @@ def _time(component: isl.Schedule, scop: Scop) -> isl.UnionPwAff | None:
     return None
 
 
-def _places(time: isl.UnionPwAff, scop: Scop) -> list[isl.UnionPwAff]:
-    """Where statements write, dimension by dimension, but for those that time moves: { S[t, i] -> [(i)] }. As many for all."""
+def _written_subscripts(time: isl.UnionPwAff, scop: Scop) -> list[isl.UnionPwAff]:
+    """Returns the subscripts { S[t, i] -> [(i)] } of the elements that statements write, without those that depend on time.
+
+    There is one for each dimension; none at all where statements have different numbers of them.
+    """
     found: list[list[isl.PwAff]] = []
     for statement in scop.statements.values():
         moving = set(iterators_of(time, statement.name))
@@ -163,6 +192,7 @@ def _places(time: isl.UnionPwAff, scop: Scop) -> list[isl.UnionPwAff]:
 
 
 def _union(parts: Iterable[isl.UnionPwAff]) -> isl.UnionPwAff:
+    """Returns the expressions of all parts as one; there is at least one part."""
     first, *others = parts
     for other in others:
         first = first.union_add(other)
@@ -170,16 +200,16 @@ def _union(parts: Iterable[isl.UnionPwAff]) -> isl.UnionPwAff:
 
 
 @dataclass(frozen=True)
-class _Step:
-    """{ [dt, dx...] } of all dependences of one statement on another, whatever the sizes."""
+class _Distances:
+    """The distances { [dt, dx] } of all dependences of one statement on another, for all sizes."""
 
     source: str
     sink: str
     distances: isl.Set
 
 
-def _steps(members: Sequence[isl.UnionPwAff], validity: isl.UnionMap) -> list[_Step]:
-    """How far dependences go in time and space; none where one goes as far in space as sizes let it."""
+def _distances(members: Sequence[isl.UnionPwAff], validity: isl.UnionMap) -> list[_Distances]:
+    """Returns the distances of dependences in time and space; none at all where one in space grows with the sizes."""
     relation = isl.UnionMap.from_multi_union_pw_aff(together(members))
     times = {polyhedra.domain_name(m): m for m in polyhedra.pieces(relation)}
     found = []
@@ -188,28 +218,30 @@ def _steps(members: Sequence[isl.UnionPwAff], validity: isl.UnionMap) -> list[_S
         distances = polyhedra.without_sizes(piece.apply_domain(times[source]).apply_range(times[sink]).deltas()).coalesce()
         if any(polyhedra.minimum(distances, {1: sign}) is None for sign in (1, -1)):
             return []
-        found.append(_Step(source, sink, distances))
+        found.append(_Distances(source, sink, distances))
     return found
 
 
-def _planes(time: isl.UnionPwAff, place: isl.UnionPwAff, dim: int, validity: isl.UnionMap) -> list[Hyperplane]:
-    """Those that lean to one side and to the other, as far as there are any; of a folded space if only that is bounded."""
-    for change in (lambda x: x, _folded):
-        x = change(place)
-        steps = [] if x is None else _steps([time, x], validity)
-        if steps:
-            return [plane for sign in (1, -1) if (plane := _hyperplane(time, x, sign, steps, dim)) is not None]
-    return []
+def _planes(time: isl.UnionPwAff, subscript: isl.UnionPwAff, dim: int, validity: isl.UnionMap) -> list[Hyperplane]:
+    """Returns the hyperplanes with +x and with -x, as far as they exist; x is folded where distances are bounded only then."""
+    x: isl.UnionPwAff | None = subscript
+    distances = _distances([time, subscript], validity)
+    if not distances:
+        x = _folded(subscript)
+        distances = [] if x is None else _distances([time, x], validity)
+    if x is None or not distances:
+        return []
+    return [plane for sign in (1, -1) if (plane := _hyperplane(time, x, sign, distances, dim)) is not None]
 
 
-def _folded(place: isl.UnionPwAff) -> isl.UnionPwAff | None:
-    """The distance from the nearer end: { S[t, i] -> [min(i, N - 1 - i)] }; None where the ends are not two expressions."""
-    ends = polyhedra.parametric_extremes(isl.UnionMap.from_union_pw_aff(place).range())
-    return None if ends is None else _each(place, lambda p: polyhedra.distance_to_ends(p, *ends))
+def _folded(subscript: isl.UnionPwAff) -> isl.UnionPwAff | None:
+    """Returns the distance { S[t, i] -> [(min(i, N - 1 - i))] } from the nearer end; None where the ends are not two expressions."""
+    ends = polyhedra.parametric_extremes(isl.UnionMap.from_union_pw_aff(subscript).range())
+    return None if ends is None else _each(subscript, lambda p: polyhedra.distance_to_ends(p, *ends))
 
 
 def _each(member: isl.UnionPwAff, change: Callable[[isl.PwAff], isl.PwAff]) -> isl.UnionPwAff:
-    """The member with the expression of each statement changed."""
+    """Returns the member with the expression of each statement changed."""
     listed = member.get_pw_aff_list()
     return _union(isl.UnionPwAff.from_pw_aff(change(listed.get_at(k))) for k in range(listed.n_pw_aff()))
 
@@ -219,7 +251,10 @@ def _name(value: isl.PwAff) -> str:
 
 
 def _waves(time: isl.UnionPwAff, planes: Sequence[Sequence[Hyperplane]]) -> tuple[Hyperplane, Hyperplane] | None:
-    """Diamonds along the first dimension that has both hyperplanes, else a pipeline along the first that has one."""
+    """Returns the hyperplanes of diamonds along the first dimension that has two, else of a pipeline along the first with one.
+
+    planes: those of each dimension. None where no dimension has any.
+    """
     for found in planes:
         if len(found) == 2 and found[0].slope + found[1].slope > 0:
             return found[0], found[1]
@@ -229,75 +264,89 @@ def _waves(time: isl.UnionPwAff, planes: Sequence[Sequence[Hyperplane]]) -> tupl
     return None
 
 
-def _extent(place: isl.UnionPwAff, sizes: Mapping[str, int] | None) -> int | None:
-    """How many places there are; None for unknown sizes."""
-    if sizes is None:
-        return None
-    whole = polyhedra.pieces(isl.UnionMap.from_union_pw_aff(place).range())
+def _extent(subscript: isl.UnionPwAff, sizes: Mapping[str, int]) -> int:
+    """Returns how many values the subscript has at these sizes."""
+    whole = polyhedra.pieces(isl.UnionMap.from_union_pw_aff(subscript).range())
     return max((polyhedra.length(polyhedra.fix(piece, sizes), 0) or 0 for piece in whole), default=0)
 
 
 @dataclass(frozen=True)
 class _Sweep:
-    """What tiles are chosen by. extents: of places, None where unknown; along: the dimension of the waves; place_bytes: of all
-    arrays; cores: that share a wave.
+    """One time step goes over all elements of some arrays, which is what tile sizes are chosen by.
+
+    rank: the arrays' dimensions.
+    extents: elements along each dimension; None where sizes are unknown.
+    along: the dimension of the waves.
+    element_bytes: those of one element of each array together.
+    cores: how many share a wave.
     """
 
-    extents: tuple[int | None, ...]
+    rank: int
+    extents: tuple[int, ...] | None
     along: int
-    place_bytes: int
+    element_bytes: int
     machine: CpuMachine
     cores: int
 
     @property
     def pays(self) -> bool:
-        if None in self.extents:
-            return self.cores > 1 or len(self.extents) > 1
-        return self.cores > 1 or prod(self.extents) * self.place_bytes > self.machine.cache(2).size_bytes
+        """Whether there are threads to share the work, or more data than the second cache holds."""
+        if self.extents is None:
+            return self.cores > 1 or self.rank > 1
+        return self.cores > 1 or prod(self.extents) * self.element_bytes > self.machine.cache(2).size_bytes
 
     def widths(self) -> tuple[int, dict[int, int]]:
-        """The places of a tile along the dimension of the waves, and along others that are cut: { dimension: places }."""
-        kind = min(len(self.extents), len(WIDTHS)) - 1
-        last = len(self.extents) - 1
-        cut = {d for d, e in enumerate(self.extents) if d != self.along and (d != last or e is None or e > LONG_ROW)}
+        """Returns a tile's elements along the dimension of the waves, and by dimension along the others that are tiled."""
+        kind, last = min(self.rank, len(WIDTHS)) - 1, self.rank - 1
+        is_long = self.extents is None or self.extents[last] > LONG_ROW
+        tiled = {d for d in range(self.rank) if d != self.along and (d != last or is_long)}
         width = WIDTHS[kind]
-        if None not in self.extents:
+        if self.extents is not None:
             capacity = self.machine.cache(1 if kind == 0 else 2).size_bytes * SHARE // 100
             most = self.extents[self.along] // (TILES[kind] * self.cores)
             width = step = STEPS[kind]
-            while width + step <= most and self._data(width + step, cut) <= capacity:
+            while width + step <= most and self._data(self.extents, width + step, tiled) <= capacity:
                 width += step
-        return width, {d: self._cut(d, width) for d in cut}
+        return width, {d: self._tile(d, width) for d in tiled}
 
-    def _cut(self, dim: int, width: int) -> int:
-        return ROW if dim == len(self.extents) - 1 else max(width // 8, LEAST)
+    def _tile(self, dim: int, width: int) -> int:
+        """Returns a tile's elements along another dimension than that of the waves."""
+        return ROW if dim == self.rank - 1 else max(width // 8, LEAST)
 
-    def _data(self, width: int, cut: set[int]) -> int:
-        """Bytes that a tile touches. In dimensions that are cut it leans as its steps go on, on average by half its width."""
-        size = self.place_bytes * width
-        for d, e in enumerate(self.extents):
+    def _data(self, extents: tuple[int, ...], width: int, tiled: set[int]) -> int:
+        """Returns the bytes that a tile accesses. Along tiled dimensions it moves as time goes on, on average by half its width."""
+        size = self.element_bytes * width
+        for d, extent in enumerate(extents):
             if d != self.along:
-                size *= min(e, self._cut(d, width) + width // 2) if d in cut else e
+                size *= min(extent, self._tile(d, width) + width // 2) if d in tiled else extent
         return size
 
 
-def _hyperplane(time: isl.UnionPwAff, place: isl.UnionPwAff, sign: int, steps: Sequence[_Step], dim: int) -> Hyperplane | None:
-    """slope*time + sign*place with the least slope for which shifts exist that let no dependence go backwards."""
+def _hyperplane(time: isl.UnionPwAff, x: isl.UnionPwAff, sign: int, distances: Sequence[_Distances], dim: int) -> Hyperplane | None:
+    """Returns slope*time + sign*x with the least slope for which shifts exist so that no dependence goes back; None without any."""
     for slope in SLOPES:
-        least = [(s.source, s.sink, polyhedra.minimum(s.distances, {0: slope, 1: sign})) for s in steps]
-        if any(value is None for _, _, value in least):
-            return None
+        least: list[tuple[str, str, int]] = []
+        for each in distances:
+            value = polyhedra.minimum(each.distances, {0: slope, 1: sign})
+            if value is None:
+                return None
+            least.append((each.source, each.sink, value))
         shifts = _shifts(least)
         if shifts is not None:
-            leaning = time.scale_val(isl.Val(slope)).add(place.scale_val(isl.Val(sign)))
-            return Hyperplane(_each(leaning, lambda p: p.add_constant_val(isl.Val(shifts.get(_name(p), 0)))), dim, slope)
+            return Hyperplane(_shifted(time.scale_val(isl.Val(slope)).add(x.scale_val(isl.Val(sign))), shifts), dim, slope)
     return None
 
 
-def _shifts(least: Sequence[tuple[str, str, int]]) -> dict[str, int] | None:
-    """A shift of each statement with shift[sink] - shift[source] + least >= 0, the smallest ones from 0 up; None if there are none.
+def _shifted(member: isl.UnionPwAff, shifts: Mapping[str, int]) -> isl.UnionPwAff:
+    """Returns the member with the shift of each statement added to its expression."""
+    return _each(member, lambda p: p.add_constant_val(isl.Val(shifts.get(_name(p), 0))))
 
-    The longest way to each statement (Bellman and Ford), which ends unless a circle of dependences goes back.
+
+def _shifts(least: Sequence[tuple[str, str, int]]) -> dict[str, int] | None:
+    """Returns the smallest shifts from 0 up with shift[sink] - shift[source] + least >= 0; None where there are none.
+
+    least: (source, sink, least distance) of the dependences of each pair of statements. The shifts are the longest paths to each
+    statement (Bellman and Ford), which are finite unless a cycle of dependences goes back.
     """
     shifts = {name: 0 for source, sink, _ in least for name in (source, sink)}
     for _ in range(len(shifts) + 1):

@@ -12,7 +12,7 @@ from polyml.codegen.passes.balance import balance
 from polyml.machines import catalogue
 from polyml.model.core.dependence import dependences
 from polyml.quasi_affine.affine import Affine
-from polyml.schedule.compute import compute
+from polyml.schedule.compute import ScheduleRequest, compute
 from tests.codegen.forms import check, programs
 from tests.codegen.loop_nests import KERNELS, lower_update, matmul
 from tests.codegen.samples import scop_of
@@ -81,7 +81,7 @@ def product_and_rows(T, A, B, C, D):
 def test_nests_over_different_ranges_share_what_is_around_both(rows, ends):
     arrays = {"T": (40, 3), "A": (40, 2), "B": (2, 3), "C": (3,), "D": (40, 3)}
     scop = scop_of(product_and_rows, {name: np.zeros(shape) for name, shape in arrays.items()})
-    tree = compute(scop, dependences(scop), catalogue.processor("avx2"), tile=True, parallel=True).tree
+    tree = compute(scop, dependences(scop), ScheduleRequest(catalogue.processor("avx2"), tile=True, parallel=True)).tree
     before = build(scop, tree)
     after = balance(before)
     (loop,) = shared(after)
@@ -100,6 +100,6 @@ def first_rows(C, A, last0):
 
 def test_a_share_s_end_has_a_name_of_its_own():
     scop = scop_of(first_rows, {"C": np.zeros((3, 3)), "A": np.zeros((3, 3)), "last0": 3})
-    tree = compute(scop, dependences(scop), catalogue.processor("avx2"), tile=True, parallel=True).tree
+    tree = compute(scop, dependences(scop), ScheduleRequest(catalogue.processor("avx2"), tile=True, parallel=True)).tree
     (loop,) = shared(balance(build(scop, tree)))
     assert loop.last == "last1"

@@ -15,7 +15,7 @@ from polyml.frontend.types.infer import infer
 from polyml.machines import catalogue
 from polyml.model.core.dependence import dependences
 from polyml.pipeline.stages import extract
-from polyml.schedule.compute import compute
+from polyml.schedule.compute import ScheduleRequest, compute
 
 
 def wrapped(A, B):
@@ -75,7 +75,9 @@ def arguments(shape):
 def program_of(function):
     types = tuple(arg_type(np.zeros((1, 1))) for _ in range(2))
     scop = extract(infer(parse(function), types))
-    tree = compute(scop, dependences(scop), catalogue.processor("avx512"), tile=False, parallel=False, cut=False).tree
+    tree = compute(
+        scop, dependences(scop), ScheduleRequest(catalogue.processor("avx512"), tile=False, parallel=False, cut=False)
+    ).tree
     return build(scop, tree)
 
 

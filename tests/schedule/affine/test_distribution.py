@@ -11,7 +11,7 @@ from polyml.model.core.dependence import dependences
 from polyml.polyhedra import points
 from polyml.schedule.affine.distribution import divide, with_versions
 from polyml.schedule.affine.scheduler import in_source_order
-from polyml.schedule.compute import compute
+from polyml.schedule.compute import ScheduleRequest, compute
 from polyml.schedule.tree.bands import NODE, band_of
 from tests.codegen.samples import scop_of
 from tests.schedule.scheduling import modelled
@@ -179,7 +179,9 @@ def test_paths_are_cut_into_slabs_of_which_the_rest_is_a_product():
     found = modelled("floyd_warshall")
     divided = with_versions(divide(found.scop, found.dependences))
     scop, sizes = divided.scop, {p.name: 500 for p in divided.scop.parameters}
-    made = compute(scop, dependences(scop), MACHINE, tile=True, parallel=True, pieces=frozenset(divided.pieces), sizes=sizes)
+    made = compute(
+        scop, dependences(scop), ScheduleRequest(MACHINE, tile=True, parallel=True, pieces=frozenset(divided.pieces), sizes=sizes)
+    )
     assert made.cut
     assert sum("contraction" in note for note in made.notes) == 4
     small = {name: 9 for name in sizes}

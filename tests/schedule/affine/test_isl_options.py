@@ -20,7 +20,9 @@ def options():
 
 def scheduled(name):
     found = modelled(name)
-    return computing.compute(found.scop, found.dependences, catalogue.processor("avx2"), tile=True, parallel=True)
+    return computing.compute(
+        found.scop, found.dependences, computing.ScheduleRequest(catalogue.processor("avx2"), tile=True, parallel=True)
+    )
 
 
 def test_options_hold_inside_the_block_alone():
@@ -116,7 +118,9 @@ def test_what_isl_takes_too_long_for_is_scheduled_component_by_component_with_lo
     monkeypatch.setattr(scheduler, "OPERATIONS", 1)
     monkeypatch.setattr(scheduler, "OPERATIONS_PER_STATEMENT", 0)
     found = modelled(name)
-    made = computing.compute(found.scop, found.dependences, catalogue.processor("avx2"), tile=True, parallel=True)
+    made = computing.compute(
+        found.scop, found.dependences, computing.ScheduleRequest(catalogue.processor("avx2"), tile=True, parallel=True)
+    )
     assert made.notes[0].startswith("components are scheduled one by one")
     assert any("the source's loops" in note for note in made.notes)
     check_legal(made.tree, found.scop, found.dependences)

@@ -8,7 +8,7 @@ from polyml.frontend.syntax import ArrayType
 from polyml.machines import catalogue
 from polyml.model.core.dependence import dependences
 from polyml.schedule.affine.scheduler import affine_schedule, merge_bands, schedule_constraints
-from polyml.schedule.compute import compute
+from polyml.schedule.compute import ScheduleRequest, compute
 from polyml.schedule.legality.check import check_legal, check_parallel
 from polyml.schedule.tree.bands import NODE, band_of
 from tests.model.modelling import INT, MATRIX, VECTOR, model
@@ -108,7 +108,7 @@ def spread(B):
 def test_a_loop_that_is_parallel_only_inside_another_is_not_when_the_two_become_one_band():
     scop = model(spread, MATRIX)
     deps = dependences(scop)
-    made = compute(scop, deps, catalogue.processor("avx2"), tile=True, parallel=True)  # which checks it
+    made = compute(scop, deps, ScheduleRequest(catalogue.processor("avx2"), tile=True, parallel=True))  # which checks it
     check_parallel(made.tree, scop, deps)
     (band,) = path_to(affine_schedule(scop, deps)[0], "S0")
     assert band.coincident == (False, False, False)

@@ -17,7 +17,7 @@ from polyml.model.core.dependence import dependences
 from polyml.model.core.reductions import reductions
 from polyml.pipeline.stages import extract
 from polyml.schedule.analysis.traffic import Traffic
-from polyml.schedule.compute import compute
+from polyml.schedule.compute import ScheduleRequest, compute
 from polyml.schedule.legality.check import check_legal, check_parallel
 from tests.model import polybench
 from tests.schedule.scheduling import modelled
@@ -29,7 +29,7 @@ ALONE = CpuMachine(**{**{f: getattr(HOST, f) for f in HOST.__dataclass_fields__}
 def plan(scop, *, fp="reassociate", target=HOST, **settings):
     free = reductions(scop, fp)
     settings = {"tile": True, "parallel": True, **settings}
-    return compute(scop, dependences(scop), target, reductions=free, **settings), free
+    return compute(scop, dependences(scop), ScheduleRequest(target, **settings), free), free
 
 
 def marks(tree):

@@ -11,11 +11,10 @@ from polyml.model.core.dependence import dependences
 from polyml.model.core.reductions import reductions
 from polyml.polyhedra import fix, points
 from polyml.schedule.affine.scheduler import affine_schedule, components
-from polyml.schedule.compute import compute
+from polyml.schedule.compute import ScheduleRequest, compute
 from polyml.schedule.legality.check import check_legal, check_parallel
 from polyml.schedule.tiling import blocked_factorization as module
 from polyml.schedule.tiling.blocked_factorization import SLAB, cut, in_slabs, restricted
-from polyml.schedule.tree.text import print_tree
 from tests.codegen.samples import scop_of
 from tests.schedule.scheduling import modelled
 
@@ -78,8 +77,7 @@ def test_other_kernels_stay_whole(name):
 @pytest.mark.parametrize("name", CUT)
 def test_the_loop_over_slabs_runs_every_instance_once_and_in_order(name):
     component, found, scop, within = parts_of(name)
-    plans = [component.intersect_domain(part) for part in found.parts]
-    tree = type(component)(print_tree({"domain": str(scop.domain), "child": in_slabs(found, plans)}))
+    tree, _ = in_slabs(component, found, lambda part: (component.intersect_domain(part), ()))
     check_legal(tree, scop, within)
     sizes = {p.name: 9 + k for k, p in enumerate(scop.parameters)}
     ran = sequence(build(scop, tree), sizes)
@@ -89,7 +87,7 @@ def test_the_loop_over_slabs_runs_every_instance_once_and_in_order(name):
 @pytest.mark.parametrize("name", CUT)
 def test_the_schedule_of_a_kernel_in_slabs_is_legal_and_says_so(name):
     found = modelled(name)
-    made = compute(found.scop, found.dependences, MACHINE, tile=True, parallel=True)
+    made = compute(found.scop, found.dependences, ScheduleRequest(MACHINE, tile=True, parallel=True))
     assert any(note.startswith(f"slabs of {WIDTH} of ") for note in made.notes)
     check_legal(made.tree, found.scop, found.dependences)
     check_parallel(made.tree, found.scop, found.dependences)
@@ -106,7 +104,7 @@ def test_loops_that_run_backwards_have_slabs_too():
 
     scop = scop_of(solve, {"L": np.zeros((9, 9)), "X": np.zeros((9, 7))})
     found = dependences(scop)
-    made = compute(scop, found, MACHINE, tile=True, parallel=True)
+    made = compute(scop, found, ScheduleRequest(MACHINE, tile=True, parallel=True))
     assert any("slabs" in note for note in made.notes)
     sizes = {p.name: 9 + k for k, p in enumerate(scop.parameters)}
     ran = sequence(build(scop, made.tree), sizes)
@@ -125,10 +123,10 @@ def test_a_solve_with_one_right_side_has_slabs_of_which_threads_share_the_rows(m
     found = modelled("trisolv")
     free = reductions(found.scop, "reassociate")
     monkeypatch.setattr(module, "SOLVE_WIDTH", 64)
-    made = compute(found.scop, found.dependences, MACHINE, tile=True, parallel=True, reductions=free)
+    made = compute(found.scop, found.dependences, ScheduleRequest(MACHINE, tile=True, parallel=True), reductions=free)
     assert any("band of S1: strips of 16 for threads" in note for note in made.notes)
     assert any(f"slabs of {module.SOLVE_WIDTH} of S1, S2" in note for note in made.notes)
-    strict = compute(found.scop, found.dependences, MACHINE, tile=True, parallel=True)
+    strict = compute(found.scop, found.dependences, ScheduleRequest(MACHINE, tile=True, parallel=True))
     assert not any("slabs" in note for note in strict.notes)
 
 
@@ -136,7 +134,7 @@ def test_a_solve_with_one_right_side_has_slabs_of_which_threads_share_the_rows(m
 def test_what_waits_for_the_iteration_before_has_no_such_slabs(name):
     found = modelled(name)
     free = reductions(found.scop, "reassociate")
-    made = compute(found.scop, found.dependences, MACHINE, tile=True, parallel=True, reductions=free)
+    made = compute(found.scop, found.dependences, ScheduleRequest(MACHINE, tile=True, parallel=True), reductions=free)
     assert not any("slabs" in note for note in made.notes)
 
 

@@ -9,7 +9,7 @@ from polyml.machines import catalogue
 from polyml.model.core.dependence import dependences
 from polyml.schedule.analysis.contraction_roles import contraction_roles, has_contraction
 from polyml.schedule.analysis.loop_roles import LoopRole
-from polyml.schedule.compute import compute
+from polyml.schedule.compute import ScheduleRequest, compute
 from polyml.schedule.legality.check import check_legal, check_parallel
 from polyml.schedule.tree.bands import PARALLEL, POINT, TILE
 from tests.codegen.samples import scop_of
@@ -101,7 +101,7 @@ def scheduled(kernel, *, parallel=True, tile=True, sizes=True, **extents):
     found = scop(kernel)
     typical = {p.name: extents.get(p.name, 1000) for p in found.parameters} if sizes else None
     deps = dependences(found)
-    made = compute(found, deps, catalogue.processor("avx2"), tile=tile, parallel=parallel, sizes=typical)
+    made = compute(found, deps, ScheduleRequest(catalogue.processor("avx2"), tile=tile, parallel=parallel, sizes=typical))
     check_legal(made.tree, found, deps)
     check_parallel(made.tree, found, deps)
     return made
@@ -136,7 +136,9 @@ def test_sizes_decide_about_contractions_that_may_be_tiled_alone():
 def panel_of(found, **extents):
     """The loop that vectors run along, and whether the notes say that it goes across the result's rows."""
     typical = {p.name: extents.get(p.name, 64) for p in found.parameters}
-    notes = compute(found, dependences(found), catalogue.processor("avx2"), tile=True, parallel=True, sizes=typical).notes
+    notes = compute(
+        found, dependences(found), ScheduleRequest(catalogue.processor("avx2"), tile=True, parallel=True, sizes=typical)
+    ).notes
     (roles,) = (note for note in notes if note.startswith("contraction "))
     across = any("across the result's rows" in note for note in notes)
     return roles[: roles.index(" panel")].split()[-1], across

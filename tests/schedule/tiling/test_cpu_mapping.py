@@ -12,7 +12,7 @@ from polyml.codegen.ir.program import loops
 from polyml.machines import catalogue, cpu
 from polyml.model.core.dependence import dependences
 from polyml.polyhedra import points
-from polyml.schedule.compute import compute
+from polyml.schedule.compute import ScheduleRequest, compute
 from polyml.schedule.legality.check import check_legal, check_parallel
 from polyml.schedule.tree.bands import PARALLEL, POINT, TILE
 from tests.codegen.samples import scop_of
@@ -79,7 +79,9 @@ def crossed(A):
 def crossed_loops():
     scop = scop_of(crossed, {"A": np.zeros((9, 9))})
     found = dependences(scop)
-    return scop, {p: compute(scop, found, catalogue.processor("avx2"), tile=True, parallel=p) for p in (True, False)}
+    return scop, {
+        p: compute(scop, found, ScheduleRequest(catalogue.processor("avx2"), tile=True, parallel=p)) for p in (True, False)
+    }
 
 
 def test_loops_that_carry_everything_run_their_tiles_by_wavefronts():
@@ -139,7 +141,7 @@ def test_the_operands_of_a_tile_fit_the_second_cache(size_bytes):
     first, second, third = preset.caches
     small = cpu.CpuMachine(**{**vars(preset), "caches": (_sized(first, size_bytes), _sized(second, 16 * size_bytes), third)})
     found = modelled("gemm")
-    tree = compute(found.scop, found.dependences, small, tile=True, parallel=True).tree
+    tree = compute(found.scop, found.dependences, ScheduleRequest(small, tile=True, parallel=True)).tree
     steps = path_to(tree, "S1")
     rows, columns, depth = (int(re.search(r"mod (\d+)", tile).group(1)) for tile in (*steps[0].members, *steps[1].members))
     # C[rows, columns] streams; A[rows, depth] and B[depth, columns] are used again

@@ -9,7 +9,7 @@ import polyml
 from polyml.machines import catalogue
 from polyml.model.core.dependence import dependences
 from polyml.schedule.affine.scheduler import affine_schedule, components
-from polyml.schedule.compute import compute
+from polyml.schedule.compute import ScheduleRequest, compute
 from polyml.schedule.tiling import time_tiling
 from polyml.schedule.tree.bands import PARALLEL, POINT, TILE
 from tests.codegen.samples import scop_of
@@ -80,7 +80,9 @@ def test_tiles_fill_the_second_cache_and_leave_each_core_some():
 def test_tiles_of_a_wave_are_parallel_and_waves_are_not():
     found = modelled("jacobi_2d")
     for parallel in (True, False):
-        made = compute(found.scop, found.dependences, MACHINE, tile=True, parallel=parallel, sizes=dict.fromkeys(SIZES, 900))
+        made = compute(
+            found.scop, found.dependences, ScheduleRequest(MACHINE, tile=True, parallel=parallel, sizes=dict.fromkeys(SIZES, 900))
+        )
         waves, tiles, *inner = path_to(made.tree, "S0")
         assert (waves.coincident, tiles.coincident) == ((False,), (True,))
         assert marks(made.tree, "S0")[:3] == [TILE, PARALLEL if parallel else TILE, TILE]
@@ -91,13 +93,13 @@ def test_tiles_of_a_wave_are_parallel_and_waves_are_not():
 def test_a_sweep_of_what_a_cache_holds_is_tiled_for_threads_alone():
     found, few = modelled("jacobi_2d"), dict.fromkeys(SIZES, 90)
     for parallel in (True, False):
-        made = compute(found.scop, found.dependences, MACHINE, tile=True, parallel=parallel, sizes=few)
+        made = compute(found.scop, found.dependences, ScheduleRequest(MACHINE, tile=True, parallel=parallel, sizes=few))
         assert (made.sized, made.cut) == (True, parallel)
 
 
 def test_more_sizes_than_code_can_tell_apart_are_left_to_forms_that_know_them():
     found = modelled("jacobi_2d")
-    made = compute(found.scop, found.dependences, MACHINE, tile=True, parallel=True, free=9)
+    made = compute(found.scop, found.dependences, ScheduleRequest(MACHINE, tile=True, parallel=True, free=9))
     assert made.sized and not made.cut
 
 
@@ -113,7 +115,7 @@ def result(kernel, given):
 def test_random_sweeps(seed, monkeypatch):
     def widths(self):
         rng = random.Random(seed)
-        cut = {d: rng.choice((4, 8, 16)) for d in range(len(self.extents)) if d != self.along and rng.random() < 0.7}
+        cut = {d: rng.choice((4, 8, 16)) for d in range(self.rank) if d != self.along and rng.random() < 0.7}
         return rng.choice((4, 6, 8, 16)), cut
 
     monkeypatch.setattr(time_tiling._Sweep, "widths", widths)

@@ -19,7 +19,7 @@ from polyml.machines import catalogue
 from polyml.model.core.dependence import dependences
 from polyml.model.core.reductions import reductions
 from polyml.model.scop_passes.scalar_expansion import expand
-from polyml.schedule.compute import compute
+from polyml.schedule.compute import ScheduleRequest, compute
 from polyml.schedule.tiling import contraction, cpu_mapping
 from tests.codegen.forms import blocks_of
 from tests.codegen.loop_nests import batched
@@ -123,7 +123,7 @@ def packed(kernel, preset=WIDE[-1]):
     """The kernel's program before its tiles are copied, and after."""
     scop = expand(scop_of(kernel, arguments(kernel, (5, 5, 5))))
     target = catalogue.processor(preset)
-    tree = compute(scop, dependences(scop), target, tile=True, parallel=True).tree
+    tree = compute(scop, dependences(scop), ScheduleRequest(target, tile=True, parallel=True)).tree
     before = balance(build(scop, tree, reductions(scop, "reassociate")))
     return before, pack(before, target)
 
@@ -234,7 +234,7 @@ def test_what_the_nest_writes_is_not_copied(small):
 
     shape = {"A": np.zeros((5, 5), int), "B": np.zeros((5, 5), int)}
     scop = expand(scop_of(in_place, shape))
-    tree = compute(scop, dependences(scop), catalogue.processor("avx2"), tile=True, parallel=True).tree
+    tree = compute(scop, dependences(scop), ScheduleRequest(catalogue.processor("avx2"), tile=True, parallel=True)).tree
     program = pack(build(scop, tree, {}), catalogue.processor("avx2"))
     assert not any(name.startswith("A_") for name in program.windows)
 
@@ -273,7 +273,7 @@ def packed_for(size, kernel=plain):
     target = replace(catalogue.processor("avx512"), cores=2)
     sizes = {p.name: size for p in scop.parameters}
     free = reductions(scop, "reassociate")
-    tree = compute(scop, dependences(scop), target, tile=True, parallel=True, sizes=sizes, reductions=free).tree
+    tree = compute(scop, dependences(scop), ScheduleRequest(target, tile=True, parallel=True, sizes=sizes), reductions=free).tree
     return pack(balance(build(scop, tree, free)), target, ("C", "C", "C"), sizes)
 
 
