@@ -1,4 +1,4 @@
-"""Tiles: blocks of contractions, blocked factorisations, tiles over time, chunks of rows, and what of it is shared by threads.
+"""Tiles: over time, of blocked factorizations, of contractions, of all other bands, and chunks of rows around nests.
 
-`cpu_mapping` puts them on a tree.
+The passes are `time_tiling`, `blocked_factorization`, `contraction`, `cpu_mapping` and `row_chunks`; the other modules are parts of these.
 """

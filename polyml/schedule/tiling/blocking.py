@@ -38,13 +38,15 @@ Loops = tuple[tuple[str, int], ...]  # over tiles: an axis's name, and how many 
 
 
 @dataclass(frozen=True)
-class Axis:
-    """One loop of a contraction. extent: about how many iterations it has, None where nothing is known.
+class ContractionAxis:
+    """An axis is one loop of a contraction.
 
-    stride: its place among the result's dimensions from the last one, for choosing between equals; -1 where it is not there.
-    unit: whether it moves along the rows of an operand, of which a block should hold whole cache lines. parallel: whether
-    threads may share it. leans: whether how far it or others run depends on one another. ordered: whether the sums along it
-    and the others must be added in the order of the axes.
+    extent: about how many iterations it has; None where nothing is known.
+    stride: the dimension of the result that it moves along, counted from the last one, to choose between equals; -1: none.
+    unit: whether it moves along the rows of an operand, of which a block should hold whole cache lines.
+    parallel: whether threads may share it.
+    leans: whether its bounds, or those of other loops, depend on one another.
+    ordered: whether sums along the axes must be added up in the order of the loops.
     """
 
     name: str
@@ -63,10 +65,13 @@ class Axis:
 
 @dataclass(frozen=True)
 class Blocks:
-    """Loops over tiles from outside inwards, and the order of the loops inside them.
+    """The loops of a blocked contraction, from outside inwards.
 
-    outer: around the loop that threads share (shared; None: there is none). inner: inside it; points: over single
-    iterations. notes: the sizes with what they were chosen by.
+    outer: the loops over tiles around the one that threads share.
+    shared: the loop over tiles that threads share; None: there is none.
+    inner: the loops over tiles inside that one.
+    points: the loops over single iterations, by name.
+    notes: the sizes, and what they were chosen by.
     """
 
     outer: Loops
@@ -80,30 +85,49 @@ class Blocks:
         return " > ".join([*(f"{name} by {step}" for name, step in tiles), ", ".join(self.points)])
 
 
-def blocks(
-    axes: Sequence[Axis], element_bytes: int, machine: CpuMachine, *, parallel: bool, products: int = 1, grain: int = 1
-) -> Blocks:
-    """For axes of which one is a PANEL, and some ROWS and DEPTH, where at most the panel or the rows are of one iteration.
+@dataclass(frozen=True)
+class BlockingSetting:
+    """The values that block sizes are chosen by, besides the axes.
 
-    products: of how many pairs of operands the sum is. grain: a power of two that steps divide or are multiples of, so that
-    tiles begin where every so many iterations something else does.
+    element_bytes: size of an operand's element.
+    machine: its caches, registers and cores.
+    parallel: whether threads may share a loop.
+    products: how many pairs of operands are multiplied and added up in each step.
+    grain: a power of two that tile sizes divide or are multiples of, so that tiles do not cross blocks of so many iterations.
+    """
+
+    element_bytes: int
+    machine: CpuMachine
+    parallel: bool
+    products: int = 1
+    grain: int = 1
+
+
+def blocks(axes: Sequence[ContractionAxis], setting: BlockingSetting) -> Blocks:
+    """Returns the block sizes of a contraction, of whose axes one is a PANEL, and some are ROWS and DEPTH.
+
+    At most the panel or the rows have a single iteration.
     """
     if not all(_is_long(axes, role) for role in (LoopRole.ROWS, LoopRole.PANEL)):
-        return _of_vector(axes, machine.line_bytes // element_bytes, machine.cores if parallel else 1)
-    return _Choice(axes, element_bytes, machine, parallel, products, grain).made()
+        line = setting.machine.line_bytes // setting.element_bytes
+        return _of_vector(axes, line, setting.machine.cores if setting.parallel else 1)
+    return _BlockChoice(axes, setting).made()
 
 
-def is_worth_blocks(axes: Sequence[Axis]) -> bool:
-    """Whether the depth, and rows or panel, have more than one iteration."""
+def is_worth_blocks(axes: Sequence[ContractionAxis]) -> bool:
+    """Whether the depth, and the rows or the panel, have more than one iteration."""
     return _is_long(axes, LoopRole.DEPTH) and any(_is_long(axes, role) for role in (LoopRole.ROWS, LoopRole.PANEL))
 
 
-def _is_long(axes: Sequence[Axis], role: LoopRole) -> bool:
+def _is_long(axes: Sequence[ContractionAxis], role: LoopRole) -> bool:
     return any(a.count > 1 for a in axes if a.role is role)
 
 
-def _of_vector(axes: Sequence[Axis], line: int, threads: int) -> Blocks:
-    """A product of a matrix and a vector reads every element once: threads share its rows or columns, no more."""
+def _of_vector(axes: Sequence[ContractionAxis], line: int, threads: int) -> Blocks:
+    """Returns the loops of a product of a matrix and a vector: threads share its rows or columns, since elements are read once.
+
+    line: elements of a cache line.
+    """
     free = [a for a in axes if a.role is not LoopRole.DEPTH]
     main = max((a for a in free if a.parallel), key=lambda a: a.count)
     others = tuple((a.name, 1) for a in free if a is not main)
@@ -113,13 +137,20 @@ def _of_vector(axes: Sequence[Axis], line: int, threads: int) -> Blocks:
     return Blocks((), (main.name, share), others, points, (note,))
 
 
-class _Choice:
-    """rows, columns: each side's axes, the one of the register tile first. depth: outermost first."""
+class _BlockChoice:
+    """The choice of block sizes for one contraction.
 
-    def __init__(self, axes: Sequence[Axis], element_bytes: int, machine: CpuMachine, parallel: bool, products: int, grain: int):
+    _rows, _columns: the axes of each side, the one of the register tile first.
+    _depth: the axes that are added up, outermost first.
+    _height, _width: rows and columns of a register tile.
+    _steps: the block size of each axis, once it is chosen.
+    """
+
+    def __init__(self, axes: Sequence[ContractionAxis], setting: BlockingSetting):
+        machine, element_bytes, grain = setting.machine, setting.element_bytes, setting.grain
         self._grain = grain
-        self._bytes, self._machine = element_bytes * products, machine  # of each step of the depth, per row or column
-        self._threads = machine.cores if parallel else 1
+        self._bytes, self._machine = element_bytes * setting.products, machine  # of each step of the depth, per row or column
+        self._threads = machine.cores if setting.parallel else 1
         self._lanes, self._line = machine.lanes(element_bytes), machine.line_bytes // element_bytes
         once = [a for a in axes if a.extent == 1 and a.role is not LoopRole.PANEL and not a.ordered]
         by_role = {role: [a for a in axes if a.role is role and a not in once] for role in LoopRole}
@@ -137,26 +168,28 @@ class _Choice:
         self._steps: dict[str, int] = {}
 
     def made(self) -> Blocks:
+        """Returns the loops with their block sizes."""
         notes = self._choose_steps()
         shared, side = self._shared()
         own, others = (self._rows, self._columns) if side == "rows" else (self._columns, self._rows)
         batch = [(a.name, 1) for a in self._batch]
         around = [*self._split(others), *self._split(self._depth)]
         first = None if shared is None else (shared.name, self._share(shared))
-        if shared in self._batch:
+        if shared is not None and shared in self._batch:
             outer, inner = [], [*(b for b in batch if b != first), *around, *self._split(own)]
         else:
             outer, inner = [*batch, *around], [t for t in self._split(own) if first is None or t[0] != first[0]]
         single = {first[0]} if first is not None and first[1] == 1 else set()
         micro = [(a.name, self._unit(a)) for a in self._tile_order() if a.name not in single]
         points = (self._rows[0].name, self._columns[0].name, *(a.name for a in self._depth))
-        if shared is not None:
-            notes.append(f"threads share {shared.name}, {first[1]} at a time")
+        if first is not None:
+            notes.append(f"threads share {first[0]}, {first[1]} at a time")
         return Blocks(tuple(outer), first, (*inner, *micro), points, tuple(notes))
 
-    # -- how far each loop runs at a time ------------------------------------------------------------------------------
+    # -- block sizes ---------------------------------------------------------------------------------------------------
 
     def _choose_steps(self) -> list[str]:
+        """Chooses the block size of each axis; returns notes on them."""
         first, second, third = (self._machine.cache(level).size_bytes for level in (1, 2, 3))
         rows, columns, depth = (prod(a.count for a in axes) for axes in (self._rows, self._columns, self._depth))
         room = max(first * FIRST_SHARE // 100, second * FLAT_SHARE // 100 * self._height // columns)
@@ -178,8 +211,10 @@ class _Choice:
         return notes
 
     def _deep(self, limit: int) -> int:
-        """Iterations per block of the depth's axes, from the innermost one; gives their product. Around an axis in several
-        blocks, all go one by one: so sums keep their order. Where that is free, whole lines of operands are in a block.
+        """Chooses the block sizes of the depth's axes, of up to `limit` iterations together; returns their product.
+
+        Axes around one that has several blocks have blocks of one iteration, so that sums keep their order. Where the order is
+        free, blocks have whole cache lines of operands instead.
         """
         *outer, inner = self._depth
         lines = prod(min(a.count, self._line) for a in outer if a.unit)
@@ -195,8 +230,11 @@ class _Choice:
             total *= max(1, self._steps[axis.name])
         return total
 
-    def _side(self, axes: Sequence[Axis], limit: int, unit: int) -> None:
-        """Iterations per block of the axes of one side: first those of the register tile, then whole lines of operands."""
+    def _side(self, axes: Sequence[ContractionAxis], limit: int, unit: int) -> None:
+        """Chooses the block sizes of one side's axes, of up to `limit` iterations together.
+
+        First comes the axis of the register tile, in multiples of `unit`, then those along cache lines of operands.
+        """
         tile, *others = axes
         if tile.name not in self._steps:
             self._divide([tile], limit, unit)
@@ -210,12 +248,12 @@ class _Choice:
         left = max(1, left // prod(self._steps[a.name] for a in rest))
         for axis in lines:
             step = self._steps[axis.name] * left
-            whole = axis.extent is not None and axis.extent <= step * STRETCH
-            self._steps[axis.name] = axis.extent if whole else step
+            self._steps[axis.name] = axis.extent if axis.extent is not None and axis.extent <= step * STRETCH else step
 
-    def _divide(self, axes: Sequence[Axis], limit: int, unit: int = 1) -> None:
-        """So many iterations of all axes together per block, the first one filling the limit first. unit: of which the
-        first one's are a multiple, unless the block is all of it.
+    def _divide(self, axes: Sequence[ContractionAxis], limit: int, unit: int = 1) -> None:
+        """Chooses block sizes of axes, of up to `limit` iterations together, of which the first axis gets as many as possible.
+
+        unit: the first axis' block size is a multiple of it, unless one block holds the whole axis.
         """
         for axis in axes:
             room = max(unit, limit)
@@ -230,29 +268,30 @@ class _Choice:
             limit, unit = max(1, limit // max(1, size)), 1
 
     def _grained(self, step: int) -> int:
-        """The largest step up to this one that divides the grain or is a multiple of it."""
+        """Returns the largest block size up to this one that divides the grain or is a multiple of it."""
         return step // self._grain * self._grain if step >= self._grain else 1 << (step.bit_length() - 1)
 
-    def _split(self, axes: Sequence[Axis]) -> list[tuple[str, int]]:
-        """The loops over blocks, without those of one block."""
+    def _split(self, axes: Sequence[ContractionAxis]) -> list[tuple[str, int]]:
+        """Returns the loops over blocks of these axes, without those of a single block."""
         steps = [(a, self._steps[a.name]) for a in axes]
         return [(a.name, step) for a, step in steps if a.extent is None or step < a.extent]
 
-    def _tile_order(self) -> list[Axis]:
-        """The loops inside blocks, over register tiles."""
+    def _tile_order(self) -> list[ContractionAxis]:
+        """Returns the axes of the loops inside blocks, over register tiles, outermost first."""
         micro = [*self._rows[:0:-1], self._rows[0], *self._columns[:0:-1], self._columns[0]]
         micro.sort(key=lambda a: -a.stride)
         return micro
 
     # -- threads -------------------------------------------------------------------------------------------------------
 
-    def _unit(self, axis: Axis) -> int:
-        """Iterations of the axis in a register tile."""
+    def _unit(self, axis: ContractionAxis) -> int:
+        """Returns the iterations of the axis in a register tile."""
         return self._height if axis is self._rows[0] else self._width if axis is self._columns[0] else 1
 
-    def _shared(self) -> tuple[Axis | None, str]:
-        """The axis that threads share, and whose side it is on: one with work for all of them, the outermost of a batch or
-        else of the columns if there is one.
+    def _shared(self) -> tuple[ContractionAxis | None, str]:
+        """Returns the axis that threads share, None where there is none, and its side, "rows" or "columns".
+
+        It has work for all threads; of several such axes it is the outermost of the batch, or else of the columns.
         """
         if self._threads == 1:
             return None, "columns"
@@ -268,8 +307,8 @@ class _Choice:
         best = max(candidates, key=lambda a: (units[a] / (ceil(units[a] / self._threads) * self._threads), units[a]))
         return best, "rows" if best in self._rows else "columns"
 
-    def _share(self, axis: Axis) -> int:
-        """The step of the shared axis, so small that every thread gets some."""
+    def _share(self, axis: ContractionAxis) -> int:
+        """Returns the block size of the shared axis, so small that every thread gets a block."""
         if axis in self._batch:
             return 1
         step, unit = self._steps[axis.name], self._unit(axis)
@@ -283,22 +322,25 @@ class _Choice:
             least = min(self._line, even) if axis.unit else 1
             even = max(least, axis.extent // (CHUNKS * self._threads))
         elif step < even:
-            step = self._balanced(axis, step, unit)
+            step = self._balanced(axis.extent, step, unit)
         return max(1, min(step, even))
 
-    def _balanced(self, axis: Axis, step: int, unit: int) -> int:
-        """The step up to this one, and not less than half of it, of which the thread that gets most gets least."""
+    def _balanced(self, extent: int, step: int, unit: int) -> int:
+        """Returns the block size for which the thread with most iterations has fewest, between half the given one and all of it."""
         steps = [n for n in range(unit, step + 1, unit) if 2 * n >= step and self._grained(n) == n]
-        return min(steps, key=lambda n: (ceil(ceil(axis.extent / n) / self._threads) * n, -n), default=step)
+        return min(steps, key=lambda n: (ceil(ceil(extent / n) / self._threads) * n, -n), default=step)
 
 
-def _as_row(axis: Axis) -> tuple[float, int]:
-    """How good the axis is as the rows of the register tile: few wasted, many, near each other in the result."""
+def _as_row(axis: ContractionAxis) -> tuple[float, int]:
+    """Returns how good the axis is as the rows of a register tile: few are wasted, and they are near each other in the result."""
     return round(max(_efficiency(axis.count, n) for n in ROW_COUNTS), 1), -axis.stride
 
 
 def _efficiency(extent: int, count: int) -> float:
-    """The share of a register tile's work that is used, and of its loads that are saved."""
+    """Returns the share of a register tile's work that is used, times the share of loads that it saves.
+
+    extent: rows in all; count: rows of a register tile.
+    """
     return extent / (ceil(extent / count) * count) * count / (count + 1) if extent else 0.0
 
 

@@ -1,4 +1,4 @@
-"""A contraction with its companions: the statements that touch each element of its result once.
+"""A contraction with its companions, the statements that access each element of its result once.
 
 C[i, j] = 0;   for k: C[i, j] += A[i, k]*B[k, j];   C[i, j] += bias[j]        the first and the last are companions
 """
@@ -11,12 +11,12 @@ from fractions import Fraction
 
 from polyml.model.core.scop import Statement
 from polyml.schedule.analysis.loop_roles import LoopRole
-from polyml.schedule.tiling.blocking import Axis
+from polyml.schedule.tiling.blocking import ContractionAxis
 
 
 @dataclass(frozen=True)
 class Companion:
-    """A statement that touches each element of a contraction's result once. along: the contraction's iterator -> its own."""
+    """A companion accesses each element of a contraction's result once. along: the contraction's iterator -> the statement's own."""
 
     statement: Statement
     along: Mapping[str, str]
@@ -24,10 +24,13 @@ class Companion:
 
 @dataclass(frozen=True)
 class Contraction:
-    """before, after: companions in their order."""
+    """A contraction has a main statement, which multiplies and adds, and companions before and after it, in their order.
+
+    axes: the main statement's loops with their roles.
+    """
 
     main: Statement
-    axes: tuple[Axis, ...]
+    axes: tuple[ContractionAxis, ...]
     before: tuple[Companion, ...] = ()
     after: tuple[Companion, ...] = ()
 
@@ -36,13 +39,13 @@ class Contraction:
         return (*(c.statement for c in self.before), self.main, *(c.statement for c in self.after))
 
     def names(self, statement: Statement) -> Mapping[str, str]:
-        """The contraction's iterator -> the statement's own."""
+        """Returns the contraction's iterator -> the statement's own."""
         companion = next((c for c in (*self.before, *self.after) if c.statement is statement), None)
         return {a.name: a.name for a in self.axes} if companion is None else companion.along
 
 
-def companion(statement: Statement, main: Statement, axes: Sequence[Axis]) -> Companion | None:
-    """The statement as one that touches what `main` writes, an element of it in each of its instances."""
+def companion(statement: Statement, main: Statement, axes: Sequence[ContractionAxis]) -> Companion | None:
+    """Returns the statement as a companion of `main`; None where it does not access each element of the result once."""
     free = [a.name for a in axes if a.role is not LoopRole.DEPTH]
     for access in (statement.write, *statement.reads):
         if access.array != main.write.array or len(access.subscripts) != len(main.write.subscripts):
@@ -58,7 +61,6 @@ def companion(statement: Statement, main: Statement, axes: Sequence[Axis]) -> Co
 
 
 def _single(statement: Statement, found: Sequence[tuple[int | Fraction, ...]]) -> str | None:
-    """The iterator that a subscript of these coefficients is, perhaps shifted."""
-    if len(found) != 1 or sorted(abs(c) for c in found[0])[-1:] != [1] or sum(map(abs, found[0])) != 1:
-        return None
-    return statement.iterators[next(k for k, c in enumerate(found[0]) if c)]
+    """Returns the iterator that a subscript of these coefficients is, up to its sign and a constant; None for another subscript."""
+    moving = [k for k, c in enumerate(found[0]) if c] if len(found) == 1 else []
+    return statement.iterators[moving[0]] if len(moving) == 1 and found[0][moving[0]] in (1, -1) else None

@@ -1,13 +1,13 @@
-"""Contractions: nests that multiply and add, found by what their accesses move with, and laid out for caches and registers.
+"""Contractions: nests that multiply and add, found from their accesses, and laid out for caches and registers.
 
     for i, j: C[i, j] = 0                     for jt: for kt: parallel it: for jp:
     for i, j, k:                      ->          for i, j, k in the tile: C[i, j] += A[i, k]*B[k, j]
         C[i, j] += A[i, k]*B[k, j]
 
-A statement is a contraction when some of its loops leave the element written where it is (depth), one runs along the rows
-of memory (panel), and some leave an operand where it is that moves along the panel (rows). Statements that touch each
-element of the result once (initialisation, scaling, bias, activation: its companions) run in its tiles where the whole
-depth fits in one block, and in nests of their own else. What comes out is proved like every other schedule.
+A statement is a contraction when the element written is the same along some of its loops (depth), one loop runs along the rows
+of memory (panel), and along others an operand is the same that moves along the panel (rows). Statements that access each element
+of the result once (initialisation, scaling, bias, activation: its companions) run in its tiles where the whole depth fits in
+one block, and else in nests of their own. The result is proved like every other schedule.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ from polyml.model.core.scop import Statement
 from polyml.schedule.analysis.loop_roles import LoopRole
 from polyml.schedule.analysis.strides import accesses, is_same_element
 from polyml.schedule.legality.check import is_legal, is_parallel, refusal
-from polyml.schedule.tiling.blocking import Axis, Blocks, blocks
-from polyml.schedule.tiling.companions import Contraction, companion
+from polyml.schedule.tiling.blocking import BlockingSetting, Blocks, ContractionAxis, Loops, blocks
+from polyml.schedule.tiling.companions import Companion, Contraction, companion
 from polyml.schedule.tiling.contraction_axes import ContractionShape, LayoutSetting, contraction_shape
 from polyml.schedule.tiling.contraction_tree import band_node, filter_text, members_of_band, origin_of
 from polyml.schedule.tree.bands import PARALLEL, POINT, TILE, names_in
 from polyml.schedule.tree.text import Tree, parse_tree, print_tree
 
 _NestKey = tuple[str, tuple[str, ...], frozenset[str]]  # a statement, its free loops, those of them that carry no dependence
+_Members = tuple[dict[str, "str | None"], ...]  # of bands: statement -> the iterator that the member follows
 DIAGONALS = ("first", "last", "within")  # what a diagonal cuts of a register tile's depth, to the rest of it
 
 
@@ -40,31 +41,33 @@ def map_contractions(
     setting: LayoutSetting,
     others: Callable[[isl.Schedule], tuple[isl.Schedule, tuple[str, ...]]],
 ) -> tuple[isl.Schedule, tuple[str, ...], bool]:
-    """Returns the schedule with its contractions laid out under marks, what was decided, and whether the result has been proved.
+    """Returns the schedule with its contractions laid out under marks, notes, and whether the result has been proved.
 
-    Where a layout would be illegal, the schedule stays as it is.
+    Where a layout would be illegal, the schedule remains as it is.
 
-    others: what is made of the other nests, to be proved together with the contractions.
+    others: the pass on all other nests, whose result is proved together with the contractions.
     """
     scop, reductions = setting.scop, setting.reductions
     tree = parse_tree(str(schedule))
     known: dict[_NestKey, ContractionShape] = {}
 
-    def laid_out(joins: str, only: frozenset[str]) -> _Tried:
+    def laid_out(joins: str, only: frozenset[str]) -> _LaidOut | None:
+        result = None
         for diagonal in DIAGONALS:
-            layout = _Layout(setting, _Attempt(joins, only, diagonal), known)
+            layout = _ContractionLayout(setting, _LayoutVariant(joins, only, diagonal), known)
             made = layout.tree(tree, tuple(scop.statements), frozenset())
             if made is tree:
-                return _Tried()
+                return None
             order, more = others(isl.Schedule(print_tree(made)))
             proved = is_legal(order, scop, dependences, reductions) and is_parallel(order, scop, dependences, reductions)
+            result = _LaidOut(order, proved, tuple(layout.notes), more, layout.found)
             if proved or not layout.has_diagonal:
                 break
-        return _Tried(order, proved, tuple(layout.notes), more, layout.found)
+        return result
 
-    def refused(tried: _Tried) -> str:
-        why = refusal(tried.order, scop, dependences, reductions)
-        return f"contraction of {', '.join(sorted(tried.found))} not laid out: {why}"
+    def refused(made: _LaidOut) -> str:
+        why = refusal(made.order, scop, dependences, reductions)
+        return f"contraction of {', '.join(sorted(made.found))} not laid out: {why}"
 
     def as_it_was(*notes: str) -> tuple[isl.Schedule, tuple[str, ...], bool]:
         order, more = others(schedule)
@@ -72,36 +75,47 @@ def map_contractions(
 
     everything = frozenset(scop.statements)
     for joins in ("both", "before", "none"):
-        tried = laid_out(joins, everything)
-        if tried.order is None:
+        made = laid_out(joins, everything)
+        if made is None:
             return as_it_was()
-        if tried.proved:
-            return tried.order, tried.notes + tried.others, True
-    if len(tried.found) == 1:
-        return as_it_was(refused(tried))
-    apart = {name: laid_out("none", frozenset({name})) for name in sorted(tried.found)}  # those that are legal alone
-    notes = tuple(refused(alone) for alone in apart.values() if alone.order is not None and not alone.proved)
-    good = frozenset(name for name, alone in apart.items() if alone.proved)
-    tried = laid_out("none", good) if good else _Tried()
-    return (tried.order, tried.notes + notes + tried.others, True) if tried.proved else as_it_was(*notes)
+        if made.proved:
+            return made.order, made.notes + made.others, True
+        last = made
+    if len(last.found) == 1:
+        return as_it_was(refused(last))
+    singly = {name: laid_out("none", frozenset({name})) for name in sorted(last.found)}
+    notes = tuple(refused(alone) for alone in singly.values() if alone is not None and not alone.proved)
+    good = frozenset(name for name, alone in singly.items() if alone is not None and alone.proved)
+    legal = laid_out("none", good) if good else None
+    if legal is None or not legal.proved:
+        return as_it_was(*notes)
+    return legal.order, legal.notes + notes + legal.others, True
 
 
 @dataclass(frozen=True)
-class _Tried:
-    """A schedule with contractions laid out, None where there are none. proved: whether it is legal; notes: what was decided, and
-    of other nests; found: the statements that were laid out.
+class _LaidOut:
+    """A schedule with contractions laid out.
+
+    proved: whether it is legal.
+    notes, others: what was decided for the contractions, and for all other nests.
+    found: the statements that were laid out.
     """
 
-    order: isl.Schedule | None = None
-    proved: bool = False
-    notes: tuple[str, ...] = ()
-    others: tuple[str, ...] = ()
-    found: frozenset[str] = frozenset()
+    order: isl.Schedule
+    proved: bool
+    notes: tuple[str, ...]
+    others: tuple[str, ...]
+    found: frozenset[str]
 
 
 @dataclass(frozen=True)
-class _Leaf:
-    """A statement of a schedule tree with the iterators that its bands' members follow, outermost first."""
+class _NestedStatement:
+    """A statement of a schedule tree in a plain loop nest.
+
+    iterators: those that the members of its bands follow, outermost first.
+    coincident: those of them whose loops carry no dependence.
+    permutable: whether all its loops may be exchanged.
+    """
 
     statement: Statement
     iterators: tuple[str, ...]
@@ -110,8 +124,8 @@ class _Leaf:
 
 
 @dataclass(frozen=True)
-class _Attempt:
-    """One way of laying out a tree's contractions.
+class _LayoutVariant:
+    """A variant is one way of laying out a tree's contractions.
 
     joins: on which sides neighbours in a sequence may become companions, "both", "before" or "none".
     only: the statements that may be contractions.
@@ -123,27 +137,30 @@ class _Attempt:
     diagonal: str
 
 
-class _Layout:
-    """One attempt to lay out the contractions of a tree.
+class _ContractionLayout:
+    """The layout of a tree's contractions, in one variant.
 
-    known: by statement and loops what each nest is, for all attempts. Afterwards notes, found and has_diagonal say what was
+    known: by statement and loops what each nest is, for all variants. Afterwards notes, found and has_diagonal say what was
     decided, which statements were laid out, and whether a diagonal was cut out of a register tile.
     """
 
-    def __init__(self, setting: LayoutSetting, attempt: _Attempt, known: dict[_NestKey, ContractionShape]):
-        self._setting, self._attempt, self._known = setting, attempt, known
+    def __init__(self, setting: LayoutSetting, variant: _LayoutVariant, known: dict[_NestKey, ContractionShape]):
+        self._setting, self._variant, self._known = setting, variant, known
         self.has_diagonal = False
         self.notes: list[str] = []
         self._across: dict[str, str] = {}  # of statements whose panel does not run along the result's rows, why
         self.found: frozenset[str] = frozenset()
 
     def tree(self, node: Tree, names: Sequence[str], fixed: frozenset[str]) -> Tree:
-        """The node with contractions below laid out. names: its statements; fixed: "S.i" of the loops around it."""
+        """Returns the node with contractions below it laid out; itself where there are none.
+
+        names: its statements. fixed: the loops around it, as "S.i".
+        """
         if "filter" in node:
             names = names_in(node["filter"])
         if "sequence" in node or "set" in node:
             key = "sequence" if "sequence" in node else "set"
-            parts = self._joined(node[key], fixed) if key == "sequence" and self._attempt.joins != "none" else node[key]
+            parts = self._joined(node[key], fixed) if key == "sequence" and self._variant.joins != "none" else node[key]
             parts = [self.tree(part, names, fixed) for part in parts]
             if len(parts) == 1:
                 return parts[0]["child"]
@@ -165,7 +182,7 @@ class _Layout:
         return node if inside is node["child"] else {**node, "child": inside}
 
     def _joined(self, parts: list[Tree], fixed: frozenset[str]) -> list[Tree]:
-        """A sequence's parts, with those that belong to one contraction made one part where its tiles hold them."""
+        """Returns a sequence's parts, of which a contraction and its companions are one where its tiles hold the companions."""
         parts = list(parts)
         position = 0
         while position < len(parts):
@@ -173,17 +190,17 @@ class _Layout:
             found = self._contraction(parts[first:stop], (), fixed)
             while found is not None and first > 0 and (more := self._contraction(parts[first - 1 : stop], (), fixed)):
                 first, found = first - 1, more
-            behind = len(parts) if self._attempt.joins == "both" else stop
-            while found is not None and stop < behind and (more := self._contraction(parts[first : stop + 1], (), fixed)):
+            last = len(parts) if self._variant.joins == "both" else stop
+            while found is not None and stop < last and (more := self._contraction(parts[first : stop + 1], (), fixed)):
                 stop, found = stop + 1, more
-            if stop - first > 1 and _in_one_block(found, self._blocks(found)):
+            if found is not None and stop - first > 1 and _in_one_block(found, self._blocks(found)):
                 parts[first:stop] = [{"filter": filter_text(found.statements), "child": self._laid_out(found)}]
                 position = first
             position += 1
         return parts
 
     def _contraction(self, parts: Sequence[Tree], names: Sequence[str], fixed: frozenset[str]) -> Contraction | None:
-        """What the parts are together, one contraction and its companions; None if they are not."""
+        """Returns the parts as one contraction and its companions; None where they are something else."""
         leaves = []
         for part in parts:
             for leaf in self._leaves(part, names, (), frozenset(), True):
@@ -197,19 +214,23 @@ class _Layout:
         main = leaves[position].statement
         if len(leaves) > 1 and self._setting.sizes is None:
             return None
-        companions = [
-            companion(leaf.statement, main, axes) if leaf.permutable and len(leaf.coincident) == len(leaf.iterators) else None
-            for k, leaf in enumerate(leaves)
-            if k != position
-        ]
-        if None in companions:
-            return None
+        companions: list[Companion] = []
+        for leaf in (*leaves[:position], *leaves[position + 1 :]):
+            is_free = leaf.permutable and len(leaf.coincident) == len(leaf.iterators)
+            other = companion(leaf.statement, main, axes) if is_free else None
+            if other is None:
+                return None
+            companions.append(other)
         return Contraction(main, axes, tuple(companions[:position]), tuple(companions[position:]))
 
     def _leaves(
-        self, node: Tree, names: Sequence[str], iterators: tuple, coincident: frozenset, permutable: bool
-    ) -> Iterator[_Leaf | None]:
-        """The statements below, in order; None for what is not a plain loop nest."""
+        self, node: Tree, names: Sequence[str], iterators: _Members, coincident: frozenset[int], permutable: bool
+    ) -> Iterator[_NestedStatement | None]:
+        """Yields the statements below the node, in order; None for what is no plain loop nest.
+
+        names: the statements that reach the node. iterators, coincident, permutable: what is known of the loops around it; the
+        coincident ones by position.
+        """
         if "filter" in node:
             names = names_in(node["filter"])
         if "mark" in node or "set" in node:
@@ -231,17 +252,17 @@ class _Layout:
             yield None
         else:
             name = names[0]
-            own = tuple(member.get(name) for member in iterators)
-            if None in own or len(set(own)) < len(own):
+            own = tuple(it for member in iterators if (it := member.get(name)) is not None)
+            if len(own) < len(iterators) or len(set(own)) < len(own):
                 yield None
             else:
-                yield _Leaf(self._setting.scop.statements[name], own, frozenset(own[k] for k in coincident), permutable)
+                yield _NestedStatement(self._setting.scop.statements[name], own, frozenset(own[k] for k in coincident), permutable)
 
-    def _axes(self, leaf: _Leaf, fixed: frozenset[str]) -> tuple[Axis, ...] | None:
-        """The statement's loops inside those that are fixed, if it is a contraction of them."""
+    def _axes(self, leaf: _NestedStatement, fixed: frozenset[str]) -> tuple[ContractionAxis, ...] | None:
+        """Returns the statement's loops inside those that are fixed; None where it is no contraction of them."""
         statement = leaf.statement
         free = [it for it in statement.iterators if f"{statement.name}.{it}" not in fixed]
-        if statement.name not in self._attempt.only or len(free) < 3 or set(free) != set(leaf.iterators) or not leaf.permutable:
+        if statement.name not in self._variant.only or len(free) < 3 or set(free) != set(leaf.iterators) or not leaf.permutable:
             return None
         key = statement.name, tuple(free), leaf.coincident
         if key not in self._known:
@@ -252,20 +273,15 @@ class _Layout:
         return found.axes
 
     def _blocks(self, found: Contraction) -> Blocks:
+        """Returns the loops and block sizes of a contraction."""
         arrays = [self._setting.scop.arrays[a.array] for a in accesses(found.main) if a.subscripts]
         size_bytes = max(a.element.size_bytes for a in arrays)
         moving = [a for a in found.main.reads if a.subscripts and not is_same_element(a, found.main.write)]
-        products = max(1, len(moving) // 2)
-        return blocks(
-            found.axes,
-            size_bytes,
-            self._setting.machine,
-            parallel=self._setting.parallel,
-            products=products,
-            grain=self._setting.grain,
-        )
+        setting, products = self._setting, max(1, len(moving) // 2)
+        return blocks(found.axes, BlockingSetting(size_bytes, setting.machine, setting.parallel, products, setting.grain))
 
     def _laid_out(self, found: Contraction) -> Tree:
+        """Returns the tree of a contraction and its companions, and notes what was decided."""
         made = self._blocks(found)
         roles = ", ".join(f"{a.name} {a.role.name.lower()} of {'?' if a.extent is None else a.extent}" for a in found.axes)
         self.found |= {found.main.name}
@@ -274,27 +290,29 @@ class _Layout:
         if _in_one_block(found, made):
             return self._tree(found, made)
         alone = Contraction(found.main, found.axes)
-        parts = [(s, self._tree(alone, made) if s is found.main else self._apart(found, s)) for s in found.statements]
+        parts = [(s, self._tree(alone, made) if s is found.main else self._own_nest(found, s)) for s in found.statements]
         if len(parts) == 1:
             return parts[0][1]
         return {"sequence": [{"filter": filter_text([s]), "child": tree} for s, tree in parts]}
 
-    def _apart(self, found: Contraction, statement: Statement) -> Tree:
+    def _own_nest(self, found: Contraction, statement: Statement) -> Tree:
+        """Returns the tree of a companion in a nest of its own."""
         along = found.names(statement)
         inner = [it for it in statement.iterators if it in along.values()]
         return band_node([{statement: it} for it in inner], [1] * len(inner), [1] * len(inner), ["0"] * len(inner))
 
     def _tree(self, found: Contraction, made: Blocks) -> Tree:
+        """Returns the blocked loops around the contraction and its companions."""
         free = {a.name for a in found.axes if a.parallel}
         origins = {a.name: origin_of(found.main, a.name) for a in found.axes}
 
-        def band(loops, statements) -> Tree:
+        def band(loops: Loops, statements: Sequence[Statement]) -> Tree:
             members = [{s: found.names(s)[name] for s in statements} for name, _ in loops]
             starts = [origins[name] for name, _ in loops]
             return band_node(members, [step for _, step in loops], [int(name in free) for name, _ in loops], starts)
 
         def points(statement: Statement) -> Tree:
-            loops = [(name, 1) for name in made.points if name in found.names(statement)]
+            loops = tuple((name, 1) for name in made.points if name in found.names(statement))
             return {"mark": POINT, "child": band(loops, [statement])}
 
         parts = [
@@ -302,7 +320,7 @@ class _Layout:
             for s in found.statements
             for where in (self._parts(found, made) if s is found.main else (filter_text([s]),))
         ]
-        inside = parts[0]["child"] if len(parts) == 1 else {"sequence": parts}
+        inside: Tree = {"sequence": parts} if len(parts) > 1 else points(found.main)
         shared = () if made.shared is None else (made.shared,)
         for mark, loops in ((TILE, made.inner), (PARALLEL if self._setting.parallel else TILE, shared), (TILE, made.outer)):
             if loops:
@@ -310,11 +328,12 @@ class _Layout:
         return inside
 
     def _parts(self, found: Contraction, made: Blocks) -> tuple[str, ...]:
-        """Filters of the contraction's instances, in their order: those that all rows and columns of their register tile
-        have, and what a diagonal leaves besides.
+        """Returns filters of the contraction's instances, in the order of the parts, of which there are one or two.
+
+        Two are the instances that all rows and columns of their register tile have, and those that a diagonal leaves besides.
         """
         main, steps = found.main, dict((*made.outer, *made.inner))
-        if self._attempt.diagonal == "within" or not any(a.leans for a in found.axes if a.role is LoopRole.DEPTH):
+        if self._variant.diagonal == "within" or not any(a.leans for a in found.axes if a.role is LoopRole.DEPTH):
             return (filter_text([main]),)
         common = main.domain
         for name in made.points[:2]:
@@ -325,8 +344,8 @@ class _Layout:
         if rest.is_empty() or common.is_empty():
             return (filter_text([main]),)
         self.has_diagonal = True
-        rest, common = (str(isl.UnionSet.from_set(part)) for part in (rest, common))
-        return (rest, common) if self._attempt.diagonal == "first" else (common, rest)
+        of_diagonal, in_whole = str(isl.UnionSet.from_set(rest)), str(isl.UnionSet.from_set(common))
+        return (of_diagonal, in_whole) if self._variant.diagonal == "first" else (in_whole, of_diagonal)
 
 
 def _in_one_block(found: Contraction, made: Blocks) -> bool:

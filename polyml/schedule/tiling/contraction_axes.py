@@ -13,10 +13,10 @@ from polyml.model.core.scop import Access, Scop, Statement
 from polyml.schedule.analysis.contraction_roles import contraction_roles
 from polyml.schedule.analysis.loop_roles import LoopRole
 from polyml.schedule.analysis.strides import goes_to_neighbours, moves
-from polyml.schedule.tiling.blocking import Axis, is_worth_blocks
+from polyml.schedule.tiling.blocking import ContractionAxis, is_worth_blocks
 
 ACROSS_CYCLES = 2.0  # of an element that lanes load and store across the rows it lies in
-TURN_CYCLES = 2.5  # of an element whose copy lies the other way around
+TURN_CYCLES = 2.5  # of an element that is transposed as it is copied
 SHIFT_CYCLES = 0.3  # what an operation of a vector costs more where operands are read as they lie, elsewhere in each step
 ACROSS_GAIN = 0.95  # cycles across the result's rows, against those along them, for which they are left
 
@@ -49,7 +49,7 @@ class ContractionShape:
     across: why its panel does not run along the result's rows, or "".
     """
 
-    axes: tuple[Axis, ...] | None
+    axes: tuple[ContractionAxis, ...] | None
     across: str = ""
 
 
@@ -69,7 +69,7 @@ def contraction_shape(
         return ContractionShape(None, across)
     positions = [statement.iterators.index(it) for it in free]
     axes = tuple(
-        Axis(
+        ContractionAxis(
             it,
             roles[it],
             extents[it],
@@ -131,7 +131,7 @@ def _shifts(statement: Statement, panel: str, depth: Sequence[str]) -> bool:
 
 
 def _place(write: Access, position: int) -> int:
-    """Which dimension of the result the iterator moves, counted from the last; -1: none."""
+    """Returns the dimension of the result whose subscript depends on the iterator, counted from the last one; -1: none does."""
     for k, pieces in enumerate(reversed(write.coefficients)):
         if any(piece[position] for piece in pieces):
             return k
@@ -139,4 +139,5 @@ def _place(write: Access, position: int) -> int:
 
 
 def _is_unit(statement: Statement, position: int) -> bool:
+    """Whether a row of some operand runs along the iterator."""
     return any(goes_to_neighbours(a, [position]) and not moves(a, [position], slice(0, -1)) for a in statement.reads)

@@ -35,7 +35,7 @@ ROW_STRIP = 1024  # the same where they are neighbours in memory
 SLAB_STRIPS = 4  # that threads share where a loop has no more iterations than a slab
 PANEL_VECTORS = 2  # registers of neighbouring elements that a register tile holds
 PANELS = 16  # that a thread takes at a time where only their loop is parallel
-UNEVEN_ROWS = 96  # of a tile that threads take one by one since tiles differ in work
+UNEVEN_ROWS = 96  # of a tile where tiles differ in work, so that threads take them one by one
 SHORT = 8  # iterations of further loops of one role in a tile, such as the ones over a convolution's filter
 DEPTH_SHARE = 60  # percent of the first cache that one panel fills
 
@@ -49,9 +49,12 @@ def map_bands(
     parallel: bool,
     slab: int = 0,
 ) -> tuple[isl.Schedule, tuple[str, ...]]:
-    """The schedule with tile loops, and the loop for threads above them. Order stays legal: bands are permutable.
+    """Returns the schedule with loops over tiles, and the loop for threads above them; and notes on what was decided.
 
-    slab: iterations of the slab that all of it is in, 0: in none.
+    The result is legal if the schedule is, since only permutable bands are tiled.
+
+    tile, parallel: whether there may be tiles and threads.
+    slab: iterations of the slab that all of the schedule is in; 0: it is in none.
     """
     notes: list[str] = []
 
@@ -63,6 +66,12 @@ def map_bands(
 
 @dataclass
 class _Mapping:
+    """The choice and the insertion of tiles for one band; the other fields are as in `map_bands`.
+
+    node: the band.
+    notes: what is decided is added here.
+    """
+
     node: isl.ScheduleNode
     scop: Scop
     machine: CpuMachine
@@ -72,6 +81,7 @@ class _Mapping:
     notes: list[str]
 
     def apply(self) -> isl.ScheduleNode | None:
+        """Returns the node in place of the band; None where the band remains as it is."""
         band = band_of(self.node)
         names = statements_of(self.node)
         label = f"band of {', '.join(names)}"
@@ -105,7 +115,7 @@ class _Mapping:
         return self._strips(band, strip)
 
     def _strip(self, member: isl.UnionPwAff, names: list[str]) -> int:
-        """Iterations of a loop that a thread takes at a time."""
+        """Returns the iterations of a loop that a thread takes at a time."""
         if runs_along_rows(self.scop, names, member):
             return ROW_STRIP
         times = isl.UnionMap.from_union_pw_aff(member).intersect_domain(self.scop.domain).range()
@@ -113,9 +123,10 @@ class _Mapping:
         return max(self.slab // SLAB_STRIPS, 1) if is_short else STRIP
 
     def _tile_sizes(self, roles: list[LoopRole], names: list[str]) -> list[int]:
-        """Iterations per tile and member (the block sizes of Low et al., "Analytical modeling is enough for
-        high-performance BLIS", ACM TOMS 2016): the operand that is read along the panel fills DEPTH_SHARE of the first cache
-        with one panel, the other operand's block half of the second.
+        """Returns the iterations of a tile along each member.
+
+        The operand that is read along the panel fills DEPTH_SHARE of the first cache with one panel, and the other operand's
+        block half of the second cache, as in Low et al., "Analytical modeling is enough for high-performance BLIS", ACM TOMS 2016.
         """
         statements = [self.scop.statements[n] for n in names]
         size_bytes = max(self.scop.arrays[a.array].element.size_bytes for s in statements for a in accesses(s))
@@ -139,16 +150,18 @@ class _Mapping:
         return node.insert_mark(isl.Id(PARALLEL))
 
     def _tiled(self, band: Band, sizes: list[int], roles: list[LoopRole]) -> isl.ScheduleNode:
-        """The first loop over tiles for threads, then the others; loops inside a tile in the order given. Threads that
-        share a panel's loop take PANELS of them at a time.
+        """Returns the band's loops over tiles, of which the first is for threads, around its loops inside a tile.
+
+        Threads that share the loop over panels take PANELS of them at a time.
         """
         outer_size = sizes[0] * PANELS if roles[0] is LoopRole.PANEL else sizes[0]
         node = self._tiles_inside(self.node.delete(), band, sizes, roles)
         return self._for_threads(node, Band(band.members[:1], band.coincident[:1], True), outer_size)
 
     def _tiles_inside(self, node: isl.ScheduleNode, band: Band, sizes: list[int], roles: list[LoopRole]) -> isl.ScheduleNode:
-        """The band above the node with loops over tiles, in the order batch, rows, depth, panel, except for the first one,
-        which is a loop over tiles already (a panel's is one over several).
+        """Returns the band above the node, and above it the loops over tiles in the order batch, rows, depth, panel.
+
+        The first member's loop over tiles is left out, as the caller makes it; but for panels, of which it takes several.
         """
         rest = sorted(range(0 if roles[0] is LoopRole.PANEL else 1, len(sizes)), key=lambda i: roles[i])
         node = mark(insert_band(node, band), POINT).parent()
@@ -157,16 +170,17 @@ class _Mapping:
         return node
 
     def _for_threads(self, node: isl.ScheduleNode, outer: Band, size: int) -> isl.ScheduleNode:
+        """Returns a loop over tiles of one member above the node, which goes to threads where it is coincident."""
         node = insert_band(node, scaled_floor(outer, [size]))
         node = node.band_member_set_ast_loop_type(0, isl.ast_loop_type.atomic)
         return node.insert_mark(isl.Id(PARALLEL if self.parallel and outer.coincident[0] else TILE))
 
     def _shared(self, outer: Band) -> isl.ScheduleNode | None:
-        """A parallel loop around several nests, of which some want tiles: its tiles are around all of them.
+        """Returns a parallel loop around several nests with tiles that are around all of them; None where no nest is to be tiled.
 
         for i: { S; for j, k: T }      ->      parallel it: { for i in the tile: S; tiles of T over i, j, k }
 
-        Nothing that the loop is around depends on another of its iterations, so each nest may run all of a tile's first.
+        No iteration of the loop depends on another one, so each nest may run all its iterations of a tile before the next nest.
         """
         node = self.node.child(0)
         if node.get_type() != NODE.sequence:
@@ -190,7 +204,10 @@ class _Mapping:
         return self._for_threads(node, outer, min(rows))
 
     def _plan(self, node: isl.ScheduleNode, outer: Band) -> tuple[Band, list[int], list[LoopRole]] | None:
-        """The band below a shared loop together with that loop, and how it is tiled; None where it is not."""
+        """Returns the band of a shared loop and the loops of a nest in it, its tile sizes and roles; None for no tiles.
+
+        node: the nest's band below the shared loop. outer: the shared loop.
+        """
         if node.get_type() != NODE.band:
             return None
         inner, names = band_of(node), statements_of(node)
@@ -207,9 +224,11 @@ class _Mapping:
         return band, self._tile_sizes(roles, names), roles
 
     def _wavefront(self, band: Band, names: list[str]) -> isl.ScheduleNode:
-        """for it, jt, kt      ->      for w = it + jt: parallel jt: for kt
+        """Returns the band in tiles of which the first two loops run as a wavefront.
 
-        Every dependence has no negative component, so one with it + jt equal has it and jt equal: jt carries nothing.
+        for it, jt, kt      ->      for w = it + jt: parallel jt: for kt
+
+        No dependence has a negative component, so one with equal it + jt has equal it and equal jt: jt carries none.
         """
         count = len(band.members)
         sizes = [48] * count
@@ -230,18 +249,21 @@ class _Mapping:
 
 
 def _on(band: Band, node: isl.ScheduleNode) -> Band:
-    """The band for the statements below the node alone."""
+    """Returns the band for the statements below the node alone."""
     domain = node.get_universe_domain()
     return Band(tuple(m.intersect_domain(domain) for m in band.members), band.coincident, band.permutable)
 
 
 def _multiple(value: int, factor: int) -> int:
-    """The largest multiple of factor up to value, at least factor."""
+    """Returns the largest multiple of the factor up to the value, and at least the factor."""
     return max(value // factor, 1) * factor
 
 
 def _divided(size: int, members: int, is_first: bool) -> int:
-    """The size of one of so many members that share it: the first gets what the others leave, who are thought short."""
+    """Returns the tile size of one of the members with the same role, of which all but the first are taken to be short.
+
+    size: what all of them share; members: how many they are.
+    """
     if members == 1:
         return size
     return max(4, size // SHORT ** (members - 1)) if is_first else SHORT

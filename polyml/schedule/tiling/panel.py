@@ -1,8 +1,8 @@
-"""Nests of which all loops are short but for those that carry nothing, such as the factors of a few columns.
+"""Schedules of nests whose loops are short, except for loops that carry no dependence, such as the factors of a few columns.
 
     for i, j, k: { S; T }      ->      parallel it: for k: { for i, j in the tile: S; for i, j in the tile: T }
 
-Nothing is gained by tiles of short loops, and much by loops inside one step of the sums that are vectors.
+Tiles of short loops gain nothing, whereas loops inside one step of the sums can be vectors.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ STRIP = 32  # iterations a thread takes at a time
 
 
 def map_short(schedule: isl.Schedule, scop: Scop, dependences: Dependences, *, parallel: bool) -> isl.Schedule | None:
-    """The schedule of statements that wait for each other in one permutable band, in steps of their sums; None where it
-    is none, or has other long loops.
+    """Returns a schedule of statements that depend on each other, step by step of their sums.
+
+    None where the given schedule is not one permutable band, or has long loops that carry a dependence.
     """
     node = schedule.get_root().child(0)
-    if node.get_type() != NODE.band or not _is_knot(dependences):
+    if node.get_type() != NODE.band or not _has_cycle(dependences):
         return None
     band, names = band_of(node), statements_of(node)
     roles = [loop_role(member, scop, names) for member in band.members]
@@ -36,14 +37,14 @@ def map_short(schedule: isl.Schedule, scop: Scop, dependences: Dependences, *, p
     if not band.permutable or not 0 < depth < len(roles):
         return None
     free = tuple(stays(member, node, dependences.validity) for member in band.members)
-    if not all(parallel or _is_short(member, scop) for member, parallel in zip(band.members, free)):
+    if not all(is_free or _is_short(member, scop) for member, is_free in zip(band.members, free)):
         return None
     order = sorted(range(len(roles)), key=lambda i: (roles[i] is not LoopRole.DEPTH, not free[i], roles[i]))
     band = reorder(Band(band.members, free, True), order)
-    turns = _in_turn(names, together(band.members[:depth]), dependences)
-    if turns is None:
+    ordered = _by_levels(names, dependences.validity.eq_at_multi_union_pw_aff(together(band.members[:depth])))
+    if ordered is None:
         return None
-    filters = [f"{{ {tuple_text(scop.statements[name])} }}" for name in turns]
+    filters = [f"{{ {tuple_text(scop.statements[name])} }}" for name in ordered]
     parts = [{"filter": where, "child": _band(band, depth, len(roles), where)} for where in filters]
     tree: Tree = {**_band(band, 0, depth), "child": {"sequence": parts}}
     if band.coincident[depth]:
@@ -53,8 +54,8 @@ def map_short(schedule: isl.Schedule, scop: Scop, dependences: Dependences, *, p
     return isl.Schedule(print_tree({"domain": str(scop.domain), "child": tree}))
 
 
-def _is_knot(dependences: Dependences) -> bool:
-    """Whether some statements wait for each other."""
+def _has_cycle(dependences: Dependences) -> bool:
+    """Whether two statements depend on each other."""
     ends = {(polyhedra.domain_name(m), polyhedra.range_name(m)) for m in polyhedra.pieces(dependences.validity)}
     return any((b, a) in ends for a, b in ends if a != b)
 
@@ -68,7 +69,7 @@ def _is_short(member: isl.UnionPwAff, scop: Scop) -> bool:
 
 
 def _band(band: Band, first: int, stop: int, where: str | None = None) -> Tree:
-    """Some of the members, for the instances of a filter."""
+    """Returns a band of the members from `first` up to `stop`. where: the text of a filter for their instances."""
     members = band.members[first:stop]
     if where is not None:
         members = tuple(m.intersect_domain(isl.UnionSet(where)) for m in members)
@@ -76,15 +77,17 @@ def _band(band: Band, first: int, stop: int, where: str | None = None) -> Tree:
     return {"schedule": str(together(members)), "permutable": 1, "coincident": flags}
 
 
-def _in_turn(names: Sequence[str], step: isl.MultiUnionPwAff, dependences: Dependences) -> list[str] | None:
-    """The statements so that none waits for a later one in the same step; None where two wait for each other."""
-    same = polyhedra.pieces(dependences.validity.eq_at_multi_union_pw_aff(step))
-    before = {(polyhedra.domain_name(m), polyhedra.range_name(m)) for m in same}
-    left, turns = list(names), []
+def _by_levels(names: Sequence[str], order: isl.UnionMap) -> list[str] | None:
+    """Returns the statements so that none depends on a later one, those first that depend on none, then those that depend on these.
+
+    order: { S[i] -> T[j] }, the dependences. None where statements depend on each other in a cycle.
+    """
+    edges = {(polyhedra.domain_name(m), polyhedra.range_name(m)) for m in polyhedra.pieces(order)}
+    left, found = list(names), []
     while left:
-        ready = [n for n in left if not any((other, n) in before for other in left if other != n)]
+        ready = [n for n in left if not any((other, n) in edges for other in left if other != n)]
         if not ready:
             return None
-        turns += ready
+        found += ready
         left = [n for n in left if n not in ready]
-    return turns
+    return found

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from polyml.machines import catalogue
 from polyml.machines.cpu import CacheLevel
 from polyml.schedule.analysis.loop_roles import LoopRole
-from polyml.schedule.tiling.blocking import FEW_ROWS, STRETCH, Axis, blocks
+from polyml.schedule.tiling.blocking import FEW_ROWS, STRETCH, BlockingSetting, ContractionAxis, blocks
 
 R, D, P = LoopRole.ROWS, LoopRole.DEPTH, LoopRole.PANEL
 AVX2 = catalogue.processor("avx2")
@@ -40,7 +40,7 @@ def contractions(draw):
         facts = {"unit": draw(st.booleans()), "leans": draw(st.booleans())}
         if role is D:
             facts |= {"parallel": False, "ordered": draw(st.booleans())}
-        axes.append(Axis("abcdefg"[number], role, extent, stride, **facts))
+        axes.append(ContractionAxis("abcdefg"[number], role, extent, stride, **facts))
     return draw(st.permutations(axes))
 
 
@@ -55,7 +55,7 @@ def loops_of(made):
 @settings(max_examples=150, derandomize=True, deadline=None)
 @given(contractions(), st.sampled_from([4, 8]), machines(), st.booleans())
 def test_every_axis_ends_in_single_iterations_and_steps_only_shrink(axes, element_bytes, host, parallel):
-    made = blocks(axes, element_bytes, host, parallel=parallel)
+    made = blocks(axes, BlockingSetting(element_bytes, host, parallel=parallel))
     assert {name for name, _ in loops_of(made)} | {*made.points} == {a.name for a in axes}
     assert len(set(made.points)) == len(made.points)
     for axis in axes:
@@ -68,7 +68,7 @@ def test_every_axis_ends_in_single_iterations_and_steps_only_shrink(axes, elemen
 @given(contractions(), machines(), st.booleans())
 def test_sums_that_are_ordered_keep_their_order(axes, host, parallel):
     axes = [replace(a, ordered=a.role is D) for a in axes]
-    made = blocks(axes, 8, host, parallel=parallel)
+    made = blocks(axes, BlockingSetting(8, host, parallel=parallel))
     depth = [a.name for a in axes if a.role is D]
     assert [name for name in made.points if name in depth] == depth
     tiles = [(name, step) for name, step in loops_of(made) if name in depth]
@@ -81,8 +81,8 @@ def test_sums_that_are_ordered_keep_their_order(axes, host, parallel):
 @settings(max_examples=150, derandomize=True, deadline=None)
 @given(contractions(), machines())
 def test_only_loops_that_may_run_in_parallel_are_shared_and_none_where_that_is_not_wanted(axes, host):
-    assert blocks(axes, 8, host, parallel=False).shared is None
-    made = blocks(axes, 8, host, parallel=True)
+    assert blocks(axes, BlockingSetting(8, host, parallel=False)).shared is None
+    made = blocks(axes, BlockingSetting(8, host, parallel=True))
     if host.cores == 1:
         assert made.shared is None
     elif made.shared is not None:
@@ -92,16 +92,16 @@ def test_only_loops_that_may_run_in_parallel_are_shared_and_none_where_that_is_n
 @settings(max_examples=150, derandomize=True, deadline=None)
 @given(st.integers(64, 5000), st.integers(64, 5000), st.integers(64, 5000), st.sampled_from([4, 8]), st.integers(2, 16))
 def test_the_shared_loop_of_a_large_product_has_work_for_every_thread(n, m, k, element_bytes, cores):
-    axes = (Axis("i", R, n, 1), Axis("j", P, m, 0), Axis("k", D, k, parallel=False))
-    name, step = blocks(axes, element_bytes, replace(AVX2, cores=cores), parallel=True).shared
+    axes = (ContractionAxis("i", R, n, 1), ContractionAxis("j", P, m, 0), ContractionAxis("k", D, k, parallel=False))
+    name, step = blocks(axes, BlockingSetting(element_bytes, replace(AVX2, cores=cores), parallel=True)).shared
     extent = named(axes, name).extent
     assert ceil(extent / step) >= min(cores, extent // 32) / 2  # of 32: no less than two register tiles
 
 
 @pytest.mark.parametrize("n", [1000, 1024, 1500, 2048, 2500, 3000, 3072, 4096])
 def test_threads_get_about_as_much_of_a_large_product_as_each_other(n):
-    axes = (Axis("i", R, n, 1), Axis("j", P, n, 0), Axis("k", D, n, parallel=False))
-    _, step = blocks(axes, 4, replace(catalogue.processor("avx512"), cores=2), parallel=True).shared
+    axes = (ContractionAxis("i", R, n, 1), ContractionAxis("j", P, n, 0), ContractionAxis("k", D, n, parallel=False))
+    _, step = blocks(axes, BlockingSetting(4, replace(catalogue.processor("avx512"), cores=2), parallel=True)).shared
     most = ceil(ceil(n / step) / 2) * step
     assert most <= 1.07 * n / 2
 
@@ -112,8 +112,8 @@ def test_threads_get_about_as_much_of_a_large_product_as_each_other(n):
 @given(st.integers(2, 5000), st.integers(2, 5000), st.integers(2, 5000))
 def test_rows_of_a_tile_fit_the_first_cache_and_a_block_of_columns_the_second(name, element_bytes, n, m, k):
     host = catalogue.processor(name)
-    axes = (Axis("i", R, n, 1), Axis("j", P, m, 0), Axis("k", D, k, parallel=False))
-    made = blocks(axes, element_bytes, host, parallel=False)
+    axes = (ContractionAxis("i", R, n, 1), ContractionAxis("j", P, m, 0), ContractionAxis("k", D, k, parallel=False))
+    made = blocks(axes, BlockingSetting(element_bytes, host, parallel=False))
     (_, height), (_, width) = made.inner[-2:]
     block = {"i": n, "j": m, "k": k} | dict(reversed([*made.outer, *made.inner[:-2]]))
     slack = STRETCH * 1.1
@@ -124,13 +124,13 @@ def test_rows_of_a_tile_fit_the_first_cache_and_a_block_of_columns_the_second(na
 
 
 def test_a_small_product_is_one_block():
-    axes = (Axis("i", R, 40, 1), Axis("j", P, 40, 0), Axis("k", D, 40, parallel=False))
-    made = blocks(axes, 8, AVX2, parallel=False)
+    axes = (ContractionAxis("i", R, 40, 1), ContractionAxis("j", P, 40, 0), ContractionAxis("k", D, 40, parallel=False))
+    made = blocks(axes, BlockingSetting(8, AVX2, parallel=False))
     assert (made.outer, made.shared, made.inner, made.points) == ((), None, (("i", 5), ("j", 8)), ("i", "j", "k"))
 
 
 def test_the_blocks_of_a_large_product_are_those_of_the_literature():
-    axes = (Axis("i", R, 4000, 1), Axis("j", P, 4000, 0), Axis("k", D, 4000, parallel=False))
-    made = blocks(axes, 8, replace(AVX2, cores=2), parallel=True)
+    axes = (ContractionAxis("i", R, 4000, 1), ContractionAxis("j", P, 4000, 0), ContractionAxis("k", D, 4000, parallel=False))
+    made = blocks(axes, BlockingSetting(8, replace(AVX2, cores=2), parallel=True))
     assert [name for name, _ in made.outer] == ["i", "k"] and made.shared[0] == "j"
     assert prod(step for _, step in made.outer) > 10_000 and made.inner == (("i", 6), ("j", 8))
