@@ -1,4 +1,4 @@
-"""Conflicts between the lanes of a request for shared memory."""
+"""Bank conflicts among the lanes of a request for shared memory."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ _NONE = np.iinfo(np.int64).max
 
 
 def wavefronts(addresses: np.ndarray, takes_part: np.ndarray, element_bytes: int, machine: Gpu) -> np.ndarray:
-    """[request]: passes through the banks that a warp's request takes. addresses [request, lane]: in bytes.
+    """Returns the passes through the banks that each request takes, as an array [request].
 
-    Successive words are in successive banks, each of which delivers one word per pass; lanes that ask for the same word share
+    Successive words are in successive banks, each of which delivers one word per pass; lanes that access the same word share
     it (NVIDIA, CUDA C++ Programming Guide, "Compute Capability 5.x, Shared Memory"). Lanes with 8 bytes go in two halves, those
     with 16 in four quarters (CUDA C Programming Guide 4.2, F.4.3 "64-Bit Accesses"; newer ones do not tell otherwise), so that
-    the least is 2 and 4.
+    the least number of passes is 2 and 4.
+
+    addresses: in bytes, [request, lane].
+    takes_part: which lanes make the access, [request, lane].
 
     >>> from polyml.measure.lookup import find
     >>> lanes = np.arange(32)[None]
@@ -26,17 +29,17 @@ def wavefronts(addresses: np.ndarray, takes_part: np.ndarray, element_bytes: int
     groups, words = least(machine, element_bytes), -(-element_bytes // machine.bank_bytes)
     total = np.zeros(len(addresses), np.int64)
     for lanes, part in zip(np.split(addresses, groups, axis=1), np.split(takes_part, groups, axis=1)):
-        asked = lanes[:, :, None] // machine.bank_bytes + np.arange(words)
-        asked = np.sort(np.where(part[:, :, None], asked, _NONE).reshape(len(addresses), -1), axis=1)
-        new = asked != _NONE
-        new[:, 1:] &= asked[:, 1:] != asked[:, :-1]
-        request, place = np.nonzero(new)
+        accessed = lanes[:, :, None] // machine.bank_bytes + np.arange(words)
+        accessed = np.sort(np.where(part[:, :, None], accessed, _NONE).reshape(len(addresses), -1), axis=1)
+        new = accessed != _NONE
+        new[:, 1:] &= accessed[:, 1:] != accessed[:, :-1]
+        request, position = np.nonzero(new)
         counts = np.zeros((len(addresses), machine.shared_banks), np.int64)
-        np.add.at(counts, (request, asked[request, place] % machine.shared_banks), 1)
+        np.add.at(counts, (request, accessed[request, position] % machine.shared_banks), 1)
         total += counts.max(axis=1)
     return total
 
 
 def least(machine: Gpu, element_bytes: int) -> int:
-    """Passes of a request of a whole warp without conflicts, one element per lane."""
+    """Returns the passes of a whole warp's request without conflicts, with one element per lane."""
     return max(1, machine.threads_per_warp * element_bytes // (machine.shared_banks * machine.bank_bytes))

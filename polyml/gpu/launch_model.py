@@ -1,4 +1,4 @@
-"""What the launches of one mapping take and move: requests, copies in shared memory, registers, sectors of L2."""
+"""The model of the launches of one mapping: requests, copies in shared memory, registers, sectors of L2."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from polyml import polyhedra
 from polyml.gpu import shared_memory
 from polyml.gpu.coalescing import requests
 from polyml.gpu.launch_roofline import roofline
-from polyml.gpu.launches import Access, Copy, Kernel, Launches
+from polyml.gpu.launches import CudaKernel, Launches, MappedAccess, SharedCopy
 from polyml.gpu.occupancy import Occupancy, occupancy
 from polyml.gpu.register_estimate import registers
 from polyml.gpu.shared_memory import Buffer
-from polyml.gpu.thread_accesses import Use
+from polyml.gpu.thread_accesses import ThreadAccess
 from polyml.gpu.thread_blocks import Threads
-from polyml.gpu.warp_requests import Piece, Requests
+from polyml.gpu.warp_requests import AccessBlock, Piece, Requests, value_range
 from polyml.machines.roofline import Roofline
 from polyml.schedule.gpu.mapping import AXES, Mapped, mapped
 
-SAVED = 2  # times fewer sectors for which shared memory pays
+SAVED = 2  # by what factor there are fewer sectors where shared memory pays
 
 
-def launches_of(mapping: MappedKernel, accesses: tuple[Access, ...], copies: tuple[Copy, ...]) -> Launches:
+def launches_of(mapping: MappedKernel, accesses: tuple[MappedAccess, ...], copies: tuple[SharedCopy, ...]) -> Launches:
+    """Returns the launches of a mapping with these accesses and copies, and their predicted time."""
     kernel, machine, threads = mapping.kernel, mapping.kernel.machine, mapping.threads
     taken = registers(kernel.uses, kernel.depth, len(copies), machine, mapping.items)
     held = occupancy(machine, threads.count, taken, sum(copy.buffer.size_bytes for copy in copies))
@@ -37,33 +38,36 @@ def launches_of(mapping: MappedKernel, accesses: tuple[Access, ...], copies: tup
     return replace(found, roofline=roofline(found, amounts))
 
 
-def _is_for_all(use: Use, dim: int) -> bool:
-    """Whether a load is the same in all iterations of a loop around a thread."""
+def _is_for_all(use: ThreadAccess, dim: int) -> bool:
+    """Whether a load is of the same element in all iterations of a loop around a thread."""
     return not use.is_write and len(use.address) == 1 and use.step(dim) == 0
 
 
 @dataclass(frozen=True)
 class MappedKernel:
-    kernel: Kernel
+    """A kernel on blocks of threads. most: how many warps are examined for each access."""
+
+    kernel: CudaKernel
     mapped: Mapped
     threads: Threads
     most: int
 
     @staticmethod
-    def of(kernel: Kernel, order: Sequence[int], block: Sequence[int], items: Sequence[int], most: int) -> MappedKernel:
+    def of(kernel: CudaKernel, order: Sequence[int], block: Sequence[int], items: Sequence[int], most: int) -> MappedKernel:
+        """Returns the kernel mapped with this order of the grid's loops, threads of a block, and iterations of a thread."""
         sizes = tuple(block[: min(len(order), AXES)]) or (1,)
         threads = Threads(sizes, kernel.machine.threads_per_warp)
         return MappedKernel(kernel, mapped(kernel.nest, order, sizes, items[: len(order)]), threads, most)
 
     @cached_property
     def _dims(self) -> tuple[int, ...]:
-        """Of the axes, the number of the loop around a thread."""
+        """The number of each axis' loop among the loops around a thread."""
         names = [around.name for around in self.kernel.nest.grid]
         return tuple(len(self.kernel.nest.host) + names.index(axis.loop.name) for axis in self.mapped.axes)
 
     @property
     def _sizes(self) -> dict[int, int]:
-        """Iterations of a block, by the number of the loop around."""
+        """The iterations of a block, by the number of the loop."""
         return {dim: axis.extent for dim, axis in zip(self._dims, self.mapped.axes)}
 
     @property
@@ -72,40 +76,43 @@ class MappedKernel:
 
     @property
     def items(self) -> dict[int, int]:
-        """Iterations of a thread, by the number of the loop around, where there are several."""
+        """The iterations of a thread, by the number of the loop, where there are several."""
         return {dim: axis.items for dim, axis in zip(self._dims, self.mapped.axes) if axis.items > 1}
 
     @cached_property
     def blocks(self) -> int:
+        """The blocks of all launches that have something to do."""
         return polyhedra.count_tiles(self.kernel.around, self._sizes)
 
     @cached_property
     def grid(self) -> tuple[int, ...]:
-        ends = {dim: polyhedra.extremes(polyhedra.along(self.kernel.around, dim)) for dim in self._sizes}
+        """The blocks along each axis."""
+        ends = {dim: value_range(self.kernel.around, dim) for dim in self._sizes}
         return tuple(ends[dim][1] // size - ends[dim][0] // size + 1 for dim, size in self._sizes.items())
 
     @cached_property
-    def accesses(self) -> tuple[Access, ...]:
+    def accesses(self) -> tuple[MappedAccess, ...]:
+        """The loads and stores, all of global memory."""
         x = next(iter(self._axes), None)
         found: dict[int, Requests] = {}
         for group in self.kernel.groups:
             once = [tuple((dim, count) for dim, count in self.items.items() if _is_for_all(use, dim)) for use in group]
             for items in dict.fromkeys(once):
-                alike = [use for use, own in zip(group, once) if own == items]
-                made = self._requests(group[0].points, [use.address for use in alike], group[0].element_bytes, dict(items))
-                found |= zip(map(id, alike), made)
-        return tuple(Access(use, None if x is None else use.step(x), found[id(use)]) for use in self.kernel.uses.uses)
+                same = [use for use, own in zip(group, once) if own == items]
+                made = self._requests(group[0].points, [use.address for use in same], group[0].element_bytes, dict(items))
+                found |= zip(map(id, same), made)
+        return tuple(MappedAccess(use, None if x is None else use.step(x), found[id(use)]) for use in self.kernel.uses.uses)
 
     def _requests(
         self, when: isl.Set, addresses: Sequence[Sequence[Piece]], element_bytes: int, items: Mapping[int, int]
     ) -> tuple[Requests, ...]:
         machine = self.kernel.machine
         grains = element_bytes, machine.sector_bytes, machine.line_bytes
-        return requests(when, addresses, self._axes, self.threads, *grains, self.most, items)
+        return requests(when, addresses, AccessBlock(self._axes, self.threads, grains, items), self.most)
 
     @cached_property
     def work(self) -> tuple[int, int, dict[str, int]]:
-        """Warps that run statements, their threads that do, and operations by type."""
+        """The warps that run statements, those of their threads that do, and operations by type."""
         warps = lanes = 0
         amounts: dict[str, int] = {}
         for when, operations in self.kernel.times:
@@ -115,10 +122,14 @@ class MappedKernel:
                 amounts[kind] = amounts.get(kind, 0) + count * made.lanes
         return warps, lanes, amounts
 
-    def staged(self, tile: int) -> tuple[tuple[Access, ...], tuple[Copy, ...]]:
-        """The accesses with those from shared memory, and the copies: of what then takes less than half of the sectors."""
+    def staged(self, tile: int) -> tuple[tuple[MappedAccess, ...], tuple[SharedCopy, ...]]:
+        """Returns the accesses, some of them from shared memory, and the copies there, which halve the sectors of their loads at least.
+
+        tile: iterations of a thread's outermost loop for which a copy is made.
+        """
         machine, kernel = self.kernel.machine, self.kernel
-        by_use, copies = {id(access.use): access for access in self.accesses}, []
+        by_use = {id(access.use): access for access in self.accesses}
+        copies: list[SharedCopy] = []
         for buffer in shared_memory.buffers(self.mapped, kernel.uses.uses, tile):
             if buffer.size_bytes > machine.shared_bytes_per_block:
                 continue
@@ -132,18 +143,19 @@ class MappedKernel:
             for use in buffer.uses:
                 wavefronts = shared_memory.loads(buffer, use, self.mapped, self.threads, machine)
                 by_use[id(use)] = replace(by_use[id(use)], copy=len(copies), wavefronts=wavefronts)
-            copies.append(Copy(buffer, made, shared_memory.stores(buffer, machine), self._loads(buffer, buffer.uses), plain))
+            copies.append(SharedCopy(buffer, made, shared_memory.stores(buffer, machine), self._loads(buffer, buffer.uses), plain))
         return tuple(by_use.values()), tuple(copies)
 
-    def _loads(self, buffer: Buffer, some: Sequence[Use]) -> float:
+    def _loads(self, buffer: Buffer, some: Sequence[ThreadAccess]) -> float:
+        """Returns the wavefronts of a request that reads the buffer, in the mean of some loads."""
         return sum(shared_memory.loads(buffer, use, self.mapped, self.threads, self.kernel.machine) for use in some) / len(some)
 
-    def sectors(self, accesses: Sequence[Access], copies: Sequence[Copy], held: Occupancy) -> tuple[int, bool]:
-        """That the L2 is asked for, and whether L1 keeps some."""
+    def sectors(self, accesses: Sequence[MappedAccess], copies: Sequence[SharedCopy], held: Occupancy) -> tuple[int, bool]:
+        """Returns the sectors that are requested of the L2, and whether the L1 is taken to hold what blocks load again."""
         machine, kernel = self.kernel.machine, self.kernel
         direct = [access for access in accesses if access.copy is None]
         copied = sum(copy.requests.sectors for copy in copies)
-        asked = sum(access.requests.sectors for access in direct)
+        requested = sum(access.requests.sectors for access in direct)
         bounds = self._middle_block()
         loads = [access.use for access in direct if not access.use.is_write]
         iteration = kernel.sectors(loads, (*bounds, *self._one_iteration(loads)))
@@ -151,11 +163,12 @@ class MappedKernel:
         used = sum(copy.buffer.size_bytes for copy in copies)
         room = machine.l1_bytes - held.blocks * (used + machine.shared_reserved_bytes if used else 0)
         if once is None or iteration is None or held.blocks * iteration * machine.sector_bytes > room:
-            return asked + copied, False
+            return requested + copied, False
         stored = sum(access.requests.sectors for access in direct if access.use.is_write)
-        return min(asked - stored, once * self.blocks) + stored + copied, True
+        return min(requested - stored, once * self.blocks) + stored + copied, True
 
     def _middle_block(self) -> tuple[tuple[int, int], ...]:
+        """Returns the first and the last value of each loop around a thread in a block in the middle."""
         sizes = self._sizes
         ends = []
         for dim, (value, _) in enumerate(self.kernel.middle):
@@ -163,10 +176,10 @@ class MappedKernel:
             ends.append((value // size * size, value // size * size + size - 1))
         return tuple(ends)
 
-    def _one_iteration(self, loads: Sequence[Use]) -> tuple[tuple[int, int], ...]:
-        """The thread's outermost loop half way; () where there is none."""
+    def _one_iteration(self, loads: Sequence[ThreadAccess]) -> tuple[tuple[int, int], ...]:
+        """Returns the value in the middle of the thread's outermost loop, twice; () where there is no such loop."""
         depth = self.kernel.depth
-        ends = [polyhedra.extremes(polyhedra.along(use.points, depth)) for use in loads if len(use.loops) > depth]
+        ends = [value_range(use.points, depth) for use in loads if len(use.loops) > depth]
         if not ends:
             return ()
         half = (min(low for low, _ in ends) + max(high for _, high in ends)) // 2

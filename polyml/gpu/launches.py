@@ -1,4 +1,4 @@
-"""A nest on a GPU as values: what all of its mappings have, and what the launches of one mapping are made of."""
+"""A nest on a GPU as values: a kernel, with all that its mappings have in common, and the launches of one mapping."""
 
 from __future__ import annotations
 
@@ -13,54 +13,61 @@ from polyml.caches.analytic import line_runs
 from polyml.codegen.ir.array_layout import Placed
 from polyml.gpu.occupancy import Occupancy
 from polyml.gpu.shared_memory import Buffer
-from polyml.gpu.thread_accesses import Use, Uses, points, uses
+from polyml.gpu.thread_accesses import ThreadAccess, ThreadAccesses, points, uses
 from polyml.gpu.thread_blocks import Threads
-from polyml.gpu.warp_requests import Requests
+from polyml.gpu.warp_requests import Requests, value_range
 from polyml.machines.descriptions import Gpu
 from polyml.machines.roofline import Roofline
 from polyml.model.core.scop import Scop
 from polyml.model.counting.cardinality import CannotCount
 from polyml.model.counting.operation_counts import of_value
-from polyml.schedule.gpu.mapping import Mapped, Nest
+from polyml.schedule.gpu.mapping import LaunchNest, Mapped
 
 
 @dataclass(frozen=True)
-class Kernel:
-    """What all mappings of a nest have. times: when each statement runs, by run, and its operations."""
+class CudaKernel:
+    """A CUDA kernel is a nest of loops with all that its mappings to threads have in common.
 
-    nest: Nest
-    uses: Uses
+    uses: the loads and stores of a thread.
+    times: { T[host, grid, inside] } of each statement, the values of the loops at which it runs, and its operations by type.
+    places: the arrays' addresses and strides.
+    """
+
+    nest: LaunchNest
+    uses: ThreadAccesses
     times: tuple[tuple[isl.Set, Mapping[str, int]], ...] = field(repr=False)
     places: Mapping[str, Placed] = field(repr=False)
     machine: Gpu = field(repr=False)
 
     @staticmethod
-    def of(nest: Nest, scop: Scop, sizes: Mapping[str, int], places: Mapping[str, Placed], machine: Gpu) -> Kernel:
+    def of(nest: LaunchNest, scop: Scop, sizes: Mapping[str, int], places: Mapping[str, Placed], machine: Gpu) -> CudaKernel:
+        """Returns the kernel of a nest, at values of all parameters."""
         times = tuple((points(nest, run, sizes), dict(of_value(scop.statements[run.statement].value))) for run in nest.runs())
-        return Kernel(nest, uses(nest, scop, sizes, places), times, places, machine)
+        return CudaKernel(nest, uses(nest, scop, sizes, places), times, places, machine)
 
     @property
     def depth(self) -> int:
-        """Loops around a thread."""
+        """The number of loops that are not a thread's own."""
         return len(self.nest.host) + len(self.nest.grid)
 
     @cached_property
     def around(self) -> isl.Set:
-        """{ [host, grid] } of all threads."""
+        """{ T[host, grid] }: the values of these loops of all threads."""
         return reduce(isl.Set.union, (polyhedra.outer(when, self.depth) for when, _ in self.times)).coalesce()
 
     @cached_property
     def launches(self) -> int:
+        """How many launches there are."""
         host = len(self.nest.host)
         return polyhedra.count_tiles(polyhedra.outer(self.around, host), {}) if host else 1
 
     @cached_property
-    def groups(self) -> tuple[tuple[Use, ...], ...]:
-        """Uses that are made at the same times."""
-        found: list[list[Use]] = []
+    def groups(self) -> tuple[tuple[ThreadAccess, ...], ...]:
+        """The loads and stores in groups of those that are made at the same values of loops."""
+        found: list[list[ThreadAccess]] = []
         for use in self.uses.uses:
-            alike = (g for g in found if g[0].element_bytes == use.element_bytes and g[0].points.plain_is_equal(use.points))
-            group = next(alike, None)
+            same = (g for g in found if g[0].element_bytes == use.element_bytes and g[0].points.plain_is_equal(use.points))
+            group = next(same, None)
             if group is None:
                 found.append([use])
             else:
@@ -69,18 +76,22 @@ class Kernel:
 
     @cached_property
     def middle(self) -> tuple[tuple[int, int], ...]:
-        """Of each loop around a thread, a value half way, with values half way of the loops around it."""
-        found, rest = [], self.around
+        """The value in the middle of each loop around a thread, twice, within those of the loops around it."""
+        found: list[tuple[int, int]] = []
+        rest = self.around
         for dim in range(self.depth):
-            first, last = polyhedra.extremes(polyhedra.along(rest, dim))
+            first, last = value_range(rest, dim)
             later = polyhedra.bounded(rest, dim, (first + last) // 2, last)
-            found.append((polyhedra.extremes(polyhedra.along(later, dim))[0],) * 2)
+            found.append((value_range(later, dim)[0],) * 2)
             rest = polyhedra.bounded(rest, dim, *found[-1])
         return tuple(found)
 
     @cached_property
     def memory_bytes(self) -> int | None:
-        """Sectors loaded and stored, each launch's once, or that of all once. None where they are too many to count."""
+        """The bytes of sectors loaded and stored: each once in every launch, or once in all where the L2 holds those of a launch.
+
+        None where there are too many to count.
+        """
         try:
             whole = self._sectors(self.uses.uses, ()) * self.machine.sector_bytes
             host = self.middle[: len(self.nest.host)]
@@ -89,14 +100,15 @@ class Kernel:
             return None
         return whole if one <= self.machine.l2_bytes else one * self.launches
 
-    def sectors(self, some: Sequence[Use], bounds: Sequence[tuple[int, int]]) -> int | None:
-        """Different sectors of loads and of stores, of the first loops' values within bounds."""
+    def sectors(self, some: Sequence[ThreadAccess], bounds: Sequence[tuple[int, int]]) -> int | None:
+        """Returns how many sectors are loaded and stored, each counted once; None where there are too many. bounds: of the first loops."""
         try:
             return self._sectors(some, bounds)
         except CannotCount:
             return None
 
-    def _sectors(self, some: Sequence[Use], bounds: Sequence[tuple[int, int]]) -> int:
+    def _sectors(self, some: Sequence[ThreadAccess], bounds: Sequence[tuple[int, int]]) -> int:
+        """Does what `sectors` does; raises CannotCount where there are too many."""
         found: dict[tuple[str, bool], isl.Set] = {}
         for use in some:
             when = use.points
@@ -111,9 +123,12 @@ class Kernel:
 
 
 @dataclass(frozen=True)
-class Copy:
-    """Of a buffer. requests: for global memory. stores, loads: wavefronts of one that stores to shared memory or loads from it,
-    in the mean; unpadded: of loads, if rows had no padding.
+class SharedCopy:
+    """A copy of a part of an array to shared memory.
+
+    requests: those for global memory.
+    stores, loads: wavefronts of a request that stores to shared memory, and of one that loads from it, in the mean.
+    unpadded: the latter if rows had no padding.
     """
 
     buffer: Buffer
@@ -124,12 +139,16 @@ class Copy:
 
 
 @dataclass(frozen=True)
-class Access:
-    """A use in a mapping. requests: for global memory, if it is not from shared memory. copy: which one it reads instead;
-    wavefronts: passes through the banks of such a request, in the mean.
+class MappedAccess:
+    """A load or store of a thread in a mapping.
+
+    step: bytes from one thread to the next along x; None where their number varies.
+    requests: those for global memory, if it is not from shared memory.
+    copy: the number of the copy in shared memory that it reads instead; None: it reads none.
+    wavefronts: passes through the banks of a request that reads the copy, in the mean.
     """
 
-    use: Use
+    use: ThreadAccess
     step: int | None
     requests: Requests
     copy: int | None = None
@@ -138,18 +157,23 @@ class Access:
 
 @dataclass(frozen=True)
 class Launches:
-    """grid: blocks along each axis, of the largest launch at most. blocks: of all launches, with something to do. lanes: share
-    of the warps' threads that do something, in the mean. sectors: that L2 is asked for; is_filtered: whether L1 holds what
-    blocks use again.
+    """The launches of a kernel in one mapping, and what they take and move.
+
+    grid: blocks along each axis, of the largest launch at most.
+    blocks: those of all launches that have something to do.
+    registers: those of a thread.
+    lanes: the share of the warps' threads that do something, in the mean.
+    sectors: those that are requested of the L2.
+    is_filtered: whether the L1 is taken to hold what blocks access again.
     """
 
-    kernel: Kernel = field(repr=False)
+    kernel: CudaKernel = field(repr=False)
     mapped: Mapped
     threads: Threads
     grid: tuple[int, ...]
     blocks: int
-    accesses: tuple[Access, ...]
-    copies: tuple[Copy, ...]
+    accesses: tuple[MappedAccess, ...]
+    copies: tuple[SharedCopy, ...]
     registers: int
     occupancy: Occupancy
     lanes: float
@@ -159,11 +183,11 @@ class Launches:
 
     @property
     def shared_bytes(self) -> int:
-        """Of a block."""
+        """The bytes of shared memory of a block."""
         return sum(copy.buffer.size_bytes for copy in self.copies)
 
     @property
     def requested(self) -> int:
-        """Sectors of all requests for global memory."""
+        """The sectors of all requests for global memory."""
         direct = sum(access.requests.sectors for access in self.accesses if access.copy is None)
         return direct + sum(copy.requests.sectors for copy in self.copies)

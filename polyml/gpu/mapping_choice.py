@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from polyml.gpu.coalescing import MOST_WARPS
 from polyml.gpu.launch_model import MappedKernel, launches_of
 from polyml.gpu.launch_roofline import multiprocessors
-from polyml.gpu.launches import Kernel, Launches
+from polyml.gpu.launches import CudaKernel, Launches
 from polyml.gpu.warp_requests import EXACT
 
 SHAPES = {1: ((256,), (128,), (512,), (64,), (1024,), (32,)),
@@ -20,7 +20,7 @@ ALIKE = 1.02  # times that are as good
 _FEWER = 1 << 13  # warps that are looked at for a choice
 
 
-def choose(kernel: Kernel, block: Sequence[int] = ()) -> Launches:
+def choose(kernel: CudaKernel, block: Sequence[int] = ()) -> Launches:
     """The mapping with the least predicted time, not counting on L1 to hold anything; among those about as fast, on most
     multiprocessors, with most warps up to half of what there may be, then the first.
 
@@ -47,7 +47,7 @@ def choose(kernel: Kernel, block: Sequence[int] = ()) -> Launches:
     return launches_of(mapping, accesses, copies)
 
 
-def _several(kernel: Kernel, order: Sequence[int]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+def _several(kernel: CudaKernel, order: Sequence[int]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
     """Sizes of blocks and items of threads, where loads in a thread's own loop do not move along one of the first axes."""
     host, first = len(kernel.nest.host), order[:2]
     loads = [use for use in kernel.uses.uses if not use.is_write and len(use.loops) > kernel.depth]
@@ -74,7 +74,7 @@ def _cost(found: Launches) -> float:
     return max(found.roofline.seconds, found.requested * found.kernel.machine.sector_bytes / rate.value)
 
 
-def _order(kernel: Kernel) -> list[int]:
+def _order(kernel: CudaKernel) -> list[int]:
     """The grid's loops, x first."""
     grid, host = range(len(kernel.nest.grid)), len(kernel.nest.host)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import prod
 from types import MappingProxyType
 
-from polyml.gpu.thread_accesses import Use, Uses
+from polyml.gpu.thread_accesses import ThreadAccess, ThreadAccesses
 from polyml.machines.descriptions import Gpu
 
 _FRAME = 6  # the thread's place, the stack, what conditions need
@@ -20,7 +20,7 @@ RULE = (
 )
 
 
-def registers(uses: Uses, depth: int, copies: int, machine: Gpu, items: Mapping[int, int] = MappingProxyType({})) -> int:
+def registers(uses: ThreadAccesses, depth: int, copies: int, machine: Gpu, items: Mapping[int, int] = MappingProxyType({})) -> int:
     """Of a thread, in the units in which a warp gets them. depth: loops around a thread. copies: arrays' parts in shared memory.
     items: iterations of a thread along these, for which elements are held and loaded together.
     """
@@ -36,7 +36,7 @@ def registers(uses: Uses, depth: int, copies: int, machine: Gpu, items: Mapping[
     return -(-total // unit) * unit
 
 
-def _different(use: Use, items: Mapping[int, int]) -> int:
+def _different(use: ThreadAccess, items: Mapping[int, int]) -> int:
     """Elements of a thread's iterations together."""
     return prod(count for dim, count in items.items() if use.step(dim) != 0)
 

@@ -1,4 +1,4 @@
-"""Parts of arrays that a block copies to shared memory, tile by tile of its threads' outermost loop.
+"""Buffers in shared memory: parts of arrays that a block copies there, tile by tile of its threads' outermost loop.
 
     for k_t by 32:                                  a thread's own loop k in tiles
         A_s[8][32] = A[block's rows, k_t ...]       all threads of the block copy, element after element of a row
@@ -6,24 +6,24 @@
         for k in the tile: ... A_s[y][k - k_t] ...
         __syncthreads()
 
-What is copied is the box of what the threads read of the array in a tile (Verdoolaege et al., TACO 2013, sec. 4.3). References
-that move differently from block to block have boxes of their own.
+A buffer is the box of the elements that the threads read of the array in a tile (Verdoolaege et al., TACO 2013, sec. 4.3). Loads
+whose elements move differently from block to block have buffers of their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import prod
+from math import inf, prod
 
 import numpy as np
 
 from polyml import polyhedra
 from polyml.codegen.ir.array_layout import Placed
 from polyml.gpu import bank_conflicts
-from polyml.gpu.thread_accesses import Use
+from polyml.gpu.thread_accesses import ThreadAccess
 from polyml.gpu.thread_blocks import Threads
-from polyml.gpu.warp_requests import Requests, different, spread
+from polyml.gpu.warp_requests import Requests, different, spread, value_range
 from polyml.machines.descriptions import Gpu
 from polyml.polyhedra import LinearRow
 from polyml.schedule.gpu.mapping import Mapped
@@ -33,16 +33,20 @@ Rows = tuple[LinearRow, ...]  # of a use, one for each dimension of the array
 
 @dataclass(frozen=True)
 class Buffer:
-    """A box in shared memory. shape: elements; padding: more elements per row. uses: the loads that it serves, with their rows.
-    tile: iterations of the loop `loop` that it holds the data of. first: least subscripts of the uses, where every loop is at
-    0.
+    """A buffer is a box of an array's elements in shared memory.
+
+    loop, tile: it holds what so many iterations of this loop access.
+    shape: its elements along each dimension.
+    uses, rows: the loads that read it, and the subscripts of each.
+    first: the least subscripts of the loads, where the value of every loop is 0.
+    padding: unused elements at the end of each row.
     """
 
     array: str
     loop: str
     tile: int
     shape: tuple[int, ...]
-    uses: tuple[Use, ...]
+    uses: tuple[ThreadAccess, ...]
     rows: tuple[Rows, ...]
     first: tuple[int, ...]
     element_bytes: int
@@ -58,18 +62,19 @@ class Buffer:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """In bytes."""
+        """The strides of the dimensions, in bytes."""
         padded = (*self.shape[:-1], self.shape[-1] + self.padding)
         return tuple(prod(padded[d + 1 :]) * self.element_bytes for d in range(len(padded)))
 
 
-def buffers(mapped: Mapped, uses: Sequence[Use], tile: int) -> tuple[Buffer, ...]:
-    """A buffer for each group of loads that a block's threads make in all iterations of a loop that no loop of theirs is
-    around, of arrays that the launch only reads.
+def buffers(mapped: Mapped, uses: Sequence[ThreadAccess], tile: int) -> tuple[Buffer, ...]:
+    """Returns a buffer for each group of loads that move alike from block to block, of arrays that the launch only reads.
+
+    tile: iterations of the threads' outermost loop for which a buffer holds the elements.
     """
     depth = len(mapped.nest.host) + len(mapped.nest.grid)
     written = {use.array for use in uses if use.is_write}
-    groups: dict[tuple, list[tuple[Use, Rows]]] = {}
+    groups: dict[tuple[object, ...], list[tuple[ThreadAccess, Rows]]] = {}
     for use in uses:
         rows = _rows(use)
         if use.array not in written and use.outermost is not None and rows is not None:
@@ -78,15 +83,19 @@ def buffers(mapped: Mapped, uses: Sequence[Use], tile: int) -> tuple[Buffer, ...
     return tuple(_buffer(mapped, group, tile, depth) for group in groups.values())
 
 
-def _rows(use: Use) -> Rows | None:
-    """The subscripts, where each is one expression that rounds nothing."""
-    found = [polyhedra.linear_row(value) for value in polyhedra.subscripts_of(use.elements)]
-    if not found or any(row is None or not all(isinstance(name, int) for name in row[0]) for row in found):
-        return None
-    return tuple(found)
+def _rows(use: ThreadAccess) -> Rows | None:
+    """Returns the subscripts of a load; None where one has several pieces or a quotient."""
+    found: list[LinearRow] = []
+    for value in polyhedra.subscripts_of(use.elements):
+        row = polyhedra.linear_row(value)
+        if row is None or not all(isinstance(name, int) for name in row[0]):
+            return None
+        found.append(row)
+    return tuple(found) or None
 
 
-def _buffer(mapped: Mapped, group: Sequence[tuple[Use, Rows]], tile: int, depth: int) -> Buffer:
+def _buffer(mapped: Mapped, group: Sequence[tuple[ThreadAccess, Rows]], tile: int, depth: int) -> Buffer:
+    """Returns the buffer of a group of loads with their subscripts."""
     shape, first = [], []
     for dim in range(len(group[0][1])):
         ends = [_ends(mapped, use, rows[dim], tile, depth) for use, rows in group]
@@ -97,13 +106,13 @@ def _buffer(mapped: Mapped, group: Sequence[tuple[Use, Rows]], tile: int, depth:
     return Buffer(uses[0].array, uses[0].loops[depth], tile, tuple(shape), uses, rows, tuple(first), uses[0].element_bytes)
 
 
-def _ends(mapped: Mapped, use: Use, row: LinearRow, tile: int, depth: int) -> tuple[int, int]:
-    """The least and the greatest value of a subscript in the block and the tile that begin at 0."""
+def _ends(mapped: Mapped, use: ThreadAccess, row: LinearRow, tile: int, depth: int) -> tuple[int, int]:
+    """Returns the least and the greatest value of a subscript in the block and the tile that begin at 0."""
     terms, low = row
     high = low
-    for dim, c in terms.items():
+    for dim, c in ((name, c) for name, c in terms.items() if isinstance(name, int)):
         if dim > depth:
-            first, last = polyhedra.extremes(polyhedra.along(use.points, dim))
+            first, last = value_range(use.points, dim)
         else:
             first, last = 0, tile - 1 if dim == depth else _extent(mapped, use.loops[dim]) - 1
         low, high = low + min(c * first, c * last), high + max(c * first, c * last)
@@ -111,12 +120,15 @@ def _ends(mapped: Mapped, use: Use, row: LinearRow, tile: int, depth: int) -> tu
 
 
 def _extent(mapped: Mapped, loop: str) -> int:
-    """Iterations of a loop around a thread that one block has."""
+    """Returns the iterations that one block has of a loop around a thread."""
     return next((axis.extent for axis in mapped.axes if axis.loop.name == loop), 1)
 
 
 def copied(buffer: Buffer, mapped: Mapped, threads: Threads, place: Placed, copies: int, machine: Gpu) -> Requests:
-    """The requests for global memory of all `copies`, with as many sectors as boxes in whole arrays have in the mean."""
+    """Returns the requests for global memory of so many copies of a buffer, with the sectors that whole boxes have in the mean.
+
+    place: the array's address and strides.
+    """
     use, rows = buffer.uses[0], buffer.rows[0]
     starts = np.zeros(machine.line_bytes)
     starts[(place.address + sum(f * s for f, s in zip(buffer.first, place.strides))) % machine.line_bytes] = 1
@@ -124,7 +136,7 @@ def copied(buffer: Buffer, mapped: Mapped, threads: Threads, place: Placed, copi
     for dim in range(depth + 1):
         step = sum(row[0].get(dim, 0) * stride for row, stride in zip(rows, place.strides))
         size = buffer.tile if dim == depth else _extent(mapped, use.loops[dim])
-        first, last = polyhedra.extremes(polyhedra.along(use.points, dim))
+        first, last = value_range(use.points, dim)
         starts = spread(starts, step * size, first // size, last // size)
     addresses, takes_part = _copy(buffer, place.strides, threads.width)
     sums = np.zeros(3)
@@ -142,23 +154,26 @@ def copied(buffer: Buffer, mapped: Mapped, threads: Threads, place: Placed, copi
 
 
 def _copy(buffer: Buffer, strides: Sequence[int], width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Addresses [request, lane] of the box's elements one after the other, and which lanes take part."""
+    """Returns the addresses of the box's elements one after the other, and which lanes access one, both [request, lane]."""
     numbers = np.arange(-(-buffer.elements // width) * width)
     takes_part = numbers < buffer.elements
     at = np.unravel_index(np.minimum(numbers, buffer.elements - 1), buffer.shape)
-    addresses = sum(column * stride for column, stride in zip(at, strides))
+    addresses = np.zeros(len(numbers), np.int64)
+    for column, stride in zip(at, strides):
+        addresses = addresses + column * stride
     return addresses.reshape(-1, width), takes_part.reshape(-1, width)
 
 
 def stores(buffer: Buffer, machine: Gpu) -> float:
-    """Wavefronts of a request that stores a warp's part of a copy, in the mean."""
+    """Returns the wavefronts of a request that stores a warp's part of a copy, in the mean."""
     addresses, takes_part = _copy(buffer, buffer.strides, machine.threads_per_warp)
     return float(bank_conflicts.wavefronts(addresses, takes_part, buffer.element_bytes, machine).mean())
 
 
-def loads(buffer: Buffer, use: Use, mapped: Mapped, threads: Threads, machine: Gpu) -> float:
-    """Wavefronts of a request that reads the buffer in place of `use`, in the mean of a block's warps, all lanes taking part.
-    Where the warp's first element is in its word, which elements of less than a word may differ in, is as bad as it gets.
+def loads(buffer: Buffer, use: ThreadAccess, mapped: Mapped, threads: Threads, machine: Gpu) -> float:
+    """Returns the wavefronts of a request that reads the buffer for a load, in the mean of a block's whole warps.
+
+    Elements smaller than a word may begin anywhere in one; the position that takes most wavefronts is counted.
     """
     rows = buffer.rows[buffer.uses.index(use)]
     steps = {
@@ -175,13 +190,14 @@ def loads(buffer: Buffer, use: Use, mapped: Mapped, threads: Threads, machine: G
 
 
 def padded(buffer: Buffer, mapped: Mapped, threads: Threads, machine: Gpu) -> Buffer:
-    """With the fewest more elements per row that its loads take fewest wavefronts with."""
-    free, best = len(buffer.uses) * bank_conflicts.least(machine, buffer.element_bytes), None
+    """Returns the buffer with the least padding with which its loads take fewest wavefronts."""
+    free = len(buffer.uses) * bank_conflicts.least(machine, buffer.element_bytes)
+    best, fewest = buffer, inf
     for padding in range(machine.shared_banks * machine.bank_bytes // buffer.element_bytes if len(buffer.shape) > 1 else 1):
         each = replace(buffer, padding=padding)
         taken = sum(loads(each, use, mapped, threads, machine) for use in buffer.uses)
-        if best is None or taken < best[0]:
-            best = taken, each
+        if taken < fewest:
+            best, fewest = each, taken
         if taken <= free:
             break
-    return best[1]
+    return best

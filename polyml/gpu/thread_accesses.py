@@ -1,15 +1,16 @@
-"""What a thread loads and stores, as functions of the loops around: { T[host, grid, inside] -> A[e] }.
+"""The loads and stores of a thread, as functions of the values of the loops around: { T[host, grid, inside] -> A[e] }.
 
     C[i, j] += A[i, k]*B[k, j], a thread for each (i, j), k inside:  C is loaded once, held in a register over k, stored once.
 
-An element that is the only one of its array that a thread uses in a launch is held in a register throughout; one of an array
-that the launch only reads, over the innermost loops that do not move it. All else is loaded and stored in every iteration.
+Where a thread accesses only one element of an array in a launch, a register holds it throughout; an element of an array that the
+launch only reads is held over the innermost loops along which it is the same. All else is loaded and stored in every iteration.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from itertools import takewhile
 
 import islpy as isl
@@ -22,16 +23,22 @@ from polyml.model.core.nest import subvalues
 from polyml.model.core.printer import access_text
 from polyml.model.core.scop import Access, Gather, Role, Scop
 from polyml.polyhedra import LinearRow
-from polyml.schedule.gpu.mapping import Nest, Run
+from polyml.schedule.gpu.mapping import LaunchNest, SurroundingLoop, ThreadStatement
 
 TIME = "T"  # the tuple of the loops' values
 
 
 @dataclass(frozen=True)
-class Use:
-    """One load or store. loops: whose values `points` { T[t] } are, host and grid first; held: loops inside these over which a
-    register has the element. elements: { T[t] -> A[e] }. address: in bytes. outermost: the values of the thread's outermost
-    loop around it.
+class ThreadAccess:
+    """One load or store of a thread.
+
+    text: the access as messages have it.
+    loops: the loops around it, host and grid first.
+    held: loops inside these over which a register holds the element.
+    points: { T[t] }, the values of the loops at which it is made.
+    elements: { T[t] -> A[e] }.
+    address: in bytes, in pieces.
+    outermost: the values of the thread's own outermost loop around it; None where there is none.
     """
 
     array: str
@@ -46,49 +53,52 @@ class Use:
     outermost: isl.UnionPwAff | None
 
     def step(self, dim: int) -> int | None:
-        """Bytes from one iteration of a loop to the next; None where that is not always the same."""
+        """Returns the bytes from one iteration of a loop to the next; None where their number varies."""
         steps = {_step(row, dim) if divisor == 1 else None for _, row, divisor in self.address}
         return steps.pop() if len(steps) == 1 else None
 
 
 @dataclass(frozen=True)
-class Uses:
-    """Of a nest. throughout: bytes of the elements that a thread holds throughout, by array. gathers: arrays of which data
-    decide what is used.
+class ThreadAccesses:
+    """The loads and stores of a nest's threads.
+
+    throughout: array -> bytes of its element that a register holds throughout.
+    gathers: arrays whose elements are chosen by data, which are not among the loads.
     """
 
-    uses: tuple[Use, ...]
+    uses: tuple[ThreadAccess, ...]
     throughout: Mapping[str, int]
     gathers: tuple[str, ...]
 
 
-def uses(nest: Nest, scop: Scop, sizes: Mapping[str, int], places: Mapping[str, Placed]) -> Uses:
-    """sizes: of all parameters. places: where arrays in memory lie."""
-    return _Reader(nest, scop, sizes, places).read()
+def uses(nest: LaunchNest, scop: Scop, sizes: Mapping[str, int], places: Mapping[str, Placed]) -> ThreadAccesses:
+    """Returns what a nest's threads load and store. sizes: values of all parameters; places: the arrays' addresses and strides."""
+    return _ThreadAccessFinder(nest, scop, sizes, places).read()
 
 
-def points(nest: Nest, run: Run, sizes: Mapping[str, int]) -> isl.Set:
-    """{ T[host, grid, inside] }: when a statement runs."""
+def points(nest: LaunchNest, run: ThreadStatement, sizes: Mapping[str, int]) -> isl.Set:
+    """Returns { T[host, grid, inside] }, the values of the loops at which a statement runs."""
     return _when(nest, run, sizes).range()
 
 
-def _when(nest: Nest, run: Run, sizes: Mapping[str, int]) -> isl.Map:
-    """{ S[i] -> T[...] }."""
+def _when(nest: LaunchNest, run: ThreadStatement, sizes: Mapping[str, int]) -> isl.Map:
+    """Returns { S[i] -> T[host, grid, inside] }, the values of the loops at which each instance runs."""
     values = [polyhedra.expressions(loop.values)[run.statement] for loop in (*nest.host, *nest.grid, *run.inside)]
     found = polyhedra.relation(run.instances.get_space(), TIME, values).intersect_domain(run.instances)
     return polyhedra.at_sizes(found, sizes)
 
 
 def _step(row: LinearRow, dim: int) -> int | None:
+    """Returns the coefficient of a dimension in a row; None where a quotient depends on the dimension too."""
     terms, _ = row
     return None if any(polyhedra.is_in(name, dim) for name in terms if name != dim) else terms.get(dim, 0)
 
 
 @dataclass(frozen=True)
-class _Touch:
-    """An access of a run."""
+class _StatementAccess:
+    """An access of a statement in a thread. elements: { T[host, grid, inside] -> A[e] }."""
 
-    run: Run
+    run: ThreadStatement
     access: Access
     is_write: bool
     elements: isl.Map
@@ -98,25 +108,29 @@ class _Touch:
         return f"{access_text(self.access)} of {self.run.statement}"
 
 
-class _Reader:
-    def __init__(self, nest: Nest, scop: Scop, sizes: Mapping[str, int], places: Mapping[str, Placed]):
-        self._nest, self._scop, self._sizes, self._places = nest, scop, sizes, places
-        self._depth = len(nest.host) + len(nest.grid)  # of what a thread and a launch are
-        self._touches = list(self._all())
+class _ThreadAccessFinder:
+    """The search for a nest's loads and stores; arguments as in `uses`."""
 
-    def _all(self) -> Iterator[_Touch]:
+    def __init__(self, nest: LaunchNest, scop: Scop, sizes: Mapping[str, int], places: Mapping[str, Placed]):
+        self._nest, self._scop, self._sizes, self._places = nest, scop, sizes, places
+        self._depth = len(nest.host) + len(nest.grid)  # of loops that are not a thread's own
+        self._accesses = list(self._all())
+
+    def _all(self) -> Iterator[_StatementAccess]:
+        """Yields the accesses of all statements, in the order of the text."""
         for run in self._nest.runs():
             back = _when(self._nest, run, self._sizes).reverse()
             accesses = reads_and_write(self._scop.statements[run.statement])
             for position, access in enumerate(accesses):
                 relation = polyhedra.at_sizes(access.relation, self._sizes)
-                yield _Touch(run, access, position == len(accesses) - 1, back.apply_range(relation).coalesce())
+                yield _StatementAccess(run, access, position == len(accesses) - 1, back.apply_range(relation).coalesce())
 
-    def read(self) -> Uses:
-        found: list[Use] = []
+    def read(self) -> ThreadAccesses:
+        """Returns the loads and stores, array by array."""
+        found: list[ThreadAccess] = []
         throughout: dict[str, int] = {}
-        for array in dict.fromkeys(touch.access.array for touch in self._touches):
-            mine = [touch for touch in self._touches if touch.access.array == array]
+        for array in dict.fromkeys(touch.access.array for touch in self._accesses):
+            mine = [touch for touch in self._accesses if touch.access.array == array]
             whole = self._of_threads(mine)
             if whole is not None:
                 throughout[array] = self._scop.arrays[array].element.size_bytes
@@ -125,19 +139,15 @@ class _Reader:
                 found += self._each(mine)
         statements = (self._scop.statements[name] for name in self._nest.statements)
         gathers = [v.array for s in statements for v in subvalues(s.value) if isinstance(v, Gather)]
-        return Uses(tuple(found), throughout, tuple(dict.fromkeys(gathers)))
+        return ThreadAccesses(tuple(found), throughout, tuple(dict.fromkeys(gathers)))
 
-    def _of_threads(self, mine: list[_Touch]) -> isl.Map | None:
-        """{ T[host, grid] -> A[e] } where each thread uses one element in a launch; None where some uses several."""
-        found = None
-        for touch in mine:
-            own = polyhedra.outer_of(touch.elements, self._depth)
-            found = own if found is None else found.union(own)
-        found = found.coalesce()
+    def _of_threads(self, mine: list[_StatementAccess]) -> isl.Map | None:
+        """Returns { T[host, grid] -> A[e] } where each thread accesses one element in a launch; None where some access several."""
+        found = reduce(isl.Map.union, (polyhedra.outer_of(touch.elements, self._depth) for touch in mine)).coalesce()
         return found if found.is_single_valued() else None
 
-    def _held_throughout(self, mine: list[_Touch], whole: isl.Map) -> Iterator[Use]:
-        """A load before the first use, where that does not store, and a store behind the last one."""
+    def _held_throughout(self, mine: list[_StatementAccess], whole: isl.Map) -> Iterator[ThreadAccess]:
+        """Yields a load before the first access, where that is no store, and a store behind the last one."""
         none = whole.domain().subtract(whole.domain())
         needed, stored = none, none
         for number, touch in enumerate(mine):
@@ -155,12 +165,13 @@ class _Reader:
                 yield self._use(touch, whole.intersect_domain(when).coalesce(), is_write, (), held)
 
     def _threads_of(self, elements: isl.Map) -> isl.Set:
-        """{ T[host, grid] } that use some."""
+        """Returns the threads { T[host, grid] } that access some of the elements."""
         return polyhedra.outer_of(elements, self._depth).domain()
 
-    def _not_stored_before(self, load: _Touch, others: list[_Touch]) -> isl.Set:
-        """The threads in which some instance of a load may come before any store of others, which are before it in the text:
-        those with an iteration of the loops around both in which there is no such store.
+    def _not_stored_before(self, load: _StatementAccess, others: list[_StatementAccess]) -> isl.Set:
+        """Returns the threads in which some instance of a load may come before any store of others, which are before it in the text.
+
+        These are the threads with an iteration of the loops around both in which there is no such store.
         """
         left = self._threads_of(load.elements)
         for store in others:
@@ -173,15 +184,15 @@ class _Reader:
         return left
 
     def _is_own(self, array: str) -> bool:
-        """Whether no other nest and no caller sees it."""
+        """Whether the array is local, and no other nest accesses it."""
         others = (s for s in self._scop.statements.values() if s.name not in self._nest.statements)
         used = any(access.array == array for s in others for access in reads_and_write(s))
         return self._scop.arrays[array].role is Role.LOCAL and not used
 
-    def _each(self, mine: list[_Touch]) -> Iterator[Use]:
-        """The loads and stores of an array of which a thread uses several elements, each different one once."""
+    def _each(self, mine: list[_StatementAccess]) -> Iterator[ThreadAccess]:
+        """Yields the loads and stores of an array of which a thread accesses several elements, each different one once."""
         is_written = any(touch.is_write for touch in mine)
-        done: list[Use] = []
+        done: list[ThreadAccess] = []
         for touch in mine:
             use = self._use(touch, touch.elements, touch.is_write, touch.run.inside, ())
             while not is_written and len(use.loops) > self._depth:
@@ -194,14 +205,20 @@ class _Reader:
                 done.append(use)
                 yield use
 
-    def _use(self, touch: _Touch, elements: isl.Map, is_write: bool, inside, held: tuple[str, ...]) -> Use:
+    def _use(
+        self, touch: _StatementAccess, elements: isl.Map, is_write: bool, inside: tuple[SurroundingLoop, ...], held: tuple[str, ...]
+    ) -> ThreadAccess:
+        """Returns a load or store of elements { T[t] -> A[e] }. inside: the thread's own loops around it; held: loops inside these."""
         place = self._places[touch.access.array]
         loops = tuple(loop.name for loop in (*self._nest.host, *self._nest.grid, *inside))
         size = self._scop.arrays[touch.access.array].element.size_bytes
         address = tuple(polyhedra.rows_by_piece(polyhedra.weighted_sum(elements, place.strides, place.address)))
         outermost = inside[0].values if inside else None
-        return Use(touch.access.array, touch.text, is_write, loops, held, elements.domain(), elements, address, size, outermost)
+        return ThreadAccess(
+            touch.access.array, touch.text, is_write, loops, held, elements.domain(), elements, address, size, outermost
+        )
 
 
-def _is_same(use: Use, other: Use) -> bool:
+def _is_same(use: ThreadAccess, other: ThreadAccess) -> bool:
+    """Whether both load, or both store, the same elements in the same loops."""
     return (use.is_write, use.loops) == (other.is_write, other.loops) and use.elements.is_equal(other.elements)

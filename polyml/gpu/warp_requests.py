@@ -1,11 +1,12 @@
-"""Requests of warps at the iterations that are looked at, lane by lane, with how often each of them counts."""
+"""Requests of warps at some iterations, lane by lane, with a weight for each: the requests that it stands for."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import gcd, prod
+from types import MappingProxyType
 
 import islpy as isl
 import numpy as np
@@ -15,16 +16,22 @@ from polyml.gpu.thread_blocks import Threads
 from polyml.polyhedra import LinearRow, Quotient
 
 EXACT = "exact"
-_CHUNK = 1 << 15  # of them at once
+_CHUNK = 1 << 15  # warps or requests that are examined at once
 _NONE = np.iinfo(np.int64).max
 Piece = tuple[isl.Set, LinearRow, int]  # where, and there the byte address: a row over a number
 
 
 @dataclass(frozen=True)
 class Requests:
-    """Sums over all requests. lanes: threads that take part. elements: different ones; sectors, lines: that these lie in; most:
-    sectors of the worst request. element_bytes, sector_bytes: sizes of each. accuracy: "exact", or which iterations were looked
-    at.
+    """The requests of one access, summed up.
+
+    requests: their number.
+    lanes: threads that take part.
+    elements: different elements that they access.
+    sectors, lines: sectors and lines in which these lie, request by request.
+    most: sectors of the request with most of them.
+    element_bytes, sector_bytes: sizes of each.
+    accuracy: "exact", or which iterations were examined.
     """
 
     requests: int
@@ -39,28 +46,34 @@ class Requests:
 
     @property
     def per_request(self) -> float:
-        """Sectors of a request in the mean."""
+        """The sectors of a request in the mean."""
         return self.sectors / self.requests if self.requests else 0.0
 
     @property
     def efficiency(self) -> float:
-        """Bytes of different elements over the bytes of the sectors."""
+        """The bytes of different elements over the bytes of the sectors."""
         return self.elements * self.element_bytes / (self.sectors * self.sector_bytes) if self.sectors else 1.0
 
 
 @dataclass(frozen=True)
 class AccessBlock:
-    """What `requests` is given. grains: sizes of elements, sectors and lines."""
+    """The block of threads that makes an access, and the sizes of what it moves.
+
+    axes: dimension of the loops' values -> the block's axis that it goes to; other dimensions are loops in order, or of blocks.
+    grains: bytes of an element, a sector and a line.
+    items: dimension -> iterations of a thread, which makes the access once for all of them as they move no address; iteration v
+        is then thread v % size of block v // (size * items).
+    """
 
     axes: Mapping[int, int]
     threads: Threads
     grains: tuple[int, int, int]
-    items: Mapping[int, int]
+    items: Mapping[int, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
 class PointsPart:
-    """What is 0 and what is at least 0 for its points, and their addresses."""
+    """A convex part of some points is given by rows that are 0 and rows that are at least 0, with the addresses of its points."""
 
     zero: list[LinearRow]
     least: list[LinearRow]
@@ -71,23 +84,39 @@ class PointsPart:
         return [*((row, True) for row in self.zero), *((row, False) for row in self.least)]
 
 
+def value_range(points: isl.Set, dim: int) -> tuple[int, int]:
+    """Returns the least and the greatest value along a dimension of bounded points { T[t] } without parameters."""
+    found = polyhedra.extremes(polyhedra.along(points, dim))
+    assert found is not None, "loops of a launch are bounded"
+    return found
+
+
 def parts_of_points(points: isl.Set, addresses: Sequence[Sequence[Piece]]) -> Iterator[PointsPart]:
-    """addresses: one of any number of pieces, or several of one piece."""
+    """Yields disjoint convex parts of the points { T[t] }. addresses: one address of any number of pieces, or several of one piece."""
     regions = [points.intersect(where) for where, _, _ in addresses[0]] if len(addresses[0]) > 1 else [points]
     for number, region in enumerate(regions):
         rows = tuple(_row(*address[number][1:]) for address in addresses)
         for part in polyhedra.disjoint(region):
-            yield PointsPart(*polyhedra.integer_rows(part), rows)
+            zero, least = _integer_rows(part)
+            yield PointsPart(zero, least, rows)
+
+
+def _integer_rows(part: isl.Set) -> tuple[list[LinearRow], list[LinearRow]]:
+    """Returns the rows that are 0, and those that are at least 0, in points of a part without parameters."""
+    found = polyhedra.integer_rows(part)
+    assert found is not None, "disjoint parts are conjunctions"
+    return found
 
 
 def _row(row: LinearRow, divisor: int) -> LinearRow:
+    """Returns the row over a divisor, rounded down, as a row of one quotient."""
     terms, constant = row
     return row if divisor == 1 else ({Quotient(frozenset(terms.items()), constant, divisor): 1}, 0)
 
 
 @dataclass(frozen=True)
-class _Values:
-    """Of one dimension that are looked at. weights: how often each counts."""
+class _SampledValues:
+    """The values of one dimension that are examined, with how many values each stands for."""
 
     values: np.ndarray
     weights: np.ndarray
@@ -95,8 +124,13 @@ class _Values:
 
 @dataclass(frozen=True)
 class _Warps:
-    """Some that are looked at. columns: by dimension, where each one's block and loops begin. number: in its block. takes_part:
-    [warp, lane]. kind: equal for those with the same number and lanes. weights: how often each counts.
+    """Some warps that are examined.
+
+    columns: dimension -> the first iteration of each warp's block, or the value of its loop, [warp].
+    number: each warp's number in its block, [warp].
+    takes_part: which lanes make the access, [warp, lane].
+    kind: equal for warps with the same number and lanes, [warp].
+    weights: how many warps each stands for, [warp].
     """
 
     columns: dict[int, np.ndarray]
@@ -107,6 +141,11 @@ class _Warps:
 
 
 class WarpRequests:
+    """The requests of a block's warps for accesses that are made at the same points { T[t] }.
+
+    parts: disjoint convex parts of the points. Dimensions on which no other bounds depend are free, all others are coupled.
+    """
+
     def __init__(self, points: isl.Set, parts: Sequence[PointsPart], block: AccessBlock):
         axes, threads, items = block.axes, block.threads, block.items
         self._points, self._parts, self._threads = points, parts, threads
@@ -123,25 +162,27 @@ class WarpRequests:
         self._coupled = {dim: self._all(dim) for dim, pair in ends.items() if pair is None}
 
     def longest(self, most: int) -> tuple[int, int, int, int] | None:
-        """A dimension, the numbers of its first and last block, and a block's size, where more than so many warps are to be
-        looked at: a loop in order if there is one.
+        """Returns the dimension to take a sample of, where more than so many warps would be examined; else None.
+
+        It comes with the numbers of its first and last block, and a block's size. It is a loop in order if there is one.
         """
         lengths = {dim: high - low + 1 for dim, (low, high) in self._coupled.items()}
         if prod(lengths.values()) * self._threads.warps <= most or max(lengths.values(), default=1) == 1:
             return None
         dim = max((d for d, length in lengths.items() if length > 1), key=lambda d: (d not in self._axes, lengths[d]))
-        return dim, *self._coupled[dim], self._size(dim)
+        low, high = self._coupled[dim]
+        return dim, low, high, self._size(dim)
 
     def counted(self) -> Iterator[Requests]:
-        """Of each address."""
+        """Yields the requests of each address."""
         count = len(self._parts[0].addresses)
         starts = [np.zeros(self._modulus) for _ in range(count)]  # how many requests of free loops begin where in a line
         for each in starts:
             each[0] = 1
-        chosen: dict[int, _Values] = {}
+        chosen: dict[int, _SampledValues] = {}
         for dim, (low, high) in self._coupled.items():
             values = np.arange(low, high + 1) * self._size(dim)
-            chosen[dim] = _Values(values, np.ones(len(values)))
+            chosen[dim] = _SampledValues(values, np.ones(len(values)))
         for dim, bounds in self._free_ends.items():
             steps = [row[0].get(dim, 0) for row in self._parts[0].addresses]
             if dim in self._axes:
@@ -154,19 +195,19 @@ class WarpRequests:
                 found, highest = self._of_address(warps, number, starts[number])
                 totals[number] += found
                 worst[number] = max(worst[number], highest)
+        element_bytes, sector_bytes, _ = self._grains
         for total, highest in zip(totals, worst):
-            yield Requests(*map(round, total), highest, *self._grains[:2])
+            number, lanes, elements, sectors, lines = map(round, total)
+            yield Requests(number, lanes, elements, sectors, lines, highest, element_bytes, sector_bytes)
 
     def _size(self, dim: int) -> int:
         return self._sizes.get(dim, 1)
 
-    # which values of a dimension there are
+    # the values of dimensions
 
     def _free(self, dim: int) -> tuple[int, int] | None:
-        """The first and the last value of a dimension that bounds no other one, and that addresses are linear in; None of
-        another.
-        """
-        found = set()
+        """Returns the first and the last value of a free dimension, in which addresses are linear; None for another one."""
+        found: set[tuple[int, int, tuple[int, ...]]] = set()
         for part in self._parts:
             low, high = [], []
             for (terms, constant), is_zero in part.rows:
@@ -181,16 +222,22 @@ class WarpRequests:
                     high.append(constant // -c if c < 0 else -constant // c)
             if not low or not high or any(polyhedra.is_in(n, dim) for row in part.addresses for n in row[0] if n != dim):
                 return None
-            found.add((max(low), min(high), *(row[0].get(dim, 0) for row in part.addresses)))
-        return next(iter(found))[:2] if len(found) == 1 else None
+            found.add((max(low), min(high), tuple(row[0].get(dim, 0) for row in part.addresses)))
+        if len(found) != 1:
+            return None
+        first, last, _ = found.pop()
+        return first, last
 
     def _all(self, dim: int) -> tuple[int, int]:
-        """Numbers of the first and the last block, or value, of a dimension."""
-        first, last = polyhedra.extremes(polyhedra.along(self._points, dim))
+        """Returns the numbers of the first and the last block along a dimension, or its first and last value."""
+        first, last = value_range(self._points, dim)
         return first // self._size(dim), last // self._size(dim)
 
-    def _tiles(self, first: int, last: int, size: int, steps: Sequence[int]) -> _Values:
-        """First iterations of blocks: those that are cut one by one, of the full ones one for each place of a line."""
+    def _tiles(self, first: int, last: int, size: int, steps: Sequence[int]) -> _SampledValues:
+        """Returns first iterations of blocks: of each partial block, and of one full block for each byte of a line to begin at.
+
+        first, last: values of the dimension; size: those of a block; steps: bytes from one value to the next, for each address.
+        """
         low, high = first // size, last // size
         cut = {t for t in (low, high) if t * size < first or t * size + size - 1 > last}
         count = high - low + 1 - len(cut)
@@ -198,11 +245,12 @@ class WarpRequests:
         period = min(count, max(self._modulus // gcd(self._modulus, step * size) for step in steps))
         values = [*sorted(cut), *range(full, full + period)]
         weights = [1] * len(cut) + [count // period + (k < count % period) for k in range(period)]
-        return _Values(np.array(values) * size, np.array(weights, float))
+        return _SampledValues(np.array(values) * size, np.array(weights, float))
 
     # warps
 
-    def _warps(self, chosen: dict[int, _Values]) -> Iterator[_Warps]:
+    def _warps(self, chosen: dict[int, _SampledValues]) -> Iterator[_Warps]:
+        """Yields the warps at all combinations of the chosen values, in chunks."""
         lengths = [len(v.values) for v in chosen.values()]
         count, at_once = prod(lengths), max(1, _CHUNK // self._threads.warps)
         for start in range(0, count, at_once):
@@ -217,7 +265,7 @@ class WarpRequests:
                 yield found
 
     def _some_warps(self, columns: dict[int, np.ndarray], weights: np.ndarray) -> _Warps:
-        """Those of all warps at these values that have something to do."""
+        """Returns those of the warps at these values that have a lane that makes the access."""
         full, some = self._full_and_some(columns, len(weights))
         at, number = np.nonzero(some)
         takes_part = self._exist[number]
@@ -233,7 +281,7 @@ class WarpRequests:
         return _Warps({dim: c[at] for dim, c in columns.items()}, number, takes_part, kind.ravel(), weights[at])
 
     def _full_and_some(self, columns: dict[int, np.ndarray], count: int) -> tuple[np.ndarray, np.ndarray]:
-        """[iteration, warp]: whether all lanes are points of one part, and whether some may be points."""
+        """Returns whether all lanes are points of one part, and whether some lanes may be points, both [iteration, warp]."""
         shape = count, self._threads.warps
         full, some = np.zeros(shape, bool), np.zeros(shape, bool)
         for part, item in product(self._parts, self._items):
@@ -245,7 +293,7 @@ class WarpRequests:
                 if lanes is None:
                     all_in[:] = False
                     continue
-                base = _value(row, columns).reshape(-1, 1) + sum(row[0].get(dim, 0) * far for dim, far in item.items())
+                base = _value(row, columns).reshape(-1, 1) + sum(row[0].get(dim, 0) * offset for dim, offset in item.items())
                 low = np.where(self._exist, lanes, _NONE).min(axis=1) + base
                 high = np.where(self._exist, lanes, -_NONE).max(axis=1) + base
                 all_in &= (low >= 0) & (high <= 0) if is_zero else low >= 0
@@ -255,28 +303,34 @@ class WarpRequests:
         return full, some
 
     def _of_lanes(self, row: LinearRow) -> np.ndarray | None:
-        """[warp, lane]: what a thread's place in its block adds to a row; None where that depends on the block."""
+        """Returns what a thread's index in its block adds to a row, [warp, lane]; None where that depends on the block."""
         if any(isinstance(name, Quotient) and any(polyhedra.is_in(name, dim) for dim in self._at) for name in row[0]):
             return None
-        return sum((row[0].get(dim, 0) * at for dim, at in self._at.items()), np.zeros(self._exist.shape, np.int64))
+        found = np.zeros(self._exist.shape, np.int64)
+        for dim, at in self._at.items():
+            found = found + row[0].get(dim, 0) * at
+        return found
 
     def _inside(self, columns: dict[int, np.ndarray], number: np.ndarray) -> np.ndarray:
-        """[warp, lane]: which are points."""
+        """Returns which lanes are points, [warp, lane]."""
         found = np.zeros((len(number), self._threads.width), bool)
         for item in self._items:
             lanes = self._lanes(columns, number, item)
             for part in self._parts:
-                found |= _holds(part, lanes, found.shape, columns)
+                found |= _holds(part, lanes, (len(number), self._threads.width), columns)
         return found
 
     def _lanes(self, columns: dict[int, np.ndarray], number: np.ndarray, item: Mapping[int, int]) -> dict[int, np.ndarray]:
-        """[warp, lane]: the loops' values."""
+        """Returns the values of each dimension, [warp, lane], at one of a thread's iterations."""
         return {dim: each[:, None] + (self._at[dim][number] + item[dim] if dim in self._at else 0) for dim, each in columns.items()}
 
     # requests
 
     def _of_address(self, warps: _Warps, number: int, starts: np.ndarray) -> tuple[np.ndarray, int]:
-        """Sums (requests, lanes, elements, sectors, lines), and the most sectors of a request."""
+        """Returns the sums (requests, lanes, elements, sectors, lines) of the warps' requests, and the most sectors of one.
+
+        number: of the address. starts: how many requests of free loops begin at each byte of a line.
+        """
         addresses, takes_part, weights = self._kinds(warps, number)
         total = np.zeros(5)
         total[0] = weights.sum() * starts.sum()
@@ -295,43 +349,41 @@ class WarpRequests:
         return total, worst
 
     def _kinds(self, warps: _Warps, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Addresses [kind, lane], of free loops without what they add; which lanes take part [kind, lane]; how often there is
-        each.
-        """
+        """Returns addresses without what free loops add and which lanes take part, both [kind, lane], and the weight of each kind."""
         rows = {_key(part.addresses[number]) for part in self._parts}
-        row = _looked_at(self._parts[0].addresses[number], warps.columns)
+        row = _without_free(self._parts[0].addresses[number], warps.columns)
         lanes = self._of_lanes(row) if len(rows) == 1 else None
         if lanes is None:
             return self._addresses(warps, number), warps.takes_part, warps.weights
-        places = np.broadcast_to(_value(row, warps.columns) % self._modulus, len(warps.number))  # only the place in a line counts
-        _, first, which = np.unique(places + self._modulus * warps.kind, return_index=True, return_inverse=True)
-        found = places[first][:, None] + lanes[warps.number[first]]
+        offsets = np.broadcast_to(_value(row, warps.columns) % self._modulus, len(warps.number))  # only the byte of a line counts
+        _, first, which = np.unique(offsets + self._modulus * warps.kind, return_index=True, return_inverse=True)
+        found = offsets[first][:, None] + lanes[warps.number[first]]
         return found, warps.takes_part[first], np.bincount(which.ravel(), warps.weights)
 
     def _addresses(self, warps: _Warps, number: int) -> np.ndarray:
-        """[warp, lane]; of free loops without what they add."""
+        """Returns the addresses without what free loops add, [warp, lane]."""
         found = np.zeros(warps.takes_part.shape, np.int64)
         for item in self._items:
             lanes = self._lanes(warps.columns, warps.number, item)
             for part in self._parts:
-                holds = _holds(part, lanes, found.shape, warps.columns)
-                found = np.where(holds, _value(_looked_at(part.addresses[number], warps.columns), lanes), found)
+                holds = _holds(part, lanes, (len(warps.number), self._threads.width), warps.columns)
+                found = np.where(holds, _value(_without_free(part.addresses[number], warps.columns), lanes), found)
         return found
 
 
-def _key(row: LinearRow) -> tuple:
+def _key(row: LinearRow) -> tuple[object, int]:
     return frozenset(row[0].items()), row[1]
 
 
 def _is_of_free(row: LinearRow, columns: Mapping[int, np.ndarray]) -> bool:
-    """Whether it bounds a dimension that is not looked at."""
+    """Whether the row is a bound of a free dimension, which has no column."""
     return any(isinstance(name, int) and name not in columns for name in row[0])
 
 
 def _holds(
     part: PointsPart, lanes: Mapping[int, np.ndarray], shape: tuple[int, int], columns: Mapping[int, np.ndarray]
 ) -> np.ndarray:
-    """[warp, lane]: which are points of the part."""
+    """Returns which lanes are points of the part, [warp, lane]."""
     found = np.ones(shape, bool)
     for row, is_zero in part.rows:
         if not _is_of_free(row, columns):
@@ -341,14 +393,20 @@ def _holds(
 
 
 def different(addresses: np.ndarray, takes_part: np.ndarray, grain: int) -> np.ndarray:
-    """[request]: how many pieces of memory of that size the lanes' addresses lie in."""
+    """Returns how many aligned blocks of `grain` bytes the lanes' addresses lie in, [request].
+
+    addresses, takes_part: the lanes' addresses in bytes, and which lanes make the access, [request, lane].
+    """
     pieces = np.sort(np.where(takes_part, addresses // grain, _NONE), axis=1)
     new = (pieces[:, 1:] != pieces[:, :-1]) & (pieces[:, 1:] != _NONE)
     return (pieces[:, 0] != _NONE) + new.sum(axis=1)
 
 
 def spread(starts: np.ndarray, step: int, first: int, last: int) -> np.ndarray:
-    """The places of a line at which requests begin, with a loop more that moves them by so many bytes."""
+    """Returns how many requests begin at each byte of a line, with one more loop, from first to last, that moves them by `step` bytes.
+
+    starts: the same without the loop.
+    """
     modulus, count = len(starts), last - first + 1
     period = modulus // gcd(modulus, step)
     found = np.zeros(modulus)
@@ -357,12 +415,13 @@ def spread(starts: np.ndarray, step: int, first: int, last: int) -> np.ndarray:
     return found
 
 
-def _looked_at(row: LinearRow, columns: Mapping[int, np.ndarray]) -> LinearRow:
-    """The row without free dimensions."""
+def _without_free(row: LinearRow, columns: Mapping[int, np.ndarray]) -> LinearRow:
+    """Returns the row without its terms of free dimensions."""
     return {name: c for name, c in row[0].items() if not isinstance(name, int) or name in columns}, row[1]
 
 
 def _value(row: LinearRow, columns: Mapping[int, np.ndarray]) -> np.ndarray:
+    """Returns the row's value where dimensions have the columns' values."""
     terms, constant = row
     total = np.array(constant)
     for name, c in terms.items():
@@ -370,7 +429,10 @@ def _value(row: LinearRow, columns: Mapping[int, np.ndarray]) -> np.ndarray:
     return total
 
 
-def _column(name: Hashable, columns: Mapping[int, np.ndarray]) -> np.ndarray:
-    if isinstance(name, int):
-        return columns[name]
-    return _value((dict(name.terms), name.constant), columns) // name.divisor
+def _column(name: str | int | Quotient, columns: Mapping[int, np.ndarray]) -> np.ndarray:
+    """Returns the values of a dimension or of a quotient; there are no parameters."""
+    if isinstance(name, Quotient):
+        return _value((dict(name.terms), name.constant), columns) // name.divisor
+    if isinstance(name, str):
+        raise ValueError(f"the parameter {name} has no value")
+    return columns[name]

@@ -10,6 +10,7 @@ from polyml.codegen.ir.array_layout import placed_whole
 from polyml.gpu.coalescing import requests
 from polyml.gpu.thread_accesses import uses
 from polyml.gpu.thread_blocks import Threads
+from polyml.gpu.warp_requests import AccessBlock
 from polyml.measure import lookup
 from polyml.model.core.call_interface import value
 from polyml.performance.variants import KernelCall, source_schedule
@@ -46,6 +47,6 @@ def all_requests(function, shapes, dtype, order, block, most=1 << 20):
     counted = {}
     for use in uses(nest, found.scop, sizes, places).uses:
         axes = {use.loops.index(axis.loop.name): k for k, axis in enumerate(on.axes)}
-        (made,) = requests(use.points, [use.address], axes, threads, use.element_bytes, 32, 128, most)
+        (made,) = requests(use.points, [use.address], AccessBlock(axes, threads, (use.element_bytes, 32, 128)), most)
         counted["store " * use.is_write + use.text] = made
     return counted, places, sizes

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from polyml import polyhedra
 from polyml.gpu.coalescing import requests
 from polyml.gpu.thread_blocks import Threads
+from polyml.gpu.warp_requests import AccessBlock
 from tests.gpu import kernels
 from tests.gpu.brute import Counted, counted
 from tests.gpu.mapping import all_requests
@@ -151,7 +152,9 @@ def test_any_set_in_any_block(facts, expressions, block, dims, sizes):
     accesses.append(isl.PwAff("{ T[i, j, k] -> [(10000 + 8j)] : j <= 30; T[i, j, k] -> [(20000 + 4i)] : j > 30 }"))
     rows = [polyhedra.rows_by_piece(each) for each in accesses]
     axes = {dims[0]: 0, dims[1]: 1}
-    found = requests(when, rows, axes, Threads(block, 32), sizes[0], 32, 128)  # sizes of elements do not matter for the others
+    found = requests(
+        when, rows, AccessBlock(axes, Threads(block, 32), (sizes[0], 32, 128))
+    )  # sizes of elements do not matter for the others
     (other,) = {0, 1, 2} - {*dims}
     points = sorted(at for _, at in polyhedra.points(when))
     for made, access in zip(found, accesses):
@@ -176,7 +179,7 @@ def test_any_set_of_which_threads_load_once_for_several_iterations(facts, expres
     access = isl.PwAff(f"{{ T[i, j, k] -> [(10000 + {expression})] }}")
     axes = {1: 0, 0: 1} if is_x else {0: 0, 1: 1}
     size = block[axes[1]]
-    (found,) = requests(when, [polyhedra.rows_by_piece(access)], axes, Threads(block, 32), 4, 32, 128, items={1: items})
+    (found,) = requests(when, [polyhedra.rows_by_piece(access)], AccessBlock(axes, Threads(block, 32), (4, 32, 128), {1: items}))
     pairs = polyhedra.points(isl.Map.from_pw_aff(access).intersect_domain(when))
     events = set()
     for (_, (i, j, k)), (_, (value,)) in pairs:
@@ -216,5 +219,5 @@ def test_loops_too_long_to_be_looked_at():
     """The triangle of 10^8 rows: as many requests as there are iterations, but for those that are cut."""
     when = isl.Set("{ T[i, j] : 0 <= i < 100000000 and i <= j < i + 5 }")
     rows = polyhedra.rows_by_piece(isl.PwAff("{ T[i, j] -> [(4i)] }"))
-    (found,) = requests(when, [rows], {0: 0}, Threads((32,), 32), 4, 32, 128)
+    (found,) = requests(when, [rows], AccessBlock({0: 0}, Threads((32,), 32), (4, 32, 128)))
     assert found.accuracy.startswith("estimate") and found.requests == pytest.approx(10**8 / 32 * 36, rel=0.1)

@@ -5,7 +5,7 @@ import pytest
 
 from polyml.codegen.ir.array_layout import placed_whole
 from polyml.gpu.launch_model import MappedKernel
-from polyml.gpu.launches import Kernel
+from polyml.gpu.launches import CudaKernel
 from polyml.gpu.mapping_choice import choose
 from polyml.gpu.register_estimate import registers
 from polyml.schedule.affine.scheduler import parallel_schedule
@@ -20,7 +20,7 @@ def kernels_of(function, shapes, dtype=np.float32, machine=H100, form="source"):
     tree = found.scop.schedule if form == "source" else parallel_schedule(found.scop, found.dependences)
     places = placed_whole(found.scop, sizes, 256)
     each = nests(loop_tree.read(tree, found.scop.statements), found.scop, found.dependences)
-    return [Kernel.of(nest, found.scop, sizes, places, machine) for nest in each]
+    return [CudaKernel.of(nest, found.scop, sizes, places, machine) for nest in each]
 
 
 def by_text(found):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from polyml.gpu.launches import Access, Copy, Launches
+from polyml.gpu.launches import Launches, MappedAccess, SharedCopy
 from polyml.gpu.register_estimate import RULE
 from polyml.gpu.warp_requests import Requests
 from polyml.report.data import VERSION, roofline_data
 from polyml.report.gpu.text import padding_advice
-from polyml.report.gpu.values import Form, GpuReportValues
+from polyml.report.gpu.values import GpuReportValues, GpuVariant
 from polyml.report.plain import plain
 
 
@@ -26,7 +26,7 @@ def data(report: GpuReportValues) -> dict[str, object]:
     }
 
 
-def _form(form: Form) -> dict[str, object]:
+def _form(form: GpuVariant) -> dict[str, object]:
     found = {"name": form.name, "notes": list(form.notes)}
     if form.problem:
         return {**found, "problem": form.problem}
@@ -65,7 +65,7 @@ def _launches(each: Launches) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _access(access: Access) -> dict[str, object]:
+def _access(access: MappedAccess) -> dict[str, object]:
     use = access.use
     found = {"text": use.text, "array": use.array, "is_write": use.is_write, "held": list(use.held)}
     found |= {"bytes_to_next_thread": access.step}
@@ -78,7 +78,7 @@ def _requests(made: Requests) -> dict[str, object]:
     return plain(made, {"per_request": "sectors_per_request"})
 
 
-def _copy(each: Launches, copy: Copy) -> dict[str, object]:
+def _copy(each: Launches, copy: SharedCopy) -> dict[str, object]:
     buffer = copy.buffer
     return {
         "array": buffer.array,

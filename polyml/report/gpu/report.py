@@ -12,17 +12,17 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.codegen.ir.array_layout import placed_whole
 from polyml.errors import IllegalSchedule
-from polyml.gpu.launches import Kernel, Launches
+from polyml.gpu.launches import CudaKernel, Launches
 from polyml.gpu.mapping_choice import choose
 from polyml.machines.descriptions import Gpu
 from polyml.model.core.call_interface import value
 from polyml.model.counting.operation_counts import operations
 from polyml.performance.variants import KernelCall, source_schedule
 from polyml.polyhedra import BudgetExceeded
-from polyml.report.gpu.values import Form, GpuReportValues
+from polyml.report.gpu.values import GpuReportValues, GpuVariant
 from polyml.schedule.affine.fusion import fuse
 from polyml.schedule.affine.scheduler import parallel_schedule
-from polyml.schedule.gpu.mapping import Nest, check_block, nests
+from polyml.schedule.gpu.mapping import LaunchNest, check_block, nests
 from polyml.schedule.script.problem import Problem
 from polyml.schedule.tree import loop_tree
 
@@ -75,7 +75,7 @@ def report(call: KernelCall, arguments: Mapping[str, object], where: str, machin
         check_block(block, machine.threads_per_block)
     problem = source_schedule(call).problem
     sizes = {p.name: value(p, arguments) for p in problem.scop.parameters}
-    setting = _Setting(problem, sizes, machine, tuple(block))
+    setting = _GpuReportSetting(problem, sizes, machine, tuple(block))
     source = setting.form("source", problem.scop.schedule)
     forms = source, _found(source, setting)
     refusals = [form.refused for form in forms if form.refused is not None]
@@ -87,13 +87,13 @@ def report(call: KernelCall, arguments: Mapping[str, object], where: str, machin
 
 
 @dataclass(frozen=True)
-class _Tried:
-    form: Form
+class _TriedVariant:
+    form: GpuVariant
     refused: IllegalSchedule | None = None
 
 
 @dataclass(frozen=True)
-class _Setting:
+class _GpuReportSetting:
     """What the forms have in common. known: the launches of nests, which forms share, by their keys."""
 
     problem: Problem
@@ -102,27 +102,27 @@ class _Setting:
     block: tuple[int, ...]
     known: dict[tuple, Launches] = field(default_factory=dict)
 
-    def form(self, name: str, tree: isl.Schedule, *notes: str) -> _Tried:
+    def form(self, name: str, tree: isl.Schedule, *notes: str) -> _TriedVariant:
         scop = self.problem.scop
         try:
             with polyhedra.budget(OPERATIONS):
                 read = loop_tree.read(tree, scop.statements)
                 found = nests(read, scop, self.problem.dependences, self.problem.reductions)
         except IllegalSchedule as refused:
-            return _Tried(Form(name, (), "; ".join((refused.message, *refused.notes[:1])), notes), refused)
+            return _TriedVariant(GpuVariant(name, (), "; ".join((refused.message, *refused.notes[:1])), notes), refused)
         except BudgetExceeded as reason:
-            return _Tried(Form(name, (), f"which loops are parallel was not found: {reason}", notes))
-        return _Tried(Form(name, tuple(map(self._launches, found)), "", notes))
+            return _TriedVariant(GpuVariant(name, (), f"which loops are parallel was not found: {reason}", notes))
+        return _TriedVariant(GpuVariant(name, tuple(map(self._launches, found)), "", notes))
 
-    def _launches(self, nest: Nest) -> Launches:
+    def _launches(self, nest: LaunchNest) -> Launches:
         if nest.key not in self.known:
             places = placed_whole(self.problem.scop, self.sizes, ALIGNMENT)
-            kernel = Kernel.of(nest, self.problem.scop, self.sizes, places, self.machine)
+            kernel = CudaKernel.of(nest, self.problem.scop, self.sizes, places, self.machine)
             self.known[nest.key] = choose(kernel, self.block)
         return self.known[nest.key]
 
 
-def _found(source: _Tried, setting: _Setting) -> _Tried:
+def _found(source: _TriedVariant, setting: _GpuReportSetting) -> _TriedVariant:
     """The fastest of the source's loops, of polyml's parallel form with each component on its own, and of that one with those
     fused that share a parallel loop.
     """
@@ -132,7 +132,7 @@ def _found(source: _Tried, setting: _Setting) -> _Tried:
         with polyhedra.budget(OPERATIONS):
             fused = fuse(apart, scop, dependences)
     except (BudgetExceeded, isl.Error) as reason:
-        return _Tried(Form("polyml", (), f"no schedule was found: {reason}"))
+        return _TriedVariant(GpuVariant("polyml", (), f"no schedule was found: {reason}"))
     trees = {str(fused): (fused, "neighbours are fused")} | {str(apart): (apart, "components are launches of their own")}
     tried = [setting.form("polyml", tree, note) for tree, note in trees.values()]
     best = min([source, *tried], key=lambda each: inf if each.form.seconds is None else each.form.seconds)
@@ -140,7 +140,7 @@ def _found(source: _Tried, setting: _Setting) -> _Tried:
         return best
     if not source.form.launches:
         return tried[-1]
-    return _Tried(
+    return _TriedVariant(
         replace(
             source.form,
             name="polyml",

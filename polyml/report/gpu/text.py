@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from polyml.gpu import bank_conflicts
-from polyml.gpu.launches import Access, Copy, Launches
+from polyml.gpu.launches import Launches, MappedAccess, SharedCopy
 from polyml.gpu.register_estimate import RULE
 from polyml.machines.units import shown
-from polyml.report.gpu.values import Form, GpuReportValues
+from polyml.report.gpu.values import GpuReportValues, GpuVariant
 from polyml.report.table import Column, Table, lines, table
 from polyml.report.text import WIDTH, roofline_table, time_text
 
@@ -40,7 +40,7 @@ def parts(report: GpuReportValues) -> Iterator[str | Table]:
     yield f"{report.seconds:.2f} s"
 
 
-def _form(form: Form) -> Iterator[str | Table]:
+def _form(form: GpuVariant) -> Iterator[str | Table]:
     yield f"── {TITLES[form.name]} ".ljust(WIDTH, "─")
     if form.problem:
         yield form.problem
@@ -99,7 +99,7 @@ def _occupancy(each: Launches) -> str:
     return f"{each.registers} registers a thread (estimate){shared}; a multiprocessor holds {held}"
 
 
-def _access_columns(each: Launches) -> Sequence[Column[Access]]:
+def _access_columns(each: Launches) -> Sequence[Column[MappedAccess]]:
     """Returns the columns of loads and stores; what is loaded from shared memory has no sectors, but wavefronts."""
     return (
         Column("load or store", lambda access: access.use.text, is_left=True),
@@ -114,11 +114,11 @@ def _access_columns(each: Launches) -> Sequence[Column[Access]]:
     )
 
 
-def _wavefronts(access: Access) -> str:
+def _wavefronts(access: MappedAccess) -> str:
     return f"{access.wavefronts:.3g} wavefronts"
 
 
-def _step(each: Launches, access: Access) -> str:
+def _step(each: Launches, access: MappedAccess) -> str:
     if not each.mapped.axes:
         return ""
     kinds = {None: "uneven", 0: "same", access.use.element_bytes: "contiguous", -access.use.element_bytes: "reversed"}
@@ -134,7 +134,7 @@ def _copies(each: Launches) -> Iterator[str | Table]:
     yield ""
 
 
-_COPY_COLUMNS: Sequence[Column[Copy]] = (
+_COPY_COLUMNS: Sequence[Column[SharedCopy]] = (
     Column("copied to shared memory", lambda copy: copy.buffer.array, is_left=True),
     Column("box", lambda copy: " x ".join(map(str, copy.buffer.shape)), is_left=True),
     Column("for", lambda copy: f"{copy.buffer.tile} of {copy.buffer.loop}", is_left=True),
@@ -147,7 +147,7 @@ _COPY_COLUMNS: Sequence[Column[Copy]] = (
 )
 
 
-def padding_advice(each: Launches, copy: Copy) -> str:
+def padding_advice(each: Launches, copy: SharedCopy) -> str:
     """What padding gains, "" where it gains nothing."""
     buffer = copy.buffer
     if not buffer.padding:

@@ -11,7 +11,7 @@ from polyml.machines.roofline import Roof, Roofline
 
 
 @dataclass(frozen=True)
-class Form:
+class GpuVariant:
     """name: "source" or "polyml". launches: in order. problem: why there are none, "" where there are. notes: what was decided.
     is_source: whether they are those of the source's order.
     """
@@ -58,5 +58,5 @@ class GpuReportValues:
     machine: Gpu
     block: tuple[int, ...]
     operations: Mapping[str, int]
-    forms: tuple[Form, ...]
+    forms: tuple[GpuVariant, ...]
     seconds: float = field(compare=False)

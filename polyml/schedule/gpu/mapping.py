@@ -5,9 +5,8 @@
             parallel for j:           block j // 32, thread j % 32      axis x
                 for k: S              a thread's own loop
 
-Loops right inside one another of which no dependence within a launch leads from one iteration to another are a launch's grid
-(Verdoolaege et al., "Polyhedral parallel code generation for CUDA", TACO 2013, sec. 4). A loop around them is the host's; what is
-inside runs in order in a thread.
+Loops directly inside one another that carry no dependence within a launch are the launch's grid (Verdoolaege et al., "Polyhedral
+parallel code generation for CUDA", TACO 2013, sec. 4). Loops around them are the host's; what is inside runs in order in a thread.
 """
 
 from __future__ import annotations
@@ -32,30 +31,35 @@ AXES = 3  # of a block
 
 
 @dataclass(frozen=True)
-class Around:
-    """A loop. values: { S[i] -> [(e)] }."""
+class SurroundingLoop:
+    """A loop of a launch, with its values { S[i] -> [(e)] }."""
 
     name: str
     values: isl.UnionPwAff
 
 
 @dataclass(frozen=True)
-class Run:
-    """A statement where it runs. instances: { S[i] }; inside: the loops around it in a thread, outermost first."""
+class ThreadStatement:
+    """A statement in a thread: its instances { S[i] }, and the thread's own loops around it, outermost first."""
 
     statement: str
     instances: isl.Set
-    inside: tuple[Around, ...]
+    inside: tuple[SurroundingLoop, ...]
 
 
 @dataclass(frozen=True)
-class Nest:
-    """What a launch runs. host: loops of which each iteration is a launch; grid: loops without dependences between iterations
-    of one launch; both outermost first. body: what a thread runs. serial: why there is no grid, "" where there is one.
+class LaunchNest:
+    """The loops and instances of one launch.
+
+    host: loops of which each iteration is a launch, outermost first.
+    grid: loops that carry no dependence within one launch, outermost first.
+    body: what a thread runs.
+    instances: { S[i] }.
+    serial: why there is no grid; "" where there is one.
     """
 
-    host: tuple[Around, ...]
-    grid: tuple[Around, ...]
+    host: tuple[SurroundingLoop, ...]
+    grid: tuple[SurroundingLoop, ...]
     body: Node
     instances: isl.UnionSet
     serial: str = ""
@@ -64,16 +68,16 @@ class Nest:
     def statements(self) -> tuple[str, ...]:
         return loop_tree.statements(self.body)
 
-    def runs(self) -> tuple[Run, ...]:
-        """Statement by statement, in the order of the text."""
+    def runs(self) -> tuple[ThreadStatement, ...]:
+        """Returns the statements with their loops, in the order of the text."""
         return tuple(_runs(self.body, self.instances, ()))
 
     @cached_property
-    def key(self) -> tuple:
-        """Equal for nests that run the same instances in the same loops."""
+    def key(self) -> tuple[object, ...]:
+        """A value that is equal for nests that run the same instances in the same loops."""
         numbers: dict[int, int] = {}  # of the loops in a thread, which statements may share
 
-        def inside(run: Run) -> Iterator[tuple]:
+        def inside(run: ThreadStatement) -> Iterator[tuple[int, str, str]]:
             for loop in run.inside:
                 yield numbers.setdefault(id(loop.values), len(numbers)), loop.name, str(loop.values)
 
@@ -83,53 +87,62 @@ class Nest:
 
 
 @dataclass(frozen=True)
-class Axis:
-    """Iteration v of the loop is thread v % size of block v // (size * items): warps begin at multiples, whatever the first
-    iteration is. items: iterations of a thread, `size` apart, which run together (register tile; Volkov and Demmel, SC 2008).
+class GridAxis:
+    """An axis says which block and thread runs an iteration of a loop: iteration v is thread v % size of block v // (size * items).
+
+    So blocks begin at multiples, whatever the first iteration is.
+
+    size: threads of a block along the axis.
+    items: iterations of a thread, at a distance of `size`, which run together (register tile; Volkov and Demmel, SC 2008).
     """
 
-    loop: Around
+    loop: SurroundingLoop
     size: int
     items: int = 1
 
     @property
     def extent(self) -> int:
-        """Iterations of a block."""
+        """The iterations of a block."""
         return self.size * self.items
 
 
 @dataclass(frozen=True)
 class Mapped:
-    """A nest on blocks of threads. axes: x first, those behind the third one of blocks alone."""
+    """A nest on blocks of threads. axes: x first; those behind the third one are of blocks alone."""
 
-    nest: Nest
-    axes: tuple[Axis, ...]
+    nest: LaunchNest
+    axes: tuple[GridAxis, ...]
 
 
 def nests(
     tree: Node, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({})
-) -> tuple[Nest, ...]:
-    """The launches of a tree, in order. reductions: updates whose order is free, which are told where they alone stand in the
-    way. Raises IllegalSchedule, with two iterations, where there is no loop for threads.
+) -> tuple[LaunchNest, ...]:
+    """Returns the launches of a tree, in order.
+
+    reductions: updates whose order is free; messages tell where only they keep a loop from threads. Raises IllegalSchedule, with
+    two iterations that depend on each other, where there is no loop for threads.
     """
-    found = tuple(_Reader(scop, dependences, reductions).nests(tree, (), scop.domain))
+    found = tuple(_LaunchFinder(scop, dependences, reductions).nests(tree, (), scop.domain))
     if all(nest.serial for nest in found):
         notes = [nest.serial for nest in found] + ["a GPU runs loops whose iterations do not depend on each other"]
         raise IllegalSchedule(f"no loop of {scop.name} may go to the threads of a GPU", notes=notes)
     return found
 
 
-def mapped(nest: Nest, order: Sequence[int], sizes: Sequence[int], items: Sequence[int] = ()) -> Mapped:
-    """order: of the grid's loops, x first. sizes: of a block along these; loops behind the sizes have one iteration per block.
-    items: of a thread along these, else 1.
+def mapped(nest: LaunchNest, order: Sequence[int], sizes: Sequence[int], items: Sequence[int] = ()) -> Mapped:
+    """Returns the nest on blocks of threads.
+
+    order: the positions of the grid's loops, x first.
+    sizes: threads of a block along these; along further loops a block has one iteration.
+    items: iterations of a thread along these, else 1.
     """
-    axes = (Axis(nest.grid[k], *pair) for k, pair in zip(order, zip_longest(sizes, items, fillvalue=1)))
-    rest = (Axis(nest.grid[k], 1) for k in order[max(len(sizes), len(items)) :])
+    axes = (GridAxis(nest.grid[k], *pair) for k, pair in zip(order, zip_longest(sizes, items, fillvalue=1)))
+    rest = (GridAxis(nest.grid[k], 1) for k in order[max(len(sizes), len(items)) :])
     return Mapped(nest, (*axes, *rest))
 
 
 def check_block(sizes: Sequence[int], most: int) -> None:
-    """Raise ConfigError for sizes that no block has. most: threads of one."""
+    """Raises ConfigError for sizes that no block has. most: threads of a block at most."""
     threads = 1
     for size in sizes:
         threads *= size
@@ -141,12 +154,15 @@ def check_block(sizes: Sequence[int], most: int) -> None:
 
 
 @dataclass(frozen=True)
-class _Reader:
+class _LaunchFinder:
+    """The search for the launches of a tree."""
+
     scop: Scop
     dependences: Dependences
     reductions: Mapping[str, Reduction]
 
-    def nests(self, node: Node, host: tuple[Around, ...], instances: isl.UnionSet) -> Iterator[Nest]:
+    def nests(self, node: Node, host: tuple[SurroundingLoop, ...], instances: isl.UnionSet) -> Iterator[LaunchNest]:
+        """Yields the launches of a subtree. host: the loops around it; instances: { S[i] }, those that run in it."""
         if isinstance(node, Block):
             for part in node.parts:
                 yield from self.nests(part.body, host, instances.intersect(part.instances))
@@ -156,17 +172,17 @@ class _Reader:
         chain = _chain(node)
         free = [loop for loop in chain if _carried(inside, loop).is_empty()]
         if free:
-            yield Nest(host, tuple(map(_around, free)), _without(node, free), own)
+            yield LaunchNest(host, tuple(map(_around, free)), _without(node, free), own)
             return
         if isinstance(node, Loop):
             found = tuple(self.nests(node.body, (*host, _around(node)), instances))
             if not all(nest.serial for nest in found):
                 yield from found
                 return
-        yield Nest(host, (), node, own, self._serial(chain, host, own) if chain else "there is no loop")
+        yield LaunchNest(host, (), node, own, self._serial(chain, host, own) if chain else "there is no loop")
 
-    def _serial(self, chain: Sequence[Loop], host: tuple[Around, ...], instances: isl.UnionSet) -> str:
-        """Why no loop of a chain goes to threads, with two iterations of the outermost one."""
+    def _serial(self, chain: Sequence[Loop], host: tuple[SurroundingLoop, ...], instances: isl.UnionSet) -> str:
+        """Returns why no loop of a chain goes to threads, with two dependent iterations of the outermost one."""
         carried = _carried(_within(self.dependences.validity, host, instances), chain[0])
         source, sink, why = reason(carried, self.scop, self.dependences)
         relaxed = _within(relaxed_validity(self.dependences, self.scop, self.reductions), host, instances)
@@ -176,7 +192,7 @@ class _Reader:
 
 
 def _of(instances: isl.UnionSet, node: Node) -> isl.UnionSet:
-    """Those of the statements that run in there."""
+    """Returns the instances of those statements that run below the node."""
     names = set(loop_tree.statements(node))
     sets = instances.get_set_list()
     found = isl.UnionSet.empty(instances.get_space())
@@ -186,8 +202,8 @@ def _of(instances: isl.UnionSet, node: Node) -> isl.UnionSet:
     return found
 
 
-def _within(validity: isl.UnionMap, host: Sequence[Around], instances: isl.UnionSet) -> isl.UnionMap:
-    """The dependences within a launch."""
+def _within(validity: isl.UnionMap, host: Sequence[SurroundingLoop], instances: isl.UnionSet) -> isl.UnionMap:
+    """Returns the dependences within a launch."""
     found = validity.intersect_domain(instances).intersect_range(instances)
     for around in host:
         found = found.eq_at_multi_union_pw_aff(isl.MultiUnionPwAff.from_union_pw_aff(around.values))
@@ -195,28 +211,28 @@ def _within(validity: isl.UnionMap, host: Sequence[Around], instances: isl.Union
 
 
 def _carried(inside: isl.UnionMap, loop: Loop) -> isl.UnionMap:
-    """Those between two iterations of a loop, whatever the other loops are at."""
+    """Returns those of the dependences whose ends are in two iterations of the loop, whatever the other loops' iterations are."""
     return inside.subtract(inside.eq_at_multi_union_pw_aff(isl.MultiUnionPwAff.from_union_pw_aff(loop.member)))
 
 
 def _chain(node: Node) -> list[Loop]:
-    """Loops right inside one another, from the top on."""
+    """Returns the loops directly inside one another, from the top on."""
     return [node, *_chain(node.body)] if isinstance(node, Loop) else []
 
 
-def _around(loop: Loop) -> Around:
-    return Around(loop.name, loop.member)
+def _around(loop: Loop) -> SurroundingLoop:
+    return SurroundingLoop(loop.name, loop.member)
 
 
 def _without(node: Node, free: Sequence[Loop]) -> Node:
-    """The tree without some of the loops right inside one another at its top."""
+    """Returns the tree without some of the loops directly inside one another at its top."""
     if not isinstance(node, Loop):
         return node
     body = _without(node.body, free)
     return body if any(node is loop for loop in free) else Loop(node.name, node.member, body, node.directives, node.cut)
 
 
-def _runs(node: Node, instances: isl.UnionSet, inside: tuple[Around, ...]) -> Iterator[Run]:
+def _runs(node: Node, instances: isl.UnionSet, inside: tuple[SurroundingLoop, ...]) -> Iterator[ThreadStatement]:
     if isinstance(node, Loop):
         yield from _runs(node.body, instances, (*inside, _around(node)))
     elif isinstance(node, Block):
@@ -225,4 +241,4 @@ def _runs(node: Node, instances: isl.UnionSet, inside: tuple[Around, ...]) -> It
     elif isinstance(node, Leaf):
         sets = _of(instances, node).get_set_list()
         found = {sets.get_at(k).get_tuple_name(): sets.get_at(k) for k in range(sets.n_set())}
-        yield from (Run(name, found[name], inside) for name in node.statements if name in found)
+        yield from (ThreadStatement(name, found[name], inside) for name in node.statements if name in found)
