@@ -1,13 +1,13 @@
-"""The predicted time of a mapping's launches, from roofs.
+"""The predicted time of a mapping's launches, by a roofline.
 
 Predicted times are the highest of the roofs, each an amount over a rate:
 
     operations    of all lanes that warps have, over the peak
     L1            lines that requests touch and passes through the banks of shared memory, at one of each in a cycle
-    L2            sectors that blocks ask for; where the L1 holds what the blocks of a multiprocessor use in one iteration of
-                  their outermost loop, those alone that no request of the block has asked for before
-    memory        sectors that a launch uses, once; once for all launches where the L2 holds what one uses
-    latency       sectors that blocks ask for, as many at a time as the warps that multiprocessors hold load before they wait for
+    L2            sectors that blocks request; only those that no request of the block was for before, where the L1 holds what
+                  the blocks of a multiprocessor access in one iteration of their outermost loop
+    memory        sectors that a launch accesses, once; once for all launches where the L2 holds what one accesses
+    latency       sectors that blocks request, as many at a time as the warps that multiprocessors hold load before they wait for
                   L2 and memory (Little's law; Volkov, "Better performance at lower occupancy", GTC 2010)
 """
 
@@ -17,17 +17,18 @@ from collections.abc import Iterator, Mapping
 from math import prod
 
 from polyml.gpu.launches import Launches
-from polyml.gpu.register_estimate import AHEAD
+from polyml.gpu.register_estimate import LOADED_TOGETHER
 from polyml.machines.descriptions import Figure, Gpu
 from polyml.machines.roofline import Roof, Roofline
 
 
 def multiprocessors(found: Launches) -> int:
-    """That have something to do in a launch, in the mean."""
+    """Returns how many multiprocessors have something to do in a launch, in the mean."""
     return max(1, min(found.kernel.machine.parts, -(-found.blocks // found.kernel.launches)))
 
 
 def roofline(found: Launches, amounts: Mapping[str, int]) -> Roofline:
+    """Returns the roofline of a mapping's launches. amounts: their operations by type."""
     machine = found.kernel.machine
     used = multiprocessors(found)
     work = tuple(_work(found, amounts, machine, used))
@@ -40,7 +41,7 @@ def roofline(found: Launches, amounts: Mapping[str, int]) -> Roofline:
 
 
 def _latency(found: Launches, used: int) -> Iterator[Roof]:
-    """What all warps wait for, where latencies are known and something is loaded."""
+    """Yields the roof of what all warps wait for, where latencies are known and something is loaded."""
     kernel, machine = found.kernel, found.kernel.machine
     loads = [access for access in found.accesses if access.copy is None and not access.use.is_write]
     size = machine.sector_bytes * (sum(load.requests.sectors for load in loads) + sum(c.requests.sectors for c in found.copies))
@@ -51,14 +52,14 @@ def _latency(found: Launches, used: int) -> Iterator[Roof]:
     waits = 0.0  # of all warps, one after the other, for everything that they load before they wait
     for is_inside in (False, True):
         some = [load for load in loads if (len(load.use.loops) > kernel.depth) == is_inside]
-        waits += sum(load.requests.requests for load in some) / max(1, len(some) * max(items, AHEAD if is_inside else 1))
+        waits += sum(load.requests.requests for load in some) / max(1, len(some) * max(items, LOADED_TOGETHER if is_inside else 1))
     for loop in {copy.buffer.loop for copy in found.copies}:
         copies = [copy.requests.requests for copy in found.copies if copy.buffer.loop == loop]
-        each = [min(AHEAD, -(-c.buffer.elements // found.threads.count)) for c in found.copies if c.buffer.loop == loop]
+        each = [min(LOADED_TOGETHER, -(-c.buffer.elements // found.threads.count)) for c in found.copies if c.buffer.loop == loop]
         waits += sum(copies) / sum(each)
     moved = kernel.memory_bytes or 0
-    far = min(1.0, moved / (found.sectors * machine.sector_bytes)) if found.sectors else 0.0
-    latency = far * machine.memory_latency_s.value + (1 - far) * machine.l2_latency_s.value
+    from_memory = min(1.0, moved / (found.sectors * machine.sector_bytes)) if found.sectors else 0.0
+    latency = from_memory * machine.memory_latency_s.value + (1 - from_memory) * machine.l2_latency_s.value
     seconds = waits / warps * latency * min(1.0, found.sectors / found.requested)
     amount = min(size, found.sectors * machine.sector_bytes)
     source = f"{warps:,} warps hold loads in flight, latency {latency * 1e9:.0f} ns"
@@ -66,12 +67,14 @@ def _latency(found: Launches, used: int) -> Iterator[Roof]:
 
 
 def _work(found: Launches, amounts: Mapping[str, int], machine: Gpu, used: int) -> Iterator[Roof]:
+    """Yields the roof of operations of each type. used: multiprocessors that work."""
     for kind, count in amounts.items():
         rate = _peak(machine, kind, used)
         yield Roof(kind, count, rate, None if rate is None else count / found.lanes / rate.value, found.lanes)
 
 
 def _peak(machine: Gpu, kind: str, used: int) -> Figure | None:
+    """Returns the peak rate of a type of operations; an estimate for integers, None where nothing is known."""
     known = machine.peak(kind, used)
     if known is not None:
         return known
@@ -80,7 +83,7 @@ def _peak(machine: Gpu, kind: str, used: int) -> Figure | None:
 
 
 def _passes(found: Launches) -> int:
-    """Lines that requests touch, and wavefronts of shared memory."""
+    """Returns the lines that requests access, and the wavefronts of shared memory, together."""
     direct = sum(access.requests.lines for access in found.accesses if access.copy is None)
     loads = sum(access.requests.requests * access.wavefronts for access in found.accesses if access.copy is not None)
     copies = sum(copy.requests.lines + copy.requests.requests * copy.stores for copy in found.copies)

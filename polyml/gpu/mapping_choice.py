@@ -16,17 +16,18 @@ SEVERAL = {1: ((128,), (256,)), 2: ((32, 8), (16, 16))}  # of blocks of threads 
 ITEMS = (2, 4, 8)  # of a thread along each axis
 TILES = (32, 16, 8)  # of a thread's outermost loop
 ENOUGH = 0.5  # of the warps that a multiprocessor may hold: more hide little more
-ALIKE = 1.02  # times that are as good
-_FEWER = 1 << 13  # warps that are looked at for a choice
+EQUAL = 1.02  # times that count as equal
+_FEWER = 1 << 13  # warps that are examined for a choice
 
 
 def choose(kernel: CudaKernel, block: Sequence[int] = ()) -> Launches:
-    """The mapping with the least predicted time, not counting on L1 to hold anything; among those about as fast, on most
-    multiprocessors, with most warps up to half of what there may be, then the first.
+    """Returns the launches of the mapping with the least predicted time, with an L1 that holds nothing.
 
-    The loop along which most references move by one element is x, else the innermost one; then the loops further out. A thread
-    has several iterations where that spares loads in a loop of its own. block: sizes in place of those that are tried, of threads
-    with one iteration each.
+    Of mappings that are about as fast it is the one on most multiprocessors, then with most warps up to half of what there may be,
+    then the first. The loop along which most accesses move by one element is x, else the innermost one; then follow the loops
+    further out. A thread has several iterations where that saves loads in a loop of its own.
+
+    block: sizes in place of those that are tried, with one iteration for each thread.
     """
     order = _order(kernel)
     shapes = (tuple(block),) if block else SHAPES.get(min(len(order), 2), ((1,),))
@@ -37,8 +38,8 @@ def choose(kernel: CudaKernel, block: Sequence[int] = ()) -> Launches:
         mapping = MappedKernel.of(kernel, order, shapes[0], (), MOST_WARPS)
         return launches_of(mapping, mapping.accesses, ())
     fastest = min(map(_cost, tried))
-    alike = [each for each in tried if _cost(each) <= ALIKE * fastest]
-    best = max(alike, key=lambda each: (multiprocessors(each), min(ENOUGH, each.occupancy.share)))
+    equal = [each for each in tried if _cost(each) <= EQUAL * fastest]
+    best = max(equal, key=lambda each: (multiprocessors(each), min(ENOUGH, each.occupancy.share)))
     if all(access.requests.accuracy == EXACT for access in best.accesses):
         return best
     items = tuple(axis.items for axis in best.mapped.axes)
@@ -48,7 +49,7 @@ def choose(kernel: CudaKernel, block: Sequence[int] = ()) -> Launches:
 
 
 def _several(kernel: CudaKernel, order: Sequence[int]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Sizes of blocks and items of threads, where loads in a thread's own loop do not move along one of the first axes."""
+    """Yields sizes of blocks and items of threads, where loads in a thread's own loop are the same along one of the first axes."""
     host, first = len(kernel.nest.host), order[:2]
     loads = [use for use in kernel.uses.uses if not use.is_write and len(use.loops) > kernel.depth]
     if any(use.step(host + loop) == 0 for use in loads for loop in first):
@@ -57,8 +58,9 @@ def _several(kernel: CudaKernel, order: Sequence[int]) -> Iterator[tuple[tuple[i
 
 
 def _tried(mapping: MappedKernel) -> Iterator[Launches]:
-    """With nothing copied to shared memory, and with what pays to be copied in tiles of each size, where a multiprocessor holds
-    the block.
+    """Yields the launches without shared memory, and with the copies that pay for tiles of each size.
+
+    Those are left out whose blocks no multiprocessor holds.
     """
     staged = (mapping.staged(tile) for tile in TILES)
     for accesses, copies in ((mapping.accesses, ()), *(pair for pair in staged if pair[1])):
@@ -68,6 +70,7 @@ def _tried(mapping: MappedKernel) -> Iterator[Launches]:
 
 
 def _cost(found: Launches) -> float:
+    """Returns the predicted time in seconds, without an L1; the requested sectors where no time is known."""
     rate = found.kernel.machine.read("L2")
     if found.roofline.seconds is None or rate is None:
         return found.requested
@@ -75,7 +78,7 @@ def _cost(found: Launches) -> float:
 
 
 def _order(kernel: CudaKernel) -> list[int]:
-    """The grid's loops, x first."""
+    """Returns the positions of the grid's loops, x first."""
     grid, host = range(len(kernel.nest.grid)), len(kernel.nest.host)
 
     def neighbours(loop: int) -> int:

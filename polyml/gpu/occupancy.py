@@ -1,4 +1,4 @@
-"""How many blocks a multiprocessor holds at a time, by the rules of NVIDIA's calculator."""
+"""Occupancy: how many blocks a multiprocessor holds at a time, by the rules of NVIDIA's calculator."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from polyml.machines.descriptions import Gpu
 
 @dataclass(frozen=True)
 class Occupancy:
-    """blocks, warps: that one multiprocessor holds. limits: how many blocks each resource allows, None: none is used. limiters:
-    the resources that allow least.
+    """The blocks and warps that one multiprocessor holds.
+
+    most_warps: how many warps it may hold.
+    limits: how many blocks each resource allows; None where none of it is used.
     """
 
     blocks: int
@@ -20,15 +22,17 @@ class Occupancy:
 
     @property
     def share(self) -> float:
+        """The share of the warps that it may hold."""
         return self.warps / self.most_warps
 
     @property
     def limiters(self) -> tuple[str, ...]:
+        """The resources that allow no more blocks."""
         return tuple(name for name, limit in self.limits.items() if limit == self.blocks)
 
 
 def occupancy(machine: Gpu, threads: int, registers: int, shared_bytes: int = 0) -> Occupancy:
-    """threads, shared_bytes: of a block. registers: of a thread.
+    """Returns the occupancy for blocks of so many threads and bytes of shared memory, and so many registers for each thread.
 
     The limits are those of the compute capability (NVIDIA, CUDA C++ Programming Guide, "Technical Specifications per Compute
     Capability"), the units in which registers and shared memory are given out those of cuda_occupancy.h in the CUDA toolkit:
@@ -51,22 +55,24 @@ def occupancy(machine: Gpu, threads: int, registers: int, shared_bytes: int = 0)
 
 
 def registers_of_warp(machine: Gpu, registers: int) -> int:
-    """What a warp gets for threads with so many."""
+    """Returns the registers that a warp gets for threads with so many each."""
     return _rounded(registers * machine.threads_per_warp, machine.register_unit)
 
 
 def _by_registers(machine: Gpu, warps: int, registers: int) -> int | None:
+    """Returns how many blocks the registers allow; None where none are used."""
     if registers == 0:
         return None
     own = registers_of_warp(machine, registers)
-    together = _rounded(warps, machine.warp_unit)  # a launch is checked as if its warps were on all schedulers alike
-    if registers > machine.registers_per_thread or own * together > machine.registers_per_multiprocessor:
+    rounded = _rounded(warps, machine.warp_unit)  # a launch is checked as if its warps were spread evenly over all schedulers
+    if registers > machine.registers_per_thread or own * rounded > machine.registers_per_multiprocessor:
         return 0
     of_scheduler = machine.registers_per_multiprocessor // machine.warp_unit
     return of_scheduler // own * machine.warp_unit // warps
 
 
 def _by_shared(machine: Gpu, size_bytes: int) -> int | None:
+    """Returns how many blocks the shared memory allows; None where none is used."""
     if size_bytes > machine.shared_bytes_per_block:
         return 0
     own = _rounded(size_bytes + machine.shared_reserved_bytes, machine.shared_unit_bytes)

@@ -1,4 +1,4 @@
-"""Threads of a block, and which of them are a warp."""
+"""The threads of a block, and the warps that they form."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Threads:
-    """sizes: of a block along x, y and z; of further axes every block has one iteration.
+    """The threads of a block of these sizes along x, y and z; along further axes a block has one iteration.
 
     Thread (x, y, z) is number x + sizes[0]*(y + sizes[1]*z), and warp w has the numbers from w*width on (NVIDIA, CUDA C++
     Programming Guide, "Thread Hierarchy" and "SIMT Architecture").
+
+    width: threads of a warp.
     """
 
     sizes: tuple[int, ...]
@@ -34,9 +36,9 @@ class Threads:
 
     @cached_property
     def exist(self) -> np.ndarray:
-        """[warp, lane]: the last warp may have fewer lanes."""
+        """Which lanes have a thread, [warp, lane]: the last warp may have fewer."""
         return self._numbers < self.count
 
     def along(self, axis: int) -> np.ndarray:
-        """[warp, lane]: each thread's place along an axis."""
+        """Returns each thread's index along an axis, [warp, lane]."""
         return self._numbers // prod(self.sizes[:axis]) % self.sizes[axis]

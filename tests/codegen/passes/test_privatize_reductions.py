@@ -117,7 +117,9 @@ def modelled(function, dtype=np.float64, fp="reassociate"):
 
 def program_of(function, dtype=np.float64):
     scop, free = modelled(function, dtype)
-    tree = compute(scop, dependences(scop), ScheduleRequest(catalogue.processor("avx512"), tile=True, parallel=True), reductions=free).tree
+    tree = compute(
+        scop, dependences(scop), ScheduleRequest(catalogue.processor("avx512"), tile=True, parallel=True), reductions=free
+    ).tree
     return build(scop, tree, free)
 
 
@@ -210,7 +212,9 @@ def test_names_of_the_kernel_are_left_alone():
 
 def test_the_last_nest_of_a_tile_fetches_the_rows_of_the_next_one():
     scop, free = modelled(through_rows)
-    tree = compute(scop, dependences(scop), ScheduleRequest(catalogue.processor("avx512"), tile=True, parallel=True), reductions=free).tree
+    tree = compute(
+        scop, dependences(scop), ScheduleRequest(catalogue.processor("avx512"), tile=True, parallel=True), reductions=free
+    ).tree
     program = prefetch(privatize_reductions(build(scop, tree, free)))
     ((statement, reads),) = program.ahead.items()
     (read,) = reads
