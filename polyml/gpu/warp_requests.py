@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from math import gcd, prod
-from types import MappingProxyType
 
 import islpy as isl
 import numpy as np
@@ -68,7 +67,7 @@ class AccessBlock:
     axes: Mapping[int, int]
     threads: Threads
     grains: tuple[int, int, int]
-    items: Mapping[int, int] = MappingProxyType({})
+    items: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ def small_tiles(patch):
 def blocks_of(columns, panel, depth, rows):
     """Blocks of these sizes for every contraction."""
 
-    def blocks(axes, element_bytes, machine, *, parallel, products=1, grain=1):
+    def blocks(axes, setting):
         names = {role: [a.name for a in axes if a.role is role] for role in LoopRole}
         (wide,), (first, *others) = names[LoopRole.PANEL], names[LoopRole.ROWS]
         single = [(n, 1) for n in (*names[LoopRole.COLUMNS], *others)]
