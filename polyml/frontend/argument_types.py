@@ -34,14 +34,20 @@ def arg_type(value: object, name: str = "argument") -> ArgType:
 
 
 def with_ones(kind: ArgType, value: Any) -> ArgType:
-    """Returns the type with the dimensions of size 1 that the array `value` has; they decide how arrays broadcast."""
+    """Returns the type of an argument with the dimensions of size 1, which decide how arrays broadcast.
+
+    value: the argument
+    """
     if not isinstance(kind, ArrayType):
         return kind
     return replace(kind, sizes=frozenset((dim, 1) for dim, size in enumerate(value.shape) if size == 1))
 
 
 def with_sizes(kind: ArgType, value: Any) -> ArgType:
-    """Returns the type with all sizes of the array `value`, or with the value itself if it is a Python int."""
+    """Returns the type of an argument with all that its value tells: the sizes of an array, or the value of a Python int.
+
+    value: the argument
+    """
     if isinstance(kind, ArrayType):
         return replace(kind, sizes=frozenset(enumerate(value.shape)))
     return replace(kind, value=value) if kind.dtype == PYINT else kind

@@ -57,7 +57,7 @@ def is_library_module(module: ModuleType) -> bool:
 
 
 class OuterScope:
-    """An OuterScope looks names up as a function does outside itself, and remembers which of them it was asked for."""
+    """An OuterScope looks up names outside a function as the function does, and remembers which were looked up."""
 
     def __init__(self, function: FunctionType):
         self._function = function

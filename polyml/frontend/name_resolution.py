@@ -23,9 +23,9 @@ def resolved(params: Sequence[syntax.Param], body: Sequence[Stmt]) -> tuple[Stmt
 
 
 def _named_allocations(body: Sequence[Stmt], parameters: set[str]) -> tuple[Stmt, ...]:
-    """Replaces `T = zeros(N)` by `T.new = zeros(N); T = T.new` where other arrays are bound to T too.
+    """Replaces `T = zeros(N)` by `T.new = zeros(N); T = T.new` where T is bound to other arrays too.
 
-    T is then a name like others.
+    T then is a name that is bound to arrays, and T.new the allocated array's own name.
     """
     bound = {
         s.target.name

@@ -276,7 +276,7 @@ class TypeOf(Located):
 class Require(Located):
     """A Require is a condition that holds in every call that is compiled; other calls run as plain Python.
 
-    what: what is the case where it does not hold
+    what: what is so in the other calls, as messages say it
     """
 
     condition: Expr

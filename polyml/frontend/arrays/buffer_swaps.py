@@ -113,7 +113,7 @@ def _forget(builder: LoopBuilder, names: Sequence[str]) -> None:
 
 
 def _as_iteration(builder: LoopBuilder, stmt: syntax.For, start: Expr, number: Expr) -> tuple[Stmt, ...]:
-    """Returns the loop's body as its iteration `number`, from 0."""
+    """Returns the loop's body as it is in one iteration; iterations are numbered from 0."""
     known = builder.numbers.get(stmt.var)
     step = syntax.Binary("*", number, syntax.Const(stmt.step))
     builder.numbers[stmt.var] = Linear.of(syntax.Binary("+", start, step)).expr

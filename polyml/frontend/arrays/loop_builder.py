@@ -41,10 +41,10 @@ def _bound_once(kernel: syntax.Kernel) -> set[str]:
 
 @dataclasses.dataclass(frozen=True)
 class Uncertain:
-    """An Uncertain is what a name stands for that may stand for one of several arrays.
+    """An Uncertain stands for a name that may mean one of several arrays.
 
     why: how that came about, as a message says it
-    by_number: whether the values of the call's numbers would tell which array it is
+    by_number: whether it would be known which array it is if the values of the call's numbers were known
     """
 
     why: str
@@ -125,7 +125,7 @@ class LoopBuilder(ABC):
             self.kept = kept
 
     def is_own(self, array: Elements) -> bool:
-        """Returns whether it is all of an array that the kernel has made, of which there is no possible view."""
+        """Returns whether `array` is all of an array that the kernel has allocated, and nothing may be a view of it."""
         return array.whole and array.storage not in self._params | self._possibly_viewed
 
     def is_read(self, name: str) -> bool:
@@ -212,9 +212,9 @@ class LoopBuilder(ABC):
         return self.known(name, known, loc)
 
     def require(self, condition: Expr, what: str, loc: Loc | None) -> None:
-        """Adds a Require, so that only calls are compiled in which the condition holds; it is tested once, at entry.
+        """Adds a Require, so that only calls in which the condition holds run the compiled code; it is tested once, at entry.
 
-        what: what is the case where the condition does not hold
+        what: what happens in the other calls, as messages say it
         """
         changes = any(isinstance(node, syntax.Name) for node in traversal.nodes(condition))
         if changes or condition not in self._required:
@@ -222,7 +222,7 @@ class LoopBuilder(ABC):
             self.out.append(syntax.Require(condition, what, loc=loc))
 
     def memory(self, value: Elements, stem: str, loc: Loc | None) -> Elements:
-        """Returns a copy of the array in memory of its own."""
+        """Stores the elements in a new array, and returns that."""
         name = self._fresh_array(stem, value.shape, syntax.TypeOf(value.sample), None, loc)
 
         def body(point: Point) -> list[Stmt]:
@@ -233,7 +233,7 @@ class LoopBuilder(ABC):
         return self._storage[name]
 
     def in_memory(self, value: Elements, loc: Loc | None) -> Elements:
-        """Returns the array where its elements can be read many times: as it is if they are stored, else a copy."""
+        """Returns an array whose elements can be read many times: this one if it is stored, else a copy in memory."""
         return value if value.storage is not None else self.memory(value, "_value", loc)
 
     def held(self, value: Value, loc: Loc | None) -> Value:
@@ -267,7 +267,7 @@ class LoopBuilder(ABC):
         return syntax.Call("where", (condition, value, syntax.Const(0)), loc=loc)
 
     def promoted(self, samples: Sequence[Expr], loc: Loc | None) -> Expr:
-        """Returns a number of the type that NumPy promotes these numbers to."""
+        """Returns a number that has the type to which NumPy promotes these numbers."""
         total, *rest = samples
         for sample in rest:
             always = syntax.Compare("==", syntax.Const(0), syntax.Const(0))
@@ -275,9 +275,9 @@ class LoopBuilder(ABC):
         return total
 
     def view_or_copy(self, base: Elements, made: Elements) -> Elements:
-        """Returns `made` as what NumPy makes a view of `base` if the strides allow it.
+        """Returns `made`, of which NumPy makes a view of `base` if the strides allow it, and a copy if they do not.
 
-        For an argument or a part that is not known, so neither of the two may change.
+        Where `base` is an argument or a part of an array, it is not known which, and from then on neither of the two may change.
         """
         if base.storage is None:
             return made

@@ -130,7 +130,7 @@ class Lowering(LoopBuilder):
         self.out.append(dataclasses.replace(stmt, condition=condition, then=then, orelse=orelse))
 
     def _merge(self, other: dict[str, Elements | Uncertain], where: str) -> None:
-        """Finds what the names stand for where two ways through the program meet."""
+        """Marks the names as uncertain that stand for different arrays on two ways through the program that meet."""
         for name in {*self.arrays, *other}:
             if self.arrays.get(name) is not other.get(name):
                 self.arrays[name] = Uncertain(f"`{name}` is bound to an array {where}")
@@ -180,7 +180,7 @@ class Lowering(LoopBuilder):
         self._store(target, self.value(stmt.value), stmt)
 
     def _store(self, target: Elements, value: Value, stmt: syntax.Assign) -> None:
-        """Adds `target[...] = value`, of which NumPy computes all of the value first."""
+        """Adds the statements of `target[...] = value`; they go through a temporary where they would read what they have stored."""
         loc = stmt.loc
         self.check_changes(target.memory, loc)
         if isinstance(value, Elements):
@@ -264,7 +264,7 @@ class Lowering(LoopBuilder):
     # Expressions
 
     def number(self, expr: Expr) -> Expr:
-        """Returns the value of an expression that must be a number.
+        """Returns the lowered value of an expression that must be a number.
 
         Raises PolymlTypeError for an array.
         """
@@ -352,7 +352,7 @@ class Lowering(LoopBuilder):
         return self.index(self.value(expr), expr.loc)
 
     def _fixed(self, expr: Expr) -> Expr:
-        """Returns a bound as it is now: a number that may change later gets a name of its own."""
+        """Returns a subscript that keeps its present value: a number that may change later is copied to a name of its own."""
         return expr if all(map(self._stays, traversal.nodes(expr))) else self.held_number(expr, expr.loc)
 
     def _stays(self, node: Expr) -> bool:

@@ -16,9 +16,9 @@ from polyml.frontend.syntax import Expr, Stmt
 
 
 def assign(builder: LoopBuilder, stmt: syntax.Assign) -> bool:
-    """Adds the loops of A[m] = x and A[m] op= x, with truth values m for all of A, and returns True.
+    """Adds the loops of A[m] = x or A[m] op= x, where m has a truth value for each element of A.
 
-    For any other assignment nothing is added, and False is returned.
+    Returns True; for any other assignment it adds nothing and returns False.
     """
     if isinstance(stmt.target, syntax.Name):
         return False
@@ -95,9 +95,10 @@ def _of_whole_arrays(builder: LoopBuilder, number: Expr, chosen: tuple, found: l
 
 
 def _goes_with(base: Elements, other: Elements) -> bool:
-    """Returns whether the array may be read in a masked assignment to `base`.
+    """Returns whether B[m] may be read in a masked assignment to `base`.
 
-    It must have as many dimensions, and may be the array that is assigned only element by element.
+    other: the array B, which must be in memory and have as many dimensions; it may be `base` itself if each element reads only
+        itself
     """
     if other.storage is None or other.rank != base.rank:
         return False

@@ -115,10 +115,9 @@ class Linear:
 
 
 def divided(value: Linear, divisor: int, lengths: Mapping[Expr, int]) -> tuple[Linear, Linear]:
-    """Returns (value // divisor, value % divisor) of a value that is not negative.
+    """Returns (value // divisor, value % divisor), simplified: 8 * i + j divided by 8 is (i, j) where j stays below 8.
 
-    8 * i + j by 8 is (i, j) where j stays below 8.
-
+    value: is not negative
     lengths: loop variable -> what it stays below
     """
     if divisor == 1:
@@ -200,7 +199,7 @@ class SlicedExtent:
     """A SlicedExtent is what a slice takes of a dimension: the indices first, first + step, ...
 
     extent: how many indices are taken
-    conditions: (condition, what is the case where it does not hold) under which this is so
+    conditions: (condition, what is so in other calls) under which this holds
     """
 
     first: Linear
@@ -235,7 +234,7 @@ def sliced(extent: Extent, part: syntax.Slice) -> SlicedExtent:
 
 
 def _low(start: Linear, size: Linear, conditions: list) -> Linear:
-    """Returns where a slice starts; one that starts behind the end is empty whatever this is.
+    """Returns the index at which a slice starts, which means nothing where the slice is empty.
 
     conditions: gets those under which this is so
     """
@@ -249,7 +248,7 @@ def _low(start: Linear, size: Linear, conditions: list) -> Linear:
 
 
 def _high(stop: Linear, size: Linear, conditions: list) -> Linear:
-    """Returns where a slice stops; one that stops before it starts is empty whatever this is.
+    """Returns the index behind the last one of a slice, which means nothing where the slice is empty.
 
     conditions: gets those under which this is so
     """
@@ -263,7 +262,7 @@ def _high(stop: Linear, size: Linear, conditions: list) -> Linear:
 
 
 def _last(start: Linear, size: Linear, conditions: list) -> Linear:
-    """Returns where a slice that runs backwards starts.
+    """Returns the index at which a slice that runs backwards starts.
 
     conditions: gets those under which this is so
     """

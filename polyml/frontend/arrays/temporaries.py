@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Set
+from collections.abc import Mapping, Set
 
 from polyml.frontend import syntax, traversal
-from polyml.frontend.arrays.shapes import Extent
-from polyml.frontend.arrays.views import Point, Requires, stored_before
+from polyml.frontend.arrays.shapes import Extent, Linear
+from polyml.frontend.arrays.views import Point, Requires
 from polyml.frontend.syntax import Expr
 
 
@@ -28,7 +28,7 @@ def needs_temporary(
             continue
         if node.array == lvalue.array and node.indices != lvalue.indices:
             read, conditions = _from_start(node)
-            if stored_before(lvalue, read, longest):
+            if _stored_before(lvalue, read, longest):
                 return True
             for condition in conditions:
                 require(condition, "a subscript that is negative", node.loc)
@@ -38,7 +38,7 @@ def needs_temporary(
 
 
 def _from_start(read: syntax.Subscript) -> tuple[syntax.Subscript, list[Expr]]:
-    """Returns the element by subscripts that are not negative, and the conditions under which this is so."""
+    """Returns the element with subscripts counted from the start of the array, and conditions under which that is right."""
     if read.inside:
         return read, []
     indices: list[Expr] = []
@@ -50,3 +50,48 @@ def _from_start(read: syntax.Subscript) -> tuple[syntax.Subscript, list[Expr]]:
             index = syntax.Binary("+", syntax.Shape(read.array, dim), index)
         indices.append(index)
     return dataclasses.replace(read, indices=tuple(indices)), conditions
+
+
+def _stored_before(lvalue: syntax.Subscript, read: syntax.Subscript, longest: Mapping[Expr, Linear]) -> bool:
+    """Returns whether a loop may read an element that it has stored to in an earlier iteration.
+
+    lvalue: the element that an iteration stores to
+    read: an element that it reads
+    longest: the loop variables, outermost first, each with what it stays below
+    """
+    later_by: dict[Expr, int] = {}  # for each loop variable, how much larger it is when the element that is read is stored to
+    for own, other in zip(lvalue.indices, read.indices):
+        here, there = Linear.of(own), Linear.of(other)
+        if _is_above(here, there, longest) or _is_above(there, here, longest):
+            return False
+        distance, moving = there - here, [(atom, c) for atom, c in here.terms if atom in longest]
+        if not distance.is_constant or len(moving) > 1:
+            return True
+        if not moving:
+            if distance.constant:
+                return False
+            continue
+        atom, step = moving[0]
+        if distance.constant % step or later_by.get(atom, distance.constant // step) != distance.constant // step:
+            return False
+        later_by[atom] = distance.constant // step
+    first = next((later_by[atom] for atom in longest if later_by.get(atom)), 0)
+    return first < 0
+
+
+def _is_above(one: Linear, other: Linear, longest: Mapping[Expr, Linear]) -> bool:
+    """Returns whether the one index is larger than the other, each in any iteration."""
+    low, high = (_extreme(one, longest, False), _extreme(other, longest, True))
+    gap = low - high
+    return gap.is_constant and gap.constant > 0
+
+
+def _extreme(index: Linear, longest: Mapping[Expr, Linear], most: bool) -> Linear:
+    """Returns the smallest or the largest value of an index over the loops."""
+    total = Linear((), index.constant)
+    for atom, c in index.terms:
+        if atom not in longest:
+            total += Linear(((atom, c),))
+        elif (c > 0) is most:
+            total += (longest[atom] - 1) * c
+    return total

@@ -13,7 +13,7 @@ from polyml.frontend.syntax import Expr
 from polyml.source import Loc
 
 Point = tuple[Expr, ...]
-Requires = Callable[[Expr, str, "Loc | None"], None]  # called with (condition, what is the case where it does not hold, place)
+Requires = Callable[[Expr, str, "Loc | None"], None]  # called with (condition, what is so in other calls, place)
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,9 @@ def broadcast_shape(shapes: Sequence[tuple[Extent, ...]], require: Requires, loc
 
 
 def require_equal(one: Extent, other: Extent, otherwise: str, require: Requires, loc: Loc | None) -> None:
-    """Requires two dimensions to have one size, where that is not seen.
+    """Requires two dimensions to have one size, where they are not known to.
 
-    otherwise: what is the case where they do not
+    otherwise: what is so in other calls, as messages say it
     """
     if one.length != other.length:
         require(syntax.Compare("==", one.length.expr, other.length.expr), otherwise, loc)
@@ -210,7 +210,10 @@ def _along(position: int, first: Linear, step: int) -> Callable[[Point], Expr]:
 
 
 def _fixed(index: Expr, extent: Extent, require: Requires, loc: Loc | None) -> Expr:
-    """Returns a number as a subscript that is not negative; calls with one outside the array run as plain Python, which raises."""
+    """Returns a number as a subscript that is not negative.
+
+    Calls in which it is outside the array run as plain Python, which raises.
+    """
     value = Linear.of(index)
     outside = "a subscript outside its array"
     if value.is_constant and value.constant < 0:
@@ -322,49 +325,6 @@ def elementwise(
     if not shape:
         return make(*(element(operand, ()) for operand in operands))
     return Elements(shape, lambda point: make(*(element(operand, point) for operand in operands)))
-
-
-def stored_before(lvalue: syntax.Subscript, read: syntax.Subscript, longest: Mapping[Expr, Linear]) -> bool:
-    """Returns whether a loop that stores to `lvalue` may read an element that it has stored to in an earlier iteration.
-
-    longest: the loop variables, outermost first, each with what it stays below
-    """
-    later_by: dict[Expr, int] = {}  # for each loop variable, how much larger it is when the element that is read is stored to
-    for own, other in zip(lvalue.indices, read.indices):
-        here, there = Linear.of(own), Linear.of(other)
-        if _is_above(here, there, longest) or _is_above(there, here, longest):
-            return False
-        distance, moving = there - here, [(atom, c) for atom, c in here.terms if atom in longest]
-        if not distance.is_constant or len(moving) > 1:
-            return True
-        if not moving:
-            if distance.constant:
-                return False
-            continue
-        atom, step = moving[0]
-        if distance.constant % step or later_by.get(atom, distance.constant // step) != distance.constant // step:
-            return False
-        later_by[atom] = distance.constant // step
-    first = next((later_by[atom] for atom in longest if later_by.get(atom)), 0)
-    return first < 0
-
-
-def _is_above(one: Linear, other: Linear, longest: Mapping[Expr, Linear]) -> bool:
-    """Returns whether the one index is larger than the other, each in any iteration."""
-    low, high = (_extreme(one, longest, False), _extreme(other, longest, True))
-    gap = low - high
-    return gap.is_constant and gap.constant > 0
-
-
-def _extreme(index: Linear, longest: Mapping[Expr, Linear], most: bool) -> Linear:
-    """Returns the smallest or the largest value of an index over the loops."""
-    total = Linear((), index.constant)
-    for atom, c in index.terms:
-        if atom not in longest:
-            total += Linear(((atom, c),))
-        elif (c > 0) is most:
-            total += (longest[atom] - 1) * c
-    return total
 
 
 def require_inside(number: Expr, require: Requires) -> None:

@@ -141,7 +141,7 @@ class ExpressionParser(CallParser):
         return pairs[0] if len(pairs) == 1 else syntax.Logical("and", tuple(pairs), loc=self.text.loc(node))
 
     def _known_comparison(self, node: ast.Compare) -> bool | None:
-        """Returns the truth of a comparison with None, or of one between texts.
+        """Returns the result of a comparison with None, or of one between two strings.
 
         None is returned for every other comparison.
         """

@@ -92,7 +92,7 @@ class NameLookup:
         return isinstance(node, ast.Name) and node.id in self.locals and node.id not in self.known
 
     def is_computed(self, node: ast.expr) -> bool:
-        """Returns whether the kernel computes the node, which is then no module and nothing in one."""
+        """Returns whether the kernel computes the node; if not, it is a module or something in one."""
         return self.is_local(node) or not isinstance(node, (ast.Name, ast.Attribute))
 
     def is_numpy(self, node: ast.expr) -> bool:
@@ -111,9 +111,9 @@ class NameLookup:
         return python_function(self.value(node.func)) if isinstance(node, ast.Call) else None
 
     def array(self, node: ast.expr) -> str:
-        """Returns the kernel's name of the array that `node` is.
+        """Returns the kernel's name of the array that `node` stands for.
 
-        Raises LanguageError if it is none.
+        Raises LanguageError where that is no array.
         """
         if not isinstance(node, ast.Name):
             raise self.error(node, "only an array that has a name can be used here", "a parameter, or a local array")

@@ -30,10 +30,12 @@ class Exit:
 
 
 def single(body: Sequence[Stmt], fresh: Callable[[str], str]) -> Exit | None:
-    """Returns the body with one exit, or None if it never returns. Several returns assign to local names.
+    """Returns the body with one exit, or None if it never returns.
+
+    Where there are several returns, they assign to local names, whose values the exit returns.
 
     fresh: makes a name that is not in use, from a stem
-    Raises NotAffineError for a return in a loop, and for paths of which one returns and another does not.
+    Raises NotAffineError for a return in a loop, and for paths that do not return as many values.
     """
     returns = [stmt for stmt in statements(body) if isinstance(stmt, syntax.Return)]
     if not returns:

@@ -82,7 +82,9 @@ def lift_parts(
 
 
 def where_read(function: FunctionType, names: Set[str]) -> tuple[Loc, ...]:
-    """Returns the places of statements that read one of these parameters itself, not an attribute, before it may be bound anew.
+    """Returns the places of statements that read one of these parameters, in order.
+
+    Reads of attributes do not count, nor do those behind a statement that may bind the name anew.
 
     names: the parameters
     """
@@ -149,13 +151,13 @@ class _PartLifter:
 
     @property
     def bound_names(self) -> set[str]:
-        """The names that are the function's own, whatever binds them."""
+        """The function's own names: those that it binds in whatever way."""
         return {*self.function.__code__.co_varnames, *self.function.__code__.co_cellvars} | self._unstable
 
     def block(self, body: Sequence[ast.stmt], bound: set[str]) -> list[ast.stmt]:
         """Returns a block with its parts replaced by calls.
 
-        bound: the names that certainly have a value before it
+        bound: the names that certainly have a value where the block starts
         """
         bound, made, run = set(bound), [], []
         for stmt in body:
@@ -206,7 +208,7 @@ class _PartLifter:
         return stmt
 
     def _part(self, body: list[ast.stmt], bound: set[str]) -> list[ast.stmt]:
-        """Returns a call of the statements as a part, or the statements where they cannot be one."""
+        """Replaces statements by a call of the part that they become; it returns them as they are where they cannot be one."""
         if not body or not any(map(self._is_work, body)):
             return body
         reads = upward_exposed(body, set()) & self._locals
@@ -265,11 +267,12 @@ class _PartLifter:
     def _call(
         self, lines: list[bytes], results: list[str], span: tuple[int, int], body: Sequence[ast.stmt], names: list[str]
     ) -> ast.Call | None:
-        """Returns a call of a new part, or None where the statements cannot be one.
+        """Makes a part and returns a call of it, or None where the statements cannot be a part.
 
         lines: the part's text
-        results: the names that the part returns behind the lines
+        results: the names whose values the part returns
         span: the first and the last line of the part in the file
+        body: the statements of the part
         names: the parameters of the part
         """
         end = [f"{' ' * body[0].col_offset}return {', '.join(results)}"] if results else []

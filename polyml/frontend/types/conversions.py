@@ -133,7 +133,7 @@ def _cast(expr: Expr, to: DType, implicit: bool) -> Expr:
 
 
 def _folded(expr: Const, to: DType) -> Const:
-    """Returns a constant in another type: the conversion that NumPy does at run time, done now."""
+    """Returns a constant converted to another type as NumPy would convert it when the program runs."""
     number = expr.value
     try:
         result = bool(number) if to == BOOL else int(number) if to.is_integer else rounded(number, to)

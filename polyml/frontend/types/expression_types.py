@@ -46,7 +46,7 @@ class ExpressionInference:
         self.final = False
 
     def value(self, expr: syntax.Expr) -> TypedValue:
-        """Returns an expression typed; its types are unknown where a number that it reads has none yet."""
+        """Returns the typed expression; its types are unknown as long as those of a number that it reads are."""
         match expr:
             case syntax.Const():
                 return rules.literal(expr)

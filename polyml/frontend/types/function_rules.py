@@ -73,7 +73,7 @@ def _type_of_part(kind: DType) -> DType:
 
 
 def _joined(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
-    """Returns complex(x, y)."""
+    """Returns the typed call complex(x, y)."""
     parts = tuple(converted(arg, F64) for arg in args)
     return TypedValue(dataclasses.replace(expr, args=parts, dtype=C128), of_type(PYCOMPLEX))
 
@@ -90,7 +90,7 @@ def _angle(expr: syntax.Call, operand: TypedValue) -> TypedValue:
 
 
 def _norm(expr: syntax.Call, operand: TypedValue) -> TypedValue:
-    """Returns the square of the absolute value."""
+    """Returns np.square of a real number, and re(z)**2 + im(z)**2 of a complex one."""
     if not operand.dtype.is_complex:
         return _numpy_call(dataclasses.replace(expr, function="square"), (operand,))
     check_one_type(expr, operand.types)
@@ -98,7 +98,7 @@ def _norm(expr: syntax.Call, operand: TypedValue) -> TypedValue:
 
 
 def _modulus(expr: syntax.Call, operand: TypedValue, types: TypeSet) -> TypedValue:
-    """Returns the absolute value of a complex number, which is real."""
+    """Returns the absolute value of a complex number, a real number."""
     typed = converted(operand, storage_of(operand.types))
     return TypedValue(dataclasses.replace(expr, function="abs", args=(typed,), module="numpy", dtype=storage_of(types)), types)
 

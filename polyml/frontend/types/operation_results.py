@@ -20,7 +20,7 @@ Results = dict[tuple[DType, ...], DType]  # the type of a result by the types of
 
 
 def rule_of(expr: syntax.Expr, rule: Callable, *operands) -> tuple[DType | None, DType]:
-    """Returns what a rule gives: (type to compute in, type of the result).
+    """Applies a rule of `promotion` and returns its result: (type to compute in, type of the result).
 
     Raises PolymlTypeError for an operation that does not exist.
     """

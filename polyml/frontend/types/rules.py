@@ -267,8 +267,8 @@ def check_kind(stmt: syntax.Assign, value: TypedValue, element: DType) -> None:
 def _castable(expr: syntax.Expr, value: TypedValue, to: DType) -> TypedValue:
     """Returns the value as one that may be cast to `to`.
 
-    Python's numbers must fit an integer type, NumPy's wrap. Raises PolymlTypeError for a value that may be either, unless Python's
-    are known to fit.
+    A Python number must fit an integer type, while NumPy's wrap. Raises PolymlTypeError for a value that may be either, unless
+    Python's is known to fit.
     """
     if value.is_weak or not to.is_integer or not any(k.weak for k in value.types):
         return value

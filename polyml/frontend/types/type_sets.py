@@ -84,7 +84,10 @@ def _by_preference(types: frozenset[DType]) -> tuple[DType, ...]:
 
 
 def holds(outer: DType, dtype: DType, known: Known) -> bool:
-    """Returns whether `outer` holds each value of `dtype`, or each of those known, exactly."""
+    """Returns whether `outer` holds each of these values exactly.
+
+    known: the values of type `dtype`, None for all
+    """
     if known is not None and dtype != PYBOOL:
         return all(exact(value, outer) is not None for value in known)
     return embeds(representation(dtype), outer)
@@ -93,7 +96,9 @@ def holds(outer: DType, dtype: DType, known: Known) -> bool:
 def stands_for(outer: DType, dtype: DType, known: Known) -> bool:
     """Returns whether a number of type `outer` may stand for each of these values.
 
-    It may for the same number, as the nearest one to a Python float, and for a Python int that will be checked.
+    It may if it is the same number, if it is the float nearest to a Python float, and for a Python int that is checked at run time.
+
+    known: the values of type `dtype`, None for all
     """
     if (
         dtype.weak

@@ -78,7 +78,7 @@ def map_elements(builder: LoopBuilder, args: list, make: Callable[..., Expr], lo
 
 
 def count(array: Elements, axes: Sequence[int], less: int) -> Expr:
-    """Returns how many elements there are along the axes, less `less`, but at least 0."""
+    """Returns the number of elements along the axes minus `less`, but at least 0."""
     total: Expr | None = None
     for axis in axes:
         size = array.shape[axis].expr
@@ -88,14 +88,15 @@ def count(array: Elements, axes: Sequence[int], less: int) -> Expr:
 
 
 def element_type_of(builder: LoopBuilder, wanted: syntax.TypeOf, loc: Loc | None) -> syntax.TypeOf:
-    """Returns the element type of the array of which A.dtype was written."""
+    """Returns the element type that `A.dtype` stands for."""
     return syntax.TypeOf(as_array(builder.value(wanted.of), loc).sample, loc=loc)
 
 
 def element_type(sample: Expr, options: dict, typed: str, loc: Loc | None) -> syntax.TypeOf:
-    """Returns the element type of a result: that which dtype= gives, else the one that `typed` makes of the sample's.
+    """Returns the element type of a result: the one that dtype= gives, else one that is made of the operand's.
 
-    typed: as TypeOf.function
+    sample: an element of the operand
+    typed: how the type is made of the operand's, as TypeOf.function
     """
     to = options.get("dtype")
     return syntax.TypeOf(sample, typed, loc=loc) if to is None else syntax.TypeOf(syntax.Cast(sample, to), loc=loc)
@@ -114,5 +115,5 @@ def rounded(builder: LoopBuilder, value: Value, kind: syntax.TypeOf, loc: Loc | 
 
 
 def samples(*arrays: Elements) -> tuple[Expr, ...]:
-    """Returns an element of each array, for its type."""
+    """Returns one element of each array, from which the type of a result is inferred."""
     return tuple(array.at((ZERO,) * array.rank) for array in arrays)

@@ -27,10 +27,10 @@ from polyml.source import Loc
 
 
 def _reduction(start: object, combine: Callable[[Expr, Expr], Expr], typed: str, wide: bool = False):
-    """Returns the function that combines all elements along some axes.
+    """Makes a function that combines all elements along some axes, such as np.sum.
 
     start: the result of no elements
-    combine: the result so far and an element -> the next result
+    combine: gives the next result from the result so far and an element
     typed: which type the result has, as TypeOf.function
     wide: whether the result of halves stays float32
     """
@@ -91,9 +91,11 @@ def _variance(root: bool):
 
 
 def _running(combine: Callable[[Expr, Expr], Expr], typed: str, first_axis: bool = False):
-    """Returns the function that joins each element to the result before it: np.cumsum, np.maximum.accumulate and their kin.
+    """Makes a function that joins each element to the result before it, such as np.cumsum or np.maximum.accumulate.
 
-    first_axis: whether that one is taken where none is given
+    combine: gives the next result from the result so far and an element
+    typed: which type the result has, as TypeOf.function
+    first_axis: whether the first axis is taken where no axis is given
     """
 
     def running(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
@@ -121,7 +123,7 @@ def _running(combine: Callable[[Expr, Expr], Expr], typed: str, first_axis: bool
 
 
 def _with_dtype(value: Value, options: dict, loc: Loc | None) -> Elements:
-    """Returns the elements in the type that dtype= gives, if it does."""
+    """Returns the elements converted to the type that dtype= gives; as they are where it is not given."""
     array, to = as_array(value, loc), options.get("dtype")
     if to is None:
         return array

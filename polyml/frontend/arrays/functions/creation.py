@@ -70,7 +70,7 @@ def _are_python_s(builder: LoopBuilder, number: Expr) -> bool:
 
 
 def ones(op: str):
-    """Returns the function np.eye, which has ones where column - row == k, or np.tri, which has them where it is <= k.
+    """Makes the function np.eye, which has ones where column - row == k, or np.tri, which has them where it is <= k.
 
     op: the comparison
     """
@@ -84,7 +84,7 @@ def ones(op: str):
 
 
 def triangle(op: str):
-    """Returns the function np.tril, which keeps elements where column - row <= k, or np.triu, which keeps them where it is >= k.
+    """Makes the function np.tril, which keeps elements where column - row <= k, or np.triu, which keeps them where it is >= k.
 
     op: the comparison
     """
@@ -189,10 +189,11 @@ def tile(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Va
 
 @dataclass(frozen=True)
 class _Padding:
-    """A _Padding is how np.pad fills around an array with the array's own elements.
+    """A _Padding is how np.pad fills the border of an array with the array's own elements.
 
     widths: (before, behind) of each dimension
-    mode: one of _PADDED_FROM
+    mode: which elements, one of _PADDED_FROM
+    loc: the place of the call
     """
 
     widths: Sequence[tuple[int, int]]
@@ -226,9 +227,9 @@ def pad(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Val
 
 
 def _pad_axis(builder: LoopBuilder, result: Elements, shape: Sequence[Extent], padding: _Padding, axis: int) -> None:
-    """Fills both ends of one dimension with the array's own elements.
+    """Fills both ends of one dimension of a padded array with the array's own elements.
 
-    The dimensions before it are whole already, and those behind it have what the array had.
+    Earlier dimensions are filled over their whole size already; along later ones only the array's own part is filled.
 
     result: the padded array
     shape: that of the array without padding
@@ -315,13 +316,13 @@ def stack(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> V
 
 
 def hstack(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
-    """Returns np.hstack."""
+    """Returns np.hstack: the arrays along the second axis, vectors along the first."""
     parts = [_array(arg, loc, 1) for arg in args]
     return concatenate(builder, parts, {"axis": 0 if parts[0].rank == 1 else 1}, loc)
 
 
 def vstack(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
-    """Returns np.vstack."""
+    """Returns np.vstack: the arrays along the first axis, vectors as rows."""
     parts = [_array(arg, loc, 1) for arg in args]
     return concatenate(builder, [with_axis(p, 0) if p.rank == 1 else p for p in parts], {"axis": 0}, loc)
 

@@ -48,7 +48,7 @@ def _angle(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> 
 
 
 def _part(name: str):
-    """Returns the function that gives the real or the imaginary parts; those of an array in memory can be assigned."""
+    """Makes the function np.real or np.imag; the parts of an array in memory can be assigned."""
 
     def part(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
         value = args[0]

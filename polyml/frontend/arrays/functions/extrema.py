@@ -27,7 +27,7 @@ ARGMAX_BLOCK = 1024  # so few elements that they are still in the nearest cache 
 
 
 def _extremum(function: str):
-    """Returns the function np.max or np.min, which starts with the first elements; of halves it is found in float32."""
+    """Makes the function np.max or np.min, whose loops start with the first elements and compare halves in float32."""
 
     def reduce(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
         given, axes = as_array(args[0], loc), reduced_axes(args[0], options, loc)
@@ -53,7 +53,7 @@ def _first_elements(
     """Returns the elements at index 0 of the axes, in memory.
 
     keep: whether the axes stay, with size 1
-    otherwise: what is the case in calls where there are none, which run as plain Python
+    otherwise: what is so in calls in which there are none, as messages say it; they run as plain Python
     """
     _require_some(builder, array, axes, otherwise, loc)
 
@@ -69,7 +69,10 @@ def _require_some(builder: LoopBuilder, array: Elements, axes: Sequence[int], ot
 
 
 def _arg_extremum(op: str):
-    """Returns the function np.argmax or np.argmin: the index of the first extremum; the first NaN is one."""
+    """Makes the function np.argmax or np.argmin, which gives the index of the first extremum; a NaN counts as one.
+
+    op: the comparison by which an element is better than another
+    """
 
     def reduce(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
         array, axes = as_array(args[0], loc), reduced_axes(args[0], options, loc)
@@ -104,10 +107,10 @@ def _is_better(op: str, part: Expr, best: Expr) -> Expr:
 
 
 def _flat_arg_extremum(builder: LoopBuilder, array: Elements, op: str, keep: bool, loc: Loc | None) -> Value:
-    """Returns the flat index of the first extremum of all elements.
+    """Returns the index of the first extremum of all elements, counted through the flattened array.
 
-    For each block of a row the extremum is found, and then its first index: two reductions that lanes and threads share, the second
-    of what the first left in the cache. One block after the other is then compared.
+    Two reductions go over each block of a row: one finds the extremum, the other the first index that has it, in elements that are
+    still in the cache. Lanes and threads can share both. A loop then compares the blocks one after the other.
     """
     axes = tuple(range(array.rank))
     _require_some(builder, array, axes, "the extremum of no elements", loc)
