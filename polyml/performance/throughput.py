@@ -14,7 +14,7 @@ from math import prod
 from types import MappingProxyType
 
 from polyml.codegen.analysis.cycle_terms import LATENCY_CYCLES, LOOP_CYCLES, CycleTerms
-from polyml.codegen.analysis.expression_costs import Operation, index_names, operations
+from polyml.codegen.analysis.expression_costs import PricedOperation, index_names, operations
 from polyml.codegen.ir.accesses import AccessTable, reads_and_write
 from polyml.codegen.ir.array_layout import Placed, in_memory
 from polyml.codegen.ir.program import Instance, Jam, Loop, Program, Unroll
@@ -126,7 +126,7 @@ class _Stretch:
             used=1.0,
         )
 
-    def _moved(self, operation: Operation, instance: Instance) -> frozenset[str]:
+    def _moved(self, operation: PricedOperation, instance: Instance) -> frozenset[str]:
         """Returns the variables of loops and jams that the operation's value changes with."""
         reads = self._program.scop.statements[instance.statement].reads
         names = {name for index in operation.indices for name in index_names(index, instance)}

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from polyml.codegen.analysis.access_strides import NO_STRIDE, AccessStrides, Stride, StrideKind
 from polyml.codegen.analysis.cycle_terms import LATENCY_CYCLES, LOOP_CYCLES, CycleTerms
-from polyml.codegen.analysis.expression_costs import Operation, index_names, operations
+from polyml.codegen.analysis.expression_costs import PricedOperation, index_names, operations
 from polyml.codegen.analysis.loop_nest import LoopNest, NestAccess
 from polyml.codegen.analysis.register_tiling import RegisterTiling
 from polyml.codegen.analysis.trip_estimates import middle_values, trips
@@ -107,7 +107,7 @@ class CostModel:
         self.knows_sizes = bool(context.sizes)
         tiled = sum(isinstance(node, Loop) and node.role == "tile" for node in nest.shared) > 1
         self._jump = LINE_JUMP_CYCLES if tiled else FAR_JUMP_CYCLES
-        self._arithmetic: list[tuple[Operation, frozenset[int], float]] = []
+        self._arithmetic: list[tuple[PricedOperation, frozenset[int], float]] = []
         self._weights = [self.weight(access.access.inner) for access in self.accesses]
         self._depth = max([1.0, *(self.weight(inner) for _, _, inner in nest.statements())])
         self._innermost: dict[int | None, Innermost] = {}
@@ -128,7 +128,7 @@ class CostModel:
         if any(operation.quick >= LONG_CHAIN for operation, _, _ in self._arithmetic):
             self.interleaved = (1, 2, 4) if context.registers >= 32 else (1, 2)
 
-    def _depends(self, operation: Operation, instance: Instance) -> frozenset[int]:
+    def _depends(self, operation: PricedOperation, instance: Instance) -> frozenset[int]:
         """Returns the numbers of the chain's loops that the operation's value changes with."""
         moved: set[int] = set()
         mine = [r for r in self.accesses if r.access.instance is instance and not r.access.writes]

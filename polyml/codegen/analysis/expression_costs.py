@@ -27,7 +27,7 @@ GATHERED = Price(cycles=4.0)  # the gather of one register
 
 
 @dataclass(frozen=True)
-class Operation:
+class PricedOperation:
     """One operation of an expression.
 
     quick: the number of simple instructions that it takes.
@@ -44,7 +44,7 @@ class Operation:
     in_lanes: bool
 
 
-def operations(value: Value) -> list[Operation]:
+def operations(value: Value) -> list[PricedOperation]:
     """Returns the operations of an expression; common subexpressions count once.
 
     A product that is added at once costs nothing, since a multiply-add does both. Nor does the comparison of a minimum or
@@ -74,10 +74,10 @@ class _Collector:
     """
 
     def __init__(self) -> None:
-        self._found: list[Operation] = []
+        self._found: list[PricedOperation] = []
         self._known: dict[Hashable, _Subvalue] = {}
 
-    def collected(self, value: Value) -> list[Operation]:
+    def collected(self, value: Value) -> list[PricedOperation]:
         """Returns the operations of the value, operands first."""
         self._part(value)
         return self._found
@@ -108,7 +108,7 @@ class _Collector:
             self._known[key] = _Subvalue(len(self._known), loads, indices)
             price = _price(value)
             quick = 0.0 if _is_fused(value) else price.instructions
-            self._found.append(Operation(quick, price.cycles, loads, indices, _lanes_may(value)))
+            self._found.append(PricedOperation(quick, price.cycles, loads, indices, _lanes_may(value)))
         return self._known[key]
 
 

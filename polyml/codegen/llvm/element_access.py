@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from polyml.codegen.ir.program import CannotRunTogether
 from polyml.codegen.llvm.addresses import Addresses, Module
-from polyml.codegen.llvm.memory import Memory
+from polyml.codegen.llvm.memory import MemoryEmitter
 from polyml.codegen.llvm.registers import Location, Registers
 from polyml.codegen.llvm.ssa_value import SsaValue
 
@@ -18,7 +18,7 @@ class ElementAccess(Addresses):
 
     def __init__(self, module: Module, name: str, signature: str):
         super().__init__(module, name, signature)
-        self.memory = Memory(self)
+        self.memory = MemoryEmitter(self)
         self.registers = Registers()
 
     def load(self, location: Location) -> SsaValue:

@@ -32,7 +32,7 @@ class _MaskedRow:
     bits: str
 
 
-class Memory:
+class MemoryEmitter:
     """Loads and stores of one function. They do not know which elements are in registers: see `ElementAccess.load`."""
 
     def __init__(self, body: Addresses):

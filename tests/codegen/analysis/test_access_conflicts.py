@@ -1,4 +1,4 @@
-"""Which iterations touch the same element: compared with enumeration for small sizes."""
+"""Which iterations access the same element: compared with enumeration for small sizes."""
 
 import islpy as isl
 import pytest
@@ -63,7 +63,9 @@ def test_small_systems_answer_as_isl_does(case, data):
 
 
 def differences_of_meetings(case, size, around):
-    """(array, whether both are a reduction's accumulator) -> by how much the iterations of two touches differ."""
+    """Returns { (array, whether both are a reduction's accumulator) -> the distances between iterations that access one element
+    }.
+    """
     differences = {}
     (found,) = touched(case, size, around)
     for a, b in meetings(found):

@@ -1,4 +1,4 @@
-"""What integers of a program may come to."""
+"""The intervals of a program's integers contain every value that they take."""
 
 import random
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""What a loop writes and its next iterations read goes from one to the next in registers."""
+"""What a loop writes and its next iterations read is carried from one to the next in registers."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Lanes in machine code: partial results of reductions, masked remainders, and elements that lie apart."""
+"""Lanes in machine code: partial results of reductions, masked remainders, and elements that are not neighbours."""
 
 import ctypes
 import mmap

@@ -1,4 +1,4 @@
-"""Even shares of a parallel loop over tiles: the same instances, wherever the shares begin and end."""
+"""Chunks of a parallel loop over tiles are equal: the same instances run, wherever the chunks begin and end."""
 
 from dataclasses import replace
 

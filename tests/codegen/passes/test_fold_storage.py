@@ -1,4 +1,4 @@
-"""Local arrays of which an outer loop needs a few rows at a time have memory for no more."""
+"""Local arrays of which an outer loop needs a few rows at a time have memory for no more rows."""
 
 import random
 
@@ -83,7 +83,7 @@ def returned(A):
 
 
 def rings(function, **options):
-    """array -> dimension, length of those that take turns in memory."""
+    """Returns { array -> (dimension, length) } of the circular buffers."""
     made = compile(parse(function), CompileRequest((arg_type(np.ones((3, 3))),), ("C",), Options(schedule="source", **options)))
     return {name: (w.ring, w.lengths[w.ring]) for name, w in made.program.windows.items() if w.ring is not None}
 

@@ -99,7 +99,7 @@ WITH_PARTIAL = [rows_and_columns, extremes, products, through_rows, total]
 
 
 def sizes_of(function):
-    """Of `total` none without elements: its sum would be of another type."""
+    """Returns sizes for the function; those of `total` are not zero, since its sum would be of another type."""
     return [s for s in SIZES if function is not total or 0 not in s]
 
 

@@ -1,4 +1,4 @@
-"""One shape applied to a nest: what runs together, which loops are left, and which shapes do not fit the bounds."""
+"""One register tiling is applied to a nest: what runs together, which loops are left, and which tilings do not fit the bounds."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def nest_of(write, reads=(), loops=SQUARE, body=None, reduces=False):
 
 
 def check(case, shape, sizes=range(20)):
-    """The nodes in that shape, after comparing them with the plain loops."""
+    """Returns what the nest becomes in that tiling, after comparing it with the plain loops."""
     nodes = register_tile(case.nest, shape)
     program = Program(case.program.scop, nodes, case.program.reductions)
     for size in sizes:

@@ -1,4 +1,6 @@
-"""Innermost loops cut where a subscript bends: against Python, interpreted and compiled, and how much of them runs in lanes."""
+"""Innermost loops are split at the breakpoints of their subscripts: compared with Python, interpreted and compiled; most of the
+parts run in lanes.
+"""
 
 import numpy as np
 import pytest

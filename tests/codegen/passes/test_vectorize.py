@@ -1,4 +1,4 @@
-"""Whatever runs together, every instance still runs once and every element still sees the same in turn."""
+"""Whatever runs together, every instance still runs once, and every element sees the same accesses in the same order."""
 
 from dataclasses import replace
 
@@ -51,7 +51,7 @@ class Proposals(vectorizing._Vectorizer):
 
 
 class Chosen(vectorizing._Vectorizer):
-    """Applies one shape to one nest, and changes nothing else."""
+    """Applies one tiling to one nest, and changes nothing else."""
 
     def __init__(self, *args, nest, shape):
         super().__init__(*args)
