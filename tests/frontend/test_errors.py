@@ -8,10 +8,23 @@ from polyml.frontend.argument_types import arg_type
 from polyml.frontend.parsing.parse import parse
 from polyml.frontend.types.infer import infer
 from tests.frontend.define import define, message
-from tests.frontend.refusals import arrays, calls, constructs, control, outside_names, shapes, type_sets, types, views
+from tests.frontend.refusals import (
+    arrays,
+    calls,
+    constructs,
+    control,
+    inlined_functions,
+    outside_names,
+    shapes,
+    type_sets,
+    types,
+    views,
+)
 
 CASES = [
-    case for topic in (control, outside_names, calls, constructs, shapes, types, type_sets, arrays, views) for case in topic.CASES
+    case
+    for topic in (control, inlined_functions, outside_names, calls, constructs, shapes, types, type_sets, arrays, views)
+    for case in topic.CASES
 ]
 
 
