@@ -19,7 +19,7 @@ Columns = Mapping[str, np.ndarray]  # values by name, of shapes that fit each ot
 
 
 def counts(counted: Count, at: Columns) -> np.ndarray:
-    """Raises CannotCount for numbers that are too large."""
+    """Returns the counts at the columns' values. Raises CannotCount where numbers are too large for 64 bits."""
     most, total = largest(at), np.zeros((), np.int64)
     factor = lcm(*(c.denominator for _, value in counted.pieces for _, c in value.terms))
     if sum(_bound(value, most) for _, value in counted.pieces) * factor > LARGEST:
@@ -30,7 +30,7 @@ def counts(counted: Count, at: Columns) -> np.ndarray:
 
 
 def holds(region: isl.Set, at: Columns) -> np.ndarray:
-    """Where the parameters in { : ... } have these values."""
+    """Returns where the columns' values are in { : ... }."""
     found = np.zeros((), bool)
     for part in polyhedra.alternatives(region):
         zero, least = rows_of(part)
@@ -44,7 +44,7 @@ def holds(region: isl.Set, at: Columns) -> np.ndarray:
 
 
 def values(value: Poly, at: Columns) -> np.ndarray:
-    """Raises CannotCount for numbers that are too large."""
+    """Returns the values of a quasi-polynomial. Raises CannotCount where numbers are too large for 64 bits."""
     factor = lcm(*(c.denominator for _, c in value.terms))
     if _bound(value, largest(at)) * factor > LARGEST:
         raise CannotCount("numbers of more than 64 bits")
@@ -52,7 +52,7 @@ def values(value: Poly, at: Columns) -> np.ndarray:
 
 
 def largest(at: Columns) -> dict[str, int]:
-    """Of each column the largest absolute value."""
+    """Returns the largest absolute value of each column."""
     return {name: max(abs(int(column.min(initial=0))), int(column.max(initial=0))) for name, column in at.items()}
 
 

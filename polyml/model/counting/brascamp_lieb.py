@@ -1,7 +1,7 @@
 """Hölder-Brascamp-Lieb inequalities |E| <= product of |f(E)| ** s(f) over linear maps f, for all finite sets E of integer points.
 
 They hold exactly where rank(H) <= sum of s(f) * rank(f(H)) for every subgroup H (Christ, Demmel, Knight, Scanlon and Yelick,
-"Communication lower bounds and optimal algorithms for programs that reference arrays", 2013), for which those suffice that come
+"Communication lower bounds and optimal algorithms for programs that reference arrays", 2013). It suffices to test the H that come
 from the kernels of the maps by sums and intersections (Valdimarsson, "The Brascamp-Lieb polyhedron", 2010).
 """
 
@@ -17,7 +17,7 @@ Space = tuple[tuple[int, ...], ...]  # a basis in reduced echelon form, of rows 
 
 
 def exponents(kernels: Sequence[Space], dims: int) -> list[Fraction] | None:
-    """The s with the least sum, for maps with these kernels. None where there is none, or where there are too many spaces.
+    """Returns the exponents s with the least sum for maps with these kernels; None where there are none, or too many spaces.
 
     >>> gemm = [space([row], 3) for row in ((0, 1, 0), (1, 0, 0), (0, 0, 1))]
     >>> [str(s) for s in exponents(gemm, 3)]
@@ -34,7 +34,7 @@ def exponents(kernels: Sequence[Space], dims: int) -> list[Fraction] | None:
 
 
 def space(rows: Iterable[Sequence[int]], dims: int) -> Space:
-    """What the rows span.
+    """Returns the space that the rows span.
 
     >>> space([(1, 2, 3), (2, 4, 6), (0, 0, -2)], 3)
     ((1, 2, 0), (0, 0, 1))
@@ -52,7 +52,7 @@ def space(rows: Iterable[Sequence[int]], dims: int) -> Space:
 
 
 def kernel(rows: Iterable[Sequence[int]], dims: int) -> Space:
-    """What a map with these rows maps to 0."""
+    """Returns the kernel of the map with these rows."""
     basis = space(rows, dims)
     pivots = [next(k for k, v in enumerate(row) if v) for row in basis]
     common = lcm(*(row[pivot] for row, pivot in zip(basis, pivots)))
@@ -66,17 +66,17 @@ def kernel(rows: Iterable[Sequence[int]], dims: int) -> Space:
 
 
 def intersection(a: Space, b: Space, dims: int) -> Space:
-    """The vectors of both: those that what is orthogonal to either is orthogonal to."""
+    """Returns the vectors in both spaces: those orthogonal to everything that is orthogonal to either."""
     return kernel([*kernel(a, dims), *kernel(b, dims)], dims)
 
 
 def _without(row: list[int], pivot: Sequence[int], column: int) -> list[int]:
-    """A multiple of the row less one of the pivot, with 0 in the column."""
+    """Returns a multiple of the row minus one of the pivot, with 0 in the column."""
     return [v * pivot[column] - row[column] * p for v, p in zip(row, pivot)] if row[column] else row
 
 
 def _primitive(row: Sequence[int]) -> tuple[int, ...]:
-    """Without a factor, and the first number positive."""
+    """Returns the row without a common factor, its first nonzero number positive."""
     common = gcd(*row) * (1 if next(v for v in row if v) > 0 else -1)
     return tuple(v // common for v in row)
 
@@ -90,7 +90,7 @@ def _identity(dims: int) -> list[list[int]]:
 
 
 def _lattice(first: Sequence[Space], dims: int) -> list[Space] | None:
-    """All that come from some spaces by sums and intersections; None for too many."""
+    """Returns all spaces that come from the given ones by sums and intersections; None for too many."""
     found: list[Space] = []
     waiting = list(dict.fromkeys(first))
     while waiting:
@@ -108,10 +108,10 @@ def _lattice(first: Sequence[Space], dims: int) -> list[Space] | None:
 
 
 def _least_sum(rows: Sequence[tuple[Sequence[int], int]], count: int) -> list[Fraction]:
-    """The s >= 0 with the least sum for which row . s >= bound for all rows, each of which has something positive.
+    """Returns the s >= 0 with the least sum for which row . s >= bound for all rows, each of which has a positive number.
 
-    Simplex with exact fractions on the dual, max bound . y for y >= 0 with sum over rows of row * y <= 1, from y = 0 by Bland's
-    rule; s are the prices at the end.
+    It is the simplex method with exact fractions on the dual, max bound . y for y >= 0 with sum over rows of row * y <= 1, from y
+    = 0 by Bland's rule; s are the prices at the end.
     """
     numbers = [[*(row[j] for row, _ in rows), *(int(i == j) for i in range(count)), 1] for j in range(count)]
     table = [[Fraction(v) for v in row] for row in numbers]

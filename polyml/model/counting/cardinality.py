@@ -1,9 +1,10 @@
-"""How many points a set has, as a quasi-polynomial of its parameters in each of several regions. Exact: nothing is fitted.
+"""The number of points of a set, as a quasi-polynomial of its parameters in each of several regions. It is exact: nothing is
+fitted.
 
 The set's constraints and the quotients in them are rows over integer unknowns. Equalities are solved by unimodular changes of
 unknowns (Pugh, "The Omega test", Supercomputing 1991); then one unknown after the other is summed over, between one of its lower
-bounds and one of its upper bounds in each region where these are the tightest, by Faulhaber's formula. A bound with a factor
-is a floor; an unknown inside a floor is written as a multiple of its divisor and a remainder, each in turn.
+bounds and one of its upper bounds in each region where these are the tightest, by Faulhaber's formula. A bound with a factor is a
+floor; an unknown inside a floor is written as a multiple of its divisor and a remainder, for each remainder in turn.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ NEAR = "sizes are like these"  # in place of a longer one
 
 
 class CannotCount(Exception):
-    """The count has too many pieces, or takes too long."""
+    """The exception that says that a count has too many pieces, or takes too long."""
 
 
 _Piece = tuple[isl.Set, Poly]  # a region { : ... }, and the formula that holds there
@@ -44,17 +45,17 @@ _Name = Union[str, int, polyhedra.Quotient]
 
 @dataclass(frozen=True)
 class Count:
-    """Adds up `value` of every piece whose region { : over the parameters } holds; regions may overlap."""
+    """A Count adds up the values of all pieces whose region { : over the parameters } holds; regions may overlap."""
 
     pieces: tuple[tuple[isl.Set, Poly], ...]
 
     def evaluate(self, values: Mapping[str, int]) -> int:
-        """values: of every name in formulas and regions."""
+        """Returns the count. values: of every name in formulas and regions"""
         return self.compiled(values)
 
     @cached_property
     def compiled(self) -> Callable[[Mapping[str, int]], int]:
-        """`evaluate` as Python code, which asks neither isl nor sympy."""
+        """`evaluate` as a Python function, which uses neither isl nor sympy."""
         regions = [[_integer_rows(part) for part in polyhedra.alternatives(region)] for region, _ in self.pieces]
         named = {name for _, value in self.pieces for name in value.names}
         named |= {name for region, _ in self.pieces for name in polyhedra.used_parameters(region)}
@@ -73,17 +74,17 @@ class Count:
 
     @property
     def names(self) -> frozenset[str]:
-        """What the formulas depend on, not what regions do."""
+        """The names that the formulas depend on; regions may have others."""
         return frozenset().union(*(value.names for _, value in self.pieces))
 
     def substitute(self, values: Mapping[str, int]) -> Count:
-        """With numbers in place of names."""
+        """Returns the count with numbers in place of names."""
         numbers_ = {name: Poly.number(value) for name, value in values.items()}
         pieces = [(polyhedra.fix(region, values), value.substitute(numbers_)) for region, value in self.pieces]
         return Count(tuple((polyhedra.forget(region, values), value) for region, value in pieces if not region.is_empty()))
 
     def disjoint_cases(self, context: isl.Set) -> list[tuple[isl.Set, Poly]]:
-        """The parts of a context { : ... }, each with the formula that holds there. Raises CannotCount for too many."""
+        """Returns the parts of a context { : ... }, each with the formula that holds there. Raises CannotCount for too many."""
         cases: list[tuple[isl.Set, Poly]] = [(context, Poly())]
         for region, value in self.pieces:
             cases = [case for each in cases for case in add_piece(*each, region, value)]
@@ -92,20 +93,26 @@ class Count:
         return cases
 
     def within(self, context: isl.Set) -> Count:
-        """The same for parameters in a context { : ... }, as pieces that are apart, each with a formula of its own, those for
-        single sizes last. Regions leave out what the context says. Raises CannotCount for too many.
+        """Returns the count for parameters in a context { : ... }, with disjoint pieces that have different formulas, those for
+        single sizes last.
+
+        Regions leave out what the context says. Raises CannotCount for too many pieces.
         """
         multiples = polyhedra.multiples(context)
         cases = _together((region, _of_multiples(value, multiples)) for region, value in self.disjoint_cases(context))
         return Count(tuple((region.gist(context).coalesce(), value) for region, value in cases))
 
     def cases(self, values: Mapping[str, int] | None = None) -> list[tuple[str, str]]:
-        """(formula, where it holds) of each case; values: only of the one for these. "" where it always holds."""
+        """Returns (formula, condition) of each case; the condition is "" where the formula always holds. values: only the case
+        for these
+        """
         pieces = [(r, v) for r, v in self.pieces if values is None or not polyhedra.fix(r, values).is_empty()]
         return [(formula_text.text(value), polyhedra.condition_text(region)) for region, value in pieces]
 
     def text(self, values: Mapping[str, int] | None = None) -> str:
-        """The formula, or the cases, one a line. values: only the one for these, whose condition is left out where it is long.
+        """Returns the formula, or the cases, one per line.
+
+        values: only the case for these, whose condition is left out where it is long
 
         >>> band = count(isl.Set("[N] -> { [i, j] : 0 <= i < N and i - 3 <= j <= i and j >= 0 }"))
         >>> print(band.within(isl.Set("[N] -> { : N > 0 }")).text())
@@ -117,7 +124,9 @@ class Count:
         return "\n".join(f"{value} where {where}" if where else value for value, where in cases) or "0"
 
     def sympy(self) -> Any:  # of a library without types
-        """A sympy Piecewise over integer symbols, or the one formula where it holds everywhere. Only of pieces that are apart."""
+        """Returns a sympy Piecewise over integer symbols, or the one formula where it holds everywhere. The pieces must be
+        disjoint.
+        """
         import sympy
 
         cases = [
@@ -128,8 +137,11 @@ class Count:
 
 
 def count(domain: isl.Set, deadline: float = inf, steps: float = inf) -> Count:
-    """Of a set that is bounded for each value of its parameters. deadline: when to give up, by `time.monotonic`. steps: after how
-    many sums over an unknown, each of about a tenth of a millisecond.
+    """Returns the number of points of a set that is bounded for each value of its parameters. Raises CannotCount where it gives
+    up.
+
+    deadline: when to give up, by `time.monotonic`
+    steps: after how many sums over an unknown to give up, each of about a tenth of a millisecond
 
     >>> str(count(isl.Set("[N] -> { [i, j] : 0 <= i <= j < N }")).pieces[0][1])
     '(1/2)*N**2 + (1/2)*N'
@@ -146,17 +158,23 @@ def count(domain: isl.Set, deadline: float = inf, steps: float = inf) -> Count:
 
 
 def added(counts: Iterable[Count]) -> Count:
+    """Returns the sum of counts."""
     return Count(tuple(piece for each in counts for piece in each.pieces))
 
 
 def case_text(counted: Count, context: isl.Set, sizes: Mapping[str, int] | None) -> str:
+    """Returns a count for people: its formula, or its cases in parentheses.
+
+    context: { : sizes that it is for }
+    sizes: only the case for these
+    """
     within = counted.within(context)
     cases = (within.text(sizes) if sizes is not None and within.cases(sizes) else within.text()).split("\n")
     return cases[0] if len(cases) == 1 else f"({'; '.join(cases)})"
 
 
 class _Counter:
-    """steps: how many are left."""
+    """A _Counter counts the points of one conjunction. steps: how many sums it may still make"""
 
     def __init__(self, parameters: Iterable[str], deadline: float, steps: float) -> None:
         self._parameters, self._deadline, self.steps = tuple(parameters), deadline, steps
@@ -165,6 +183,7 @@ class _Counter:
         self._pieces = 0
 
     def of(self, equalities: Iterable[LinearRow], inequalities: Iterable[LinearRow]) -> Iterator[_Piece]:
+        """Yields the pieces of the count of the points with these equalities and inequalities."""
         names: dict[_Name, str] = {p: p for p in self._parameters}
 
         def name(each: _Name) -> str:
@@ -182,7 +201,7 @@ class _Counter:
         yield from self._equal(equal, least, unknowns, Poly.number(1), ())
 
     def _define(self, quotient: polyhedra.Quotient, name: Callable[[_Name], str], least: list[Row]) -> None:
-        """0 <= operand - divisor * quotient < divisor"""
+        """Adds the rows 0 <= operand - divisor * quotient < divisor of a quotient, and of those inside it."""
         for inner, _ in quotient.terms:
             if isinstance(inner, polyhedra.Quotient) and all(name(inner) not in row for row, _ in least):
                 self._define(inner, name, least)
@@ -194,7 +213,11 @@ class _Counter:
     def _equal(
         self, equal: list[Row], least: list[Row], unknowns: list[str], value: Poly, conditions: tuple[Row, ...]
     ) -> Iterator[_Piece]:
-        """Solve the equalities, then sum."""
+        """Solves the equalities, then sums.
+
+        least: rows that are at least 0
+        conditions: rows over parameters that are 0
+        """
         while equal:
             terms, constant = equal[0]
             here = {u: terms[u] for u in unknowns if terms.get(u)}
@@ -228,12 +251,13 @@ class _Counter:
         yield from self._sum(least, unknowns, value, conditions)
 
     def _quotient(self, others: Row, divisor: int) -> str:
-        """A new parameter for others / divisor, which is whole: its definition is part of every region."""
+        """Returns a new parameter for others / divisor, which is an integer; its definition is part of every region."""
         name = next(self._fresh)
         self._defined.append((name, others, divisor))
         return name
 
     def _sum(self, rows: list[Row], unknowns: list[str], value: Poly, conditions: tuple[Row, ...]) -> Iterator[_Piece]:
+        """Yields the pieces of the sum of `value` over the unknowns."""
         least = tidy(rows)
         if least is None:
             return
@@ -270,6 +294,7 @@ class _Counter:
     def _by_remainder(
         self, chosen: str, least: list[Row], unknowns: list[str], value: Poly, conditions: tuple[Row, ...]
     ) -> Iterator[_Piece]:
+        """Yields the pieces of the sum in which the chosen unknown is a multiple of a period plus each remainder in turn."""
         step = lcm(*(period(atom, chosen) for atom in value.atoms if isinstance(atom, Floor) and chosen in atom.names))
         if step > MOST_REMAINDERS:
             raise CannotCount(f"floors of period {step}")
@@ -293,14 +318,14 @@ class _Counter:
         return self._set(least, unknowns, conditions).is_empty()
 
     def _set(self, least: list[Row], unknowns: list[str], conditions: tuple[Row, ...]) -> isl.Set:
-        """The region, with its unknowns as dimensions."""
+        """Returns the region, with its unknowns as dimensions."""
         whole = [({**terms, name: -divisor}, constant) for name, (terms, constant), divisor in self._defined]
         defined = [name for name, _, _ in self._defined]
         return polyhedra.set_of_rows(self._parameters, unknowns, defined, [*conditions, *whole], least)
 
 
 def _merged(pieces: Iterable[tuple[isl.Set, Poly]]) -> Iterator[tuple[isl.Set, Poly]]:
-    """Pieces of one value where they are apart, and of one region, together."""
+    """Yields the pieces, with the values of equal regions added up."""
     regions: list[tuple[isl.Set, Poly]] = []
     for region, value in pieces:
         if region.is_empty() or not value.terms:
@@ -317,7 +342,7 @@ def _merged(pieces: Iterable[tuple[isl.Set, Poly]]) -> Iterator[tuple[isl.Set, P
 
 
 def add_piece(where: isl.Set, total: Poly, region: isl.Set, value: Poly) -> Iterator[tuple[isl.Set, Poly]]:
-    """What holds in `where` with `value` added in the part that the region has."""
+    """Yields the parts of `where`, with `value` added to `total` in the part that the region covers."""
     both = where.intersect(region)
     if both.is_empty():
         yield where, total
@@ -329,7 +354,7 @@ def add_piece(where: isl.Set, total: Poly, region: isl.Set, value: Poly) -> Iter
 
 
 def _of_multiples(value: Poly, multiples: Mapping[str, tuple[int, int]]) -> Poly:
-    """The same for names that are all some remainder (step, remainder), where that leaves no floors of them."""
+    """Returns the value for names that are multiples plus a remainder (step, remainder), where that leaves no floors of them."""
     mine = {name: (step, rest) for name, (step, rest) in multiples.items() if name in value.names}
     inner = value.substitute({name: Poly.linear([(name, step)], rest) for name, (step, rest) in mine.items()})
     if any(isinstance(atom, Floor) and not mine.keys().isdisjoint(atom.names) for atom in inner.atoms):
@@ -339,7 +364,7 @@ def _of_multiples(value: Poly, multiples: Mapping[str, tuple[int, int]]) -> Poly
 
 
 def _together(cases: Iterable[tuple[isl.Set, Poly]]) -> list[tuple[isl.Set, Poly]]:
-    """Cases with one formula as one; also where one formula equals the other for the few sizes of its region."""
+    """Returns the cases with equal formulas joined, also where a formula equals another one for the few sizes of its region."""
     by_value: dict[Poly, isl.Set] = {}
     for region, value in cases:
         by_value[value] = by_value[value].union(region).coalesce() if value in by_value else region
@@ -357,6 +382,7 @@ def _together(cases: Iterable[tuple[isl.Set, Poly]]) -> list[tuple[isl.Set, Poly
 
 
 def _integer_rows(region: isl.Set) -> tuple[list[LinearRow], list[LinearRow]]:
+    """Returns the rows of a conjunction."""
     rows = polyhedra.integer_rows(region)
     if rows is None:
         raise CannotCount("a piece has alternatives")

@@ -1,4 +1,4 @@
-"""How many points sets have: by a formula, or one by one where that would have too many cases."""
+"""How many points sets have: by a formula, or one by one where a formula would have too many cases."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_POINTS = 2**24  # that are in memory at once
 
 
 def size(points: isl.Set) -> int:
-    """Of a bounded set without parameters.
+    """Returns the number of points of a bounded set without parameters.
 
     >>> size(isl.Set("{ [i, j] : 0 <= i < 10 and 0 <= j <= i }"))
     55
@@ -31,7 +31,7 @@ def size(points: isl.Set) -> int:
 
 
 def sizes(points: isl.Set) -> Callable[[Mapping[str, int]], int]:
-    """By its parameters, for each of whose values the set is bounded.
+    """Returns a function from the parameters to the number of points, for a set that is bounded for each of their values.
 
     >>> sizes(isl.Set("[n] -> { [i, j] : 0 <= i < n and 0 <= j <= i }"))({"n": 10})
     55
@@ -50,7 +50,10 @@ def _one_by_one(points: isl.Set) -> int:
 
 
 def table(points: isl.Set, names: Sequence[str], at: np.ndarray) -> np.ndarray:
-    """By its parameters, which have these names, in each row of values.
+    """Returns the number of points for each row of values of the parameters.
+
+    names: of the parameters, one per column
+    at: (rows, parameters) values
 
     >>> table(isl.Set("[n] -> { [i, j] : 0 <= i < n and 0 <= j <= i }"), ["n"], np.array([[3], [10]])).tolist()
     [6, 55]
@@ -63,7 +66,9 @@ def table(points: isl.Set, names: Sequence[str], at: np.ndarray) -> np.ndarray:
 
 
 def size_classes(context: isl.Set, sets: Sequence[isl.Set]) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """How many values of the parameters in { : ... }, which is bounded, give each set as many points as others, and how many.
+    """Yields (how many values of the parameters, the number of points of each set for these values).
+
+    context: { : ... }, a bounded set of values of the parameters
 
     >>> list(size_classes(isl.Set("[n] -> { : 0 <= n < 10 }"), [isl.Set("[n] -> { [i] : 0 <= i < 2 or 0 <= i < n - 7 }")]))
     [(10, (2,))]
@@ -86,7 +91,7 @@ def size_classes(context: isl.Set, sets: Sequence[isl.Set]) -> Iterator[tuple[in
 
 
 def _cases(context: isl.Set, values: Sequence[Count]) -> list[tuple[isl.Set, list[Poly]]]:
-    """Regions of the context, each with a formula of every count."""
+    """Returns regions of the context, each with a formula of every count."""
     cases: list[tuple[isl.Set, list[Poly]]] = [(context, [])]
     for each in values:
         cases = [(region, [*polys, poly]) for known, polys in cases for region, poly in _parts(known, each)]
@@ -94,7 +99,7 @@ def _cases(context: isl.Set, values: Sequence[Count]) -> list[tuple[isl.Set, lis
 
 
 def _parts(region: isl.Set, counted: Count) -> Iterator[tuple[isl.Set, Poly]]:
-    """The region by the count's formulas, 0 where it has none."""
+    """Yields the region in parts by the count's formulas, 0 where it has none."""
     for where, poly in counted.pieces:
         both = region.intersect(where)
         if not both.is_empty():

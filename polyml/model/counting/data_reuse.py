@@ -43,8 +43,12 @@ Values = isl.UnionSet  # { S[i]; A[j] }: made by an instance, or there at the st
 
 @dataclass(frozen=True)
 class Projection:
-    """A map of a statement's instances. text: of what. vanishing: its kernel. values: those that its images stand for. made: how
-    many of them segments may make themselves.
+    """A Projection is a linear map of a statement's instances.
+
+    text: what it is a map to, for people
+    vanishing: its kernel
+    values: what its images stand for, { S[i]; A[j] }
+    made: how many of these values segments may make themselves
     """
 
     text: str
@@ -55,8 +59,12 @@ class Projection:
 
 @dataclass(frozen=True)
 class ReuseBound:
-    """Of one statement: E of n = instances points, of which each segment has at most `factor * X ** degree` where X values are
-    there. factor is the root-th root of `power`.
+    """A ReuseBound limits the instances of one statement in a segment: at most `factor * X ** degree` where X values are
+    available.
+
+    instances: how many instances the statement has
+    projections: with their exponents in the inequality
+    power, root: factor = power ** (1 / root)
     """
 
     statement: str
@@ -67,32 +75,40 @@ class ReuseBound:
     root: int
 
     def most(self, values: int) -> int:
-        """Points of a segment with so many values."""
+        """Returns the largest number of instances in a segment with so many values available."""
         return _root(self.power * values ** int(self.degree * self.root), self.root)
 
     @cached_property
     def values(self) -> Values:
+        """The values that the projections stand for."""
         return reduce(isl.UnionSet.union, (p.values for p, _ in self.projections))
 
     @property
     def made(self) -> tuple[Count, ...]:
+        """How many of its values segments may make themselves, by projection."""
         return tuple(p.made for p, _ in self.projections)
 
     @property
     def multiple(self) -> int:
-        """Of S, the loads in a segment for which the bound is greatest."""
+        """The loads of a segment, in multiples of S, for which the bound is greatest."""
         return max(1, round(1 / (self.degree - 1)))
 
     @property
     def constant(self) -> float:
-        """c of the bound c * instances / S ** (degree - 1) - ..."""
+        """The c of the bound c * instances / S ** (degree - 1) - ..."""
         m = self.multiple
         return round(m / (float(self.power) ** (1 / self.root) * (1 + m) ** float(self.degree)), 12)
 
     def loads(self, sizes: Mapping[str, int], elements: int) -> int:
+        """Returns the least number of elements that are loaded. elements: S"""
         return loads([self], sizes, elements)
 
     def text(self, context: isl.Set, sizes: Mapping[str, int] | None) -> str:
+        """Returns the bound as a formula in S, such as `2*M*N*K/sqrt(S) - 2*S`.
+
+        context: { : sizes that the formula is for }
+        sizes: only the cases for these
+        """
         exponent = self.degree - 1
         power = "sqrt(S)" if exponent == Fraction(1, 2) else "S" if exponent == 1 else f"S**({exponent})"
         cases = self.instances.within(context).pieces
@@ -106,7 +122,7 @@ class ReuseBound:
         return f"{shown}{_factor(most)}/{power} - {segment}" + (f" - {_factor(made)}" if made != "0" else "")
 
     def symbolic(self, memory: Any, context: isl.Set) -> Any:  # of a library without types
-        """As a sympy expression. memory: the symbol of S."""
+        """Returns the bound as a sympy expression. memory: the symbol of S"""
         import sympy
 
         m, (power, root, degree) = self.multiple, (self.power, self.root, self.degree)
@@ -117,7 +133,7 @@ class ReuseBound:
 
 
 def read_sources(scop: Scop, statement: Statement) -> Iterator[ReadSources]:
-    """Of the reads that every instance makes, as far as they are found in time."""
+    """Yields where the values come from, for the reads that every instance makes, as far as isl finds it in time."""
     for access in statement.reads:
         try:
             with polyhedra.budget(OPERATIONS):
@@ -133,8 +149,10 @@ def _factor(text: str) -> str:
 
 @dataclass(frozen=True)
 class ReadSources:
-    """Where the values of one read come from. made: { S[i] -> T[j] } by T: the instance that made the value. at_start:
-    { S[i] -> A[j] }, where it was there at the start.
+    """A ReadSources tells where the values of one read come from.
+
+    made: { S[i] -> T[j] : T[j] made the value } by T
+    at_start: { S[i] -> A[j] : the value was there at the start }
     """
 
     access: Access
@@ -143,16 +161,23 @@ class ReadSources:
 
     @staticmethod
     def of(scop: Scop, statement: Statement, access: Access) -> ReadSources:
+        """Returns the sources of one read."""
         made, at_start = sources_of(scop, statement, access)
         return ReadSources(access, {name: m.reverse() for name, m in made.items()}, at_start)
 
     @property
     def values(self) -> Values:
+        """The values that are read: { T[j]; A[j] }."""
         sets = [self.at_start.range(), *(m.range() for m in self.made.values())]
         return reduce(isl.UnionSet.union, map(isl.UnionSet.from_set, sets))
 
 
 def reuse_bounds(scop: Scop, name: str, flows: Mapping[str, Sequence[ReadSources]]) -> Iterator[ReuseBound]:
+    """Yields bounds of one statement that say more than that its operands are loaded once; none where they take too long.
+
+    name: of the statement
+    flows: the sources of reads, by statement
+    """
     statement = scop.statements[name]
     try:
         with polyhedra.budget(OPERATIONS):
@@ -171,7 +196,7 @@ def reuse_bounds(scop: Scop, name: str, flows: Mapping[str, Sequence[ReadSources
 
 
 def _different(found: Sequence[Projection]) -> list[Projection]:
-    """Of those with one kernel that may count the same values one, which fewest are made of."""
+    """Returns, of projections with the same kernel that may count the same values, the one with the fewest made ones."""
     kept: list[Projection] = []
     for each in sorted(found, key=lambda p: _order(p.made)):
         if all(each.vanishing != other.vanishing or each.values.is_disjoint(other.values) for other in kept):
@@ -180,12 +205,15 @@ def _different(found: Sequence[Projection]) -> list[Projection]:
 
 
 def _order(counted: Count) -> int:
-    """The degree of the count as a polynomial of the sizes."""
+    """Returns the degree of a count as a polynomial of the sizes, -1 for 0."""
     return max((sum(p for _, p in m) for _, value in counted.pieces for m, _ in value.terms), default=-1)
 
 
 def _of_read(scop: Scop, statement: Statement, flow: ReadSources, dims: Sequence[int]) -> Iterator[Projection]:
-    """By the subscripts of a read: of values from the start, from other instances, or of the same element that is written."""
+    """Yields the projection by the subscripts of a read, if it has one.
+
+    Its values come from the start, from other instances, or were in the same element that the statement writes.
+    """
     access, array = flow.access, scop.arrays[flow.access.array]
     if not array.shape or not all(map(polyhedra.is_affine, access.subscripts)):
         return
@@ -206,13 +234,13 @@ def _of_read(scop: Scop, statement: Statement, flow: ReadSources, dims: Sequence
 
 
 def _subscripts(access: Access) -> str:
-    """`[i, j + 1]`"""
+    """Returns the subscripts of an access as text: `[i, j + 1]`."""
     text = str(access.relation)
     return text[text.rindex("[") :].split("]")[0] + "]"
 
 
 def _chains(scop: Scop, name: str, flows: Mapping[str, Sequence[ReadSources]], dims: Sequence[int]) -> list[Projection]:
-    """Along constant distances, at most as many as there are dimensions, the shortest first."""
+    """Returns projections along constant distances, the shortest first, as long as they are linearly independent."""
     statement = scop.statements[name]
     found: dict[Space, tuple[int, tuple[int, ...], list[isl.Map]]] = {}
     for path in _paths(name, name, flows, ()):
@@ -240,7 +268,11 @@ def _chains(scop: Scop, name: str, flows: Mapping[str, Sequence[ReadSources]], d
 def _paths(
     name: str, end: str, flows: Mapping[str, Sequence[ReadSources]], between: tuple[str, ...]
 ) -> Iterator[tuple[isl.Map, ...]]:
-    """Relations { S[i] -> T[j] }, { T[j] -> ... } from an instance to the one whose value it uses, and so on to the end."""
+    """Yields chains of relations { S[i] -> T[j] }, { T[j] -> ... } from an instance to the one whose value it uses, and so on to
+    `end`.
+
+    between: the statements that are on the path already
+    """
     for flow in flows[name]:
         for source, made in flow.made.items():
             if source == end:
@@ -251,7 +283,7 @@ def _paths(
 
 
 def _constant_dims(domain: isl.Set, dims: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """Which of the dimensions have the same few values for all sizes: (number among them, how many values)."""
+    """Returns the dimensions that have the same few values for all sizes: (position among `dims`, how many values)."""
     everywhere = polyhedra.without_sizes(domain)
     lengths = [(k, polyhedra.length(everywhere, dim)) for k, dim in enumerate(dims)]
     found = tuple((k, length) for k, length in lengths if length is not None)
@@ -261,7 +293,11 @@ def _constant_dims(domain: isl.Set, dims: Sequence[int]) -> tuple[tuple[int, int
 def _inequality(
     name: str, instances: Count, found: Sequence[Projection], dims: int, constant: Sequence[tuple[int, int]]
 ) -> ReuseBound | None:
-    """constant: dimensions for each of whose values the inequality is taken apart."""
+    """Returns the bound by the projections, None where they give none.
+
+    dims: the number of dimensions
+    constant: dimensions for each of whose values the inequality is applied separately
+    """
     kept = [dim for dim in range(dims) if dim not in dict(constant)]
     kernels = [_inside(p.vanishing, kept) for p in found]
     powers = exponents(kernels, len(kept)) if kept and found else None
@@ -281,7 +317,7 @@ def _inequality(
 
 
 def _inside(vanishing: Space, kept: Sequence[int]) -> Space:
-    """The vectors that are 0 in all other dimensions."""
+    """Returns the vectors of a space that are 0 in all dimensions but these."""
     dims = len(vanishing[0]) if vanishing else 0
     others = [dim for dim in range(dims) if dim not in kept]
     if not vanishing:
@@ -292,7 +328,7 @@ def _inside(vanishing: Space, kept: Sequence[int]) -> Space:
 
 
 def _families(found: Sequence[Projection]) -> list[list[Projection]]:
-    """Those that may count the same values together."""
+    """Returns the projections in groups; those of different groups count no value in common."""
     families: list[list[Projection]] = []
     for each in found:
         same = [family for family in families if any(not each.values.is_disjoint(other.values) for other in family)]
@@ -302,7 +338,7 @@ def _families(found: Sequence[Projection]) -> list[list[Projection]]:
 
 
 def loads(group: Sequence[ReuseBound], sizes: Mapping[str, int], elements: int) -> int:
-    """Of statements that use no value in common."""
+    """Returns the least number of elements that are loaded for statements that use no value in common."""
     made = sum(each.evaluate(sizes) for reuse in group for each in reuse.made)
     best = 0
     for multiple in range(1, MOST_SEGMENTS + 1):
@@ -314,7 +350,7 @@ def loads(group: Sequence[ReuseBound], sizes: Mapping[str, int], elements: int) 
 
 
 def _root(value: Fraction, root: int) -> int:
-    """The greatest whole number whose power is not above the value."""
+    """Returns the greatest integer whose root-th power is at most the value."""
     whole = value.numerator // value.denominator
     low, high = 0, 1 << (whole.bit_length() // root + 1)
     while high - low > 1:

@@ -1,6 +1,6 @@
-"""Quasi-polynomials for people, for sympy, and as Python code.
+"""Quasi-polynomials and conditions for people, for sympy, and as Python code.
 
-A text has factors where that is shorter: `N**2/2 + N/2` is `N*(N + 1)/2`.
+A text is factored where that is shorter: `N**2/2 + N/2` is `N*(N + 1)/2`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ LARGEST_ROOT = 16  # of the whole numbers that are tried
 
 
 def text(poly: Poly) -> str:
-    """
+    """Returns a quasi-polynomial for people.
+
     >>> N, M = Poly.atom("N"), Poly.atom("M")
     >>> text((N + Poly.number(2)) * (M + Poly.number(2))), text((N * N + N).scaled(Fraction(1, 2)))
     ('(M + 2)*(N + 2)', 'N*(N + 1)/2')
@@ -46,7 +47,7 @@ def _over(sum_: str, terms: int, divisor: int) -> str:
 
 
 def _sum(poly: Poly) -> str:
-    """Of whole coefficients, the highest powers first."""
+    """Returns a quasi-polynomial with integer coefficients as text, the highest powers first."""
     parts = []
     for monomial, c in sorted(poly.terms, key=lambda term: (-sum(p for _, p in term[0]), str(term[0]))):
         factors = [_atom(a) if p == 1 else f"{_atom(a)}**{p}" for a, p in monomial]
@@ -63,8 +64,10 @@ def _atom(atom: Atom) -> str:
 
 
 def factored(poly: Poly) -> tuple[Fraction, list[tuple[Poly, int]]]:
-    """(number, factors with their powers) whose product the polynomial is, which has some term that is no number: atoms, what is
-    linear in an atom with a coefficient that divides the rest, linear factors with whole roots, and what is left.
+    """Returns (number, factors with their powers) whose product the polynomial is, which is no number.
+
+    The factors are atoms, terms linear in an atom whose coefficient divides the rest, linear factors with integer roots, and what
+    remains.
     """
     divisor = lcm(*(c.denominator for _, c in poly.terms))
     common = gcd(*(int(c * divisor) for _, c in poly.terms))
@@ -108,7 +111,7 @@ def _split(poly: Poly) -> list[Poly]:
 
 
 def _at(by_power: list[Poly], root: int) -> bool:
-    """Whether the sum of coefficient * root ** power is 0."""
+    """Says whether the sum of coefficient * root ** power is 0."""
     total = Poly()
     for power, coefficient in enumerate(by_power):
         total = total + coefficient.scaled(root**power)
@@ -116,7 +119,7 @@ def _at(by_power: list[Poly], root: int) -> bool:
 
 
 def divided(poly: Poly, by: Poly) -> Poly | None:
-    """The quotient; None where something is left.
+    """Returns the quotient; None where a remainder is left.
 
     >>> N, one = Poly.atom("N"), Poly.number(1)
     >>> str(divided(N * N - one, N + one)), divided(N * N, N + one)
@@ -142,7 +145,7 @@ def divided(poly: Poly, by: Poly) -> Poly | None:
 
 
 def code(poly: Poly, names: Mapping[str, str]) -> tuple[str, int]:
-    """Python expressions: (the value times a divisor, the divisor). names: of variables, by name."""
+    """Returns Python expressions (the value times a divisor, the divisor). names: of the variables, by parameter"""
     divisor = lcm(*(c.denominator for _, c in poly.terms)) if poly.terms else 1
     terms = []
     for monomial, c in poly.terms:
@@ -159,7 +162,7 @@ def _atom_code(atom: Atom, names: Mapping[str, str]) -> str:
 
 
 def symbolic(poly: Poly) -> Any:  # of a library without types
-    """As a sympy expression of `sympy.Symbol(name, integer=True)`."""
+    """Returns the value as a sympy expression of `sympy.Symbol(name, integer=True)`."""
     import sympy
 
     def of(atom: Atom) -> Any:

@@ -27,9 +27,13 @@ from polyml.polyhedra import BudgetExceeded
 
 @dataclass(frozen=True)
 class LowerBound:
-    """inputs: elements of each argument that are read before they are written. outputs: elements of each argument and result that
-    are written. reuse: at most one of each statement counts. registers: values that the fast memory holds besides.
-    context: { : sizes for which every statement runs }, for texts.
+    """A LowerBound says how many elements any order of the instances loads and stores at least.
+
+    inputs: elements of each argument that are read before they are written
+    outputs: elements of each argument and result that are written
+    reuse: bounds by the reuse of data, of which at most one of each statement counts
+    registers: values that the fast memory holds besides
+    context: { : sizes for which every statement runs }, for texts
     """
 
     inputs: dict[str, Count]
@@ -39,23 +43,27 @@ class LowerBound:
     context: isl.Set = field(repr=False, compare=False)
 
     def loads(self, sizes: Mapping[str, int], elements: int) -> int:
-        """Elements that are loaded at least. elements: of the caches; of arrays with several types, of the smallest one."""
+        """Returns the least number of elements that are loaded.
+
+        elements: capacity of the caches, of arrays with several types in elements of the smallest one
+        """
         groups = self._groups(sizes, elements)
         return max(self.compulsory(sizes), *(loads(group, sizes, elements + self.registers) for group in groups), 0)
 
     def stores(self, sizes: Mapping[str, int]) -> int:
-        """Elements that are stored at least, at the end or before."""
+        """Returns the least number of elements that are stored, at the end or before."""
         return sum(number.evaluate(sizes) for number in self.outputs.values())
 
     def total(self, sizes: Mapping[str, int], elements: int) -> int:
+        """Returns the least number of elements that are loaded or stored."""
         return self.loads(sizes, elements) + self.stores(sizes)
 
     def compulsory(self, sizes: Mapping[str, int]) -> int:
-        """Elements that are loaded whatever the size of the fast memory."""
+        """Returns the number of elements that are loaded whatever the size of the fast memory."""
         return sum(number.evaluate(sizes) for number in self.inputs.values())
 
     def _groups(self, sizes: Mapping[str, int], elements: int) -> Iterator[list[ReuseBound]]:
-        """Each statement alone, and statements that use no value in common, from the one that loads most on."""
+        """Yields each statement alone, and statements that use no value in common, taken from the one that loads most downwards."""
         known = sorted(self.reuse, key=lambda r: -r.loads(sizes, elements + self.registers))
         together: list[ReuseBound] = []
         for each in known:
@@ -66,14 +74,16 @@ class LowerBound:
             yield together
 
     def text(self, sizes: Mapping[str, int] | None = None) -> str:
-        """Loads and stores; S is all of the fast memory, with `registers`. sizes: only the cases for these."""
+        """Returns loads and stores as formulas, where S is all of the fast memory including `registers`. sizes: only the cases
+        for these
+        """
         inputs, outputs = (case_text(added(each.values()), self.context, sizes) for each in (self.inputs, self.outputs))
         bounds = dict.fromkeys([inputs, *(r.text(self.context, sizes) for r in self.reuse)])
         loads = f"max({', '.join(bounds)})" if len(bounds) > 1 else inputs
         return f"loads >= {loads}\nstores >= {outputs}"
 
     def sympy(self) -> Any:  # of a library without types
-        """The bound on loads over `sympy.Symbol(name, integer=True)` of sizes and S, a Max where there are several."""
+        """Returns the bound on loads over `sympy.Symbol(name, integer=True)` of sizes and S; a Max where there are several."""
         import sympy
 
         inputs = added(self.inputs.values()).within(self.context).sympy()
@@ -82,8 +92,9 @@ class LowerBound:
 
 
 def lower_bound(scop: Scop) -> LowerBound:
-    """Parametric in sizes and the fast memory's elements. Arrays are taken to be apart in memory. What would take too long to
-    derive is left out.
+    """Returns the bound, parametric in the sizes and the fast memory's elements.
+
+    Arrays are assumed not to overlap in memory. Parts that would take too long to derive are left out.
     """
     flows = {name: list(read_sources(scop, statement)) for name, statement in scop.statements.items()}
     started: dict[str, isl.Set] = {}
@@ -102,10 +113,12 @@ def lower_bound(scop: Scop) -> LowerBound:
 
 
 def _joined(sets: dict[str, isl.Set], array: str, elements: isl.Set) -> None:
+    """Adds the elements of an array to what is known of it."""
     sets[array] = sets[array].union(elements) if array in sets else elements
 
 
 def _counted(sets: Mapping[str, isl.Set]) -> dict[str, Count]:
+    """Returns the number of elements of each array, without those that take too long to count."""
     found = {}
     for array, elements in sets.items():
         try:

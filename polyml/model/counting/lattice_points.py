@@ -15,7 +15,7 @@ Values = Mapping[Any, np.ndarray | int]  # by names, by numbers of dimensions, o
 
 
 def lattice(domain: isl.Set) -> np.ndarray:
-    """One row per point of a bounded set without parameters, int64.
+    """Returns the points of a bounded set without parameters, one row per point, as int64.
 
     >>> lattice(isl.Set("{ [i, j] : 0 <= i < 3 and i <= 2j <= 4 }")).tolist()
     [[0, 0], [0, 1], [0, 2], [1, 1], [1, 2], [2, 1], [2, 2]]
@@ -27,7 +27,9 @@ def lattice(domain: isl.Set) -> np.ndarray:
 
 
 def _points(part: isl.Set) -> np.ndarray:
-    """Dimension by dimension: of the first ones all points, each with the range that the next one has there."""
+    """Returns the points of a conjunction, dimension by dimension: all points of the first ones, each extended by the next one's
+    range.
+    """
     found = np.zeros((1, 0), np.int64)
     count = polyhedra.dimensions(part)
     ranges = polyhedra.ranges(part)
@@ -38,7 +40,7 @@ def _points(part: isl.Set) -> np.ndarray:
 
 
 def _extended(found: np.ndarray, rows: tuple[list[LinearRow], list[LinearRow]], ends: tuple[int, int]) -> np.ndarray:
-    """With one more dimension, in `ends` and where its rows hold."""
+    """Returns the points with one more dimension, whose values are within `ends` and satisfy its rows."""
     zero, least = rows
     dim = found.shape[1]
     low, high = (np.full(len(found), end, np.int64) for end in ends)
@@ -65,7 +67,7 @@ def _extended(found: np.ndarray, rows: tuple[list[LinearRow], list[LinearRow]], 
 
 
 def inside(domain: isl.Set, points: np.ndarray) -> np.ndarray:
-    """Of each point, whether a set without parameters has it."""
+    """Returns for each point whether it is in a set without parameters."""
     found = np.zeros(len(points), bool)
     for part in polyhedra.disjoint(domain):
         zero, least = rows_of(part)
@@ -75,7 +77,7 @@ def inside(domain: isl.Set, points: np.ndarray) -> np.ndarray:
 
 
 def rows_of(part: isl.Set) -> tuple[list[LinearRow], list[LinearRow]]:
-    """What is 0 and what is at least 0 for exactly the points of a set without alternatives."""
+    """Returns the equalities and inequalities of a conjunction. Raises ValueError for a set with alternatives."""
     rows = polyhedra.integer_rows(part)
     if rows is None:
         raise ValueError(f"a set that has alternatives: {part}")
@@ -83,13 +85,13 @@ def rows_of(part: isl.Set) -> tuple[list[LinearRow], list[LinearRow]]:
 
 
 def row_value(row: LinearRow, points: np.ndarray, sizes: Mapping[str, int] = {}) -> np.ndarray:
-    """The row's value at each point. sizes: of its parameters."""
+    """Returns the row's value at each point. sizes: values of the parameters"""
     at: Values = {**sizes, **dict(enumerate(points.T))}
     return np.broadcast_to(row_at(row, at), len(points))
 
 
 def row_at(row: LinearRow, at: Values) -> np.ndarray:
-    """The row where its names have these values, of shapes that fit each other."""
+    """Returns the row's value where its names have these values, of shapes that NumPy can broadcast."""
     terms, constant = row
     total = np.full((), constant, np.int64)
     for name, factor in terms.items():
@@ -101,5 +103,5 @@ def row_at(row: LinearRow, at: Values) -> np.ndarray:
 
 
 def affine(row: Sequence[int], constant: int, points: np.ndarray) -> np.ndarray:
-    """row * point + constant, of each point."""
+    """Returns row * point + constant for each point."""
     return points @ np.array(row, np.int64) + constant

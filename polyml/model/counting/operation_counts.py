@@ -1,4 +1,4 @@
-"""Operations of a kernel's instances, by the type of their results."""
+"""The number of operations of a kernel's instances, by the type of their results."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ ARITHMETIC = ("+", "-", "*", "/", "//", "%", "**", "min", "max", "&", "|", "^", 
 
 
 def operations(scop: Scop, sizes: Mapping[str, int]) -> dict[str, int]:
-    """By type such as "f64": additions, subtractions, multiplications, divisions, minima, maxima, signs, operations on bits and
-    functions of numbers, each as one operation; those of both arms where data decide between two. Subscripts and conversions are
-    none.
+    """Returns the number of operations by type, such as "f64".
+
+    Additions, subtractions, multiplications, divisions, minima, maxima, sign changes, operations on bits and functions of numbers
+    count as one each, and both arms where data decide between two. Subscripts and conversions do not count.
     """
     total: Counter[str] = Counter()
     for statement in scop.statements.values():
@@ -29,7 +30,7 @@ def operations(scop: Scop, sizes: Mapping[str, int]) -> dict[str, int]:
 
 
 def instances(statement: Statement, sizes: Mapping[str, int]) -> int:
-    """How often it runs: by a formula, or point by point where that would take longer."""
+    """Returns how often a statement runs: by a formula, or point by point where the formula would take longer."""
     try:
         return count(statement.domain, steps=COUNT_STEPS).evaluate(sizes)
     except CannotCount:
@@ -37,7 +38,7 @@ def instances(statement: Statement, sizes: Mapping[str, int]) -> int:
 
 
 def of_value(value: Value) -> Counter[str]:
-    """Of one evaluation."""
+    """Returns the operations of one evaluation, by type."""
     return Counter(part.dtype.name for part in subvalues(value) if _is_operation(part))
 
 

@@ -18,8 +18,10 @@ Monomial = tuple[tuple["Atom", int], ...]  # atoms and their powers, in the orde
 
 @dataclass(frozen=True)
 class Floor:
-    """floor((sum of coefficient * atom + constant) / divisor), made by `floor`: divisor > 1, 0 <= each number < divisor, and the
-    first coefficient is at most half of it.
+    """A Floor is floor((sum of coefficient * atom + constant) / divisor) in the normal form that `floor` makes.
+
+    divisor: more than 1
+    terms, constant: each number is at least 0 and less than the divisor, and the first coefficient is at most half of it
     """
 
     terms: tuple[tuple[Atom, int], ...]
@@ -54,7 +56,10 @@ Atom = Union[str, Floor]
 
 @dataclass(frozen=True)
 class Poly:
-    """terms: by monomial; none is 0. Numbers are ints where they are whole."""
+    """A Poly is a quasi-polynomial.
+
+    terms: pairs (monomial, coefficient), none of them 0; coefficients are ints where they are whole
+    """
 
     terms: frozenset[tuple[Monomial, Fraction | int]] = frozenset()
 
@@ -131,7 +136,7 @@ class Poly:
         return dict(self.terms).get((), 0)
 
     def in_powers_of(self, name: Atom) -> list[Poly]:
-        """The coefficients of name ** 0, name ** 1, ...; the name must not be inside a floor."""
+        """Returns the coefficients of name ** 0, name ** 1, ...; the name must not be inside a floor."""
         found: list[dict[Monomial, Fraction | int]] = [{}]
         for monomial, c in self.terms:
             power = dict(monomial).get(name, 0)
@@ -140,7 +145,7 @@ class Poly:
         return [Poly.of(each) for each in found]
 
     def as_linear(self) -> tuple[dict[Atom, int], int] | None:
-        """(coefficients, constant) where it is linear in its atoms with whole coefficients."""
+        """Returns (coefficients, constant) where the value is linear in its atoms with integer coefficients, else None."""
         terms: dict[Atom, int] = {}
         for monomial, c in self.terms:
             if c.denominator != 1 or len(monomial) > 1 or monomial and monomial[0][1] > 1:
@@ -150,14 +155,14 @@ class Poly:
         return terms, int(self.constant)
 
     def substitute(self, values: Mapping[str, Poly]) -> Poly:
-        """Names replaced; one inside a floor by what is linear."""
+        """Returns the value with names replaced; a name inside a floor needs a linear replacement."""
         if self.names.isdisjoint(values):
             return self
         changed = {a: _substituted(a, values) for a in self.atoms if not _names(a).isdisjoint(values)}
         return self.with_atoms(changed)
 
     def with_atoms(self, values: Mapping[Atom, Poly]) -> Poly:
-        """Atoms replaced, not those inside floors."""
+        """Returns the value with atoms replaced, except those inside floors."""
         total: dict[Monomial, Fraction | int] = {}
         for monomial, c in self.terms:
             kept = tuple((atom, power) for atom, power in monomial if atom not in values)
@@ -192,7 +197,7 @@ class Poly:
 
 
 def floor(value: Poly, divisor: int) -> Poly:
-    """floor(value / divisor) of what is linear in its atoms: whole multiples of the divisor come out.
+    """Returns floor(value / divisor) of a value that is linear in its atoms; whole multiples of the divisor come out.
 
     >>> str(floor(Poly.linear([("N", 9)], 17), 8))
     'N + floor((N + 1)/8) + 2'
@@ -218,7 +223,7 @@ def floor(value: Poly, divisor: int) -> Poly:
 
 
 def summed(value: Poly, name: str, low: Poly, high: Poly) -> Poly:
-    """The sum of value over name = low ... high, where high >= low - 1; the name must not be inside a floor."""
+    """Returns the sum of `value` over name = low ... high, where high >= low - 1; the name must not be inside a floor."""
     total = Poly()
     before = low - Poly.number(1)
     for power, coefficient in enumerate(value.in_powers_of(name)):
@@ -228,7 +233,7 @@ def summed(value: Poly, name: str, low: Poly, high: Poly) -> Poly:
 
 
 def _power_sum(power: int, top: Poly) -> Poly:
-    """1 ** power + ... + top ** power, as the polynomial that continues it (Faulhaber's formula)."""
+    """Returns 1 ** power + ... + top ** power as the polynomial that continues it (Faulhaber's formula)."""
     total = Poly()
     for k in range(power + 1):
         factor = Fraction(comb(power + 1, k)) * _bernoulli(k) / (power + 1)
@@ -238,7 +243,7 @@ def _power_sum(power: int, top: Poly) -> Poly:
 
 @lru_cache(maxsize=64)
 def _bernoulli(n: int) -> Fraction:
-    """With B(1) = 1/2."""
+    """Returns the n-th Bernoulli number, with B(1) = 1/2."""
     if n == 0:
         return Fraction(1)
     total = sum((comb(n + 1, k) * _bernoulli(k) * (-1) ** (k == 1) for k in range(n)), Fraction(0))

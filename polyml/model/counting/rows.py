@@ -1,4 +1,4 @@
-"""Linear constraints over integer unknowns as rows, and what is asked of them while points are counted."""
+"""Linear constraints over integer unknowns as rows, and the steps by which points that satisfy them are counted."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ Row = tuple[dict[str, int], int]  # coefficients by name, and a constant: at lea
 
 
 def replaced(row: Row, name: str, solution: Row) -> Row:
+    """Returns the row with a name replaced by the solution."""
     terms, constant = row
     c = terms.get(name, 0)
     if not c:
@@ -21,7 +22,7 @@ def replaced(row: Row, name: str, solution: Row) -> Row:
 
 
 def tidy(rows: list[Row]) -> list[Row] | None:
-    """The rows without factors and without those that others imply; None where one cannot hold."""
+    """Returns the rows without common factors and without those that others imply; None where one cannot hold."""
     found: dict[tuple, int] = {}
     for terms, constant in rows:
         if not terms:
@@ -35,7 +36,10 @@ def tidy(rows: list[Row]) -> list[Row] | None:
 
 
 def difficulty(name: str, least: list[Row], value: Poly) -> tuple:
-    """Unknowns that no floor has and whose bounds have no factors first, then those with the fewest pairs of bounds."""
+    """Returns a sort key for unknowns, those to be summed over first in front.
+
+    Unknowns that are in no floor and whose bounds have no factors come first, then those with the fewest pairs of bounds.
+    """
     factors = [r[0][name] for r in least if r[0].get(name)]
     lower = sum(c > 0 for c in factors)
     inside = any(isinstance(a, Floor) and name in a.names for a in value.atoms)
@@ -46,7 +50,7 @@ def difficulty(name: str, least: list[Row], value: Poly) -> tuple:
 
 
 def bound_of(row: Row, name: str) -> Poly:
-    """The least or the greatest value that a row allows the name."""
+    """Returns the least or the greatest value that a row allows the name."""
     terms, constant = row
     a = terms[name]
     others = Poly.linear([(k, c) for k, c in terms.items() if k != name], constant)
@@ -54,13 +58,15 @@ def bound_of(row: Row, name: str) -> Poly:
 
 
 def beyond(row: Row, other: Row, name: str, strict: bool) -> Row:
-    """That one bound is at least as tight as another of its side, as rational numbers; tighter where `strict`."""
+    """Returns the row which says that one bound is at least as tight as another one of its side, in rationals; tighter where
+    `strict`.
+    """
     a, b = abs(row[0][name]), abs(other[0][name])
     return _sum_of(other, a, row, -b, int(strict), name)
 
 
 def between(low: Row, high: Row, name: str) -> Row:
-    """That the lower bound is not above the upper one, as rational numbers."""
+    """Returns the row which says that the lower bound is not above the upper one, in rationals."""
     return _sum_of(low, abs(high[0][name]), high, low[0][name], 0, name)
 
 
@@ -70,7 +76,7 @@ def _sum_of(row: Row, a: int, other: Row, b: int, less: int, name: str) -> Row:
 
 
 def period(atom: Floor, name: str) -> int:
-    """By how much a name must grow for the floor to grow by a whole number, whatever the others are."""
+    """Returns by how much a name must grow for the floor to grow by an integer, whatever the other names are."""
     steps = 1
     for part, c in atom.terms:
         if part == name:
