@@ -190,7 +190,7 @@ def _indices(shape: list[int]) -> Iterator[tuple[int, ...]]:
 
 def wrong_fetches(program: Program) -> Finding | None:
     """Returns which prefetch names no read or no iterator of its statement; None for none. What is fetched need not exist."""
-    for name, fetches in program.ahead.items():
+    for name, fetches in program.prefetches.items():
         statement = program.scop.statements.get(name)
         for read, (iterator, distance) in fetches.items():
             if statement is None or not 0 <= read < len(statement.reads):

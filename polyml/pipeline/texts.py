@@ -51,9 +51,9 @@ def _beside_the_loops(program: Program) -> Iterator[str]:
     yield from (f"scan {name}: {scan.operator} over {scan.array}" for name, scan in program.scans.items())
     for name, window in program.windows.items():
         sizes = ("all" if length is None else f"{length} from {low}" for low, length in zip(window.low, window.lengths))
-        ring = "" if window.ring is None else f", a ring in dimension {window.ring}"
+        ring = "" if window.folded is None else f", a ring in dimension {window.folded}"
         yield f"memory of {name}: {', '.join(sizes)}{ring}"
-    for name, reads in program.ahead.items():
+    for name, reads in program.prefetches.items():
         arrays = [read.array for read in program.scop.statements[name].reads]
         yield from (f"fetch for {name}: {arrays[read]} at {e} + {step}" for read, (e, step) in reads.items())
 

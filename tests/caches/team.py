@@ -86,8 +86,8 @@ def uses(program, sizes, places, threads):
                         place, window = places[access.array], program.windows.get(access.array)
                         if window is not None:
                             index = [i - low.evaluate(env) for i, low in zip(index, window.low)]
-                            if window.ring is not None:
-                                index[window.ring] %= window.lengths[window.ring]
+                            if window.folded is not None:
+                                index[window.folded] %= window.lengths[window.folded]
                         address = place.address + sum(i * step for i, step in zip(index, place.strides))
                         address += thread * place.apart_bytes if place.copies > 1 else 0
                         found[-1][-1].append((name, position, access.array, address, position == len(statement.reads)))

@@ -49,8 +49,8 @@ class Memory:
         if window is None:
             return array, index
         offsets = [e - low for e, low in zip(index, evaluate(self._lows[array], env))]
-        if window.ring is not None and (length := window.lengths[window.ring]) is not None:
-            offsets[window.ring] %= length
+        if window.folded is not None and (length := window.lengths[window.folded]) is not None:
+            offsets[window.folded] %= length
         extents = (n if length is None else length for n, length in zip(self._shapes[array], window.lengths))
         if not all(0 <= offset < extent for offset, extent in zip(offsets, extents)):
             element = element_text(array, index)

@@ -1,4 +1,4 @@
-"""Where the native entry puts what a kernel needs: one 64-bit word each.
+"""The words of the native entry, one of 64 bits for each thing that a kernel needs.
 
 word 0                the number of threads
 array argument        data pointer, shape[0..n-1], strides in bytes [0..n-1]
@@ -23,14 +23,14 @@ from polyml.quasi_affine.from_isl import integer_expression
 
 @dataclass(frozen=True)
 class SlotStride:
-    """Bytes between neighbours, as the caller's array has them."""
+    """A stride in bytes that the caller's array has, in a word of the entry."""
 
     word: int
 
 
 @dataclass(frozen=True)
 class ProductStride:
-    """Bytes between neighbours of an array stored row by row: size_bytes times the extents of the inner dimensions."""
+    """A stride of an array that is stored row by row: size_bytes times the extents of the inner dimensions."""
 
     size_bytes: int
     extents: tuple[Affine, ...]
@@ -40,10 +40,12 @@ Stride = int | SlotStride | ProductStride
 
 
 def _row_strides(size_bytes: int, extents: tuple[Affine, ...]) -> tuple[Stride, ...]:
+    """Returns the strides of an array stored row by row, by dimension."""
     return tuple(_row_stride(size_bytes, extents[d + 1 :]) for d in range(len(extents)))
 
 
 def _row_stride(size_bytes: int, extents: tuple[Affine, ...]) -> Stride:
+    """Returns the stride of a dimension with these extents inside it."""
     if all(e.is_constant for e in extents):
         return size_bytes * prod(e.constant for e in extents)
     return ProductStride(size_bytes, extents)
@@ -51,6 +53,8 @@ def _row_stride(size_bytes: int, extents: tuple[Affine, ...]) -> Stride:
 
 @dataclass(frozen=True)
 class SlotMap:
+    """A slot map says in which word of the entry each thing is. first_result: the first word of results that are numbers."""
+
     first_result: int
     _data: dict[str, int]
     _strides: dict[str, tuple[Stride, ...]]
@@ -60,7 +64,10 @@ class SlotMap:
 
     @staticmethod
     def of(program: Program, layouts: tuple[str, ...]) -> SlotMap:
-        """layouts: of each array argument, in order: "C" last stride is one element, "F" the first one, "A" none."""
+        """Returns the slot map of a Program.
+
+        layouts: by array argument, in order: "C" where the last stride is one element, "F" where the first one is, else "A".
+        """
         scop = program.scop
         data, strides, numbers, shapes, unaligned = {}, {}, {}, {}, set()
         word, layout = 1, iter(layouts)
@@ -104,29 +111,32 @@ class SlotMap:
         return SlotMap(word, data, strides, parameters, numbers, frozenset(unaligned))
 
     def parameter(self, name: str) -> int:
+        """Returns the word with the value of a SCoP's parameter."""
         return self._parameters[name]
 
     def number(self, name: str) -> int:
+        """Returns the word with a number argument."""
         return self._numbers[name]
 
     def data(self, array: str) -> int:
+        """Returns the word with an array's address."""
         return self._data[array]
 
     def strides(self, array: str) -> tuple[Stride, ...]:
-        """Bytes between neighbours per dimension; an int where it is known."""
+        """Returns the strides of an array in bytes, by dimension; an int where it is known."""
         return self._strides[array]
 
     def unit_dim(self, array: Array) -> int | None:
-        """The dimension whose neighbours are neighbours in memory, each perhaps a complex number; None if there is none."""
+        """Returns the dimension whose neighbours are neighbours in memory, each perhaps a complex number, or None."""
         size = array.element.size_bytes
         wanted = (size, 2 * size) if array.pairs else (size,)
         steps = self._strides[array.name]
         return next((d for d in reversed(range(int(array.pairs), len(steps))) if steps[d] in wanted), None)
 
     def has_word(self, array: str) -> bool:
-        """Whether the caller gives the array's memory."""
+        """Returns whether the caller gives the array's memory."""
         return array in self._data
 
     def unaligned(self, array: str) -> bool:
-        """Whether elements may lie at any byte."""
+        """Returns whether elements may lie at any byte."""
         return array in self._unaligned

@@ -1,4 +1,4 @@
-"""Subscripts and affine values of a statement as integer expressions of its iterators."""
+"""Subscripts and affine values of a statement as quasi-affine expressions of its iterators."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ from polyml.quasi_affine.from_isl import condition_expression, integer_expressio
 
 
 class AccessTable:
-    """Remembers the integer form of every access and affine value of one SCoP."""
+    """A table of the accesses and affine values of one SCoP as expressions, each made once."""
 
     def __init__(self, context: isl.Set):
         self._context = context
         self._known: dict[int, tuple[object, Affine]] = {}
 
     def subscripts(self, access: Access) -> tuple[Affine, ...]:
-        """One expression of the statement's iterators per dimension."""
+        """Returns an access's subscripts, by dimension an expression of the statement's iterators."""
         return tuple(self.affine(s) for s in access.subscripts)
 
     def affine(self, value: isl.PwAff) -> Affine:
-        """{ S[i,j] -> [(e)] } as an expression of i and j."""
+        """Returns { S[i, j] -> [(e)] } as an expression of i and j."""
         hit = self._known.get(id(value))
         if hit is None:
             hit = self._known[id(value)] = (value, integer_expression(as_parameters(value)))
         return hit[1]
 
     def condition(self, violated: isl.Set) -> Condition:
+        """Returns { : ... }, a set of parameters, as a condition on them."""
         return condition_expression(violated, self._context)
 
 
@@ -39,7 +40,7 @@ _PARAMETERS = re.compile(r"^\[([^\]]*)\] -> \{")
 
 
 def as_parameters(value: isl.PwAff) -> isl.PwAff:
-    """{ S[i,j] -> [(e)] } with i and j as parameters: [i, j] -> { [(e)] }."""
+    """Returns { S[i, j] -> [(e)] } with i and j as parameters: [i, j] -> { [(e)] }."""
     return _as_parameters(str(value))
 
 
@@ -56,4 +57,5 @@ def _as_parameters(text: str) -> isl.PwAff:
 
 
 def reads_and_write(statement: Statement) -> tuple[Access, ...]:
+    """Returns all accesses of a statement, its write last."""
     return (*statement.reads, statement.write)

@@ -1,4 +1,4 @@
-"""Where arrays lie in the memory that is simulated."""
+"""The addresses and strides of arrays in the memory that is simulated."""
 
 from __future__ import annotations
 
@@ -18,8 +18,13 @@ _COPY_GAP, _COPY_ALIGNMENT = 127, 64  # bytes, as the compiled kernel has them
 
 @dataclass(frozen=True)
 class Placed:
-    """address: of the first element. strides: bytes between neighbours, per dimension. size_bytes: from the first element to
-    behind the last one. copies: one for each thread where each has its own, so many bytes apart.
+    """An array in memory.
+
+    address: of the first element.
+    strides: bytes between neighbours, by dimension.
+    size_bytes: from the first element to behind the last one.
+    copies: how many there are, one for each thread where each has its own.
+    apart_bytes: from one copy to the next.
     """
 
     address: int
@@ -31,20 +36,24 @@ class Placed:
 
     @property
     def element_bytes(self) -> int:
+        """How many bytes an element has."""
         return min(self.strides, default=self.size_bytes)
 
     @property
     def end(self) -> int:
+        """The address behind the last byte of the last copy."""
         return self.address + self.size_bytes + (self.copies - 1) * self.apart_bytes
 
 
 def placed(
     program: Program, sizes: Mapping[str, int], alignment: int = 64, addresses: Mapping[str, int] | None = None, threads: int = 1
 ) -> dict[str, Placed]:
-    """Every array in memory, row by row: the arguments in their order, then results and local arrays, each behind the one
-    before at a multiple of `alignment`, but those with given addresses there. So many threads have their own of some.
+    """Returns every array in memory, row by row: the arguments in their order, then results and local arrays.
 
-    sizes: of the program's parameters. An argument's memory is that of an array made for these sizes, not a part of another.
+    sizes: the values of the program's parameters. An argument's memory is that of an array made for these sizes.
+    alignment: each array begins behind the one before, at a multiple of so many bytes.
+    addresses: of arrays that begin elsewhere.
+    threads: how many have private arrays of their own.
     """
     known = {**sizes, program.threads: threads} if program.threads else sizes
     own = {array for loop in loops(program.body) for array in loop.private}
@@ -52,8 +61,9 @@ def placed(
 
 
 def check_addresses(addresses: Mapping[str, int], places: Mapping[str, Placed], scop: Scop) -> None:
-    """Raise ConfigError for addresses of arrays that are not there, that split an element, or where arrays lie in one another. places:
-    with these addresses.
+    """Raises ConfigError for addresses of arrays that are not there, that split an element, or where arrays overlap.
+
+    places: the arrays with these addresses.
     """
     known = [array.name for array in _in_order(scop)]
     for name, address in addresses.items():
@@ -74,7 +84,7 @@ def check_addresses(addresses: Mapping[str, int], places: Mapping[str, Placed], 
 
 
 def placed_whole(scop: Scop, sizes: Mapping[str, int], alignment: int = 64) -> dict[str, Placed]:
-    """As `placed` where local arrays have memory for all of their elements."""
+    """Returns every array in memory as `placed` does, where local arrays have memory for all of their elements."""
     return _placed(scop, {}, sizes, alignment, {}, {})
 
 
@@ -100,11 +110,12 @@ def _placed(
 
 
 def in_memory(array: Array) -> bool:
-    """Whether its elements are in memory; the kernel's own scalars are in registers."""
+    """Returns whether an array's elements are in memory; the kernel's own scalars are in registers."""
     return array.role is not Role.LOCAL or bool(array.shape)
 
 
 def _in_order(scop: Scop) -> list[Array]:
+    """Returns the arrays that are in memory, the arguments in the order of the kernel's parameters first."""
     arrays = {a.source_name or a.name: a for a in scop.arrays.values() if a.role is Role.ARGUMENT}
     given = [arrays[p] for p, kind in zip(scop.params, scop.types) if isinstance(kind, ArrayType) and p in arrays]
     others = [a for a in scop.arrays.values() if a.role is not Role.ARGUMENT and in_memory(a)]
@@ -112,6 +123,7 @@ def _in_order(scop: Scop) -> list[Array]:
 
 
 def _shape(window: Window | None, array: Array, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    """Returns how many elements an array has memory for, by dimension."""
     shape = [value_at(extent, sizes) for extent in array.shape]
     if window is not None:
         shape = [extent if length is None else length for extent, length in zip(shape, window.lengths)]

@@ -1,4 +1,4 @@
-"""The iterations that run together, one vector or number at a time."""
+"""The iterations that jams run together, one vector or number at a time."""
 
 from __future__ import annotations
 
@@ -38,8 +38,9 @@ class Copy:
 
 @dataclass(frozen=True, eq=False)
 class JamStack:
-    """The jams around a node, outermost first, with the copies of an instance inside: the same objects whenever it is asked for
-    them, so that what is known of a copy is kept by the copy itself.
+    """A stack of the jams around a node, outermost first, with the copies of an instance inside.
+
+    The copies are the same objects each time, so that what is known of a copy can be kept by its identity.
     """
 
     jams: tuple[Jam, ...] = ()
@@ -47,10 +48,11 @@ class JamStack:
 
     @cached_property
     def copies(self) -> tuple[Copy, ...]:
+        """Every combination of the jams' iterations, one Copy for each vector."""
         return tuple(copies(self.jams))
 
     def inside(self, jam: Jam) -> JamStack:
-        """The stack with one more jam, the same one each time."""
+        """Returns the stack with one more jam, the same object each time."""
         for known in self._inner:
             if known.jams[-1] is jam:
                 return known
@@ -59,7 +61,7 @@ class JamStack:
 
 
 def copies(jams: Sequence[Jam]) -> Iterator[Copy]:
-    """Every combination of the jams' iterations, one Copy per vector."""
+    """Yields every combination of the jams' iterations, one Copy for each vector."""
     lane = next((j for j in jams if j.lanes > 1), None)
     for chosen in product(*(range(j.count) for j in jams)):
         values = {j.var: j.base + c * j.lanes for j, c in zip(jams, chosen)}

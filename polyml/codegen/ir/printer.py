@@ -16,7 +16,7 @@ _STEP = "    "
 
 
 def text(program: Program) -> str:
-    """The loops with the statements written out.
+    """Returns the loops with the statements written out.
 
     def gemm(alpha, beta, C, A, B):
         N = C.shape[0]
@@ -38,23 +38,25 @@ def text(program: Program) -> str:
 
 
 def program_data(program: Program) -> dict:
-    """The same as nested dictionaries; expressions are Python texts."""
+    """Returns the loops as nested dictionaries for JSON; expressions are Python texts."""
     return {"name": program.scop.name, "body": [_node_data(node) for node in program.body]}
 
 
 class InstancePrinter:
-    """Writes instances as the assignments that they are."""
+    """A printer writes instances as the assignments that they are."""
 
     def __init__(self, scop: Scop):
         self._scop, self._table = scop, AccessTable(scop.context)
 
     def allocations(self) -> Iterator[str]:
+        """Yields a line for each array that the kernel makes."""
         for array in self._scop.arrays.values():
             if array.role is not Role.ARGUMENT and array.shape:
                 shape = ", ".join(str(self._table.affine(extent)) for extent in array.shape)
                 yield f"{array.name} = empty([{shape}], {array.element})"
 
     def lines(self, node: Node) -> Iterator[str]:
+        """Yields the lines of a node."""
         if isinstance(node, Instance):
             yield f"{self.instance(node)}  # {node.statement}"
             return
@@ -64,7 +66,7 @@ class InstancePrinter:
                 yield _STEP + line
 
     def instance(self, node: Instance) -> str:
-        """The statement with its iterators replaced by the instance's point."""
+        """Returns the text of a statement with its iterators replaced by the instance's point."""
         statement = self._scop.statements[node.statement]
         point = dict(zip(statement.iterators, node.point, strict=True))
 
@@ -76,6 +78,7 @@ class InstancePrinter:
 
 
 def _head(node: Loop | Guard | Jam | Unroll) -> str:
+    """Returns the first line of a node with a body."""
     if isinstance(node, Guard):
         return f"if {node.condition}:"
     if isinstance(node, Unroll):

@@ -22,7 +22,7 @@ class CannotRunTogether(Exception):
 
 @dataclass(frozen=True)
 class Instance:
-    """One instance of a statement: its iterators in order, as expressions of the loop variables."""
+    """An instance is one run of a statement. point: its iterators in order, as expressions of the loops' variables."""
 
     statement: str
     point: tuple[Affine, ...]
@@ -30,16 +30,16 @@ class Instance:
 
 @dataclass(frozen=True)
 class Loop:
-    """for var = max(lower); var <= min(upper); var += step (step > 0).
+    """A loop runs its body for var = max(lower); var <= min(upper); var += step (step > 0).
 
-    parallel: iterations may run on different threads.
+    parallel: whether iterations may run on different threads.
     role: "tile" for a loop over tiles, "point" for any other.
     private: local arrays that one iteration at a time uses: each thread needs one of its own, of their window's size.
-    last: a name for where a thread's share of the iterations ends, "" where shares are not even: with it, a share may
-    begin anywhere in lower ... upper, steps go on from there, and the body keeps below `last` itself.
-    name, asked: what the schedule calls the loop and asks of it.
-    partial: arrays that iterations of a parallel loop update by reductions alone, and that are one for all threads still:
-    such a loop runs on one thread.
+    last: a name for where a thread's share of the iterations ends, "" where shares are not even: with it, a share may begin
+      anywhere in lower ... upper, steps go on from there, and the body keeps below `last` itself.
+    name, directives: what the schedule calls the loop and says of it.
+    partial: arrays that iterations of a parallel loop update by reductions alone, and that are not yet one for each thread: such
+      a loop runs on one thread.
     resumes: the variable of the loop just before, where this one begins where that one ends, as `lower` says too; else "".
     """
 
@@ -60,7 +60,7 @@ class Loop:
 
 @dataclass(frozen=True)
 class Guard:
-    """rare: the body seldom runs, so its code is kept small."""
+    """A guard runs its body where its condition holds. rare: the body seldom runs, so its code is kept small."""
 
     condition: Condition
     body: tuple[Node, ...]
@@ -69,13 +69,15 @@ class Guard:
 
 @dataclass(frozen=True)
 class Jam:
-    """count * lanes iterations of an independent loop, run together: var = base ... base + count * lanes - 1.
+    """A jam is count * lanes iterations of an independent loop, run together: var = base ... base + count * lanes - 1.
 
-    Every instance in the body runs for all of them before the next one does (unroll-and-jam); their order among each
-    other does not matter. lanes > 1: consecutive iterations share a vector register. limit: iterations above it do not
-    happen (a masked remainder), which may depend on the variables of jams around; one always does. Bounds of loops in the
-    body do not depend on var. scans: each iteration needs what the one before passes on as a scan: it is as if the whole body
-    ran for each in their order.
+    Every instance in the body runs for all of them before the next one does (unroll-and-jam); their order among each other does
+    not matter. Bounds of loops in the body do not depend on var.
+
+    lanes: how many consecutive iterations share a vector register; 1: none do.
+    limit: iterations above it do not happen (a masked remainder), but one always does; it may depend on the variables of jams
+      around.
+    scans: whether each iteration needs what the one before passes on as a scan: it is as if the whole body ran for each in order.
     """
 
     var: str
@@ -89,7 +91,7 @@ class Jam:
 
 @dataclass(frozen=True)
 class Unroll:
-    """count iterations of a loop in their order, the whole body for each: var = base ... base + count - 1."""
+    """An unrolled loop runs its whole body for each of var = base ... base + count - 1, in this order."""
 
     var: str
     base: Affine
@@ -101,7 +103,7 @@ Node = Union[Loop, Guard, Instance, Jam, Unroll]
 
 
 class SameNodes:
-    """Nodes as a key of what is known of them: keys are equal where the nodes are the same objects, which the key keeps alive."""
+    """A key for what is known of nodes: keys are equal where the nodes are the same objects, which the key keeps alive."""
 
     __slots__ = ("_hash", "_nodes")
 
@@ -120,26 +122,34 @@ class SameNodes:
 
 @dataclass(frozen=True)
 class Window:
-    """The part of a local array that has memory, wherever the array is used: per dimension from which index on, and how
-    many elements; None: all of them. ring: a dimension in which each index has the place of its remainder by that number.
+    """A window is the part of a local array that has memory, wherever the array is used.
+
+    low: by dimension, the first index in it.
+    lengths: by dimension, how many elements it has, None: all.
+    folded: a dimension that is a circular buffer, in which an index has the memory of its remainder by the length; else None.
     """
 
     low: tuple[Affine, ...]
     lengths: tuple[int | None, ...]
-    ring: int | None = None
+    folded: int | None = None
 
 
 @dataclass(frozen=True)
 class Program:
-    """reductions: by statement, the updates whose order is free, so that lanes and threads may share them. scans: by statement,
-    those of what another element holds.
+    """A Program is the statements of a SCoP and the loops that run them.
 
-    windows: of the local arrays that need memory for a part only. phases: names of integers, each with its array: how many
-    elements behind the start of a cache line the array's memory begins. What the program means does not depend on either.
-    ahead: of statements, the reads that also fetch to the cache the element that they read when an iterator is so much greater,
-    which need not exist. thread, threads: names of two integers, "" where there are none: the number of the thread that runs a
-    parallel loop's iteration, and a number that all of these are below.
-    before: what runs before the checks at entry are done, for those that ask for elements. notes: what was decided and why.
+    reductions: by statement, the updates whose order is free, so that lanes and threads may share them.
+    scans: by statement, the updates of what another element holds.
+    windows: of the local arrays that need memory for a part only.
+    phases: names of integers, each with its array: how many elements behind the start of a cache line the array's memory begins.
+    prefetches: by statement and number of a read, the iterator and the distance by which the read also fetches an element to the
+      cache, which need not exist.
+    thread, threads: names of two integers, "" where there are none: the number of the thread that runs a parallel loop's
+      iteration, and a number that all of these are below.
+    before: what runs before the checks at entry are done, for checks that ask for elements.
+    notes: what was decided and why.
+
+    What a Program means does not depend on windows, phases and prefetches.
     """
 
     scop: Scop
@@ -148,7 +158,7 @@ class Program:
     scans: dict[str, Reduction] = field(default_factory=dict)
     windows: dict[str, Window] = field(default_factory=dict)
     phases: dict[str, str] = field(default_factory=dict)
-    ahead: dict[str, dict[int, tuple[str, int]]] = field(default_factory=dict)
+    prefetches: dict[str, dict[int, tuple[str, int]]] = field(default_factory=dict)
     thread: str = ""
     threads: str = ""
     before: tuple[Node, ...] = ()
@@ -156,12 +166,12 @@ class Program:
 
 
 def instances(nodes: tuple[Node, ...]) -> Iterator[Instance]:
-    """Every Instance below, in textual order."""
+    """Yields every Instance below, in textual order."""
     return (node for node in every(nodes) if isinstance(node, Instance))
 
 
 def every(nodes: tuple[Node, ...]) -> Iterator[Node]:
-    """Every node below, outer before inner."""
+    """Yields every node below, outer before inner."""
     for node in nodes:
         yield node
         if not isinstance(node, Instance):
@@ -169,12 +179,12 @@ def every(nodes: tuple[Node, ...]) -> Iterator[Node]:
 
 
 def loops(nodes: tuple[Node, ...]) -> Iterator[Loop]:
-    """Every Loop below, outer before inner."""
+    """Yields every Loop below, outer before inner."""
     return (node for node in every(nodes) if isinstance(node, Loop))
 
 
 def with_paths(nodes: tuple[Node, ...], path: tuple[Node, ...] = ()) -> Iterator[tuple[Instance, tuple[Node, ...]]]:
-    """Every Instance below with the nodes around it, outermost first, behind those of `path`."""
+    """Yields every Instance below with the nodes around it, outermost first, behind those of `path`."""
     for node in nodes:
         if isinstance(node, Instance):
             yield node, path
@@ -186,12 +196,12 @@ Holder = TypeVar("Holder", bound=Union[Loop, Guard, Jam, Unroll])  # a node with
 
 
 def with_body(node: Holder, body: tuple[Node, ...]) -> Holder:
-    """The node around another body."""
+    """Returns the node around another body."""
     return replace(node, body=body)
 
 
 def substitute(node: Node, values: Mapping[str, Affine]) -> Node:
-    """The node with loop variables replaced in every expression."""
+    """Returns the node with loop variables replaced in every expression."""
     if isinstance(node, Instance):
         return Instance(node.statement, tuple(e.substitute(values) for e in node.point))
     body = tuple(substitute(n, values) for n in node.body)

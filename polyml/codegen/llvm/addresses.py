@@ -309,11 +309,11 @@ class Addresses:
         if window is None:
             return subscripts
         subscripts = tuple(e - low for e, low in zip(subscripts, window.low))
-        length = None if window.ring is None else window.lengths[window.ring]
-        if window.ring is None or length is None:
+        length = None if window.folded is None else window.lengths[window.folded]
+        if window.folded is None or length is None:
             return subscripts
-        here = modulo(subscripts[window.ring], length)
-        return (*subscripts[: window.ring], here, *subscripts[window.ring + 1 :])
+        here = modulo(subscripts[window.folded], length)
+        return (*subscripts[: window.folded], here, *subscripts[window.folded + 1 :])
 
     def _advance(self, pointer: str, array: str, key: tuple[_Term, ...], terms: list[_Term], scope: LoopScope) -> str:
         """Returns the pointer moved by the terms. key: all terms that it is moved by from the array's first element on."""

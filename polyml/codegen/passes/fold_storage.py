@@ -60,14 +60,14 @@ def fold_storage(program: Program, arrays: Iterable[Array]) -> Program:
 def _note(array: Array, window: Window, is_private: bool) -> str:
     """Says how many rows or planes of the array have memory."""
     length = _buffer_length(window)
-    what = "row" if window.ring == len(array.shape) - 2 else "plane"
+    what = "row" if window.folded == len(array.shape) - 2 else "plane"
     whose = " and thread" if is_private else ""
     return f"{array.source_name or array.name}: {length} {what}{'s' * (length > 1)} at a time{whose} in memory"
 
 
 def _buffer_length(window: Window) -> int:
     """Returns the number of rows in the circular buffer."""
-    length = None if window.ring is None else window.lengths[window.ring]
+    length = None if window.folded is None else window.lengths[window.folded]
     if length is None:
         raise ValueError("a window without a circular buffer has no length")
     return length
@@ -124,7 +124,7 @@ def _circular_buffer(tests: ConflictTest, context: isl.Set, array: Array, loop: 
         length = next((n for n in found if n is not None), None)
         if length is not None and not any(_lanes_along(tests, use, dim) for use in uses):
             lengths = tuple(length if d == dim else None for d in range(len(array.shape)))
-            return Window((Affine(0),) * len(array.shape), lengths, ring=dim)
+            return Window((Affine(0),) * len(array.shape), lengths, folded=dim)
     return None
 
 

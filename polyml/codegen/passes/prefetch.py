@@ -18,14 +18,14 @@ from polyml.quasi_affine.affine import Affine, variable
 
 
 def prefetch(program: Program) -> Program:
-    """Returns the program in which some reads also prefetch the same row of the next tile (`Program.ahead`)."""
+    """Returns the program in which some reads also prefetch the same row of the next tile (`Program.prefetches`)."""
     table = AccessTable(program.scop.context)
     found: dict[str, dict[int, tuple[str, int]]] = {}
     for tile in loops(program.body):
         if tile.role == "tile" and tile.step > 1 and len(tile.body) > 1:
             for statement, read, iterator in _again(program, table, tile):
                 found.setdefault(statement, {})[read] = (iterator, tile.step)
-    return replace(program, ahead=found) if found else program
+    return replace(program, prefetches=found) if found else program
 
 
 def _again(program: Program, table: AccessTable, tile: Loop) -> Iterator[tuple[str, int, str]]:

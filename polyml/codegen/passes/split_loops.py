@@ -32,14 +32,14 @@ def split_loops(program: Program) -> Program:
     """Returns the program with its innermost loops over single iterations split at the breakpoints of their subscripts."""
     if not any(map(_has_breakpoints, program.scop.statements.values())):
         return program
-    cutter = _LoopSplitter(dict(program.scop.statements), dict(program.reductions), dict(program.ahead))
+    cutter = _LoopSplitter(dict(program.scop.statements), dict(program.reductions), dict(program.prefetches))
     body = cutter.nodes(program.body)
     return replace(
         program,
         scop=replace(program.scop, statements=cutter.statements),
         body=body,
         reductions=cutter.reductions,
-        ahead=cutter.ahead,
+        prefetches=cutter.prefetches,
     )
 
 
@@ -74,7 +74,7 @@ class _LoopSplitter:
 
     statements: dict[str, Statement]
     reductions: dict[str, Reduction]
-    ahead: dict[str, dict[int, tuple[str, int]]]
+    prefetches: dict[str, dict[int, tuple[str, int]]]
 
     def nodes(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
         """Returns what the nodes become."""
@@ -145,8 +145,8 @@ class _LoopSplitter:
         self.statements[name] = replace(statement, name=name, domain=known, reads=reads, write=write)
         if statement.name in self.reductions:
             self.reductions[name] = replace(self.reductions[statement.name], statement=name)
-        if statement.name in self.ahead:
-            self.ahead[name] = self.ahead[statement.name]
+        if statement.name in self.prefetches:
+            self.prefetches[name] = self.prefetches[statement.name]
         return Instance(name, instance.point)
 
 

@@ -42,7 +42,7 @@ class _Facts:
     scans: dict[str, Reduction] = field(default_factory=dict)
     windows: dict[str, Window] = field(default_factory=dict)
     phases: dict[str, str] = field(default_factory=dict)
-    ahead: dict[str, dict[int, tuple[str, int]]] = field(default_factory=dict)
+    prefetches: dict[str, dict[int, tuple[str, int]]] = field(default_factory=dict)
     thread: str = ""
     threads: str = ""
 
@@ -67,7 +67,7 @@ class _Reader:
             notes.append(line.string())
             line.finish()
         return Program(
-            self._scop, body, facts.reductions, facts.scans, facts.windows, facts.phases, facts.ahead, facts.thread, facts.threads,
+            self._scop, body, facts.reductions, facts.scans, facts.windows, facts.phases, facts.prefetches, facts.thread, facts.threads,
             before, tuple(notes),
         )  # fmt: skip
 
@@ -120,7 +120,7 @@ class _Reader:
     def _fetch(self, line: Line) -> None:
         statement = self._statement(line)
         line.expect("[")
-        self._facts.ahead[statement] = dict(line.listed(lambda: _fetched(line), "]"))
+        self._facts.prefetches[statement] = dict(line.listed(lambda: _fetched(line), "]"))
 
     def _thread(self, line: Line) -> None:
         self._facts.thread = line.name()

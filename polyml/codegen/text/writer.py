@@ -59,7 +59,7 @@ def _facts(program: Program) -> Iterator[str]:
         yield f"window {quoted(name)} {_window(window)}"
     for name, array in program.phases.items():
         yield f"phase {quoted(name)} of {quoted(array)}"
-    for statement, reads in program.ahead.items():
+    for statement, reads in program.prefetches.items():
         yield f"fetch {statement} [{', '.join(f'read {n} at {name} + {much}' for n, (name, much) in reads.items())}]"
     if program.thread or program.threads:
         yield f"thread {quoted(program.thread)} of {quoted(program.threads)}"
@@ -72,7 +72,7 @@ def _reductions(word: str, found: Mapping[str, Reduction]) -> Iterator[str]:
 
 def _window(window: Window) -> str:
     lengths = ", ".join("all" if length is None else str(length) for length in window.lengths)
-    return f"{_listed(window.low)} of [{lengths}]{'' if window.ring is None else f' ring {window.ring}'}"
+    return f"{_listed(window.low)} of [{lengths}]{'' if window.folded is None else f' ring {window.folded}'}"
 
 
 def _listed(values: tuple[Affine, ...]) -> str:

@@ -85,7 +85,7 @@ def returned(A):
 def rings(function, **options):
     """Returns { array -> (dimension, length) } of the circular buffers."""
     made = compile(parse(function), CompileRequest((arg_type(np.ones((3, 3))),), ("C",), Options(schedule="source", **options)))
-    return {name: (w.ring, w.lengths[w.ring]) for name, w in made.program.windows.items() if w.ring is not None}
+    return {name: (w.folded, w.lengths[w.folded]) for name, w in made.program.windows.items() if w.folded is not None}
 
 
 @pytest.mark.parametrize(("function", "kept"), [(in_one_loop, (0, 4)), (downwards, (0, 2)), (planes, (1, 1))])

@@ -216,12 +216,12 @@ def test_the_last_nest_of_a_tile_fetches_the_rows_of_the_next_one():
         scop, dependences(scop), ScheduleRequest(catalogue.processor("avx512"), tile=True, parallel=True), reductions=free
     ).tree
     program = prefetch(privatize_reductions(build(scop, tree, free)))
-    ((statement, reads),) = program.ahead.items()
+    ((statement, reads),) = program.prefetches.items()
     (read,) = reads
     assert statement.startswith("S1") and program.scop.statements[statement].reads[read].array == "A"
     assert reads[read] == ("i", 8)
-    assert not prefetch(privatize_reductions(program_of(rows_and_columns))).ahead
-    assert not prefetch(program_of(one_after_the_other)).ahead  # the array changes meanwhile
+    assert not prefetch(privatize_reductions(program_of(rows_and_columns))).prefetches
+    assert not prefetch(program_of(one_after_the_other)).prefetches  # the array changes meanwhile
 
 
 def test_strict_sums_keep_their_order():

@@ -101,7 +101,7 @@ def made(function, shape=(2000, 2000), rows=ROWS, **options):
 
 def rows_kept(program):
     """array -> how many of its rows have memory, of those that have not all."""
-    return {name: window.lengths[window.ring] for name, window in program.windows.items() if window.ring is not None}
+    return {name: window.lengths[window.folded] for name, window in program.windows.items() if window.folded is not None}
 
 
 @pytest.mark.parametrize(("function", "kept"), [(blurred, {"T": 3}), (over_three, {"T": 2, "U": 1}), (in_order, {"T": 1})])

@@ -120,7 +120,7 @@ class ExpressionEmitter:
 
     def _fetch(self, instance: InstanceCopy, number: int) -> None:
         """Prefetches what the read will access in a later iteration, if the program says so."""
-        iterator, distance = self._body.module.program.ahead.get(instance.statement.name, {}).get(number, ("", 0))
+        iterator, distance = self._body.module.program.prefetches.get(instance.statement.name, {}).get(number, ("", 0))
         if iterator:
             later = {**instance.iterators, iterator: instance.iterators[iterator] + distance}
             self._body.fetch(self._locations.of(replace(instance, iterators=later), number))
