@@ -132,7 +132,7 @@ class BoxFolds:
         return self._shape[0] if padded else fold[0]
 
     def _wait(self, before: Vector, fold: Vector, padded: bool) -> int:
-        """Returns the cycles until no PE that both folds use has an instance of the first one left, which is the same for all these
+        """Returns the cycles until the first fold has no instance left on a PE that both folds use, which is the same for all these
         PEs.
         """
         gap = 1 + sum(abs(c) * (n - 1) for k, (c, n) in enumerate(zip(self._mapping.time, self._lengths)) if k not in self._axes)

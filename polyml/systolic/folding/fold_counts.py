@@ -77,8 +77,8 @@ def traffic(
 ) -> Iterator[StreamTraffic]:
     """Yields the traffic of each stream, that of the results last.
 
-    entering: how many elements of a stream come from memory; for sums, how many have terms in some fold, counted in each fold.
-    leaving: how many results leave that are no sums.
+    entering: gives how many elements of a stream come from memory; for a sum, how often a fold takes up one of its elements.
+    leaving: gives how many results leave that are no sums.
     """
     chain = next((s for s in recurrence.streams if s.use.kind == "result"), None)
     yield from (StreamTraffic(stream, entering(stream), 0) for stream in recurrence.streams if stream.use.kind != "result")

@@ -96,8 +96,8 @@ def _plans(
 ) -> list[Plan]:
     """Returns the plans of one recurrence, and adds to `refused` why others are none.
 
-    They have the fastest times. Slower times are taken where only with these folds come after those whose values they use, or an
-    operand or result stays.
+    They have the fastest times. Slower ones are tried, too, where no fastest time lets folds come after those whose values they
+    use, or lets an operand or result stay.
     """
     nest, directions = recurrence.nest, recurrence.directions
     problem = obstacle(recurrence, dims)

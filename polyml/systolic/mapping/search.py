@@ -70,8 +70,9 @@ def _source_order_key(mapping: SpaceTime, directions: Sequence[Direction]) -> tu
 
 
 def _times(search: MappingSearch) -> Iterator[Vector]:
-    """Yields the times of which no other one is as fast in every direction and faster in some, with the smallest coefficients that
-    do.
+    """Yields the Pareto-optimal times: no other time is as fast in all directions and faster in one.
+
+    Of times that are equally fast it yields those with the smallest coefficients that have a mapping.
     """
     axes, directions, links = search.axes, search.directions, search.links
     reach = max((abs(v) for d in directions for v in (*d.vector, *d.line)), default=1) + 1 + search.slower
@@ -108,8 +109,9 @@ def _has_mapping(time: Vector, search: MappingSearch) -> bool:
 
 
 def _spaces(time: Vector, search: MappingSearch) -> Iterator[tuple[Vector, ...]]:
-    """Yields allocations that links can serve: a value takes at most a link per cycle along each coordinate, with Manhattan links
-    in all. None of them is a permutation or reflection of another one.
+    """Yields the allocations that links can serve, none of which is a permutation or reflection of another one.
+
+    A value takes at most a link per cycle along each coordinate; with Manhattan links, at most a link per cycle in all.
     """
     dims = search.dims
     wires, directions = [d for d in search.directions if d.line], [d for d in search.directions if not d.line]

@@ -65,7 +65,11 @@ class NestInterface:
         self._boxes = {name: self._box(name) for name in scop.statements}
 
     def _seen_by(self, name: str, producer: str, pairs: isl.Map, reversed_sums: Mapping[str, isl.Map]) -> isl.Map:
-        """Returns { producer -> name } with the last term of a reversed sum in place of the first, as other nests see it."""
+        """Returns { S[p] -> T[q] } with the instance at which a reversed sum ends in place of p, as other nests see it.
+
+        name, producer: T and S.
+        pairs: { S[p] -> T[q] : S[p] made what T[q] reads } in the source's order.
+        """
         is_reversed = producer in reversed_sums and self.group[producer] != self.group[name]
         return pairs.apply_domain(reversed_sums[producer]) if is_reversed else pairs
 

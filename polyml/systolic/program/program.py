@@ -187,7 +187,8 @@ class NestProgram:
         return by_cycle(found[:, -1], affine(*self._placement.unit(producer, fold), found[:, :-1]), fold.cycles)[0]
 
     def _broadcasts(self, name: str, wire_pairs: Sequence[tuple[int, isl.Map]], fold: FoldExtent) -> Iterator[Broadcast]:
-        """Yields the wires of values that are handed on in no cycle; the instance that takes from none of its line drives it.
+        """Yields the broadcasts of values that are handed on in no cycle. An instance that takes from none of its line drives the
+        line.
 
         wire_pairs: (along, { p -> q : q takes what p has in the same cycle }).
         """

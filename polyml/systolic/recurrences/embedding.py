@@ -151,8 +151,10 @@ def _completed(rows: Sequence[Row | None], near: Sequence[tuple[Sequence[Row], S
 def _flow_neighbours(
     statement: Statement, known: Mapping[str, Embedding], flows: Flows
 ) -> Iterator[tuple[list[Row], tuple[int, ...]]]:
-    """Yields where, by the statement's iterators, its operands are made and its own values are first used, each with the steps from
-    there that are worth a try.
+    """Yields the points at which the statement's operands are made, and those at which its values are first used, by its own
+    iterators.
+
+    With each come the steps from there at which the statement may be put.
     """
     for flow in flows[statement.name].values():
         for name, pairs in flow.items():

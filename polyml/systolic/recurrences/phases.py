@@ -69,8 +69,8 @@ def _phases_along(embeddings: Sequence[Embedding], flows: Flows, axis: int) -> l
 
 
 def _wait_layers(embeddings: Sequence[Embedding], pairs: isl.UnionMap, axis: int) -> list[isl.UnionSet]:
-    """Returns the layers of instances that wait for nothing in their iteration, for the first layer alone, and so on; [] where
-    values go back along the axis.
+    """Returns the layers of an iteration: first the instances that wait for nothing in it, then those that wait for the first layer
+    alone, and so on. The result is [] where values go back along the axis.
 
     pairs: { S[i] -> T[j] : T[j] uses what S[i] made }.
     """

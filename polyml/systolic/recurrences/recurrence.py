@@ -91,7 +91,7 @@ class UniformRecurrence:
     def sources(self) -> dict[ReadKey, tuple[ValueSource, ...]]:
         """Returns the sources of each read, by statement and number of the read.
 
-        At a point that several sources lead to, the first counts whose other end runs in the same fold; where none does, the
+        Where several sources lead to a point, the first one counts whose other end runs in the same fold; where none does, the
         element comes from memory. Steps are along the axes, pairs are { [o, a] -> [o, a] }.
         """
         return {(s.use.statement, s.use.read): tuple(self._sources(s)) for s in self.streams}

@@ -155,9 +155,9 @@ class MemoryCosts:
         return self.element_bytes[stream.use.array]
 
     def stalled(self, *, on_chip: bool | None = None) -> Stalled | None:
-        """Returns the cycles with those that the array waits for memory; None where the memory's rate or the frequency is not
-        known, or where folds use each other's values.
+        """Returns the cycles of the plan with its waits for memory.
 
+        None where the memory's rate or the frequency is not known, or where folds use each other's values.
         on_chip: whether sums wait in the accumulators; None for where these hold them.
         """
         tile, overlap = self._tile_cycles, self.plan.padded.overlap

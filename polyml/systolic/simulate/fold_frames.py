@@ -232,8 +232,9 @@ class FoldFrames:
         return {t: sorted(moves, key=lambda m: (m.lane, m.source)) for t, moves in found.items()}
 
     def _outside(self) -> Callable[[int], tuple[BoundaryElement, ...]]:
-        """Returns a function from a cycle to what is outside the array then: elements on their way along one coordinate, or to and
-        from each PE of a row.
+        """Returns a function from a cycle to what is outside the array then.
+
+        These are elements on their way along one coordinate; in an array of one dimension, also those to and from each PE.
         """
         signs_of_lanes = [self._signs(lane) for lane in range(len(self._lanes))]
         used = set(self._unit.values())

@@ -83,7 +83,7 @@ def wavefronts_svg(plan: Plan) -> Svg:
 
 
 def section_of(plan: Plan) -> PlaneSection:
-    """Returns the first points of the section along the axes that the array's coordinates depend on, before others.
+    """Returns the section along two axes, if possible those that the array's coordinates depend on, with its first points.
 
     The other axes have their least or greatest values, whichever gives more points.
     """
