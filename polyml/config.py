@@ -163,7 +163,7 @@ def _folder(*, is_absolute: bool) -> _Setting:
     is_absolute: whether another program, started elsewhere, has to find the folder.
     """
 
-    def check(value: Any) -> str | None:
+    def check(value: Any) -> str | None:  # Any: as in `_count`
         if value is None:
             return None
         path = os.fspath(value)
@@ -181,7 +181,7 @@ def _folder(*, is_absolute: bool) -> _Setting:
 def _stages() -> _Setting:
     """Returns a setting that takes names of stages and passes."""
 
-    def check(value: Any) -> tuple[str, ...]:
+    def check(value: Any) -> tuple[str, ...]:  # Any: as in `_count`
         names = _split(value) if isinstance(value, str) else tuple(islice(value, _MOST_NAMES))
         if not set(names) <= {"all", "passes", *STAGES, *PASSES}:
             raise ValueError

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 Made = TypeVar("Made")
+# Any in this module and in those that run passes: a value of any of the kinds that the lists in `pipeline.passes` go through, one after another
 Watcher = Callable[["Pass", Any, Any, float], object]
 
 

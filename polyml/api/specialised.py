@@ -77,8 +77,8 @@ class Specialised(KernelFunction):
         chosen = self._form(replace(wanted, sizes=forms.setdefault(sizes.limits, sizes)))
         if chosen.artifact is None or not chosen.is_sized:
             forms[None] = sizes
-        elif not all(a.holds(extents) for a in chosen.made.alike):
-            return self._form(replace(wanted, sizes=replace(forms[sizes.limits], alike=False)))
+        elif not all(a.holds(extents) for a in chosen.made.relations):
+            return self._form(replace(wanted, sizes=replace(forms[sizes.limits], is_related=False)))
         return chosen
 
     def _form(self, wanted: Request) -> Specialisation:

@@ -64,7 +64,8 @@ class Target:
         return Target(array, dataflow, links, found)
 
     def __str__(self) -> str:
-        """
+        """Returns the array in words.
+
         >>> print(Target.systolic(16, 16, dataflow="ws"))
         a systolic array of 16 x 16 units, manhattan links, dataflow ws
         """

@@ -22,7 +22,7 @@ from polyml.pipeline.size_guards import related_sizes, sizes_used
 from polyml.pipeline.stages import CompileRequest, Model, divided
 from polyml.polyhedra import BudgetExceeded, account
 from polyml.runtime.storage.disk_cache import Cache
-from polyml.runtime.storage.size_classes import Alike
+from polyml.runtime.storage.size_classes import SizeRelation
 from polyml.schedule.compute import Scheduled, ScheduleRequest
 from polyml.schedule.script.schedule import OBJECTS
 
@@ -128,7 +128,7 @@ class _CandidateSearch:
         return None if form.versions and not found.cut else found
 
     @cached_property
-    def _related(self) -> tuple[Alike, ...]:
+    def _related(self) -> tuple[SizeRelation, ...]:
         """How sizes follow from one another in calls like this one."""
         return related_sizes(self.model.scop, self.wanted.sizes)
 

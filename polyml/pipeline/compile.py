@@ -136,7 +136,7 @@ def compile(kernel: syntax.Kernel, wanted: CompileRequest, schedules: Cache | No
         transform = (given is not None or options.schedule == "auto") and not aliased
         model = modelled(kernel, wanted.types, ModelRequest(options, aliased, transform, of_sizes), runner)
         if given is not None and not aliased:
-            related = given.related if sizes is None or sizes.alike else ()  # else these sizes are not so related
+            related = given.related if sizes is None or sizes.is_related else ()  # else these sizes are not so related
             made = compiled_as_given(given, model, wanted, related, runner)
         else:
             made = searched(model, wanted, schedules, runner)
@@ -175,7 +175,7 @@ def schedule_of(kernel: syntax.Kernel, wanted: CompileRequest, start: str, alone
         compiled = compile(kernel, wanted)
         model = form_of({*compiled.scop.statements}, model, options, runner)
         sized, tree = compiled.artifact.sized and model.typical is not None, compiled.schedule
-        related = tuple(map(str, compiled.artifact.alike))
+        related = tuple(map(str, compiled.artifact.relations))
     problem = problem_of(model, wanted, sized, related, alone)
     return script.schedule(problem, write(model.scop.domain, read(tree, model.scop.statements)))
 
@@ -209,5 +209,5 @@ def _artifact(made: Generated, typed: syntax.Kernel, layouts: tuple[str, ...], c
         aliased=aliased,
         notes=made.notes + made.program.notes,
         sized=made.sized,
-        alike=made.related,
+        relations=made.related,
     )

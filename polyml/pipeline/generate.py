@@ -20,7 +20,7 @@ from polyml.pipeline.size_guards import guarded
 from polyml.pipeline.stages import CompileRequest, Model
 from polyml.polyhedra import budget
 from polyml.runtime.loading.assemble import Assembler
-from polyml.runtime.storage.size_classes import Alike
+from polyml.runtime.storage.size_classes import SizeRelation
 from polyml.schedule.compute import Scheduled
 from polyml.schedule.script.schedule import NOTHING, OBJECTS
 
@@ -58,7 +58,7 @@ class CallFacts:
 
     wanted: CompileRequest
     typical: Mapping[str, int] | None
-    related: tuple[Alike, ...]
+    related: tuple[SizeRelation, ...]
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Generated:
     assembler: Assembler
     notes: tuple[str, ...]
     sized: bool
-    related: tuple[Alike, ...]
+    related: tuple[SizeRelation, ...]
 
 
 def generate(candidate: CodeCandidate, scheduled: Scheduled, call: CallFacts, runner: PassRunner, emits: str) -> Generated:

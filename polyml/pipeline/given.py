@@ -16,7 +16,7 @@ from polyml.pipeline.generate import CallFacts, CodeCandidate, Generated, genera
 from polyml.pipeline.pass_runner import PassRunner
 from polyml.pipeline.stages import CompileRequest, Model, ModelRequest, form_of, modelled
 from polyml.polyhedra import BudgetExceeded
-from polyml.runtime.storage.size_classes import Alike
+from polyml.runtime.storage.size_classes import SizeRelation
 from polyml.schedule.compute import Scheduled
 from polyml.schedule.script import printer
 from polyml.schedule.script.file import Saved, check_name, tree_of
@@ -106,7 +106,7 @@ def _generated(
         raise ScheduleError('the setting schedule="source" forbids a schedule of one\'s own')
     printed = printer.text(problem.scop, read(tree, problem.scop.statements))
     notes = ("the schedule given:", *(f"  {line}" for line in printed.splitlines()))
-    related = _alike_of(problem)
+    related = _relations_of(problem)
     plain = replace(wanted, aliased=False, sizes=None)
     call = CallFacts(plain, problem.sizes if problem.sized else None, related)
     for together in (True, False) if options.vectorize else (False,):
@@ -122,7 +122,7 @@ def _generated(
     raise AssertionError("unreachable")
 
 
-def _alike_of(problem: Problem) -> tuple[Alike, ...]:
+def _relations_of(problem: Problem) -> tuple[SizeRelation, ...]:
     """Returns the relations between sizes on which the code may rely. Raises ScheduleError where they are not of this kernel's
     arrays.
     """
@@ -130,7 +130,7 @@ def _alike_of(problem: Problem) -> tuple[Alike, ...]:
     known = {(p.array, p.dim) for p in problem.scop.parameters if p.is_size}
     for text in problem.related:
         try:
-            each = Alike.parse(text)
+            each = SizeRelation.parse(text)
         except ValueError:
             raise ScheduleError(f"the schedule is damaged: `{text}` relates no sizes") from None
         if not {(each.name, each.dim), (each.other, each.dim)} <= known:

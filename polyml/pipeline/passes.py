@@ -98,7 +98,10 @@ def _no_chunks(*given: object) -> Chunked:
     return Chunked(None, (), False)
 
 
-_KEEPS: dict[str, Any] = {"value": _scop, "left_out": lambda scop, found, *given: (scop, found)}
+_KEEPS: dict[str, Any] = {  # fields of a Pass
+    "value": _scop,
+    "left_out": lambda scop, found, *given: (scop, found),
+}
 _MAY_BE_NONE: dict[str, Any] = {"value": _scop, "left_out": lambda *given: None}
 _NEXT = "what follows takes another kind of value"
 

@@ -10,7 +10,7 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.model.core.call_interface import Parameter
 from polyml.model.core.scop import Check, Scop
-from polyml.runtime.storage.size_classes import Alike, Sizes, alike
+from polyml.runtime.storage.size_classes import SizeRelation, Sizes, size_relations
 from polyml.schedule.compute import Scheduled
 
 
@@ -22,7 +22,7 @@ def typical_sizes(scop: Scop, sizes: Sizes) -> dict[str, int] | None:
     return {p.name: shapes[array][dim] for p, array, dim in _sizes(scop)}
 
 
-def guarded(scop: Scop, scheduled: Scheduled, sized: bool, sizes: Sizes | None, related: tuple[Alike, ...]) -> Scop:
+def guarded(scop: Scop, scheduled: Scheduled, sized: bool, sizes: Sizes | None, related: tuple[SizeRelation, ...]) -> Scop:
     """Returns the SCoP with the tests that its schedule needs.
 
     sized: whether sizes have decided about the schedule or the arrays.
@@ -33,8 +33,8 @@ def guarded(scop: Scop, scheduled: Scheduled, sized: bool, sizes: Sizes | None, 
         scop = _with_check(scop, _sizes_check(scop, sizes))
     if scheduled.alike and related:
         return _with_related(scop, related)
-    if sizes is not None and not sizes.alike:
-        return _for_others(scop, related_sizes(scop, replace(sizes, alike=True)))
+    if sizes is not None and not sizes.is_related:
+        return _for_others(scop, related_sizes(scop, replace(sizes, is_related=True)))
     return scop
 
 
@@ -44,12 +44,12 @@ def sizes_used(scop: Scop) -> dict[tuple[str, int], str]:
     return {(array, dim): p.name for p, array, dim in _sizes(scop) if p.name in used}
 
 
-def related_sizes(scop: Scop, sizes: Sizes | None) -> tuple[Alike, ...]:
+def related_sizes(scop: Scop, sizes: Sizes | None) -> tuple[SizeRelation, ...]:
     """Returns how the sizes that matter follow from one another in calls like the one that the code is for."""
-    if sizes is None or sizes.extents is None or not sizes.alike:
+    if sizes is None or sizes.extents is None or not sizes.is_related:
         return ()
     used = sizes_used(scop)
-    return alike(
+    return size_relations(
         [(array, dim, extent) for array, shape in sizes.extents for dim, extent in enumerate(shape) if (array, dim) in used]
     )
 
@@ -67,13 +67,13 @@ def _sizes_check(scop: Scop, sizes: Sizes) -> Check:
     return _usual(scop, isl.Set(f"[{', '.join(known)}] -> {{ : {outside} }}"))
 
 
-def _with_related(scop: Scop, related: tuple[Alike, ...]) -> Scop:
+def _with_related(scop: Scop, related: tuple[SizeRelation, ...]) -> Scop:
     """Returns the SCoP for calls with sizes that are so related; others are found at entry."""
     holds = _holds(scop, related)
     return replace(_with_check(scop, _usual(scop, holds.complement())), usual=holds)
 
 
-def _for_others(scop: Scop, related: tuple[Alike, ...]) -> Scop:
+def _for_others(scop: Scop, related: tuple[SizeRelation, ...]) -> Scop:
     """Returns the SCoP for calls with sizes that are not all so related, for which there is other code."""
     return _with_check(scop, _usual(scop, _holds(scop, related)))
 
@@ -84,7 +84,7 @@ def _with_check(scop: Scop, check: Check) -> Scop:
     return replace(scop, checks=(*first, check, *scop.checks[len(first) :]))
 
 
-def _holds(scop: Scop, related: tuple[Alike, ...]) -> isl.Set:
+def _holds(scop: Scop, related: tuple[SizeRelation, ...]) -> isl.Set:
     """Returns the sizes that are so related, [N, M] -> { : N = M + 1 }."""
     names = {(array, dim): p.name for p, array, dim in _sizes(scop)}
     facts = [(names[a.name, a.dim], names[a.other, a.dim], a.difference) for a in related]

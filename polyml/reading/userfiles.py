@@ -27,7 +27,7 @@ def unreadable(path: object, problem: Exception) -> str:
     return f"{called(path)} cannot be read: {'Is a directory' if _is_folder(path) else reason(problem)}"
 
 
-def _is_folder(path: Any) -> bool:
+def _is_folder(path: Any) -> bool:  # Any: what callers take for a path is asked, whatever it is
     try:
         return os.path.isdir(path)
     except (OSError, ValueError, TypeError):
@@ -43,7 +43,7 @@ def reason(problem: Exception) -> str:
     return "this is no name of a file"
 
 
-def called(path: Any) -> str:
+def called(path: Any) -> str:  # Any: as in `_is_folder`
     """Returns a file's name as messages have it."""
     try:
         name = os.fsdecode(path)

@@ -42,7 +42,6 @@ class Assembler:
     """
 
     def __init__(self, others: int, *, cpu: str = "", features: str = "", level: int = 1):
-        """others: so many threads at most."""
         self._others, self._machines = others, _idle_machines(cpu, features, level)
         self._modules: list[_ObjectModule] = []
         self._threads: list[threading.Thread] = []

@@ -90,7 +90,6 @@ class Image:
     """
 
     def __init__(self, objects: Sequence[bytes], resolve: Callable[[str], int]):
-        """resolve: the address of a symbol that none of the objects defines."""
         sections, symbols, relocations = _together(objects)
         places, code_bytes, size_bytes = _places(sections, relocations)
         self._memory = _CodeMemory(size_bytes)

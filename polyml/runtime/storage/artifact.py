@@ -12,10 +12,10 @@ from polyml.dtypes import BY_NUMPY_NAME, FIXED, PYBOOL, PYCOMPLEX, PYFLOAT, PYIN
 from polyml.frontend.syntax import ArgType, ArrayType, ScalarType
 from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult
 from polyml.runtime.storage.checksum import Damaged
-from polyml.runtime.storage.size_classes import Alike
+from polyml.runtime.storage.size_classes import SizeRelation
 from polyml.source import Loc, Source
 
-VERSION = 3
+VERSION = 4
 T = TypeVar("T")
 
 
@@ -80,7 +80,7 @@ class Artifact:
     aliased: whether it is made for arguments that overlap.
     notes: lines for explain().
     sized: whether other sizes need other code.
-    alike: how sizes have to be related.
+    relations: how sizes have to be related.
     """
 
     name: str
@@ -98,7 +98,7 @@ class Artifact:
     aliased: bool = False
     notes: tuple[str, ...] = ()
     sized: bool = False
-    alike: tuple[Alike, ...] = ()
+    relations: tuple[SizeRelation, ...] = ()
 
     def __post_init__(self):
         arrays = {n: t.ndim for n, t in zip(self.params, self.types, strict=True) if isinstance(t, ArrayType)}
@@ -106,7 +106,7 @@ class Artifact:
             raise ValueError(f"{len(arrays)} array arguments, but layouts {self.layouts}")
         known = {*arrays, *(r.name for r in self.result_arrays)}
         returned = {r.array for r in self.results if isinstance(r, ArrayResult)}
-        unknown = (returned - known) | {*self.written, *(name for a in self.alike for name in (a.name, a.other))} - {*arrays}
+        unknown = (returned - known) | {*self.written, *(name for a in self.relations for name in (a.name, a.other))} - {*arrays}
         if unknown:
             raise ValueError(f"there is no array {', '.join(sorted(unknown))}")
         numbers = {*self.params} - {*arrays}
@@ -114,8 +114,8 @@ class Artifact:
             is_there = (p.argument or p.name) in numbers if p.array is None else p.extreme or 0 <= p.dim < arrays.get(p.array, 0)
             if not is_there:
                 raise ValueError(f"no argument has the parameter {p.name}")
-        if any(not 0 <= a.dim < min(arrays[a.name], arrays[a.other]) for a in self.alike):
-            raise ValueError("sizes are alike that no array has")
+        if any(not 0 <= a.dim < min(arrays[a.name], arrays[a.other]) for a in self.relations):
+            raise ValueError("sizes are related that no array has")
 
     def is_for(
         self, name: str, params: tuple[str, ...], types: tuple[ArgType, ...], layouts: tuple[str, ...], aliased: bool
@@ -210,7 +210,7 @@ def _to_json(artifact: Artifact) -> dict:
         "aliased": artifact.aliased,
         "notes": artifact.notes,
         "sized": artifact.sized,
-        "alike": [asdict(a) for a in artifact.alike],
+        "relations": [asdict(a) for a in artifact.relations],
     }
 
 
@@ -232,7 +232,7 @@ def _from_json(head: dict, object_code: tuple[bytes, ...]) -> Artifact:
         aliased=_flag(head["aliased"]),
         notes=_tuple(_text, head["notes"]),
         sized=_flag(head["sized"]),
-        alike=_tuple(_alike_from_json, head["alike"]),
+        relations=_tuple(_relation_from_json, head["relations"]),
     )
 
 
@@ -285,8 +285,8 @@ def _only(data: object, names: Set[str]) -> dict:
     return data
 
 
-_CHECK, _PARAMETER, _ALIKE, _RESULT_ARRAY = (
-    frozenset(each.__dataclass_fields__) for each in (CheckRecord, Parameter, Alike, ResultArray)
+_CHECK, _PARAMETER, _RELATION, _RESULT_ARRAY = (
+    frozenset(each.__dataclass_fields__) for each in (CheckRecord, Parameter, SizeRelation, ResultArray)
 )
 _LOC = frozenset({"file", "line", "column", "width", "text"})
 
@@ -316,9 +316,9 @@ def _result_array_from_json(given: object) -> ResultArray:
     return ResultArray(_text(data["name"]), element, _tuple(_text, data["shape"]))
 
 
-def _alike_from_json(given: object) -> Alike:
-    data = _only(given, _ALIKE)
-    return Alike(_text(data["name"]), _text(data["other"]), _count(data["dim"]), _integer(data["difference"]))
+def _relation_from_json(given: object) -> SizeRelation:
+    data = _only(given, _RELATION)
+    return SizeRelation(_text(data["name"]), _text(data["other"]), _count(data["dim"]), _integer(data["difference"]))
 
 
 def _result_to_json(result: ScalarResult | ArrayResult) -> dict:

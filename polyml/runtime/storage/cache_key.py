@@ -66,7 +66,7 @@ def content_key(function: FunctionType, inputs: CodeInputs) -> str | None:
 
 def sized_key(name: str, sizes: Sizes | None) -> str:
     """Returns the name of the form for some sizes; `name` itself for all. Forms for the same limits may stand for one another."""
-    return name if sizes is None else _digest((name, f"{sizes.extents is None} {sizes.limits} {sizes.alike}"))
+    return name if sizes is None else _digest((name, f"{sizes.extents is None} {sizes.limits} {sizes.is_related}"))
 
 
 def names(name: str, sizes: Sizes | None) -> tuple[str, ...]:

@@ -40,8 +40,12 @@ def remembered(
     reductions: Mapping[str, Reduction],
     budget: int,
 ) -> Scheduled:
-    """What `compute` finds, from the cache where it is there. budget: seconds of the whole compilation, from whose account what was
-    found before takes what its search took: later stages have the same left.
+    """Returns what `compute` finds, from the cache where it is there.
+
+    A schedule from the cache takes from isl's budget what its search took, so that later stages have the same left.
+
+    cache: where schedules are kept; None: nowhere.
+    budget: seconds of the whole compilation, by which a search may be given up.
     """
     if cache is None:
         return compute(scop, dependences, request, reductions)
@@ -56,7 +60,8 @@ def remembered(
             return found
     before = polyhedra.left()
     found = compute(scop, dependences, request, reductions)
-    used = 0 if before is None else before - polyhedra.left()
+    after = polyhedra.left()
+    used = 0 if before is None or after is None else before - after
     found = replace(found, operations=-(-used // _ROUNDING) * _ROUNDING)
     cache.put(key, _content(found))
     return found

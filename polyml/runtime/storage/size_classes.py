@@ -23,12 +23,12 @@ class Sizes:
 
     extents: (array, extents) of the call; None: the code expects nothing of them.
     limits: (array, least and greatest extent of each dimension) for which the form is used.
-    alike: whether the code may rely on sizes that are equal in the call, or nearly so, and is then used for no others.
+    is_related: whether the code may rely on sizes that are equal in the call, or nearly so, and is then used for no others.
     """
 
     extents: tuple[tuple[str, tuple[int, ...]], ...] | None
     limits: tuple[tuple[str, tuple[tuple[int, int], ...]], ...]
-    alike: bool = True
+    is_related: bool = True
 
 
 def sizes_of(arrays: Mapping[str, tuple[int, ...]]) -> Sizes:
@@ -54,7 +54,7 @@ def _limits(extent: int) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class Alike:
+class SizeRelation:
     """A relation of two sizes: name.shape[dim] == other.shape[dim] + difference."""
 
     name: str
@@ -66,38 +66,38 @@ class Alike:
         return f"{self.name}.shape[{self.dim}] == {self.other}.shape[{self.dim}] + {self.difference}"
 
     @staticmethod
-    def parse(text: str) -> Alike:
+    def parse(text: str) -> SizeRelation:
         """Returns the relation that prints as `text`. Raises ValueError where none does.
 
-        >>> Alike.parse(str(Alike("B", "A", 0, -1)))
-        Alike(name='B', other='A', dim=0, difference=-1)
+        >>> SizeRelation.parse(str(SizeRelation("B", "A", 0, -1)))
+        SizeRelation(name='B', other='A', dim=0, difference=-1)
         """
         found = re.fullmatch(r"(\w+)\.shape\[(\d+)\] == (\w+)\.shape\[\2\] \+ (-?\d+)", text)
         if found is None:
             raise ValueError(text)
         name, dim, other, difference = found.groups()
-        return Alike(name, other, int(dim), int(difference))
+        return SizeRelation(name, other, int(dim), int(difference))
 
     def holds(self, extents: Mapping[str, tuple[int, ...]]) -> bool:
         """Returns whether the relation holds for arrays of these extents."""
         return extents[self.name][self.dim] == extents[self.other][self.dim] + self.difference
 
 
-def alike(extents: Iterable[tuple[str, int, int]]) -> tuple[Alike, ...]:
+def size_relations(extents: Iterable[tuple[str, int, int]]) -> tuple[SizeRelation, ...]:
     """Returns how extents follow from those of arrays before them, if those in one dimension that differ by at most NEAR always do
     so.
 
     extents: (array, dimension, extent).
 
-    >>> alike([("A", 0, 100), ("A", 1, 90), ("B", 0, 101), ("B", 1, 50)])
-    (Alike(name='B', other='A', dim=0, difference=1),)
+    >>> size_relations([("A", 0, 100), ("A", 1, 90), ("B", 0, 101), ("B", 1, 50)])
+    (SizeRelation(name='B', other='A', dim=0, difference=1),)
     """
-    found: list[Alike] = []
+    found: list[SizeRelation] = []
     first: list[tuple[str, int, int]] = []
     for name, dim, extent in extents:
         near = next(((n, e) for n, d, e in first if d == dim and abs(e - extent) <= NEAR), None)
         if near is None:
             first.append((name, dim, extent))
         else:
-            found.append(Alike(name, near[0], dim, extent - near[1]))
+            found.append(SizeRelation(name, near[0], dim, extent - near[1]))
     return tuple(found)

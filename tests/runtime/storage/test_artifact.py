@@ -10,7 +10,7 @@ from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResul
 from polyml.runtime.storage import artifact as module
 from polyml.runtime.storage.artifact import Artifact, CheckRecord, ResultArray, parse_type
 from polyml.runtime.storage.checksum import Damaged
-from polyml.runtime.storage.size_classes import Alike
+from polyml.runtime.storage.size_classes import SizeRelation
 from polyml.source import Loc, Source
 
 SOURCE = Source("some/file.py", 10, ("def f(A, n):\n", "    A[n + 1] = ü\n"))
@@ -35,7 +35,7 @@ FULL = Artifact(
     result_arrays=(ResultArray("T", "int8", ("N + 1", "2")),),
     written=("A",),
     aliased=True,
-    alike=(Alike("A", "A", 1, 0),),
+    relations=(SizeRelation("A", "A", 1, 0),),
     notes=("a note", "ünother"),
 )  # fmt: skip
 
@@ -89,7 +89,7 @@ WRONG = [None, "1", -1, 2**63, 10**400, 1.5, [], ["x"], {}, {"a": 1}, True, [[[]
 
 @pytest.mark.parametrize("field", [
     "version", "name", "params", "types", "layouts", "entry", "object_bytes", "checks", "parameters", "results", "result_is_tuple",
-    "result_arrays", "written", "aliased", "notes", "sized", "alike",
+    "result_arrays", "written", "aliased", "notes", "sized", "relations",
 ])  # fmt: skip
 def test_a_field_that_has_another_type_is_refused(field):
     head = json.loads(FULL.to_bytes()[4:-260])
@@ -102,7 +102,7 @@ def test_a_field_that_has_another_type_is_refused(field):
             Artifact.from_bytes(len(text).to_bytes(4, "little") + text + FULL.to_bytes()[-260:])
 
 
-@pytest.mark.parametrize("field", ["checks", "parameters", "result_arrays", "alike", "results"])
+@pytest.mark.parametrize("field", ["checks", "parameters", "result_arrays", "relations", "results"])
 def test_so_is_one_within_a_field(field):
     head = json.loads(FULL.to_bytes()[4:-260])
     for key in head[field][0]:
@@ -147,8 +147,8 @@ def test_what_is_not_a_type_is_refused(text, problem):
         ({"layouts": ()}, "1 array arguments, but layouts \\(\\)"),
         ({"written": ("n",)}, "there is no array n"),
         ({"results": (ArrayResult("X"),)}, "there is no array X"),
-        ({"alike": (Alike("A", "B", 0, 1),)}, "there is no array B"),
-        ({"alike": (Alike("A", "A", 2, 1),)}, "sizes are alike that no array has"),
+        ({"relations": (SizeRelation("A", "B", 0, 1),)}, "there is no array B"),
+        ({"relations": (SizeRelation("A", "A", 2, 1),)}, "sizes are related that no array has"),
         ({"parameters": (Parameter("N", "A", 2),)}, "no argument has the parameter N"),
         ({"parameters": (Parameter("N", "X", 0),)}, "no argument has the parameter N"),
         ({"parameters": (Parameter("N"),)}, "no argument has the parameter N"),

@@ -259,6 +259,6 @@ def test_sizes_that_are_alike_in_the_first_call_and_not_in_a_later_one_are_found
         assert k.compiled and len(k._specialisations) == forms
         for a, b in zip(got[1:], expected[1:]):
             np.testing.assert_array_equal(a, b)
-        assert bool(k._last.artifact.alike) == (rows == 200)  # each call has its own form, whichever was last
+        assert bool(k._last.artifact.relations) == (rows == 200)  # each call has its own form, whichever was last
     with pytest.raises(IndexError):
         k(*arguments(202))
