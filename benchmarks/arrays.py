@@ -20,9 +20,9 @@ from types import FunctionType
 import numpy as np
 
 from benchmarks import chosen, pythran
+from benchmarks.interleaved_processes import Failed, Process, taking_turns
 from benchmarks.peer import PeerUnavailable
 from benchmarks.results import geometric_mean, write_rows
-from benchmarks.turns import Failed, Process, taking_turns
 from polyml.kernels.arrays import Workload, workloads
 
 _TURN_S = 0.1  # of calls in a row, of which the median counts

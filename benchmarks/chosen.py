@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 from shutil import which
 
-from benchmarks.unhindered import unhindered
+from benchmarks.library_environment import default_choices
 from polyml.machines import cpu as machine
 
 LIBRARIES = {
@@ -207,7 +207,7 @@ def _said(program: str) -> str:
 
 
 def _run(command: Sequence[str], **variables: str) -> str:
-    with unhindered():
+    with default_choices():
         try:
             done = subprocess.run(
                 command, capture_output=True, text=True, check=False, env={**os.environ, **variables}, timeout=_MOST_S

@@ -21,8 +21,8 @@ from rich.table import Table
 
 from benchmarks import chosen
 from benchmarks.generated import function_of
+from benchmarks.interleaved_processes import Failed, taking_turns
 from benchmarks.results import print_geometric_mean, write_rows
-from benchmarks.turns import Failed, taking_turns
 
 OF_TWO = ("power", "arctan2", "hypot")
 OF_ONE = (

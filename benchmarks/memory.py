@@ -22,10 +22,10 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import bandwidth, chosen, worker
+from benchmarks.interleaved_processes import Failed, Process, taking_turns
 from benchmarks.peers import PEERS
 from benchmarks.polybench import expectation
 from benchmarks.results import geometric_mean, write_rows
-from benchmarks.turns import Failed, Process, taking_turns
 from polyml import kernels
 from polyml.machines import cpu
 

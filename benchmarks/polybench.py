@@ -20,9 +20,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import chosen
+from benchmarks.interleaved_processes import Process, rounds
 from benchmarks.peers import PEERS
 from benchmarks.results import geometric_mean, write_rows
-from benchmarks.turns import Process, rounds
 from benchmarks.worker import Job, expect, serve
 from polyml import kernels
 

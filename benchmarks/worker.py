@@ -9,9 +9,9 @@ from multiprocessing.connection import Connection
 
 import numpy as np
 
+from benchmarks.interleaved_processes import Failed
 from benchmarks.peer import Call, PeerUnavailable
 from benchmarks.peers import PEERS
-from benchmarks.turns import Failed
 from polyml import kernels
 from polyml.cli.commands.bench_runner import Runner
 from polyml.kernels import Benchmark

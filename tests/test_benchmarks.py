@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import pytest
 
 from benchmarks import chosen
-from benchmarks.turns import Failed, Process
-from benchmarks.unhindered import unhindered
+from benchmarks.interleaved_processes import Failed, Process
+from benchmarks.library_environment import default_choices
 from polyml.cli.commands.bench_runner import OVERRIDES
 
 
@@ -35,7 +35,7 @@ def test_processes_of_peers_see_no_variable_that_overrides_a_choice_of_code(monk
 def test_the_names_of_what_was_set_are_given(monkeypatch):
     monkeypatch.delenv("OPENBLAS_L2_SIZE", raising=False)
     monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
-    with unhindered() as names:
+    with default_choices() as names:
         assert names == ("OPENBLAS_CORETYPE",) and "OPENBLAS_CORETYPE" not in os.environ
     assert os.environ["OPENBLAS_CORETYPE"] == "Haswell"
 

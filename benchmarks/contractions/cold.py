@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.contractions import products
 from benchmarks.contractions.problem import product_error, uniform
-from benchmarks.turns import Failed, Process
+from benchmarks.interleaved_processes import Failed, Process
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from benchmarks.contractions.sets import Set
 from benchmarks.contractions.worker import PEAK, Job, serve
-from benchmarks.turns import Process, rounds
+from benchmarks.interleaved_processes import Process, rounds
 
 _PEAK_TURN_S = 0.05
 

@@ -12,8 +12,8 @@ from multiprocessing.connection import Connection
 from benchmarks.contractions import peak
 from benchmarks.contractions.problem import Form
 from benchmarks.contractions.sets import SETS
+from benchmarks.interleaved_processes import Failed
 from benchmarks.peer import PeerUnavailable
-from benchmarks.turns import Failed
 
 PEAK = "peak"  # the peer that does multiply-adds alone
 _BATCH_S = 5e-4  # calls that take less are timed several at once

@@ -11,8 +11,8 @@ from benchmarks.contractions.__main__ import main
 from benchmarks.contractions.measure import Row
 from benchmarks.contractions.problem import Form, Problem, product_error
 from benchmarks.contractions.sets import SETS, Set
+from benchmarks.interleaved_processes import Failed
 from benchmarks.peer import PeerUnavailable
-from benchmarks.turns import Failed
 from polyml.machines import cpu
 
 TINY = {

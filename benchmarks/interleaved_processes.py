@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from benchmarks.unhindered import unhindered
+from benchmarks.library_environment import default_choices
 
 _PREPARE_LIMIT_S = 1800.0
 _RUN_LIMIT_S = 600.0
@@ -36,7 +36,7 @@ class Process:
         self.seconds: list[float] = []
         context = multiprocessing.get_context("spawn")
         self.connection, other = context.Pipe()
-        with unhindered(), thread_environment(job.threads):
+        with default_choices(), thread_environment(job.threads):
             self.process = context.Process(target=serve, args=(other, job), daemon=True)
             self.process.start()
         other.close()

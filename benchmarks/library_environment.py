@@ -10,7 +10,7 @@ from polyml.cli.commands.bench_runner import overrides
 
 
 @contextmanager
-def unhindered() -> Iterator[tuple[str, ...]]:
+def default_choices() -> Iterator[tuple[str, ...]]:
     """Returns a context in which processes that start see none of these variables; it gives the names of those that were set."""
     before = {name: os.environ.pop(name) for name in overrides()}
     try:
