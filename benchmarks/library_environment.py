@@ -11,7 +11,7 @@ from polyml.cli.commands.bench_runner import overrides
 
 @contextmanager
 def default_choices() -> Iterator[tuple[str, ...]]:
-    """Returns a context in which processes that start see none of these variables; it gives the names of those that were set."""
+    """Returns a context in which new processes see no variable that overrides a choice; it gives the names of those set."""
     before = {name: os.environ.pop(name) for name in overrides()}
     try:
         yield tuple(before)
