@@ -1,6 +1,6 @@
 """The reuse of each reference: who used its lines last, which loop carries that, how long ago, and in which cache they still are.
 
-Distances are those of fully associative LRU caches, as formulas of the sizes.
+ReuseDistances are those of fully associative LRU caches, as formulas of the sizes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.caches.analytic.distance_counts import Spread, spread
 from polyml.caches.analytic.line_uses import LineUses, begin_on_lines, coordinates, line_uses
-from polyml.caches.analytic.reuse_distances import TOO_LONG, Distances, Finder, LineReuse, within
+from polyml.caches.analytic.reuse_distances import TOO_LONG, Finder, LineReuse, ReuseDistances, within
 from polyml.caches.analytic.scheduled_accesses import ScheduledAccesses, SizeFacts
 from polyml.caches.analytic.unit_scaling import count_in_sizes, counted, in_sizes, replaced
 from polyml.caches.simulator.trace import ArrayReference
@@ -70,7 +70,7 @@ class ReferenceReuse:
     classes: tuple[ReuseClass, ...] = ()
     in_the_middle: bool = False
     problem: str = ""
-    distances: Distances | None = field(default=None, repr=False, compare=False)
+    distances: ReuseDistances | None = field(default=None, repr=False, compare=False)
 
     def formulas(self) -> tuple[Count, Count] | None:
         """Returns the uses and first uses as formulas of the sizes; None where not all of them are known."""
@@ -195,7 +195,7 @@ class _ReuseSearch:
             return ReferenceReuse(used.reference, problem=str(why))
 
     def _summary(
-        self, reference: ArrayReference, finder: Finder, distances: Distances, total: int, in_the_middle: bool
+        self, reference: ArrayReference, finder: Finder, distances: ReuseDistances, total: int, in_the_middle: bool
     ) -> ReferenceReuse:
         """Returns the classes of distances.
 
@@ -231,7 +231,7 @@ def _unit(size: int, steps: Sequence[int]) -> int:
     return unit
 
 
-def _formula(reuse: LineReuse, distances: Distances, loops: Sequence[str]) -> Poly:
+def _formula(reuse: LineReuse, distances: ReuseDistances, loops: Sequence[str]) -> Poly:
     """Returns the distance in sizes and the iterators of loops."""
     iterators = {}
     for name, loop, (step, start) in zip(distances.clock, loops, reuse.steps):

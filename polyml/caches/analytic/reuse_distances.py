@@ -50,8 +50,8 @@ class LineReuse:
 
 
 @dataclass(frozen=True)
-class Distances:
-    """Distances are all reuse distances of one reference.
+class ReuseDistances:
+    """ReuseDistances are those of one reference, in regions of its uses.
 
     cold: uses of lines that nothing used before.
     clock: the names of the coordinates of time in regions and distances; other names there are sizes.
@@ -84,7 +84,7 @@ class Distances:
 
 def distances(
     accesses: ScheduledAccesses, line_bytes: int, seconds: float = 5.0, facts: SizeFacts = NO_FACTS
-) -> dict[ArrayReference, Distances]:
+) -> dict[ArrayReference, ReuseDistances]:
     """Returns the reuse distances of each reference. facts: what is known of symbolic sizes.
 
     Raises CannotCount after so many seconds, or where there are too many regions.
@@ -122,13 +122,15 @@ class Finder:
             self._lines[array] = self._lines[array].union(used.lines) if array in self._lines else used.lines
         self.clock = _clock([name for used in all_uses for name in polyhedra.parameter_names(used.lines)], all_uses)
 
-    def of(self, used: LineUses) -> Distances:
+    def of(self, used: LineUses) -> ReuseDistances:
         """Returns the distances of a reference, for all of its uses or some of them."""
         times, array = used.times, used.reference.array
         before = polyhedra.last_before(used.lines, self._lines[array])
         accesses, cold = count(times, self.deadline), count(times.subtract(before.domain()), self.deadline)
         sources = (s for s in self._uses if s.reference.array == array)
-        return Distances(accesses, cold, tuple(r for s in sources for r in self._from(used, s, before)), self.clock, self._units)
+        return ReuseDistances(
+            accesses, cold, tuple(r for s in sources for r in self._from(used, s, before)), self.clock, self._units
+        )
 
     def _from(self, used: LineUses, source: LineUses, before: isl.Map) -> Iterator[LineReuse]:
         """Yields the reuses of lines that `source` used last. before: { time -> the last time its line was used }."""
