@@ -1,3 +1,3 @@
-"""One call of a kernel on a GPU, in the source's order and in polyml's: what threads run it, what their requests move, which
-roof bounds it.
+"""Reports on one call of a kernel on a GPU, in the source's order and in polyml's: its threads, what their requests move, and the
+roof that bounds it.
 """

@@ -12,6 +12,7 @@ from polyml.report.plain import plain
 
 
 def data(report: GpuReportValues) -> dict[str, object]:
+    """Returns the report as plain data."""
     return {
         "version": VERSION,
         "target": "cuda",
@@ -41,6 +42,7 @@ def _form(form: GpuVariant) -> dict[str, object]:
 
 
 def _launches(each: Launches) -> dict[str, object]:
+    """Returns the launches of one nest as plain data."""
     nest = each.kernel.nest
     return {
         "statements": list(nest.statements),

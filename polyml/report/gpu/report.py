@@ -46,26 +46,30 @@ class GpuReport(GpuReportValues):
         return page(parts(self), *self.pictures().values())
 
     def pictures(self) -> dict[str, str]:
-        """SVG texts by name, "" where there is nothing to draw."""
+        """Returns pictures as SVG texts by name, "" where there is nothing to draw."""
         from polyml.report.charts import rooflines_svg
 
         return {"roofline": rooflines_svg([(form.name, form.roofline) for form in self.forms if form.launches])}
 
     def page(self) -> str:
-        """HTML, without other files."""
+        """Returns the report as HTML that needs no other files."""
         from polyml.report.html import document
 
         return document(self.kernel, self._repr_html_())
 
     def data(self) -> dict[str, object]:
-        """For JSON; `version` says of which form."""
+        """Returns the report as plain data for JSON, whose `version` tells its format."""
         from polyml.report.gpu.data import data
 
         return data(self)
 
 
 def report(call: KernelCall, arguments: Mapping[str, object], where: str, machine: Gpu, block: Sequence[int] = ()) -> GpuReport:
-    """arguments: of the call, by name. block: sizes of a block along x, y and z, in place of those that are chosen.
+    """Returns the report on a call, mapped to a GPU.
+
+    arguments: the call's, by name.
+    where: the kernel's file and line.
+    block: threads of a block along x, y and z, in place of those that polyml chooses.
 
     Raises IllegalSchedule, with two iterations that depend on each other, where no loop may go to threads; ConfigError for
     sizes that no block has.
@@ -88,13 +92,15 @@ def report(call: KernelCall, arguments: Mapping[str, object], where: str, machin
 
 @dataclass(frozen=True)
 class _TriedVariant:
+    """A variant, and the error where no loop of it may go to threads."""
+
     form: GpuVariant
     refused: IllegalSchedule | None = None
 
 
 @dataclass(frozen=True)
 class _GpuReportSetting:
-    """What the forms have in common. known: the launches of nests, which forms share, by their keys."""
+    """The values that all variants have in common. known: launches by the key of their nest, which variants may share."""
 
     problem: Problem
     sizes: Mapping[str, int]
@@ -103,6 +109,7 @@ class _GpuReportSetting:
     known: dict[tuple, Launches] = field(default_factory=dict)
 
     def form(self, name: str, tree: isl.Schedule, *notes: str) -> _TriedVariant:
+        """Returns the variant of a schedule, mapped to the GPU."""
         scop = self.problem.scop
         try:
             with polyhedra.budget(OPERATIONS):
@@ -115,6 +122,7 @@ class _GpuReportSetting:
         return _TriedVariant(GpuVariant(name, tuple(map(self._launches, found)), "", notes))
 
     def _launches(self, nest: LaunchNest) -> Launches:
+        """Returns the launches of a nest in the mapping that is chosen for it."""
         if nest.key not in self.known:
             places = placed_whole(self.problem.scop, self.sizes, ALIGNMENT)
             kernel = CudaKernel.of(nest, self.problem.scop, self.sizes, places, self.machine)
@@ -123,17 +131,18 @@ class _GpuReportSetting:
 
 
 def _found(source: _TriedVariant, setting: _GpuReportSetting) -> _TriedVariant:
-    """The fastest of the source's loops, of polyml's parallel form with each component on its own, and of that one with those
-    fused that share a parallel loop.
+    """Returns the fastest of three variants: the source's loops, and polyml's parallel form with components separate or fused.
+
+    source: the variant of the source's loops.
     """
     scop, dependences = setting.problem.scop, setting.problem.dependences
     try:
-        apart = parallel_schedule(scop, dependences)
+        separate = parallel_schedule(scop, dependences)
         with polyhedra.budget(OPERATIONS):
-            fused = fuse(apart, scop, dependences)
+            fused = fuse(separate, scop, dependences)
     except (BudgetExceeded, isl.Error) as reason:
         return _TriedVariant(GpuVariant("polyml", (), f"no schedule was found: {reason}"))
-    trees = {str(fused): (fused, "neighbours are fused")} | {str(apart): (apart, "components are launches of their own")}
+    trees = {str(fused): (fused, "neighbours are fused")} | {str(separate): (separate, "components are launches of their own")}
     tried = [setting.form("polyml", tree, note) for tree, note in trees.values()]
     best = min([source, *tried], key=lambda each: inf if each.form.seconds is None else each.form.seconds)
     if best is not source:

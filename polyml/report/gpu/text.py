@@ -17,11 +17,12 @@ TITLES = {"source": "the source's order", "polyml": "polyml's schedule"}
 
 
 def text(report: GpuReportValues) -> str:
+    """Returns the report as text."""
     return lines(parts(report))
 
 
 def parts(report: GpuReportValues) -> Iterator[str | Table]:
-    """Lines and tables, in order."""
+    """Yields the lines and tables of the report, in order."""
     yield report.where
     yield f"sizes    {', '.join(f'{name} = {value}' for name, value in report.sizes.items())}"
     yield f"machine  {report.machine.name}, {report.machine.multiprocessors} multiprocessors"
@@ -41,6 +42,7 @@ def parts(report: GpuReportValues) -> Iterator[str | Table]:
 
 
 def _form(form: GpuVariant) -> Iterator[str | Table]:
+    """Yields the lines and tables on one variant."""
     yield f"── {TITLES[form.name]} ".ljust(WIDTH, "─")
     if form.problem:
         yield form.problem
@@ -63,6 +65,7 @@ def _form(form: GpuVariant) -> Iterator[str | Table]:
 
 
 def _launches(number: int, each: Launches) -> Iterator[str | Table]:
+    """Yields the lines and tables on the launches of one nest."""
     nest = each.kernel.nest
     host = f", {each.kernel.launches:,} times, for each {', '.join(loop.name for loop in nest.host)}" if nest.host else ""
     yield f"launch {number}: {', '.join(nest.statements)}{host}"
@@ -82,6 +85,7 @@ def _launches(number: int, each: Launches) -> Iterator[str | Table]:
 
 
 def _grid(each: Launches) -> str:
+    """Returns the loops of the grid, the block and the number of blocks, as text."""
     on = [f"{axis.loop.name} on {AXES[k] if k < len(AXES) else 'blocks'}" for k, axis in enumerate(each.mapped.axes)]
     block, grid = " x ".join(map(str, each.threads.sizes)), " x ".join(f"{count:,}" for count in each.grid)
     count = [axis.items for axis in each.mapped.axes[: len(AXES)]]
@@ -90,6 +94,7 @@ def _grid(each: Launches) -> str:
 
 
 def _occupancy(each: Launches) -> str:
+    """Returns the registers, the shared memory and the occupancy, as text."""
     found = each.occupancy
     shared = f", {each.shared_bytes:,} bytes of shared memory a block" if each.copies else ""
     if not found.blocks:
@@ -119,6 +124,7 @@ def _wavefronts(access: MappedAccess) -> str:
 
 
 def _step(each: Launches, access: MappedAccess) -> str:
+    """Returns how an access moves from one thread to the next, as text."""
     if not each.mapped.axes:
         return ""
     kinds = {None: "uneven", 0: "same", access.use.element_bytes: "contiguous", -access.use.element_bytes: "reversed"}
@@ -126,6 +132,7 @@ def _step(each: Launches, access: MappedAccess) -> str:
 
 
 def _copies(each: Launches) -> Iterator[str | Table]:
+    """Yields the table of copies in shared memory, and lines on its banks."""
     yield table(_COPY_COLUMNS, each.copies)
     machine = each.kernel.machine
     told = "wavefronts of whole warps are exact, 8-byte elements by halves of a warp"
@@ -148,7 +155,7 @@ _COPY_COLUMNS: Sequence[Column[SharedCopy]] = (
 
 
 def padding_advice(each: Launches, copy: SharedCopy) -> str:
-    """What padding gains, "" where it gains nothing."""
+    """Returns a line on what padding gains; "" where it gains nothing."""
     buffer = copy.buffer
     if not buffer.padding:
         return ""
@@ -159,6 +166,7 @@ def padding_advice(each: Launches, copy: SharedCopy) -> str:
 
 
 def _roofs(each: Launches) -> Iterator[str | Table]:
+    """Yields the table of roofs, and which one bounds the launches."""
     found = each.roofline
     yield roofline_table(found)
     if found.seconds is not None:

@@ -1,4 +1,4 @@
-"""What a report on a GPU knows, as values."""
+"""The values of a report on a GPU."""
 
 from __future__ import annotations
 
@@ -12,8 +12,13 @@ from polyml.machines.roofline import Roof, Roofline
 
 @dataclass(frozen=True)
 class GpuVariant:
-    """name: "source" or "polyml". launches: in order. problem: why there are none, "" where there are. notes: what was decided.
-    is_source: whether they are those of the source's order.
+    """A variant is the kernel in one order, mapped to a GPU.
+
+    name: "source" or "polyml".
+    launches: the launches of its nests, in order.
+    problem: why there are none; "" where there are.
+    notes: what was decided.
+    is_source: whether the launches are those of the source's order.
     """
 
     name: str
@@ -24,20 +29,20 @@ class GpuVariant:
 
     @property
     def seconds(self) -> float | None:
-        """Of all launches, one after the other, without the time that a launch itself takes."""
+        """The predicted time of all launches, one after the other, without what a launch itself takes; None where none is predicted."""
         times = [each.roofline.seconds for each in self.launches]
         known = [seconds for seconds in times if seconds is not None]
         return None if len(known) < len(times) or self.problem else sum(known)
 
     @property
     def roofline(self) -> Roofline:
-        """Of all launches together."""
+        """The roofline of all launches together."""
         each = [launches.roofline for launches in self.launches]
         return Roofline(sum(found.operations for found in each), _summed(f.work for f in each), _summed(f.traffic for f in each))
 
 
 def _summed(each: Iterator[Sequence[Roof]]) -> tuple[Roof, ...]:
-    """By place."""
+    """Returns the roofs of all launches, with those of the same place added up."""
     found: dict[str, Roof] = {}
     for roof in (roof for roofs in each for roof in roofs):
         if roof.place in found:
@@ -50,7 +55,15 @@ def _summed(each: Iterator[Sequence[Roof]]) -> tuple[Roof, ...]:
 
 @dataclass(frozen=True)
 class GpuReportValues:
-    """sizes: of the kernel's parameters. block: that was asked for, () if none was. operations: by type. seconds: what it took."""
+    """The values of a report on one call of a kernel on a GPU.
+
+    where: the kernel's file and line.
+    sizes: values of its parameters.
+    block: the threads of a block that the user chose; () where polyml chooses.
+    operations: their number by type.
+    forms: the kernel in the source's order and in polyml's.
+    seconds: how long the report took.
+    """
 
     kernel: str
     where: str
