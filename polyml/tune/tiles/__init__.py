@@ -1,1 +1,1 @@
-"""Which tiles of a nest miss least and which are fastest: estimates of all sizes, simulation of the best. The door is `choose.tiles`."""
+"""The choice of tiles for a nest: estimates of misses for all sizes, and simulation of the best. The entry is `choose.tiles`."""

@@ -1,8 +1,7 @@
-"""How many lines boxes of a nest's iterations use of each array, and how many are fetched where tiles of it do not all stay in a
-cache: estimates, for tiles of many sizes at once.
+"""Estimates of the cache lines that boxes of a nest's iterations access, and that are fetched into a cache, for many tile sizes at once.
 
-References to an array that move alike use a box of its indices. Boxes are rows next to each other or apart; how a row lies on
-lines is averaged over where tiles begin.
+References to an array that move alike access a box of its indices. The rows of a box lie next to each other in memory, or with
+other lines between them; how many lines a row takes is the mean over where tiles begin.
 """
 
 from __future__ import annotations
@@ -10,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd, prod
+from typing import Any
 
+import islpy as isl
 import numpy as np
 
 from polyml import polyhedra
@@ -18,14 +19,20 @@ from polyml.codegen.ir.accesses import reads_and_write
 from polyml.codegen.ir.array_layout import Placed
 from polyml.model.core.scop import Scop
 
-Counts = Sequence[int | np.ndarray]  # of iterations, by loop; arrays go together
+Numbers = np.ndarray | np.float64 | float  # one for each tile size, or one
+Counts = Sequence[int | np.ndarray]  # iterations of each loop, outermost first; arrays broadcast with one another
 
 
 @dataclass(frozen=True)
 class Moving:
-    """References to an array that the loops of a nest move alike. start: the address of the first of their elements in the middle
-    iteration. wide: how many indices they are apart, by dimension; units: what differences of indices are multiples of. moves:
-    by loop and dimension, indices per iteration. references: how many elements they are.
+    """References to an array that the loops of a nest move alike.
+
+    place: the array's address and strides.
+    start: the address of the first of their elements in the middle iteration.
+    wide: for each dimension, the distance of the least and the greatest of their indices.
+    units: for each dimension, a number of which differences of indices are multiples.
+    moves: for each loop, and for each dimension, indices from one iteration to the next.
+    references: how many different elements they access in one iteration.
     """
 
     array: str
@@ -41,22 +48,25 @@ def moving(
     scop: Scop, statements: Mapping[str, Sequence[int | None]], middles: Mapping[str, Sequence[int]], sizes: Mapping[str, int],
     places: Mapping[str, Placed],
 ) -> list[Moving]:  # fmt: skip
-    """statements: of a nest, each with the iterator that each loop counts. middles: of their iterators. Quotients are taken for
-    fractions, alternatives for the first of them.
+    """Returns the references of a nest's statements, in groups that the loops move alike.
+
+    statements: statement -> the iterator that each loop counts, None where it counts none.
+    middles: statement -> the value in the middle of each iterator.
+    sizes: values of parameters. Quotients are taken for fractions, and of several pieces of a subscript the first.
     """
-    found: dict[tuple, list[tuple[float, ...]]] = {}
+    found: dict[tuple[str, tuple[tuple[float, ...], ...]], list[tuple[float, ...]]] = {}
     for statement, iterators in statements.items():
         for access in reads_and_write(scop.statements[statement]):
             if access.array in places:
                 terms = [_terms(subscript, sizes) for subscript in access.subscripts]
-                moves = tuple(tuple(row.get(k, 0.0) for row, _ in terms) for k in iterators)
+                moves = tuple(tuple(0.0 if k is None else row.get(k, 0.0) for row, _ in terms) for k in iterators)
                 first = (c + sum(row.get(k, 0.0) * m for k, m in enumerate(middles[statement])) for row, c in terms)
                 found.setdefault((access.array, moves), []).append(tuple(first))
     return [united(array, places[array], moves, firsts) for (array, moves), firsts in found.items()]
 
 
 def united(array: str, place: Placed, moves: tuple[tuple[float, ...], ...], firsts: Sequence[tuple[float, ...]]) -> Moving:
-    """firsts: the indices of each reference in the middle iteration."""
+    """Returns references that move alike as one value. firsts: the indices of each in the middle iteration."""
     low, high = list(map(min, zip(*firsts))), list(map(max, zip(*firsts)))
     start = place.address + sum(int(index) * stride for index, stride in zip(low, place.strides))
     wide = tuple(upper - lower for upper, lower in zip(high, low))
@@ -64,18 +74,26 @@ def united(array: str, place: Placed, moves: tuple[tuple[float, ...], ...], firs
 
 
 def _unit(dim: int, moves: tuple[tuple[float, ...], ...], firsts: Sequence[tuple[float, ...]]) -> int:
+    """Returns a number of which all differences of indices along a dimension are multiples."""
     return max(1, gcd(*(int(move[dim]) for move in moves), *(int(first[dim] - firsts[0][dim]) for first in firsts)))
 
 
-def _terms(subscript, sizes: Mapping[str, int]) -> tuple[dict[int, float], float]:
-    """Coefficients of iterators, and the rest for these sizes."""
+def _terms(subscript: isl.PwAff, sizes: Mapping[str, int]) -> tuple[dict[int, float], float]:
+    """Returns the coefficients of iterators in a subscript, and the rest at these sizes."""
     _, (terms, constant), divisor = polyhedra.rows_by_piece(subscript)[0]
     found: dict[int, float] = {}
     rest = _add(terms, constant, 1 / divisor, sizes, found)
     return found, rest
 
 
-def _add(terms: Mapping, constant: int, factor: float, sizes: Mapping[str, int], found: dict[int, float]) -> float:
+def _add(
+    terms: Mapping[str | int | polyhedra.Quotient, int],
+    constant: int,
+    factor: float,
+    sizes: Mapping[str, int],
+    found: dict[int, float],
+) -> float:
+    """Adds the coefficients of iterators, times the factor, to `found`; returns the rest, times the factor."""
     rest = constant * factor
     for name, c in terms.items():
         if isinstance(name, int):
@@ -87,36 +105,39 @@ def _add(terms: Mapping, constant: int, factor: float, sizes: Mapping[str, int],
     return rest
 
 
-def lines(references: Sequence[Moving], counts: Counts, line_bytes: int) -> dict[str, np.ndarray]:
-    """By array, of boxes of so many iterations."""
-    found: dict[str, np.ndarray] = {}
+def lines(references: Sequence[Moving], counts: Counts, line_bytes: int) -> dict[str, Numbers]:
+    """Returns array -> the lines that boxes of so many iterations access."""
+    found: dict[str, Numbers] = {}
     for each in references:
         found[each.array] = found.get(each.array, 0.0) + _lines(each, counts, line_bytes)
     whole = {each.array: -(-each.place.size_bytes // line_bytes) + 1 for each in references}
     return {array: np.minimum(count, whole[array]) for array, count in found.items()}
 
 
-def _lines(each: Moving, counts: Counts, line_bytes: int) -> np.ndarray:
-    length, apart, span = np.float64(each.place.element_bytes), np.float64(1), np.float64(each.place.element_bytes)
-    grain = np.int64(line_bytes)
+def _lines(each: Moving, counts: Counts, line_bytes: int) -> Numbers:
+    """Returns the lines that references which move alike access in boxes of so many iterations."""
+    length: Numbers = np.float64(each.place.element_bytes)  # of a run without gaps of a line or more
+    runs: Numbers = np.float64(1)
+    span: Numbers = np.float64(each.place.element_bytes)
+    grain: np.ndarray | np.int64 = np.int64(line_bytes)
     for dim in sorted(range(len(each.wide)), key=lambda dim: each.place.strides[dim]):
-        stride, unit, extent = each.place.strides[dim], each.units[dim], 1 + each.wide[dim]
-        extent = extent + sum(abs(move[dim]) * (count - 1) for move, count in zip(each.moves, counts))
+        stride, unit = each.place.strides[dim], each.units[dim]
+        extent: Numbers = 1 + each.wide[dim] + sum(abs(move[dim]) * (count - 1) for move, count in zip(each.moves, counts))
         stride, extent = stride * unit, (extent - 1) // unit + 1
         joined = stride - length < line_bytes  # no line is between
         span = span + stride * (extent - 1)
         grain = np.where(joined | (extent == 1), grain, np.gcd(grain, int(stride)))
-        length, apart = np.where(joined, length + stride * (extent - 1), length), np.where(joined, apart, apart * extent)
+        length, runs = np.where(joined, length + stride * (extent - 1), length), np.where(joined, runs, runs * extent)
     for move, count in zip(each.moves, counts):
         step = int(sum(abs(c) * stride for c, stride in zip(move, each.place.strides)))
         grain = np.gcd(grain, step * np.asarray(count, np.int64))
     points = each.references * prod((count for move, count in zip(each.moves, counts) if any(move)), start=np.float64(1))
     on_each = _on_lines(length, grain, each.start, line_bytes)
-    return np.minimum(np.minimum(on_each * apart, span / line_bytes + 1), points)
+    return np.minimum(np.minimum(on_each * runs, span / line_bytes + 1), points)
 
 
-def _on_lines(length: np.ndarray, grain: np.ndarray, start: int, line_bytes: int) -> np.ndarray:
-    """The lines of so many bytes, in the mean over where they begin, which differs by multiples of the grain."""
+def _on_lines(length: Numbers, grain: np.ndarray | np.int64, start: int, line_bytes: int) -> np.ndarray:
+    """Returns the lines of so many bytes, as the mean over where they begin, at multiples of the grain from the start on."""
     number = line_bytes // grain
     total = np.zeros(np.broadcast(length, grain).shape)
     for m in range(int(np.max(number))):
@@ -125,67 +146,70 @@ def _on_lines(length: np.ndarray, grain: np.ndarray, start: int, line_bytes: int
     return total / number
 
 
-Crowding = Callable[[str, int], float]  # of an array, in a box of that number: which part of its lines does not stay
+Crowding = Callable[[str, int], float]  # an array, the number of a box -> the share of the array's lines there that do not remain
 
 
 @dataclass(frozen=True)
 class Boxes:
-    """The boxes of iterations inside one another in tiles of a nest: one iteration of the first k loops over tiles, then of the
-    first k loops inside a tile. trips: of the loops over tiles and inside of them, of those with a part of a tile
-    at the end. lines: by array, of each box.
+    """Boxes of iterations of a tiled nest, of which each holds the next: one iteration of the first k loops over tiles and inside tiles.
+
+    trips: iterations of each loop over tiles, then of each loop inside a tile; with a fraction where the last tile is partial.
+    lines: array -> the lines that each box accesses.
     """
 
-    trips: tuple[np.ndarray, ...]
-    lines: Mapping[str, tuple[np.ndarray, ...]]
+    trips: tuple[Numbers, ...]
+    lines: Mapping[str, tuple[Numbers, ...]]
 
     @property
     def depth(self) -> int:
-        """How many loops are tiled; also the number of the box that a tile is."""
+        """The number of loops that are tiled, which is also the number of the box that is one tile."""
         return len(self.trips) // 2
 
-    def at(self, places: Sequence[int]) -> Boxes:
-        """Of tiles of one size, where sizes are axes."""
+    def at(self, indices: Sequence[int]) -> Boxes:
+        """Returns the boxes of tiles of one size. indices: of that size along each axis of the arrays."""
 
-        def one(values: np.ndarray) -> float:
-            if np.ndim(values) == 0:
-                return float(values)
-            return float(values[tuple(min(place, length - 1) for place, length in zip(places, values.shape))])
+        def one(values: Numbers) -> float:
+            found = np.asarray(values)
+            return float(found[tuple(min(index, length - 1) for index, length in zip(indices, found.shape))])
 
         return Boxes(tuple(map(one, self.trips)), {array: tuple(map(one, each)) for array, each in self.lines.items()})
 
-    def total(self, number: int) -> np.ndarray:
-        return sum(each[number] for each in self.lines.values())
+    def total(self, number: int) -> Numbers:
+        """Returns the lines of all arrays in a box."""
+        return sum((each[number] for each in self.lines.values()), 0.0)
 
-    def fetched(self, capacity: float, crowding: Crowding | None = None) -> np.ndarray:
-        """By the whole nest into a cache of so many lines. crowding: where there is but one tile size, as `at` gives."""
+    def fetched(self, capacity: float, crowding: Crowding | None = None) -> Numbers:
+        """Returns the lines that the whole nest fetches into a cache of so many lines. crowding: for boxes of one tile size alone."""
         totals = [self.total(number) for number in range(len(self.trips) + 1)]
-        return sum(self._fetched(array, totals, capacity, crowding) for array in self.lines)
+        return sum((self._fetched(array, totals, capacity, crowding) for array in self.lines), 0.0)
 
-    def _fetched(self, array: str, totals: Sequence[np.ndarray], capacity: float, crowding: Crowding | None) -> np.ndarray:
-        """From one iteration of a loop to the next, what both use stays where the lines between fit: those of an iteration, or
-        where loops inside go through all of the array's lines again and again, those of one iteration of these.
+    def _fetched(self, array: str, totals: Sequence[Numbers], capacity: float, crowding: Crowding | None) -> Numbers:
+        """Returns the lines of one array that the nest fetches.
+
+        From one iteration of a loop to the next, what both access remains in the cache where the lines accessed in the meantime
+        fit: those of an iteration, or of one iteration of the loops inside where these go through all of the array's lines each time.
         """
         own = self.lines[array]
-        between, box = totals[-1], len(self.trips)
+        meantime, box = totals[-1], len(self.trips)
         found = own[-1]
         for number in reversed(range(len(self.trips))):
             moves = own[number] != own[number + 1]
             again = _either(moves, self.trips[number], -(-self.trips[number] // 1)) * found
-            fits, stays = between <= capacity, own[number]
+            fits, stays = meantime <= capacity, own[number]
             if crowding is not None and fits:
                 stays = stays + crowding(array, box) * max(0.0, again - stays)
             found = _either(fits, stays, again)
-            between, box = _either(moves, totals[number], between), _either(moves, number, box)
+            meantime, box = _either(moves, totals[number], meantime), _either(moves, number, box)
         return found
 
 
-def _either(test: bool | np.ndarray, yes, no):
-    """np.where, which takes long for one number."""
+def _either(test: Any, yes: Any, no: Any) -> Any:  # numbers and arrays, as NumPy's functions take them
+    """Returns what np.where does, which takes long for one number."""
     return (yes if test else no) if isinstance(test, bool) else np.where(test, yes, no)
 
 
 def boxes(references: Sequence[Moving], sizes: Counts, extents: Sequence[int], line_bytes: int) -> Boxes:
-    """sizes: of tiles, by loop."""
+    """Returns the boxes of a nest in tiles. sizes: those of the tiles, for each loop; extents: iterations of each loop."""
     shapes = [(*sizes[:k], *extents[k:]) for k in range(len(sizes))] + [(*[1] * k, *sizes[k:]) for k in range(len(sizes) + 1)]
     by_box = [lines(references, shape, line_bytes) for shape in shapes]
     trips = (*(np.asarray(extent / size) for extent, size in zip(extents, sizes)), *map(np.asarray, sizes))

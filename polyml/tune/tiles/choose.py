@@ -1,7 +1,7 @@
-"""Which tiles of the source's loops miss least, and which are fastest.
+"""The choice of tiles of the source's loops: those that miss least, and those that are fastest.
 
-Footprints say how large tiles should be (`estimates`), not which of them have lines that meet in the same sets: the simulation of
-the most promising ones does (`search`).
+Footprints tell how large tiles should be (`estimates`), but not which of them have many lines in the same sets of a cache: the
+simulation of the most promising ones does (`search`).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from polyml.machines.cpu import CacheLevel
 from polyml.schedule.script.schedule import Schedule
 from polyml.schedule.tree import loop_tree as loops
 from polyml.schedule.tree.loop_tree import Block, Loop, Node
-from polyml.tune.tiles.estimates import SHORT, Candidate
-from polyml.tune.tiles.search import Rates, Search
+from polyml.tune.tiles.estimates import SHORT, Candidate, TiledNest
+from polyml.tune.tiles.search import Rates, TileSearch
 from polyml.tune.tiles.windows import ends, tiled
 
 MOST_LOOPS = 4  # of a nest, that have tiles of several sizes
@@ -29,10 +29,19 @@ SEARCH = 0.4  # of the time is for misses, where times are predicted too
 
 @dataclass(frozen=True)
 class Tiles:
-    """loops: of the nest that is tiled, outermost first. nests: how they are called in each nest that is tiled alike; extents:
-    how many iterations they have at most. simulated: of the source's order in tiles, the best first. predicted: the fastest
-    first. problem: why there are no tiles, "" where there are. candidates: all that were considered, by their footprints.
-    instances: of the kernel; window: of them, that were simulated of each candidate. source: the order that is tiled.
+    """The tiles that were considered for a kernel's nests.
+
+    loops: the names of the loops that are tiled, outermost first.
+    nests: the addresses of these loops in each nest; all nests get the same tiles.
+    extents: iterations of the loops, at most.
+    simulated: the candidates whose misses were simulated, the best first.
+    predicted: the candidates whose times were predicted, the fastest first.
+    candidates: all that were considered, with estimates by their footprints.
+    instances: how many the kernel has.
+    window: how many of them were simulated of a candidate.
+    seconds: how long the choice took.
+    problem: why there are no tiles; "" where there are.
+    source: the schedule that is tiled.
     """
 
     loops: tuple[str, ...] = ()
@@ -49,29 +58,29 @@ class Tiles:
 
     @property
     def best(self) -> Candidate | None:
-        """Of the fewest misses; where nothing was simulated, by the estimates of all levels together."""
+        """The candidate of the fewest misses; where nothing was simulated, by the estimates of all levels together."""
         if self.simulated:
             return self.simulated[0]
         return min(self.candidates, key=lambda each: (sum(each.estimates), -prod(each.sizes)), default=None)
 
     @property
     def fastest(self) -> Candidate | None:
-        """Of the least predicted time; None where none is predicted."""
+        """The candidate of the least predicted time; None where none is predicted."""
         return self.predicted[0] if self.predicted else None
 
     @property
     def chosen(self) -> Candidate | None:
-        """The fastest, or where no times are predicted the best."""
+        """The fastest candidate, or the best one where no times are predicted."""
         return self.fastest or self.best
 
     @cached_property
     def schedule(self) -> Schedule | None:
         """The source's loops in the chosen tiles, proved, for `k.with_schedule`; None where there are no tiles."""
-        found = self.source
-        if self.chosen is None or found is None:
+        found, chosen = self.source, self.chosen
+        if chosen is None or found is None:
             return None
         for names in self.nests:
-            found = found.tile(dict(zip(names, self.chosen.sizes)))
+            found = found.tile(dict(zip(names, chosen.sizes)))
         return found
 
 
@@ -79,9 +88,14 @@ def tiles(
     source: Schedule, sizes: Mapping[str, int], levels: Sequence[CacheLevel], rates: Rates | None = None, seconds: float = 1.0,
     addresses: Mapping[str, int] = MappingProxyType({}),
 ) -> Tiles:  # fmt: skip
-    """source: the source's order. rates: what a miss of each level costs, and to predict times by; None: misses of all levels
-    cost the same, and no times are predicted. seconds: of the processor, after how many to stop; 0: nothing is simulated.
-    addresses: where arrays begin, of those that are told.
+    """Returns tiles for the source's nests of the most loops.
+
+    source: the source's order.
+    sizes: values of parameters.
+    levels: the caches.
+    rates: the costs by which times are predicted; None: misses of all levels cost the same, and no times are predicted.
+    seconds: time of the processor after which the search stops; 0: nothing is simulated.
+    addresses: where arrays begin, as far as it is known.
     """
     start, began = time.perf_counter(), time.process_time()
     problem = source.problem
@@ -98,7 +112,8 @@ def tiles(
         problem.prove(tiled(source, nests, (2,) * len(names)).tree)
     except (IllegalSchedule, ScheduleError) as reason:
         return Tiles(names, problem=reason.message)
-    search = Search(source, nests, counts, sizes, tuple(levels), rates, began + seconds, addresses)
+    nest = TiledNest(source, nests, counts, sizes, tuple(levels), addresses)
+    search = TileSearch(nest, rates, began + seconds)
     try:
         found = search.run(began + seconds * (1.0 if rates is None else SEARCH)) if seconds else ()
         predicted = search.times(found) if found and rates is not None else ()
@@ -113,7 +128,7 @@ def tiles(
 def _varied(
     nests: Sequence[tuple[str, ...]], source: Schedule, sizes: Mapping[str, int]
 ) -> tuple[tuple[tuple[str, ...], ...], tuple[int, ...]]:
-    """The loops of each nest from the first one on that is tiled, and how many iterations they have."""
+    """Returns the loops of each nest from the first one on that is tiled, and their iterations."""
     found = extents(source, nests, sizes)
     long = [k for k, extent in enumerate(found) if extent > SHORT]
     first = long[-MOST_LOOPS] if len(long) >= MOST_LOOPS else 0
@@ -121,7 +136,7 @@ def _varied(
 
 
 def nests_of(node: Node) -> Iterator[tuple[str, ...]]:
-    """How loops around each other and nothing else are called, of each nest as far in as it goes."""
+    """Yields the addresses of the loops directly inside one another, for each innermost nest of the tree."""
     if isinstance(node, Block):
         for part in node.parts:
             yield from nests_of(part.body)
@@ -130,14 +145,14 @@ def nests_of(node: Node) -> Iterator[tuple[str, ...]]:
         while isinstance(node.body, Loop):
             node = node.body
             names.append(node.name)
-        if any(isinstance(part.body, (Block, Loop)) for part in getattr(node.body, "parts", ())):
+        if any(isinstance(inside, (Block, Loop)) for inside in loops.children(node.body)):
             yield from nests_of(node.body)
         else:
             yield tuple(f"{loops.statements(node.body)[0]}.{name}" for name in names)
 
 
 def extents(source: Schedule, nests: Sequence[Sequence[str]], sizes: Mapping[str, int]) -> tuple[int, ...]:
-    """How many iterations each loop has at most, over all nests."""
+    """Returns how many iterations each loop has at most, over all nests."""
     found = [1] * len(nests[0])
     for names in nests:
         for k, name in enumerate(names):

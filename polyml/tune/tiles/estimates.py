@@ -1,8 +1,8 @@
-"""What tiles of a nest cost by their footprints, of all sizes that are considered.
+"""Estimates of the misses of tiles of all sizes that are considered, by their footprints.
 
-Where the lines of one iteration of a loop fit a cache, the next iteration finds those that it uses again, and the whole loop
-fetches each of its lines once; else every iteration fetches its own (`boxes`). Of the nearest level, lines that meet in the same
-sets do not stay either (`crowding`), which takes longer to see.
+Where the lines of one iteration of a loop fit a cache, the next iteration finds those that it accesses again, and the whole loop
+fetches each of its lines once; else every iteration fetches its own (`box_lines`). In the nearest cache, lines of crowded sets do
+not remain either (`set_crowding`), which takes longer to compute.
 """
 
 from __future__ import annotations
@@ -26,20 +26,24 @@ from polyml.performance.vectorizability import counted_by
 from polyml.schedule.script import transforms
 from polyml.schedule.script.schedule import Schedule
 from polyml.schedule.tree import loop_tree
-from polyml.tune.tiles.box_lines import Moving, boxes, moving
+from polyml.tune.tiles.box_lines import Moving, Numbers, boxes, moving
 from polyml.tune.tiles.set_crowding import Walked, crowded, walked
 
 SHORT = 8  # iterations of loops whose tiles are always whole
-MARGIN = 1.5  # by which estimates may be too high
-NEAR = 8  # neighbours
+MARGIN = 1.5  # factor by which estimates may be too high
+NEAR = 8  # neighbours of a candidate that are considered
 MOST_CANDIDATES = 6000
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """sizes: of the loops' tiles, outermost first. lines: of all arrays in one tile. estimates: of each level's misses, by
-    footprints. misses: of each level per instance, in the window; None: not simulated. seconds: of the whole, as predicted of the
-    code that these tiles become; None: not looked at, or refused.
+    """Tiles of one size.
+
+    sizes: those of the loops, outermost first.
+    lines: the lines of all arrays that one tile accesses.
+    estimates: the misses of each cache, by footprints.
+    misses: the simulated misses of each cache per instance; None: not simulated.
+    seconds: the predicted time of the code for these tiles; None: not predicted, or no code can be generated.
     """
 
     sizes: tuple[int, ...]
@@ -49,63 +53,92 @@ class Candidate:
     seconds: float | None = None
 
 
-class Estimates:
-    """choices: by loop, the sizes of its tiles that are considered. candidates: by sizes. instances: of the kernel's statements
-    that use memory. places: of the arrays.
+@dataclass(frozen=True)
+class TiledNest:
+    """The nests that are tiled, and the caches that tiles are chosen for.
+
+    source: the schedule.
+    nests: the addresses of the loops of each nest; all nests get the same tiles.
+    extents: iterations of the loops, at most.
+    sizes: values of parameters.
+    levels: the caches.
+    addresses: where arrays begin, as far as it is known.
     """
 
-    def __init__(
-        self, source: Schedule, nests: Sequence[Sequence[str]], extents: Sequence[int], sizes: Mapping[str, int],
-        levels: Sequence[CacheLevel], weights: Sequence[float], addresses: Mapping[str, int],
-    ):  # fmt: skip
-        """nests: the loops of each, by their addresses; extents: how many iterations they have. weights: of levels' misses."""
-        self._source, self._extents, self._sizes, self._levels, self._weights = source, extents, sizes, levels, weights
-        self._scop = source.problem.scop
-        self.instances = sum(instances(s, sizes) for s in self._scop.statements.values() if _uses_memory(self._scop, s))
-        self.places = placed(Program(self._scop, ()), sizes, addresses=addresses)
-        self._references = [self._referring(names) for names in nests]
-        statements = {name for names in nests for name in self._statements(names)}
-        self._often = self.instances / max(1, len(statements) * prod(extents))  # that all extents' iterations run, in the mean
-        self._crowds: dict[tuple, dict[str, float]] = {}
+    source: Schedule
+    nests: tuple[tuple[str, ...], ...]
+    extents: tuple[int, ...]
+    sizes: Mapping[str, int]
+    levels: tuple[CacheLevel, ...]
+    addresses: Mapping[str, int]
+
+
+class Estimates:
+    """The estimates of all tile sizes that are considered.
+
+    choices: for each loop, the tile sizes that are considered.
+    candidates: tile sizes -> candidate.
+    instances: how many the kernel's statements that access memory have.
+    places: the arrays' addresses and strides.
+    """
+
+    def __init__(self, nest: TiledNest, weights: Sequence[float]):
+        """Estimates all candidates. weights: the cost of a miss of each cache."""
+        self._source, self._extents, self._sizes, self._levels, self._weights = (
+            nest.source,
+            nest.extents,
+            nest.sizes,
+            nest.levels,
+            weights,
+        )
+        self._scop = nest.source.problem.scop
+        self.instances = sum(instances(s, nest.sizes) for s in self._scop.statements.values() if _uses_memory(self._scop, s))
+        self.places = placed(Program(self._scop, ()), nest.sizes, addresses=nest.addresses)
+        self._references = [self._referring(names) for names in nest.nests]
+        statements = {name for names in nest.nests for name in self._statements(names)}
+        self._often = self.instances / max(1, len(statements) * prod(nest.extents))  # how often all the loops run, in the mean
+        self._crowds: dict[tuple[int, CacheLevel, tuple[int, ...]], dict[str, float]] = {}
         self._known_sets: set[tuple[int, ...]] = set()
         self.choices = self._choices()
         axes = np.meshgrid(*self.choices, indexing="ij", sparse=True)
-        self._boxes = [boxes(moved, axes, extents, levels[0].line_bytes) for moved, _ in self._references]
+        self._boxes = [boxes(moved, axes, nest.extents, nest.levels[0].line_bytes) for moved, _ in self._references]
         self.candidates = self._estimated_all()
 
     def cost(self, sizes: tuple[int, ...]) -> float:
-        """Of all levels' misses, as far as they are known."""
+        """Returns the cost of the estimated misses of all caches."""
         return sum(w * e for w, e in zip(self._weights, self.candidates[sizes].estimates))
 
     def with_sets(self, sizes: tuple[int, ...]) -> Candidate:
-        """What the tiles cost where lines in sets of the nearest level with more of them than ways are fetched each time."""
+        """Returns the candidate, with an estimate that takes crowded sets of the nearest cache into account."""
         if sizes not in self._known_sets:
             found = [0.0] * len(self._levels)
             for number, each in enumerate(self._boxes):
-                own = each.at(self._places_of(sizes))
+                own = each.at(self._indices_of(sizes))
                 for k, level in enumerate(self._levels):
                     crowding = None if k else partial(self._crowding, number, level, sizes)
-                    found[k] += self._often * own.fetched(level.lines, crowding)
+                    found[k] += self._often * float(own.fetched(level.lines, crowding))
             found[1:] = [self._once(level, [each])[0] for level, each in zip(self._levels[1:], found[1:])]
             self.candidates[sizes] = replace(self.candidates[sizes], estimates=tuple(found))
             self._known_sets.add(sizes)
         return self.candidates[sizes]
 
     def neighbours(self, sizes: tuple[int, ...]) -> list[Candidate]:
-        """One size longer or shorter, of one loop or of two; those of the least costs first."""
-        places, near = self._places_of(sizes), []
-        for steps in product((-1, 0, 1), repeat=len(places)):
-            if 1 <= sum(map(abs, steps)) <= 2 and all(0 <= p + s < len(c) for p, s, c in zip(places, steps, self.choices)):
-                near.append(tuple(c[p + s] for p, s, c in zip(places, steps, self.choices)))
+        """Returns candidates whose tiles are one size longer or shorter along one loop or two, those of the least costs first."""
+        indices = self._indices_of(sizes)
+        near: list[tuple[int, ...]] = []
+        for steps in product((-1, 0, 1), repeat=len(indices)):
+            if 1 <= sum(map(abs, steps)) <= 2 and all(0 <= p + s < len(c) for p, s, c in zip(indices, steps, self.choices)):
+                near.append(tuple(c[p + s] for p, s, c in zip(indices, steps, self.choices)))
         most = MARGIN * self.cost(self.with_sets(sizes).sizes)
         known = sorted((self.with_sets(each) for each in near), key=lambda c: self.cost(c.sizes))
         return [c for c in known if self.cost(c.sizes) <= most][:NEAR]
 
-    def _places_of(self, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    def _indices_of(self, sizes: tuple[int, ...]) -> tuple[int, ...]:
+        """Returns the index of each size among the choices of its loop."""
         return tuple(each.index(size) for each, size in zip(self.choices, sizes))
 
     def _choices(self) -> list[list[int]]:
-        """By loop, sizes of its tiles: lines' multiples, and what divides it evenly."""
+        """Returns the tile sizes of each loop that are considered, so few that their combinations are not too many."""
         line = self._levels[0].line_bytes // max(a.element.size_bytes for a in self._scop.arrays.values())
         for few in (32, 16, 8, 4):
             choices = [self._sizes_of(extent, line, few) for extent in self._extents]
@@ -114,7 +147,10 @@ class Estimates:
         return choices
 
     def _sizes_of(self, extent: int, line: int, parts: int) -> list[int]:
-        """Of a loop's tiles: lines' multiples and what divides it into so many tiles at most, all of it for a short one."""
+        """Returns tile sizes of one loop: multiples of a line, and sizes that divide it into equal tiles; all of a short loop.
+
+        line: elements of a line; parts: how many sizes there are, about.
+        """
         if extent <= SHORT:
             return [extent]
         multiples = {line * m for m in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32) if m <= parts}
@@ -125,7 +161,7 @@ class Estimates:
         return loop_tree.statements(transforms.find(self._source.loops, names[0])[1])
 
     def _referring(self, names: Sequence[str]) -> tuple[list[Moving], list[Walked]]:
-        """The references of a nest's statements, as its loops move them: for boxes, and one by one."""
+        """Returns the references of a nest's statements, in groups that the loops move alike, and one by one."""
         nest = [transforms.find(self._source.loops, name)[1] for name in names]
         iterators: dict[str, list[int | None]] = {}
         middles: dict[str, list[int]] = {}
@@ -139,30 +175,31 @@ class Estimates:
         return moving(self._scop, iterators, middles, self._sizes, self.places), each
 
     def _estimated_all(self) -> dict[tuple[int, ...], Candidate]:
-        """By sizes, what tiles cost by their footprints."""
+        """Returns all candidates, with estimates by their footprints."""
         made, shape = self._boxes, tuple(map(len, self.choices))
 
-        def listed(values: Iterable[np.ndarray]) -> list[float]:
-            return (self._often * np.broadcast_to(sum(values), shape)).ravel().tolist()
+        def listed(values: Iterable[Numbers]) -> list[float]:
+            found: list[float] = (self._often * np.broadcast_to(sum(values, 0.0), shape)).ravel().tolist()
+            return found
 
         most = np.broadcast_to(np.max([np.broadcast_to(each.total(each.depth), shape) for each in made], axis=0), shape)
-        lines_ = np.ceil(most).astype(int).ravel().tolist()
+        of_tiles = np.ceil(most).astype(int).ravel().tolist()
         estimates = [self._once(level, listed(each.fetched(level.lines) for each in made)) for level in self._levels]
-        return {s: Candidate(s, n, found) for s, n, found in zip(product(*self.choices), lines_, zip(*estimates))}
+        return {s: Candidate(s, n, found) for s, n, found in zip(product(*self.choices), of_tiles, zip(*estimates))}
 
     def _once(self, level: CacheLevel, estimates: list[float]) -> list[float]:
-        """Estimates of a level: where it has room for all arrays they are fetched once, however often loops around the nests run."""
-        lines_ = sum(place.size_bytes for place in self.places.values()) / level.line_bytes
-        return [min(lines_, each) for each in estimates] if lines_ <= level.lines else estimates
+        """Returns a cache's estimates; where it has room for all arrays, each line is fetched once at most."""
+        of_arrays = sum(place.size_bytes for place in self.places.values()) / level.line_bytes
+        return [min(of_arrays, each) for each in estimates] if of_arrays <= level.lines else estimates
 
     def _crowding(self, nest: int, level: CacheLevel, sizes: tuple[int, ...], array: str, box: int) -> float:
-        """Of an array's lines in a box of a nest, which part does not stay in a level."""
-        count_ = len(sizes)
-        shape = (*sizes[:box], *self._extents[box:]) if box < count_ else (*[1] * (box - count_), *sizes[box - count_ :])
-        place = nest, level, shape
-        if place not in self._crowds:
-            self._crowds[place] = crowded(self._references[nest][1], shape, level)
-        return self._crowds[place].get(array, 0.0)
+        """Returns the share of an array's lines in a box of a nest that do not remain in a cache, because sets are crowded."""
+        depth = len(sizes)
+        shape = (*sizes[:box], *self._extents[box:]) if box < depth else (*[1] * (box - depth), *sizes[box - depth :])
+        key = nest, level, shape
+        if key not in self._crowds:
+            self._crowds[key] = crowded(self._references[nest][1], shape, level)
+        return self._crowds[key].get(array, 0.0)
 
 
 def _uses_memory(scop: Scop, statement: Statement) -> bool:

@@ -1,5 +1,5 @@
-"""What costs that are known of some tiles say of others: what each loop inside a tile costs as it starts, so much less for each
-instance as the loop is longer.
+"""Costs of tiles that are expected from the costs of others: what a loop costs as it starts is shared by its iterations, so that
+costs per instance are a sum of reciprocals of tile sizes.
 """
 
 from __future__ import annotations
@@ -9,22 +9,24 @@ from itertools import combinations
 
 import numpy as np
 
-RIDGE = 1e-3  # of the greatest cost, by which each coefficient is held near 0
+RIDGE = 1e-3  # of the largest cost: the weight of the ridge regression
 
 
 def expected(known: Mapping[tuple[int, ...], float], sizes: np.ndarray) -> np.ndarray:
-    """Costs of tiles of these sizes, a row each: a sum of reciprocals of sizes, and of two of them, fitted to the known ones so
-    that errors relative to these are small.
+    """Returns the expected costs of tiles, as sums of reciprocals of sizes and of products of two, fitted to known costs.
+
+    known: tile sizes -> cost; errors relative to these costs are minimised.
+    sizes: the tile sizes whose costs are returned, a row each.
     """
     least = np.min(sizes, axis=0)
     costs = np.array([*known.values()])
     rows = _terms(np.array([*known], float), least) / costs[:, None]
-    held = RIDGE * np.diag([0.0, *[1.0] * (rows.shape[1] - 1)]) / np.max(costs) ** 2
-    found = np.linalg.lstsq(rows.T @ rows + held, rows.T @ np.ones(len(costs)), rcond=None)[0]
+    ridge = RIDGE * np.diag([0.0, *[1.0] * (rows.shape[1] - 1)]) / np.max(costs) ** 2
+    found = np.linalg.lstsq(rows.T @ rows + ridge, rows.T @ np.ones(len(costs)), rcond=None)[0]
     return _terms(sizes.astype(float), least) @ found
 
 
 def _terms(sizes: np.ndarray, least: np.ndarray) -> np.ndarray:
-    """1, and reciprocals from 0 to 1."""
+    """Returns the terms of the sum for each row of sizes: 1, least / size of each loop, and products of two of these."""
     each = (least / sizes).T
     return np.stack([np.ones(len(sizes)), *each, *(a * b for a, b in combinations(each, 2))], axis=1)

@@ -1,4 +1,4 @@
-"""How the lines of a box of iterations share the sets of a cache: those in sets with more lines than ways do not stay."""
+"""Crowded sets of a cache: lines of a box of iterations that are in sets with more lines than ways do not all remain there."""
 
 from __future__ import annotations
 
@@ -14,12 +14,16 @@ from polyml.codegen.ir.array_layout import Placed
 from polyml.machines.cpu import CacheLevel
 from polyml.model.core.scop import Scop
 
-MOST_ADDRESSES = 200_000  # of one reference
+MOST_ADDRESSES = 200_000  # of one reference, which are computed one by one
 
 
 @dataclass(frozen=True)
 class Walked:
-    """A reference in a nest of loops, to an array. start: its address in the middle iteration. steps: bytes by which each loop moves it."""
+    """A reference to an array in a nest of loops.
+
+    start: its address in the middle iteration.
+    steps: bytes from one iteration of each loop to the next.
+    """
 
     array: str
     start: int
@@ -34,8 +38,11 @@ def walked(
     sizes: Mapping[str, int],
     places: Mapping[str, Placed],
 ) -> list[Walked]:
-    """The statement's references to memory. iterators: which one each loop counts; middles: of all iterators. References whose
-    subscripts are not linear are left out.
+    """Returns a statement's references to memory, without those whose subscripts have several pieces.
+
+    iterators: the iterator that each loop counts; None where it counts none.
+    middles: the value in the middle of each of the statement's iterators.
+    sizes: values of parameters.
     """
     found = []
     for access in reads_and_write(scop.statements[statement]):
@@ -57,8 +64,9 @@ def walked(
 
 
 def crowded(references: Sequence[Walked], box: Sequence[int], level: CacheLevel) -> dict[str, float]:
-    """By array, which part of the lines that a box of so many iterations of each loop uses is in sets with more lines than ways;
-    nothing where there are too many to look at, or one set.
+    """Returns array -> the share of its lines that are in sets with more lines than ways, of those that a box accesses.
+
+    box: iterations of each loop. Nothing is returned where there are too many addresses, or a single set.
     """
     if level.sets == 1:
         return {}
@@ -75,7 +83,7 @@ def crowded(references: Sequence[Walked], box: Sequence[int], level: CacheLevel)
 
 
 def _lines(reference: Walked, box: Sequence[int], line_bytes: int) -> np.ndarray | None:
-    """The lines of a reference; None for too many."""
+    """Returns the lines of a reference in a box; None where there are too many addresses."""
     addresses = np.array([reference.start])
     for step, count in zip(reference.steps, box):
         if not step or count == 1:

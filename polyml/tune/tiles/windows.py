@@ -1,4 +1,4 @@
-"""Programs of tiles, cut down to some of the tiles: what is simulated in place of the whole."""
+"""Programs of some of the tiles, which are simulated in place of the whole."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ Ends = tuple[int, int]  # the first and the last value of a loop
 
 
 def ends(source: Schedule, name: str, sizes: Mapping[str, int], domain: isl.UnionSet | None = None) -> Ends:
-    """Of a loop of the source, over all iterations around it. domain: of the instances that count."""
+    """Returns the first and the last value of a loop of the source, over all iterations of the loops around it; (0, -1) for none.
+
+    sizes: values of parameters. domain: { S[i] }, the instances that count; None: all.
+    """
     _, loop = transforms.find(source.loops, name)
     times = isl.UnionMap.from_union_pw_aff(loop.member).intersect_domain(source.problem.scop.domain if domain is None else domain)
     values = [polyhedra.fix(each, sizes) for each in polyhedra.pieces(times.range())]
@@ -32,7 +35,13 @@ def ends(source: Schedule, name: str, sizes: Mapping[str, int], domain: isl.Unio
 
 @dataclass(frozen=True)
 class Tiled:
-    """The source's nests in tiles. nests: how the loops tiled are called. names: how those over tiles are, by nest."""
+    """The source's nests in tiles.
+
+    nests: the addresses of the loops that are tiled, for each nest.
+    sizes: those of the tiles.
+    tree: the schedule in tiles.
+    names: the names of the loops over tiles, for each nest.
+    """
 
     source: Schedule
     nests: tuple[tuple[str, ...], ...]
@@ -41,7 +50,10 @@ class Tiled:
     names: tuple[tuple[str, ...], ...]
 
     def window(self, values: Mapping[str, int], instances: int, most: int) -> dict[str, Ends]:
-        """By loop over tiles, from where to where about `most` of all instances are, in the middle. values: of parameters."""
+        """Returns the first and the last value of loops over tiles between which about `most` of all instances are, in the middle.
+
+        values: those of parameters. instances: how many there are in all.
+        """
         domain = self.source.problem.scop.domain
         found: dict[str, Ends] = {}
         for k, size in enumerate(self.sizes):
@@ -59,7 +71,7 @@ class Tiled:
         return found
 
     def _within(self, domain: isl.UnionSet, k: int, parts: Sequence[Ends]) -> isl.UnionSet:
-        """The instances between these values of each nest's k-th loop, and all outside the nests."""
+        """Returns those of the instances between these values of each nest's k-th loop, and all outside the nests."""
         parts_: list[isl.UnionSet] = []
         for names, (first, last) in zip(self.nests, parts):
             for member in loop_tree.pieces(transforms.find(self.source.loops, names[k])[1].member):
@@ -71,8 +83,12 @@ class Tiled:
 
 
 def tiled(source: Schedule, nests: Sequence[Sequence[str]], sizes: Sequence[int]) -> Tiled:
-    """Each nest of these loops alike. Raises ScheduleError for loops that are not directly around each other."""
-    tree, found = source.loops, []
+    """Returns the source with each of the nests in tiles of the same sizes.
+
+    Raises ScheduleError for loops that are not directly inside one another.
+    """
+    tree = source.loops
+    found: list[tuple[str, ...]] = []
     for names in nests:
         path, _ = transforms.find(tree, names[0])
         tree = transforms.tile(tree, dict(zip(names, sizes)))
@@ -87,11 +103,12 @@ def tiled(source: Schedule, nests: Sequence[Sequence[str]], sizes: Sequence[int]
 
 
 def within(program: Program, window: Mapping[str, Ends]) -> Program:
-    """The program whose loops over tiles go only from tile to tile as the window says."""
+    """Returns the program with loops over tiles that run only from the first to the last value of the window."""
     return replace(program, body=tuple(_within(node, window) for node in program.body))
 
 
 def _within(node: Node, window: Mapping[str, Ends]) -> Node:
+    """Returns a node of the program with the bounds of the window."""
     if isinstance(node, Instance):
         return node
     found = with_body(node, tuple(_within(inside, window) for inside in node.body))
@@ -102,12 +119,13 @@ def _within(node: Node, window: Mapping[str, Ends]) -> Node:
 
 
 def _middle(low: int, high: int, count: int, size: int) -> Ends:
-    """So many values in the middle, from one on at which a tile begins: a multiple of its size."""
+    """Returns the ends of so many values in the middle, of which the first one is a multiple of the tile size."""
     first = low + max(0, high - low + 1 - count) // 2
     first -= first % size
     return first, first + count - 1
 
 
 def _constant(like: isl.PwAff, value: int) -> isl.PwAff:
+    """Returns { S[i] -> [(value)] } on the space of another expression."""
     space = like.get_domain_space()
     return isl.PwAff.from_aff(isl.Aff.val_on_domain(isl.LocalSpace.from_space(space), isl.Val(value)))
