@@ -32,7 +32,7 @@ ELSEWHERE = {
     "ReuseClass": {"least": "distance", "usual": "distance", "greatest": "distance"},
     "Reuses": {"facts": "assumes", "capacities": "levels"},
     "Counts": {"cold": "compulsory", "first": "compulsory of each level", "fully_associative": "capacity", "invalidated": "coherence"},
-    "Form": {"problem": "in place of all the rest where there is one"},
+    "GpuVariant": {"problem": "in place of all the rest where there is one"},
     "Launches": {
         "kernel": "statements, loops, gathers", "mapped": "axes", "grid": "axes", "threads": "threads_per_block", "lanes": "active_lanes",
         "sectors": "l2", "requested": "l2", "is_filtered": "l2", "shared_bytes": "shared_bytes_per_block",

@@ -1,6 +1,6 @@
 """The reuse of each reference: who used its lines last, which loop carries that, how long ago, and in which cache they still are.
 
-ReuseDistances are those of fully associative LRU caches, as formulas of the sizes.
+Distances are those of fully associative LRU caches, as formulas of the sizes.
 """
 
 from __future__ import annotations
