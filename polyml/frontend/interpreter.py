@@ -30,8 +30,8 @@ from polyml.numpy_dtypes import numpy_dtype
 
 
 @dataclass(frozen=True)
-class Event:
-    """An Event is one instance of a statement that reads or writes data, as the interpreter ran it.
+class TraceEvent:
+    """A TraceEvent is one instance of a statement that reads or writes data, as the interpreter ran it.
 
     path: the position of the statement in the kernel's body, then in the body of that statement, and so on; the statements of an
         `else` count on after those of its `then`
@@ -60,8 +60,8 @@ def interpret(kernel: syntax.Kernel, args: Sequence[object]) -> object:
     return run.result
 
 
-def trace(kernel: syntax.Kernel, args: Sequence[object]) -> Iterator[Event]:
-    """Runs the kernel, and yields an Event for each instance of a statement when it has run.
+def trace(kernel: syntax.Kernel, args: Sequence[object]) -> Iterator[TraceEvent]:
+    """Runs the kernel, and yields a TraceEvent for each instance of a statement when it has run.
 
     For the kernel that `live_ranges.split` returns, the events name local numbers as the typed kernel does.
     """
@@ -81,12 +81,12 @@ class _Interpreter:
         self._reads: list[tuple[str, tuple[int, ...]]] = []
         self.result: object = None
 
-    def body(self, stmts: Sequence[syntax.Stmt], path: tuple, point: tuple, first: int = 0) -> Iterator[Event]:
+    def body(self, stmts: Sequence[syntax.Stmt], path: tuple, point: tuple, first: int = 0) -> Iterator[TraceEvent]:
         for position, stmt in enumerate(stmts, first):
             self._reads = []
             yield from self._stmt(stmt, (*path, position), point)
 
-    def _stmt(self, stmt: syntax.Stmt, path: tuple, point: tuple) -> Iterator[Event]:
+    def _stmt(self, stmt: syntax.Stmt, path: tuple, point: tuple) -> Iterator[TraceEvent]:
         match stmt:
             case syntax.For():
                 values = self._range(stmt)
@@ -104,12 +104,12 @@ class _Interpreter:
                     yield from self.body(stmt.orelse, path, point, len(stmt.then))
             case syntax.Assign():
                 write = self._assign(stmt)
-                yield Event(path, point, tuple(self._reads), write)
+                yield TraceEvent(path, point, tuple(self._reads), write)
             case syntax.Alloc():
                 array = self._alloc(stmt)
                 if stmt.fill is not None:
                     reads = tuple(self._reads)
-                    yield from (Event(path, (*point, *i), reads, (stmt.name, i)) for i in np.ndindex(array.shape))
+                    yield from (TraceEvent(path, (*point, *i), reads, (stmt.name, i)) for i in np.ndindex(array.shape))
             case syntax.Require():
                 if not self._expr(stmt.condition):
                     raise Unspecialised(stmt.what)
@@ -118,9 +118,9 @@ class _Interpreter:
                 self.result = results if stmt.is_tuple else results[0] if results else None
                 yield from self._control(path, point)
 
-    def _control(self, path: tuple, point: tuple) -> Iterator[Event]:
+    def _control(self, path: tuple, point: tuple) -> Iterator[TraceEvent]:
         if self._reads:
-            yield Event(path, point, tuple(self._reads), None)
+            yield TraceEvent(path, point, tuple(self._reads), None)
 
     def _range(self, stmt: syntax.For) -> range:
         return range(_index(self._expr(stmt.start)), _index(self._expr(stmt.stop)), stmt.step)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from polyml.errors import PolymlOverflowError
-from polyml.frontend.interpreter import Event, interpret, trace
+from polyml.frontend.interpreter import TraceEvent, interpret, trace
 from polyml.frontend.live_ranges import split
 from polyml.frontend.parsing.parse import parse
 from tests.frontend.define import define, message
@@ -25,11 +25,11 @@ def test_each_instance_is_reported_in_source_order_with_what_it_reads_and_writes
             B[i] = i
     """
     assert traced(text, np.ones((3, 3)), np.ones(4), 2.0) == [
-        Event((0, 0, 0), (1, 0), (("A", (0, 0)), ("B", (3,))), ("A", (1, 0))),
-        Event((0, 1), (1,), (), ("B", (1,))),
-        Event((0, 0, 0), (2, 0), (("A", (1, 0)), ("B", (3,))), ("A", (2, 0))),
-        Event((0, 0, 0), (2, 1), (("A", (1, 1)), ("B", (3,))), ("A", (2, 1))),
-        Event((0, 1), (2,), (), ("B", (2,))),
+        TraceEvent((0, 0, 0), (1, 0), (("A", (0, 0)), ("B", (3,))), ("A", (1, 0))),
+        TraceEvent((0, 1), (1,), (), ("B", (1,))),
+        TraceEvent((0, 0, 0), (2, 0), (("A", (1, 0)), ("B", (3,))), ("A", (2, 0))),
+        TraceEvent((0, 0, 0), (2, 1), (("A", (1, 1)), ("B", (3,))), ("A", (2, 1))),
+        TraceEvent((0, 1), (2,), (), ("B", (2,))),
     ]
 
 
@@ -43,10 +43,10 @@ def test_local_numbers_are_arrays_without_dimensions():
         return n
     """
     assert traced(text, np.ones(3), 1) == [
-        Event((0,), (), (("A", (0,)),), ("s", ())),
-        Event((1, 0), (0,), (("s", ()), ("A", (0,))), ("s", ())),
-        Event((2,), (), (("s", ()),), ("n", ())),
-        Event((3,), (), (("n", ()),), None),
+        TraceEvent((0,), (), (("A", (0,)),), ("s", ())),
+        TraceEvent((1, 0), (0,), (("s", ()), ("A", (0,))), ("s", ())),
+        TraceEvent((2,), (), (("s", ()),), ("n", ())),
+        TraceEvent((3,), (), (("n", ()),), None),
     ]
 
 
@@ -62,17 +62,17 @@ def test_conditions_and_bounds_are_reported_where_they_read():
                 A[i] = 1
     """
     assert traced(text, np.array([1.0, -1.0]), np.array([2])) == [
-        Event((0,), (), (("I", (0,)),), None),
-        Event((0, 0), (0,), (("A", (0,)),), None),
-        Event((0, 0, 0), (0,), (), ("A", (0,))),
-        Event((0, 0), (1,), (("A", (1,)),), None),
-        Event((0, 0, 1, 0), (1,), (), ("A", (1,))),
+        TraceEvent((0,), (), (("I", (0,)),), None),
+        TraceEvent((0, 0), (0,), (("A", (0,)),), None),
+        TraceEvent((0, 0, 0), (0,), (), ("A", (0,))),
+        TraceEvent((0, 0), (1,), (("A", (1,)),), None),
+        TraceEvent((0, 0, 1, 0), (1,), (), ("A", (1,))),
     ]
 
 
 def test_only_what_a_conditional_expression_evaluates_is_read():
     text = "def f(A):\n    A[0] = A[1] if A[2] > 0 and A[3] > 0 else A[4]\n"
-    assert traced(text, np.zeros(5)) == [Event((0,), (), (("A", (2,)), ("A", (4,))), ("A", (0,)))]
+    assert traced(text, np.zeros(5)) == [TraceEvent((0,), (), (("A", (2,)), ("A", (4,))), ("A", (0,)))]
 
 
 def test_filling_an_array_is_one_instance_per_element():
@@ -84,8 +84,8 @@ def test_filling_an_array_is_one_instance_per_element():
     """
     events = traced(text, np.zeros(2))
     assert events[:2] == [
-        Event((0, 0), (0, 0, 0), (("A", (0,)),), ("T", (0, 0))),
-        Event((0, 0), (0, 0, 1), (("A", (0,)),), ("T", (0, 1))),
+        TraceEvent((0, 0), (0, 0, 0), (("A", (0,)),), ("T", (0, 0))),
+        TraceEvent((0, 0), (0, 0, 1), (("A", (0,)),), ("T", (0, 1))),
     ]
     assert len(events) == 4
 
