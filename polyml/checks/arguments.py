@@ -1,4 +1,4 @@
-"""Arguments of calls that passes are checked with: small arrays of small whole numbers, on which sums in any order are exact."""
+"""Arguments of the calls that passes are checked with: small arrays of small whole numbers, whose sums are exact in any order."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def arguments_at(scop: Scop, sizes: Mapping[str, int], seed: int = 0) -> Argumen
 
 
 def copied(arguments: Arguments) -> Arguments:
-    """Returns arguments of the same values that nothing else holds."""
+    """Returns copies of the arguments that nothing else holds."""
     return {name: copy.deepcopy(value) for name, value in arguments.items()}
 
 

@@ -1,7 +1,7 @@
-"""Checks of the passes of the frontend: what they made computes what the function does, on small arguments.
+"""Checks of the frontend's passes: what they made computes what the function does, on small arguments.
 
-Kernels run on the interpreter that defines the language (`frontend.interpreter`), functions run as plain Python. Arguments hold small
-whole numbers, so that NumPy's own order of sums changes nothing; what divides or takes roots is compared bit by bit between two
+Kernels run on the interpreter that defines the language (`frontend.interpreter`), functions run as plain Python. Arguments hold
+small whole numbers, so that NumPy's own order of sums changes nothing; divisions and roots are compared bit by bit between two
 kernels, and within rounding with a function of whole arrays.
 """
 
@@ -26,19 +26,22 @@ _ROUNDING = 1e-3  # of float32 and halves, which NumPy computes in other types; 
 
 
 def check(before: syntax.Kernel, after: syntax.Kernel, arguments: Arguments) -> Finding | None:
-    """Returns what a pass from kernel to kernel did wrong; None where both do the same with the arguments, bit by bit."""
+    """Returns what a pass from kernel to kernel did wrong; None where both compute the same bits from the arguments."""
     return _compared(_interpreted(before), _interpreted(after), arguments)
 
 
 def check_function(function: Callable[..., object], kernel: syntax.Kernel, arguments: Arguments) -> Finding | None:
-    """Returns what parsing, inlining, lowering of arrays or types did wrong with a Python function; None where nothing is seen."""
+    """Returns what parsing, inlining, lowering of arrays or types did wrong with a Python function; None where no difference is
+    found.
+    """
     return _compared(lambda given: function(*given.values()), _interpreted(kernel), arguments, rounding=_ROUNDING)
 
 
 def check_lowering(kernel: syntax.Kernel, scop: Scop, arguments: Arguments) -> Finding | None:
-    """Returns what the way from a kernel to its SCoP did wrong, types and passes of the nest included; None where nothing is seen.
+    """Returns what the way from a kernel to its SCoP did wrong, types and passes of the nest included; None where no difference
+    is found.
 
-    kernel: of single elements, without types: the interpreter finds them as NumPy does.
+    kernel: of single elements, without types: the interpreter finds them as NumPy does
     """
     program = build(scop, scop.schedule)
     return _compared(_interpreted(kernel), lambda given: run(program, given), arguments)
@@ -49,7 +52,7 @@ def _interpreted(kernel: syntax.Kernel) -> Runs:
 
 
 def _compared(before: Runs, after: Runs, arguments: Arguments, rounding: float = 0.0) -> Finding | None:
-    """Returns the first difference. A call that the first one refuses is one for plain Python, and tells nothing."""
+    """Returns the first difference. A call that `before` refuses is one for plain Python, and tells nothing."""
     given, made = copied(arguments), copied(arguments)
     try:
         with np.errstate(all="ignore"):

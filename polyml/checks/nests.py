@@ -1,7 +1,7 @@
 """Checks of passes from a Nest to a Nest: both run on the same arguments, and the caller must see the same bits.
 
-Values of nests are not compared as terms, since these passes change them: they decide selects, put a value in place of a name,
-count in another type, look for a maximum block by block.
+Values of nests are not compared as terms, since these passes change them: they decide selects, substitute values, count in
+another type, search for a maximum block by block.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ Env = dict[str, int]
 
 
 def check(before: Nest, after: Nest, arguments: Arguments) -> Finding | None:
-    """Returns what a pass from nest to nest did wrong; None where both do the same with the arguments.
+    """Returns what a pass from nest to nest did wrong; None where both compute the same from the arguments.
 
-    arguments: by the names of the kernel's parameters, of a call that passes the checks at entry.
+    arguments: by the names of the kernel's parameters, of a call that passes the checks at entry
     """
     if before is after:
         return None
@@ -49,16 +49,24 @@ def check(before: Nest, after: Nest, arguments: Arguments) -> Finding | None:
 
 
 def results(nest: Nest, arguments: Arguments) -> Mapping[str, np.ndarray]:
-    """Returns what the caller sees after the nest ran: arguments, returned arrays and numbers, by name. The arguments stay."""
-    run = _Run(nest, copied(arguments))
+    """Returns what the caller sees after the nest ran: arguments, returned arrays and numbers, by name. The arguments given stay
+    unchanged.
+    """
+    run = _NestRun(nest, copied(arguments))
     with np.errstate(all="ignore"):
         run.block(nest.body, dict(run.sizes))
     shown = {r.array for r in nest.results} | {name for name, a in nest.arrays.items() if a.role is not Role.LOCAL}
     return {name: run.arrays[name] for name in sorted(shown) if name in run.arrays}
 
 
-class _Run:
-    def __init__(self, nest: Nest, arguments: Arguments):
+class _NestRun:
+    """A _NestRun runs a nest on NumPy arrays, node by node.
+
+    sizes: values of the parameters
+    arrays: all arrays, by name
+    """
+
+    def __init__(self, nest: Nest, arguments: Arguments) -> None:
         self._arguments = arguments
         self.sizes: Env = {p.name: call_interface.value(p, arguments) for p in nest.parameters}
         self._elements = {name: info.element for name, info in nest.arrays.items()}
@@ -101,7 +109,7 @@ class _Run:
         return tuple(s % n for s, n in zip(index, shape))
 
     def _value(self, value: Value, env: Env, seen: dict[int, object]) -> object:
-        """seen: values of sub-trees that are shared, by identity."""
+        """Returns the value of an expression. seen: values of sub-trees that are shared, by identity"""
         if id(value) not in seen:
             seen[id(value)] = self._leaf(value, env) if not children(value) else self._operation(value, env, seen)
         return seen[id(value)]

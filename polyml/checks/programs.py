@@ -1,9 +1,10 @@
-"""Checks that a pass from a Program to a Program, or the generation of loops, changes nothing but the order that dependences leave free.
+"""Checks that a pass from a Program to a Program, or the generation of loops, changes nothing but the order that dependences
+leave free.
 
-Both programs run on terms (`runs`), and are compared instance by instance (`compare`): the same instances run, each reads what
-it read, whether of the array or of a copy, a thread's own, or folded storage; iterations that run at the same time do not meet; what
-the caller sees is the same. The sizes are few (`sizes`), so that this finds errors and proves nothing; what a proof for all sizes
-costs is paid for the loops of isl alone (`codegen.astgen.translation_validation`).
+Both programs run on terms (`runs`) and are compared instance by instance (`compare`): the same instances run; each reads the same
+values, whether from the array, a packed copy, a private array, or folded storage; iterations that run at the same time do not
+conflict; the caller sees the same. The sizes are few (`sizes`), so this finds errors and proves nothing; a proof for all sizes is
+made for isl's loops alone (`codegen.astgen.translation_validation`).
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ _KEPT = 2  # programs whose runs are kept: what a pass is given, and what it mak
 
 @dataclass(frozen=True)
 class _Made:
-    """A program as code, with its runs by sizes, None for those that take too long. It keeps the program, so that no other one gets its
-    number.
+    """A _Made is a program as code, with its runs by sizes, None for those that take too long.
+
+    It keeps the program, so that no other one gets its `id`.
     """
 
     program: Program
@@ -40,7 +42,9 @@ class _Made:
 
 
 class Checker:
-    """Checks programs one after the other; what one pass made is what the next is given, so that runs of it serve two checks."""
+    """A Checker checks programs one after the other; what one pass made is what the next is given, so a run of it serves two
+    checks.
+    """
 
     def __init__(self) -> None:
         self._terms = Terms()
@@ -48,7 +52,7 @@ class Checker:
         self._known: tuple[Program | None, Mapping[str, Reduction]] = None, {}
 
     def passes(self, before: Program, after: Program) -> Finding | None:
-        """Returns what a pass did wrong; None for nothing."""
+        """Returns what a pass did wrong; None where no difference is found."""
         if before is after:
             return None
         free = self._known[1] if self._known[0] is before else before.reductions
@@ -65,15 +69,15 @@ class Checker:
             total += len(given.events)
             if total > MOST_TOGETHER or given.finding is not None:  # for which an earlier pass is at fault
                 return None
-            team = {before.thread, after.thread} - {""}
             rows = rows_of_threads(before) | rows_of_threads(after)
-            found = compare.compared(given, made, (before.scop, after.scop), self._terms, team=team, rows=rows)
+            threads = compare.ThreadNames({before.thread, after.thread} - {""}, rows)
+            found = compare.compared(given, made, (before.scop, after.scop), self._terms, threads=threads)
             if found is not None:
                 return found.at(at)
         return None
 
     def builds(self, scop: Scop, program: Program) -> Finding | None:
-        """Returns what the loops of a schedule do wrong, compared with the source's order; None for nothing."""
+        """Returns what the loops of a schedule do wrong, compared with the source's order; None where no difference is found."""
         self._known = program, program.reductions
         source, total = InOrder(scop, self._terms, program.reductions), 0
         for at in sizes.sizes(scop, sizes.factors_of(program)):
@@ -90,7 +94,7 @@ class Checker:
         return None
 
     def _run(self, program: Program, at: Mapping[str, int], free: Mapping[str, Reduction]) -> Run | None:
-        """Returns what comes of the program at these sizes; None where that takes too long."""
+        """Returns the run of the program at these sizes; None where that takes too long."""
         if id(program) not in self._made:
             self._made[id(program)] = _Made(program, Executable(program, self._terms, free))
             if len(self._made) > _KEPT:
@@ -106,28 +110,30 @@ class Checker:
 
 
 def _still_free(before: Program, after: Program, free: Mapping[str, Reduction]) -> dict[str, Reduction]:
-    """Returns the updates of `after` that are compared in any order, since those that they come from may be reordered: a pass may use
-    less freedom than it has.
+    """Returns the updates of `after` that are compared in any order.
+
+    These are its own reductions, and the statements that come from reductions of `before`: a pass may use less freedom than it
+    has.
     """
     named = compare.origins(before.scop, after.scop)
     return {name: replace(free[origin], statement=name) for name, origin in named.items() if origin in free} | after.reductions
 
 
 def _means_the_same(before: Program, after: Program) -> bool:
-    """Whether the programs differ at most in what no run depends on."""
+    """Says whether the programs differ at most in what no run depends on."""
     same = all(a is b for a, b in zip((before.scop, before.reductions), (after.scop, after.reductions)))
     return same and (before.body, before.windows, before.thread) == (after.body, after.windows, after.thread)
 
 
 def check(before: Program, after: Program) -> Finding | None:
-    """Returns what a pass from `before` to `after` did wrong; None where nothing was found."""
+    """Returns what a pass from `before` to `after` did wrong; None where no difference is found."""
     return Checker().passes(before, after)
 
 
 def check_build(scop: Scop, program: Program) -> Finding | None:
-    """Returns what loops that were made of a schedule do wrong; None where nothing was found.
+    """Returns what loops that were made of a schedule do wrong; None where no difference is found.
 
-    program: of the scop, with the reductions whose updates its schedule may have reordered.
+    program: of the scop, with the reductions whose updates its schedule may have reordered
     """
     return Checker().builds(scop, program)
 
@@ -144,9 +150,9 @@ def in_source_order(scop: Scop, at: dict[str, int], most: int) -> list[tuple[str
 
 
 def wrong_extremes(before: Program, after: Program) -> Finding | None:
-    """Returns which element of an index array the loops in front of the checks at entry leave out; None for none.
+    """Returns an element of an index array that the loops in front of the checks at entry leave out; None where there is none.
 
-    They run before anything is known of the elements, so that they must see each of them once, whatever the sizes are.
+    They run before anything is known of the elements, so they must see each of them once, whatever the sizes are.
     """
     if after.before == before.before:
         return None
@@ -189,7 +195,9 @@ def _indices(shape: list[int]) -> Iterator[tuple[int, ...]]:
 
 
 def wrong_fetches(program: Program) -> Finding | None:
-    """Returns which prefetch names no read or no iterator of its statement; None for none. What is fetched need not exist."""
+    """Returns a prefetch that names no read or no iterator of its statement; None where there is none. What is fetched need not
+    exist.
+    """
     for name, fetches in program.prefetches.items():
         statement = program.scop.statements.get(name)
         for read, (iterator, distance) in fetches.items():

@@ -1,7 +1,7 @@
-"""Checks of the steps that make a schedule: the proof for all sizes, asked of each step's tree and not of the last one alone.
+"""Checks of the steps that make a schedule: the proof for all sizes is made for each step's tree, not only for the last one.
 
-Coverage, order and parallel loops are proved with isl from the exact dependences (`schedule.legality.check`), so that a step
-that passes is right whatever the sizes are.
+Coverage, order and parallel loops are proved with isl from the exact dependences (`schedule.legality.check`), so a step that
+passes is correct whatever the sizes are.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def check(
     tree: isl.Schedule,
     reductions: Mapping[str, Reduction] = MappingProxyType({}),
 ) -> Finding | None:
-    """Returns what a step that made this schedule of the SCoP did wrong; None for nothing, whatever the sizes are.
+    """Returns what a step that made this schedule of the SCoP did wrong; None where it is correct for all sizes.
 
-    A step that schedules a part is given the part: the statements, domains and dependences that it was asked for.
+    A step that schedules a part is given the part: its statements, domains and dependences.
     """
     try:
         check_legal(tree, scop, dependences, reductions)
@@ -42,9 +42,10 @@ def check(
 
 
 def check_part(scop: Scop, dependences: Dependences, tree: isl.Schedule, reductions: Mapping[str, Reduction]) -> Finding | None:
-    """Returns what a step that scheduled a part of the SCoP, or all of it, did wrong; None for nothing, and for a part of another SCoP.
+    """Returns what a step that scheduled a part of the SCoP, or all of it, did wrong; None where it is correct, or the part is of
+    another SCoP.
 
-    The part is what the tree runs, so that an instance that a step loses is seen where the step for the whole is checked.
+    The part is what the tree runs, so an instance that a step loses is seen where the step for the whole is checked.
     """
     instances = tree.get_domain()
     if not instances.is_subset(scop.domain):

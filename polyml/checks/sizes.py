@@ -1,7 +1,7 @@
 """The sizes at which passes are checked: few, small, and around the numbers at which code divides.
 
-A pass splits loops at multiples of a tile, of a vector, of an unroll factor; so one of each size beside these numbers is
-tried, with all parameters near it, or one of them where all would be too much.
+A pass splits loops at multiples of a tile, a vector, or an unroll factor; so sizes just below, at and above these numbers are
+tried, for all parameters, or for one of them where all would be too much.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LARGEST = 70  # of the numbers around which sizes are tried: two-dimensional nes
 
 
 def sizes(scop: Scop, factors: Sequence[int] = ()) -> Iterator[Sizes]:
-    """Yields values of all parameters that a call may have, each once. factors: numbers at which loops are split."""
+    """Yields distinct values of all parameters that a call may have. factors: numbers at which loops are split"""
     legal = _Legal(scop)
     seen: set[tuple[int, ...]] = set()
     for wanted in _wanted(legal.names, factors):
@@ -31,7 +31,7 @@ def sizes(scop: Scop, factors: Sequence[int] = ()) -> Iterator[Sizes]:
 
 
 def factors_of(*programs: Program) -> tuple[int, ...]:
-    """Returns the steps of tiles and the lengths of what runs together or unrolled, smallest first."""
+    """Returns the steps of tiles and the lengths of vectors and unrolled loops, smallest first."""
     nodes = (node for program in programs for node in every((*program.before, *program.body)))
     windows = (n for program in programs for w in program.windows.values() for n in w.lengths if n is not None)
     found = {*map(_factor, nodes), *windows}
@@ -47,7 +47,7 @@ def _factor(node: Node) -> int:
 
 
 def _wanted(names: Sequence[str], factors: Sequence[int]) -> Iterator[Mapping[str, int]]:
-    """Yields what parameters should be, the most telling first: a remainder of each factor, along each parameter alone and along all."""
+    """Yields what parameters should be, the most telling first: a remainder of each factor, for each parameter alone and for all."""
     yield {name: 5 + k for k, name in enumerate(names)}
     yield dict.fromkeys(names, 1)
     for value in (factor + 1 for factor in factors[:1]):
@@ -62,7 +62,7 @@ def _wanted(names: Sequence[str], factors: Sequence[int]) -> Iterator[Mapping[st
 
 
 class _Legal:
-    """The values of parameters that a call may have behind the checks at entry."""
+    """A _Legal finds values of parameters that a call may have behind the checks at entry."""
 
     def __init__(self, scop: Scop):
         self.names = tuple(p.name for p in scop.parameters if not p.extreme)
@@ -75,7 +75,9 @@ class _Legal:
         ]
 
     def near(self, wanted: Mapping[str, int]) -> Sizes | None:
-        """Returns values that a call may have: those wanted, or the nearest for what is not wanted; None where there are none."""
+        """Returns values that a call may have: the wanted ones, and the nearest possible for other parameters; None where there
+        are none.
+        """
         facts = self._filled if all(wanted.values()) else self._facts
         return self._completed({}, wanted, (*wanted, *self.names), facts)
 
@@ -91,7 +93,7 @@ class _Legal:
         return None
 
     def _is_possible(self, chosen: Sizes, facts: isl.Set) -> bool:
-        """Whether some call has these values."""
+        """Says whether some call has these values."""
         known = {**chosen, **self._extremes}
         facts = polyhedra.fix(facts, known)
         if facts.is_empty():

@@ -1,4 +1,4 @@
-"""Every pass of a compilation checked as soon as it has run, which the setting `check` asks for."""
+"""The setting `check`: every pass of a compilation is checked as soon as it has run."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _OPERATIONS = 3_000_000  # of isl for one check, after which it is given up
 
 
 class Watcher:
-    """Takes what passes are given and make, one after the other, and checks each.
+    """A Watcher is given what each pass took and made, one after the other, and checks it.
 
-    Passes on kernels and nests are checked once there is a SCoP, which says what calls there may be. A proof of isl that takes too long
-    is given up, so that no finding is no proof.
+    Passes on kernels and nests are checked once there is a SCoP, which says what calls there may be. A proof of isl that takes
+    too long is abandoned, so no finding is no proof.
     """
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class Watcher:
                 raise error(name, found)
 
     def _difference(self, before: object, after: object) -> Finding | None:
-        """Returns what a pass behind the frontend did wrong; None for nothing."""
+        """Returns what a pass behind the frontend did wrong; None where no difference is found."""
         if isinstance(before, Program) and isinstance(after, Program):
             return self._checker.passes(before, after)
         if isinstance(before, Scop) and isinstance(after, Program):
@@ -87,7 +87,7 @@ class Watcher:
         return None
 
     def _check_waiting(self, name: str, scop: Scop) -> None:
-        """Checks the passes that led to the SCoP, in their order, and what all of them made."""
+        """Checks the passes that led to the SCoP, in their order, and then all of them together."""
         calls = list(_calls(scop))
         for each, before, after in self._waiting:
             check = nests.check if isinstance(before, Nest) else kernels.check
@@ -111,7 +111,7 @@ def _raise_first(name: str, found: Iterator[tuple[sizes.Sizes, Finding | None]])
 
 
 def error(name: str, finding: Finding) -> PassError:
-    """Returns the error that tells of a pass that did something wrong."""
+    """Returns the error for a pass that did something wrong."""
     notes = [f"the instance: {finding.instance}"] * bool(finding.instance) + [f"the element: {finding.element}"] * bool(
         finding.element
     )

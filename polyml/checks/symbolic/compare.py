@@ -1,16 +1,17 @@
-"""Two runs on terms of one table: whether the same instances ran, and whether each saw the same values.
+"""The comparison of two runs on terms of one table: whether the same instances ran, and whether each saw the same values.
 
-Where every instance of the second run reads, operand by operand, what it read in the first, all flow and anti dependences
-are kept; where what the caller sees at the end is the same, so are the output dependences. The first instance of the second run
-that reads something else is the one at fault: everything before it had what it had before.
+Where every instance of the second run reads, operand by operand, what it read in the first, all flow and anti dependences are
+kept; where the caller sees the same at the end, so are the output dependences. The first instance of the second run that reads
+something else is at fault: everything before it had the values it should have.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from polyml.checks.symbolic.effects import Event, Touch
+from polyml.checks.symbolic.effects import InstanceEvent, Touch
 from polyml.checks.symbolic.finding import Finding, element_text, instance_text
 from polyml.checks.symbolic.memory import Instance
 from polyml.checks.symbolic.runs import Run
@@ -18,10 +19,27 @@ from polyml.checks.symbolic.terms import Terms
 from polyml.model.core.scop import Role, Scop
 
 
-def origins(before: Scop, after: Scop) -> dict[str, str]:
-    """Returns by statement of the second SCoP which one of the first it came from; those that a pass added are left out.
+@dataclass(frozen=True)
+class ThreadNames:
+    """ThreadNames are the names of what depends on which thread runs an iteration.
 
-    A pass names what it makes of a statement by the statement's name and more (`S1_from_A_tile0`), and appends iterators.
+    iterators: numbers of threads, which do not identify instances
+    rows: arrays with a row for each thread; what is in a row depends on the iterations that the thread ran, what all rows make
+        together does not
+    """
+
+    iterators: Container[str] = ()
+    rows: Container[str] = ()
+
+
+NO_THREADS = ThreadNames()
+
+
+def origins(before: Scop, after: Scop) -> dict[str, str]:
+    """Returns, by statement of the second SCoP, the statement of the first that it came from; statements that a pass added are
+    left out.
+
+    A pass extends the name of the statement that it transforms (`S1_from_A_tile0`), and appends iterators.
     """
     return {name: found for name, s in after.statements.items() if (found := _origin(name, s.iterators, before)) is not None}
 
@@ -39,46 +57,45 @@ def compared(
     terms: Terms,
     *,
     by_point: bool = True,
-    team: Container[str] = (),
-    rows: Container[str] = (),
+    threads: ThreadNames = NO_THREADS,
 ) -> Finding | None:
     """Returns the first difference of two runs at the same sizes; None where there is none.
 
-    by_point: an instance is known by its point; else, where a pass counts iterations anew, by the values it brings.
-    team: names of iterators that are numbers of threads, which do not matter.
-    rows: arrays with a row for each thread: what is in one depends on which iterations the thread ran, what all make together does not.
+    scops: of the two runs
+    by_point: instances are identified by their points; otherwise, where a pass numbers iterations anew, by the values they bring
+    threads: what depends on which thread runs an iteration
     """
     if after.finding is not None:
         return after.finding
     named = origins(*scops)
     if not by_point:
         return _values_differ(before, after, scops, named, terms) or _results_differ(before, after, scops, terms)
-    kept = {name: _known_by(s.iterators, team) for name, s in scops[0].statements.items()}
+    kept = {name: _known_by(s.iterators, threads.iterators) for name, s in scops[0].statements.items()}
     given = [(instance, event) for instance, event in _as_of(before.events, {name: name for name in kept}, kept)]
     old, new = dict(given), list(_as_of(after.events, named, kept))
     return (
         _instances_differ([instance for instance, _ in given], new)
-        or _reads_differ(old, new, terms, rows)
+        or _reads_differ(old, new, terms, threads.rows)
         or _results_differ(before, after, scops, terms)
     )
 
 
-def _known_by(iterators: Sequence[str], team: Container[str]) -> tuple[int, ...]:
+def _known_by(iterators: Sequence[str], threads: Container[str]) -> tuple[int, ...]:
     """Returns the positions of the iterators that tell instances apart."""
-    return tuple(position for position, name in enumerate(iterators) if name not in team)
+    return tuple(position for position, name in enumerate(iterators) if name not in threads)
 
 
 def _as_of(
-    events: Sequence[Event], named: Mapping[str, str], kept: Mapping[str, tuple[int, ...]]
-) -> Iterator[tuple[Instance, Event]]:
-    """Yields the events of instances of the first SCoP, by what they were called there."""
+    events: Sequence[InstanceEvent], named: Mapping[str, str], kept: Mapping[str, tuple[int, ...]]
+) -> Iterator[tuple[Instance, InstanceEvent]]:
+    """Yields the events of instances of the first SCoP, with the names they had there."""
     for event in events:
         name, point = event.instance
         if name in named:
             yield (named[name], tuple(point[position] for position in kept[named[name]])), event
 
 
-def _instances_differ(before: Sequence[Instance], after: Sequence[tuple[Instance, Event]]) -> Finding | None:
+def _instances_differ(before: Sequence[Instance], after: Sequence[tuple[Instance, InstanceEvent]]) -> Finding | None:
     wanted, got = Counter(before), Counter(instance for instance, _ in after)
     for instance in sorted((wanted - got) + (got - wanted)):
         text = instance_text(*instance)
@@ -91,7 +108,7 @@ def _instances_differ(before: Sequence[Instance], after: Sequence[tuple[Instance
 
 
 def _reads_differ(
-    before: Mapping[Instance, Event], after: Sequence[tuple[Instance, Event]], terms: Terms, rows: Container[str]
+    before: Mapping[Instance, InstanceEvent], after: Sequence[tuple[Instance, InstanceEvent]], terms: Terms, rows: Container[str]
 ) -> Finding | None:
     for instance, event in after:
         old = before[instance]
@@ -103,7 +120,7 @@ def _reads_differ(
     return None
 
 
-def _wrong_value(event: Event, old: Event, differing: Sequence[tuple[Touch, Touch]], terms: Terms) -> Finding:
+def _wrong_value(event: InstanceEvent, old: InstanceEvent, differing: Sequence[tuple[Touch, Touch]], terms: Terms) -> Finding:
     text = instance_text(*event.instance)
     for new, was in sorted(differing, key=lambda pair: pair[0].array != pair[1].array):
         element = element_text(new.array, new.element)

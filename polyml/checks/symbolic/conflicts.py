@@ -1,7 +1,7 @@
-"""Iterations that run at the same time must not meet: neither on threads, nor in lanes.
+"""Conflicts of iterations that run at the same time, on threads or in lanes.
 
-Two accesses of one place in memory conflict where they are of different iterations of one loop that run at the same time, at least
-one of them writes, and they are not both updates by one reduction that may share the element there (Bernstein's conditions:
+Two accesses of one memory location conflict where they are of different iterations of one loop that run at the same time, at
+least one of them writes, and they are not both updates by one reduction that may share the element there (Bernstein's conditions:
 "Analysis of programs for parallel processing", IEEE TEC 15(5), 1966).
 """
 
@@ -19,7 +19,7 @@ _SEVERAL = -1  # iterations that have read a place
 
 @dataclass
 class _Use:
-    """Who touched a place: an iteration (or _SEVERAL), its thread, whether it wrote, and by which reduction."""
+    """A _Use tells who accessed a location: an iteration (or _SEVERAL), its thread, whether it wrote, and by which reduction."""
 
     iteration: int
     thread: int
@@ -30,10 +30,12 @@ class _Use:
 
 @dataclass
 class Region:
-    """One run of a loop whose iterations run at the same time.
+    """A Region is one run of a loop whose iterations run at the same time.
 
-    what: the loop, in words. private: arrays of which each thread has its own here. partial: those that all iterations may
-    update by one reduction, None: any (the lanes of a vector). owned: arrays with a row for each thread.
+    what: the loop, in words
+    private: arrays of which each thread has its own here
+    partial: arrays that all iterations may update by one reduction; None: any (the lanes of a vector)
+    owned: arrays with a row for each thread
     """
 
     what: str
@@ -45,7 +47,7 @@ class Region:
     _uses: dict[Place, _Use] = field(default_factory=dict)
 
     def touched(self, place: Place, instance: Instance, writes: bool, update: str) -> None:
-        """Takes note of an access. Raises Violation where it meets another one."""
+        """Records an access. Raises Violation where it conflicts with another one."""
         array = place[0]
         if array in self.private:
             return
@@ -68,7 +70,7 @@ class Region:
 
 
 class Conflicts:
-    """The loops around an instance whose iterations run at the same time."""
+    """Conflicts holds the loops around an instance whose iterations run at the same time."""
 
     def __init__(self) -> None:
         self._regions: list[Region] = []
@@ -83,6 +85,6 @@ class Conflicts:
             self._regions.pop()
 
     def touched(self, place: Place, instance: Instance, *, writes: bool, update: str) -> None:
-        """Takes note of an access. update: the operator of the reduction that makes it, or ""."""
+        """Records an access. update: the operator of the reduction that makes it, or ""."""
         for region in self._regions:
             region.touched(place, instance, writes, update)

@@ -1,4 +1,4 @@
-"""What an instance of a statement does to memory whose elements are terms."""
+"""The effect of a statement's instance on memory whose elements are terms."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ from polyml.model.core.scop import Index as IndexValue
 
 
 class Touch(NamedTuple):
-    """One read of an instance: the element that it names and what is there."""
+    """A Touch is one read of an instance: the element that it names, and what is stored there."""
 
     array: str
     element: Index
     cell: Cell
 
 
-class Event(NamedTuple):
-    """One instance that ran.
+class InstanceEvent(NamedTuple):
+    """An InstanceEvent is one instance that ran.
 
-    values: of a plain statement the value it wrote; of an update by a reduction each value it brought, without the element's own.
-    reads: its reads in the statement's order; of an update without the accumulator's, whose place is None.
+    values: of a plain statement the value it wrote; of an update by a reduction each value it contributed, without the element's
+        own
+    reads: its reads in the statement's order; None for the accumulator of an update
     """
 
     instance: Instance
@@ -39,23 +40,23 @@ class Event(NamedTuple):
     reads: tuple[Touch | None, ...]
 
 
-class Witness(Protocol):
-    """Whoever watches accesses: for conflicts between iterations that run at the same time."""
+class AccessWatcher(Protocol):
+    """An AccessWatcher is told of accesses, as `Conflicts` is of those of iterations that run at the same time."""
 
     def touched(self, place: Place, instance: Instance, *, writes: bool, update: str) -> None:
-        """Takes note of an access. update: the operator of the reduction that makes it, or ""."""
+        """Records an access. update: the operator of the reduction that makes it, or ""."""
 
 
 @dataclass(frozen=True)
 class _Loaded:
-    """The element that a read names."""
+    """A _Loaded is the element that a read names."""
 
     read: int
 
 
 @dataclass(frozen=True)
-class _Integer:
-    """An integer of the iterators."""
+class _AffineInteger:
+    """An _AffineInteger is an integer computed from the iterators."""
 
     code: CodeType
     dtype: str
@@ -63,32 +64,32 @@ class _Integer:
 
 @dataclass(frozen=True)
 class _Operation:
-    """An operation on what earlier steps computed."""
+    """An _Operation is applied to what earlier steps computed. operands: positions of these steps"""
 
     key: tuple[Hashable, ...]
     operands: tuple[int, ...]
 
 
-_Step = Union[_Loaded, _Integer, _Operation, Term]  # a term is itself
+_Step = Union[_Loaded, _AffineInteger, _Operation, Term]  # a term is itself
 
 
 @dataclass(frozen=True)
-class _Read:
+class _ElementRead:
     array: str
     subscripts: CodeType
     is_accumulator: bool
 
 
-class Effect:
-    """The effect of one statement, made into code once.
+class StatementEffect:
+    """A StatementEffect is the effect of one statement, compiled once.
 
-    Sub-trees that a value shares are computed once per instance. Both branches of a select are terms, whatever its condition:
+    Sub-trees that a value shares are computed once per instance. Both branches of a select are terms, whatever its condition is:
     an element that only the branch not taken reads may not exist.
     """
 
     def __init__(
         self, scop: Scop, statement: Statement, table: AccessTable, terms: Terms, reduction: Reduction | None, shares: bool
-    ):
+    ) -> None:
         self._statement, self._table, self._terms, self._reduction = statement, table, terms, reduction
         self._update = reduction.operator if reduction is not None and shares else ""
         self._steps: list[_Step] = []
@@ -105,33 +106,39 @@ class Effect:
             self._identity, self._hole = _constant(terms, number), terms.leaf("the element itself", "hole", reduction.operator)
             self._results = [(sign, self._position(v)) for sign, v in brought(statement.value, reduction)]
 
-    def run(self, point: Index, env: Env, sizes: Env, memory: Memory, witness: Witness) -> Event:
-        """Runs one instance. env: the loop variables where it stands; sizes: the parameters."""
+    def run(self, point: Index, env: Env, sizes: Env, memory: Memory, watcher: AccessWatcher) -> InstanceEvent:
+        """Runs one instance.
+
+        env: the loop variables where it stands
+        sizes: the parameters
+        """
         instance = (self._statement.name, point)
         named = {**sizes, **dict(zip(self._statement.iterators, point))}
-        touches = [self._loaded(read, named, env, instance, memory, witness) for read in self._reads]
+        touches = [self._loaded(read, named, env, instance, memory, watcher) for read in self._reads]
         values = self._values(named, touches)
         array, code = self._write
         index = evaluate(code, named)
         place = memory.place(array, index, env, instance)
-        witness.touched(place, instance, writes=True, update=self._update)
+        watcher.touched(place, instance, writes=True, update=self._update)
         if not self._reduction:
             ((_, position),) = self._results
             memory.write(place, index, values[position], instance)
-            return Event(instance, (values[position],), tuple(touches))
+            return InstanceEvent(instance, (values[position],), tuple(touches))
         before = touches[self._reduction.access]
         found = tuple(self._signed(sign, values[position]) for sign, position in self._results)
         joined = self._terms.joined(self._reduction.operator, self._identity, before.cell.value, *found)
         memory.write(place, index, joined, instance)
         reads = tuple(None if read.is_accumulator else touch for read, touch in zip(self._reads, touches))
-        return Event(instance, found, reads)
+        return InstanceEvent(instance, found, reads)
 
-    def _loaded(self, read: _Read, named: Env, env: Env, instance: Instance, memory: Memory, witness: Witness) -> Touch:
+    def _loaded(
+        self, read: _ElementRead, named: Env, env: Env, instance: Instance, memory: Memory, watcher: AccessWatcher
+    ) -> Touch:
         index = evaluate(read.subscripts, named)
         if not memory.has(read.array, index):  # of a branch that is not taken, or of a call that the entry refuses
             return Touch(read.array, index, Cell(self._outside(read.array, index), index, None))
         place = memory.place(read.array, index, env, instance)
-        witness.touched(place, instance, writes=False, update=self._update if read.is_accumulator else "")
+        watcher.touched(place, instance, writes=False, update=self._update if read.is_accumulator else "")
         return Touch(read.array, index, memory.read(place, index, instance))
 
     def _outside(self, array: str, index: Index) -> Term:
@@ -145,7 +152,7 @@ class Effect:
                 found.append(self._terms.of(*step.key, *[found[o] for o in step.operands]))
             elif isinstance(step, _Loaded):
                 found.append(touches[step.read].cell.value)
-            elif isinstance(step, _Integer):
+            elif isinstance(step, _AffineInteger):
                 number = repr(evaluate(step.code, named))
                 found.append(self._terms.leaf(number, "const", number, step.dtype))
             else:
@@ -155,11 +162,11 @@ class Effect:
     def _signed(self, sign: str, value: Term) -> Term:
         return value if sign == "+" else self._terms.of("-", value)
 
-    def _read(self, access: Access, is_accumulator: bool) -> _Read:
-        return _Read(access.array, tuple_code(self._table.subscripts(access)), is_accumulator)
+    def _read(self, access: Access, is_accumulator: bool) -> _ElementRead:
+        return _ElementRead(access.array, tuple_code(self._table.subscripts(access)), is_accumulator)
 
     def _position(self, value: Value) -> int:
-        """Returns where among the steps the value is computed, operands first."""
+        """Returns the position of the step that computes the value, after those of its operands."""
         known = self._positions.get(id(value))
         if known is None:
             operands = tuple(map(self._position, children(value)))
@@ -172,7 +179,7 @@ class Effect:
             is_accumulator = self._reduction is not None and value.access == self._reduction.access
             return self._hole if is_accumulator else _Loaded(value.access)
         if isinstance(value, IndexValue):
-            return _Integer(integer_code(self._table.affine(value.value)), value.dtype.name)
+            return _AffineInteger(integer_code(self._table.affine(value.value)), value.dtype.name)
         if isinstance(value, ScalarArg):
             return self._terms.leaf(value.name, "scalar", value.name, value.dtype.name)
         if isinstance(value, syntax.Const):
@@ -182,29 +189,32 @@ class Effect:
 
 def effects(
     scop: Scop, table: AccessTable, terms: Terms, reductions: Mapping[str, Reduction], shared: Container[str] = ()
-) -> dict[str, Effect]:
+) -> dict[str, StatementEffect]:
     """Returns the effect of every statement.
 
-    reductions: by statement, the updates that are compared in any order.
-    shared: those of them that iterations which run at the same time may make to one element.
+    reductions: by statement, the updates that are compared in any order
+    shared: those of them that iterations which run at the same time may make to one element
     """
-    return {name: Effect(scop, s, table, terms, reductions.get(name), name in shared) for name, s in scop.statements.items()}
+    return {
+        name: StatementEffect(scop, s, table, terms, reductions.get(name), name in shared) for name, s in scop.statements.items()
+    }
 
 
 def brought(value: Value, reduction: Reduction) -> list[tuple[str, Value]]:
-    """Returns what an update brings to its element, each with a sign: of s = (s + a*b) - c, a*b and -c.
+    """Returns what an update contributes to its element, each with a sign: for s = (s + a*b) - c these are a*b and -c.
 
-    Where the accumulator is inside something else (a select), the whole value is one, in which a hole stands for the accumulator.
+    Where the accumulator is inside something else (a select), the whole value is one contribution, in which a hole stands for the
+    accumulator.
     """
     if isinstance(value, Load) and value.access == reduction.access:
         return []
     operands, sign = _sides(value, reduction.operator)
-    for spine, other in (operands, operands[::-1]) if operands else ():
-        if _mentions(spine, reduction) and not _mentions(other, reduction):
-            if sign == "-" and spine is not operands[0]:
+    for update, other in (operands, operands[::-1]) if operands else ():
+        if _mentions(update, reduction) and not _mentions(other, reduction):
+            if sign == "-" and update is not operands[0]:
                 break
             terms = list(_summands(other, sign)) if reduction.operator == "+" else [(sign, other)]
-            return [*brought(spine, reduction), *terms]
+            return [*brought(update, reduction), *terms]
     return [("+", value)]
 
 
@@ -237,7 +247,7 @@ def _constant(terms: Terms, value: syntax.Const) -> Term:
 
 
 def operation(value: Value) -> tuple[Hashable, ...]:
-    """Returns what an operation is besides its operands."""
+    """Returns what identifies an operation besides its operands."""
     if isinstance(value, (syntax.Unary, syntax.Binary, syntax.Compare, syntax.Logical)):
         return value.op, _type(value)
     if isinstance(value, syntax.Cast):

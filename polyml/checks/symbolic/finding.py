@@ -1,4 +1,4 @@
-"""What a checker finds wrong with a pass: a sentence, and the least that shows it."""
+"""A finding: what a checker finds wrong with a pass, as a sentence, and the smallest thing that shows it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 
 @dataclass(frozen=True)
 class Finding:
-    """A difference between what a pass was given and what it made.
+    """A Finding is a difference between what a pass was given and what it made.
 
-    what: the difference, as a sentence without its end.
-    instance: the statement instance that shows it, `S1[3, 4]`; "" where no single one does.
-    element: the array element that shows it, `A[2, 4]`; "" where no single one does.
-    sizes: the values of the parameters with which it was found.
+    what: the difference, as a sentence without its end
+    instance: the statement instance that shows it, `S1[3, 4]`; "" where no single one does
+    element: the array element that shows it, `A[2, 4]`; "" where no single one does
+    sizes: the values of the parameters with which it was found
     """
 
     what: str
@@ -31,7 +31,7 @@ class Finding:
 
 
 class Violation(Exception):
-    """A run that cannot go on: the program breaks a rule of its own, whatever it is compared with."""
+    """The exception that ends a run: the program breaks a rule of its own, whatever it is compared with."""
 
     def __init__(self, finding: Finding):
         super().__init__(str(finding))

@@ -1,4 +1,4 @@
-"""The memory of arrays whose elements are terms: where each element lies, and who wrote what is there last."""
+"""The memory of arrays whose elements are terms: where each element lies, and which instance wrote it last."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ Place = tuple[str, Index]  # an array, and where in its memory: the element's in
 
 
 class Cell(NamedTuple):
-    """What one place of memory holds: a value, the element that it is of, and the instance that wrote it (None: nobody)."""
+    """A Cell is the content of one memory location: a value, the element that it is of, and the instance that wrote it (None:
+    nobody).
+    """
 
     value: Term
     element: Index
@@ -27,10 +29,10 @@ class Cell(NamedTuple):
 
 
 class Memory:
-    """All arrays of a SCoP at given sizes.
+    """A Memory holds all arrays of a SCoP at given sizes.
 
-    An array with a window has memory for a part of its elements: element e lies at e - low, or at the remainder of that in
-    a ring, so that elements share places. A read of a place that holds another element is a violation.
+    An array with a window has memory for a part of its elements: element e lies at e - low, or modulo the length where storage is
+    folded, so that elements share locations. To read a location that holds another element is a violation.
     """
 
     def __init__(self, scop: Scop, windows: Mapping[str, Window], sizes: Env, table: AccessTable, terms: Terms):
@@ -44,7 +46,7 @@ class Memory:
         self._cells: dict[str, dict[Index, Cell]] = {name: {} for name in scop.arrays}
 
     def place(self, array: str, index: Index, env: Env, instance: Instance) -> Place:
-        """Returns where an element lies for an access made where the loop variables are `env`."""
+        """Returns the location of an element for an access at which the loop variables are `env`."""
         window = self._windows.get(array)
         if window is None:
             return array, index
@@ -59,13 +61,13 @@ class Memory:
         return array, tuple(offsets)
 
     def has(self, array: str, index: Index) -> bool:
-        """Returns whether the array has the element."""
+        """Says whether the array has the element."""
         if (array, index) in self._first:  # as most that are asked for: they were read before
             return True
         return all(0 <= e < n for e, n in zip(index, self._shapes[array]))
 
     def read(self, place: Place, index: Index, instance: Instance) -> Cell:
-        """Returns what an instance reads that names this element."""
+        """Returns the cell that an instance gets for this element. Raises Violation where the location holds another one."""
         array, where = place
         cell = self._cells[array].get(where)
         if cell is None:
@@ -78,7 +80,7 @@ class Memory:
         return cell
 
     def at_first(self, array: str, index: Index) -> Cell:
-        """Returns what an element is before anything wrote it."""
+        """Returns the cell of an element before anything wrote it."""
         known = self._first.get((array, index))
         if known is not None:
             return known
@@ -98,12 +100,12 @@ class Memory:
         self._cells[array][where] = Cell(value, index, instance)
 
     def forget(self, arrays: tuple[str, ...]) -> None:
-        """Leaves the arrays as memory that nobody has written, as a thread finds its own."""
+        """Empties the arrays, as a thread finds its private ones."""
         for array in arrays:
             self._cells[array].clear()
 
     def visible(self) -> dict[Place, Cell]:
-        """Returns the changed elements that the caller sees, and those of numbers, which may be results."""
+        """Returns the changed elements that the caller sees, and the scalars, which may be results."""
         shown = (a for a in self._arrays.values() if a.role is not Role.LOCAL or not a.shape)
         cells = {(a.name, index): cell for a in shown for index, cell in self._cells[a.name].items()}
         return {place: cell for place, cell in cells.items() if cell.value != self.at_first(*place).value}

@@ -1,7 +1,8 @@
-"""A program run on terms at given sizes: what each instance reads and writes, and what of it breaks the program's own rules.
+"""Programs and SCoPs run on terms at given sizes: what each instance reads and writes, and which rules of the program's own it
+breaks.
 
-Parallel loops and jams run in the source's order, and are watched for accesses of different iterations that meet: where none do,
-every order gives the same.
+Parallel loops and jams run in the source's order, and are watched for conflicts between iterations: where there are none, every
+order gives the same.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from itertools import pairwise
 from types import CodeType
 
 from polyml.checks.symbolic.conflicts import Conflicts, Region
-from polyml.checks.symbolic.effects import Event, effects
+from polyml.checks.symbolic.effects import InstanceEvent, effects
 from polyml.checks.symbolic.finding import Finding, Violation
 from polyml.checks.symbolic.memory import Cell, Index, Instance, Memory, Place
 from polyml.checks.symbolic.terms import Terms
@@ -30,25 +31,25 @@ PHASE = 5  # elements from the start of a cache line to where arrays of numbers 
 
 
 class TooManyInstances(Exception):
-    """A run is longer than it may be."""
+    """The exception that says that a run is longer than it may be."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """What came of a run.
+    """A Run is what came of running a program.
 
-    events: the instances in the order they ran, up to the finding.
-    visible: what the caller sees afterwards, and numbers.
-    finding: what broke a rule of the program's own; None: nothing.
+    events: the instances in the order they ran, up to the finding
+    visible: what the caller sees afterwards, and scalars
+    finding: the rule of the program's own that was broken; None where none was
     """
 
-    events: Sequence[Event]
+    events: Sequence[InstanceEvent]
     visible: Mapping[Place, Cell]
     finding: Finding | None
 
 
 class InOrder:
-    """A SCoP whose instances run one after the other. It is made into code once, for all sizes."""
+    """An InOrder is a SCoP whose instances run one after the other. It is compiled once, for all sizes."""
 
     def __init__(self, scop: Scop, terms: Terms, free: Mapping[str, Reduction]):
         """free: the updates that are compared in any order, by statement."""
@@ -56,9 +57,9 @@ class InOrder:
         self._effects = effects(scop, self._table, terms, free)
 
     def run(self, order: Sequence[Instance], sizes: Mapping[str, int]) -> Run:
-        """Returns what comes of these instances in this order."""
+        """Runs these instances in this order."""
         memory = Memory(self._scop, {}, dict(sizes), self._table, self._terms)
-        nobody, events = Conflicts(), list[Event]()
+        nobody, events = Conflicts(), list[InstanceEvent]()
         try:
             for name, point in order:
                 events.append(self._effects[name].run(point, {}, dict(sizes), memory, nobody))
@@ -68,8 +69,9 @@ class InOrder:
 
 
 class Executable:
-    """A program made into code once, for all sizes: nodes are functions of a list of environments, which differ in the variables of the
-    jams around the node.
+    """An Executable is a program compiled once, for all sizes.
+
+    Each node becomes a function of a list of environments, which differ in the variables of the jams around the node.
     """
 
     def __init__(self, program: Program, terms: Terms, free: Mapping[str, Reduction] | None = None):
@@ -79,16 +81,16 @@ class Executable:
         self._effects = effects(program.scop, self._table, terms, free, program.reductions)
         self._owned = rows_of_threads(program)
         self._most, self._memory = 0, self._memory_at({})
-        self._conflicts, self._events = Conflicts(), list[Event]()
+        self._conflicts, self._events = Conflicts(), list[InstanceEvent]()
         self._parts = [self._block(nodes, lanes=False) for nodes in (program.before, program.body)]
 
     def run(self, sizes: Mapping[str, int], most: int) -> Run:
-        """Returns what comes of the program at these sizes. Raises TooManyInstances where more than `most` instances would run."""
+        """Runs the program at these sizes. Raises TooManyInstances where more than `most` instances would run."""
         program = self._program
         team = {program.threads: THREADS, program.thread: 0} if program.threads else {}
         known = {**sizes, **dict.fromkeys(program.phases, PHASE), **team}
         self._most, self._memory = most, self._memory_at(known)
-        self._conflicts, self._events = Conflicts(), list[Event]()
+        self._conflicts, self._events = Conflicts(), list[InstanceEvent]()
         try:
             for part in self._parts:
                 part([dict(known)])
@@ -109,7 +111,7 @@ class Executable:
         return execute
 
     def _node(self, node: Node, lanes: bool) -> Execute:
-        """lanes: whether iterations of something around run together."""
+        """Returns a node as a function. lanes: whether iterations of a jam around it run together"""
         if isinstance(node, InstanceNode):
             return self._instance(node, lanes)
         if isinstance(node, Loop):
@@ -206,9 +208,10 @@ def rows_of_threads(program: Program) -> frozenset[str]:
 
 
 def _shares(node: Loop, first: int, last: int) -> Iterator[tuple[int, int, int]]:
-    """Yields the iterations of a parallel loop: thread, value and where the thread's share ends.
+    """Yields (thread, value, end of the thread's chunk) for each iteration of a parallel loop.
 
-    A loop with a name for that may be cut anywhere, so it is cut into parts of different lengths that are no multiples of its step.
+    A loop with a variable for that end may be divided anywhere, so it gets chunks of different lengths that are no multiples of
+    its step.
     """
     if not node.last:
         values = range(first, last + 1, node.step)

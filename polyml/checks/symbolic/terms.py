@@ -20,7 +20,7 @@ _DEPTH = 2  # of operations in each other that a text shows
 
 
 class Total(NamedTuple):
-    """The members of a sum: the total of their weights modulo 2**128, and how many there are."""
+    """A Total is the sum of the weights of a sum's members, modulo 2**128, and their number."""
 
     weight: int
     members: int
@@ -30,7 +30,7 @@ NOTHING = Total(0, 0)
 
 
 class Terms:
-    """A table of terms. Terms of one table alone can be compared."""
+    """Terms is a table of terms. Only terms of one table can be compared."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[Hashable, ...], Term] = {}
@@ -49,13 +49,13 @@ class Terms:
         return found
 
     def leaf(self, text: str, *key: Hashable) -> Term:
-        """Returns the number of a term without operands. text: what people read."""
+        """Returns the number of a term without operands. text: for people"""
         found = self.of(*key)
         self._texts[found] = text
         return found
 
     def joined(self, operator: str, identity: Term, *terms: Term) -> Term:
-        """Returns the sum of all members of the terms: one of them where that is all, the identity where there are none."""
+        """Returns the sum of all members of the terms: the only member where there is one, the identity where there are none."""
         totals = [self._total(term, operator, identity) for term in terms]
         weight, members = sum(t.weight for t in totals) % _MODULUS, sum(t.members for t in totals)
         if members == 0:
@@ -67,7 +67,7 @@ class Terms:
         return found
 
     def _total(self, term: Term, operator: str, identity: Term) -> Total:
-        """Returns the members of a term as a sum by an operator; the identity has none."""
+        """Returns a term as a sum by an operator; the identity is an empty sum."""
         known = self._sums.get(term)
         if known is not None and known[0] == operator:
             return known[1]
@@ -78,7 +78,7 @@ class Terms:
         return Total(self._weights[term], 1)
 
     def text(self, term: Term, depth: int = _DEPTH) -> str:
-        """Returns a term for people, cut where it is deep."""
+        """Returns a term for people, cut off where it is deep."""
         if term in self._texts:
             return self._texts[term]
         if term in self._sums:

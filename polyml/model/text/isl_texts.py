@@ -26,17 +26,21 @@ _Read = TypeVar("_Read", isl.Set, isl.Map, isl.PwAff)
 
 
 class IslTexts:
-    """parameters: of the SCoP, in their order."""
+    """An IslTexts writes and reads isl objects, and remembers the parameters of the last one that belongs to a statement.
+
+    parameters: of the SCoP, in their order
+    """
 
     def __init__(self, parameters: Sequence[str]):
         self._parameters = tuple(parameters)
         self._before: tuple[str, ...] = ()  # the names of the last one that belongs to statements
 
     def written(self, value: isl.Set | isl.Map | isl.PwAff) -> str:
+        """Returns the text of an object that belongs to no statement."""
         return self._without_names(value, self._mentioned)
 
     def written_after(self, value: isl.Set | isl.Map | isl.PwAff) -> str:
-        """Of what belongs to a statement."""
+        """Returns the text of an object that belongs to a statement."""
         text = self._without_names(value, self._following)
         self._before = polyhedra.parameter_names(value)
         return text
@@ -48,13 +52,13 @@ class IslTexts:
         return braces if names == usual(braces) else f"[{', '.join(names)}] -> {braces}"
 
     def read(self, kind: type[_Read], line: Line, what: str) -> _Read:
-        """The object that is next on the line. what: it is, in the error where isl cannot read it."""
+        """Returns the object that is next on the line. what: it is, for the error where isl cannot read it"""
         token = line.token
         text = self._named(line.braces(what), self._mentioned)
         return self._made(kind, text, lambda: line.refused(f"isl cannot read this as {what}", token=token))
 
     def read_after(self, kind: type[_Read], line: Line, what: str) -> _Read:
-        """The same of what belongs to a statement."""
+        """Returns the object that is next on the line, of what belongs to a statement."""
         token = line.token
         text = self._named(line.braces(what), self._following)
         found = self._made(kind, text, lambda: line.refused(f"isl cannot read this as {what}", token=token))
@@ -68,7 +72,7 @@ class IslTexts:
             raise wrong() from None
 
     def expression(self, value: isl.PwAff, name: str, iterators: Sequence[str]) -> str:
-        """{ name[iterators] -> [(e)] } as `{e}`, any other function whole."""
+        """Returns { name[iterators] -> [(e)] } as `{e}`, any other function in full."""
         text = self.written(value)
         found = _FUNCTION.fullmatch(text)
         if found and (found[1], found[2]) == (name, ", ".join(iterators)) and self._mentioned(found[3]) == self._mentioned(text):
@@ -76,7 +80,7 @@ class IslTexts:
         return text
 
     def read_expression(self, line: Line, name: str, iterators: Sequence[str]) -> isl.PwAff:
-        """What `expression` was given."""
+        """Returns the function that `expression` wrote."""
         token, text = line.token, line.braces("an affine expression in braces")
         if "->" not in text:
             text = f"{{ {name}[{', '.join(iterators)}] -> [({text[1:-1]})] }}"
@@ -84,7 +88,7 @@ class IslTexts:
         return self._made(isl.PwAff, text, lambda: line.refused("isl cannot read this as an affine expression", token=token))
 
     def simple(self, line: Line, token: Token) -> isl.PwAff:
-        """{ [] -> [(N)] } of a parameter or a number, which has been read."""
+        """Returns { [] -> [(N)] } for a parameter or a number, which has been read."""
         text = self._named(f"{{ [] -> [({token.text})] }}", self._mentioned)
         if token.kind == "name" and token.text not in self._parameters:
             raise line.refused(
@@ -97,10 +101,10 @@ class IslTexts:
         return tuple(name for name in self._parameters if name in words)
 
     def _following(self, text: str) -> tuple[str, ...]:
-        """The names of the one before, and then others that are mentioned."""
+        """Returns the parameters of the object before, and then others that are mentioned."""
         return tuple(dict.fromkeys((*self._before, *self._mentioned(text))))
 
     def _named(self, text: str, usual: Callable[[str], tuple[str, ...]]) -> str:
-        """The text with the names that go without saying."""
+        """Returns the text with the parameters that were left out."""
         names = usual(text) if text.startswith("{") else ()
         return f"[{', '.join(names)}] -> {text}" if names else text

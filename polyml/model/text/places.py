@@ -1,4 +1,4 @@
-"""Where things were written, in a text: `at 22:17+7` is line 22, column 17, 7 characters of the first source at the text's end.
+"""Source locations in a text: `at 22:17+7` is line 22, column 17, 7 characters of the first source at the text's end.
 
 at      = "at" [INTEGER "/"] INTEGER ":" INTEGER "+" INTEGER         the source's number in front, where it is not the first
 source  = "source" STRING "from" INTEGER {STRING}                    a file, the number of its first line here, its lines
@@ -13,27 +13,27 @@ from polyml.source import Loc, Source
 
 
 class PlaceWriter:
-    """Numbers the sources of the places that it writes."""
+    """A PlaceWriter writes locations, and numbers their sources."""
 
     def __init__(self) -> None:
         self._numbers: dict[Source, int] = {}
 
     def at(self, loc: Loc | None) -> str:
-        """With a space in front; "" for no place."""
+        """Returns a location with a space in front; "" for None."""
         if loc is None:
             return ""
         number = self._numbers.setdefault(loc.source, 1 + len(self._numbers))
         return f" at {f'{number}/' if number > 1 else ''}{loc.line}:{loc.column}+{loc.width}"
 
     def lines(self) -> Iterator[str]:
-        """The sources, for the end of the text."""
+        """Yields the sources, for the end of the text."""
         for source in self._numbers:
             yield f"source {string(source.file)} from {source.first_line}"
             yield from (INDENT + string(line) for line in source.lines)
 
 
 class PlaceReader:
-    """Takes the sources from the end of a text, and reads places in it."""
+    """A PlaceReader takes the sources from the end of a text, and reads locations in it."""
 
     def __init__(self, lines: Lines):
         rest, self._sources = lines.split("source"), list[Source]()
@@ -41,7 +41,7 @@ class PlaceReader:
             self._sources.append(_source(rest, rest.next("source", 0)))
 
     def at(self, line: Line) -> Loc | None:
-        """The place that is next on the line; None where there is none."""
+        """Returns the location that is next on the line; None where there is none."""
         if not line.accepts("at"):
             return None
         token, number, row = line.token, 1, line.integer("the number of a line")

@@ -1,4 +1,4 @@
-"""The text of a SCoP -> the SCoP that it was written of. The grammar is that of `writer`."""
+"""The text of a SCoP -> an equal SCoP. The grammar is that of `writer`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ _CHECKS = ("bounds", "range", "shape", "limit", "usual")
 
 
 def parse(text: str, file: str = "<text>") -> Scop:
-    """The SCoP of a text that `writer.text` wrote. file: its name in messages. TextError for any other text."""
+    """Returns the SCoP of a text that `writer.text` wrote. Raises TextError for any other text.
+
+    file: its name in messages
+    """
     lines = opened(text, file, KIND, FORMAT)
     places = PlaceReader(lines)
     with budget(OPERATIONS):
@@ -35,12 +38,14 @@ def parse(text: str, file: str = "<text>") -> Scop:
 
 
 def read(lines: Lines, places: PlaceReader) -> Scop:
-    """The SCoP whose lines are next."""
-    return _Reader(lines, places).scop()
+    """Returns the SCoP whose lines are next."""
+    return _ScopReader(lines, places).scop()
 
 
-class _Reader:
-    def __init__(self, lines: Lines, places: PlaceReader):
+class _ScopReader:
+    """A _ScopReader reads one SCoP, line by line."""
+
+    def __init__(self, lines: Lines, places: PlaceReader) -> None:
         self.lines, self.at, self.isl = lines, places.at, IslTexts(())
         self.arguments: tuple[str, ...] = ()  # numbers among the kernel's parameters
         self._arrays: dict[str, Array] = {}
@@ -66,7 +71,7 @@ class _Reader:
         self.arguments = tuple(param for param, kind in given if isinstance(kind, ScalarType))
         statements: dict[str, Statement] = {}
         while self.lines.is_at("statement"):
-            statement = _Statement(self).read()
+            statement = _StatementReader(self).read()
             statements[statement.name] = statement
         checks = []
         while self.lines.is_at("check"):
@@ -80,14 +85,14 @@ class _Reader:
         )  # fmt: skip
 
     def next(self, *words: str) -> Line:
-        """The next line, of which these words are read."""
+        """Returns the next line, after these words of it were read."""
         line = self.lines.next(f"`{words[0]}`", 0)
         for word in words:
             line.expect(word)
         return line
 
     def ended(self, line: Line) -> Loc | None:
-        """The place at a line's end."""
+        """Returns the location at a line's end."""
         loc = self.at(line)
         line.finish()
         return loc
@@ -98,7 +103,7 @@ class _Reader:
         return found
 
     def set_after(self, word: str) -> isl.Set:
-        """The set behind this word, of what belongs to a statement."""
+        """Returns the set after this word, one that belongs to a statement."""
         line = self.below(word)
         found = self.isl.read_after(isl.Set, line, "a set")
         line.finish()
@@ -195,10 +200,10 @@ class _Reader:
         return order
 
 
-class _Statement:
-    """Reads a statement and what belongs to it."""
+class _StatementReader:
+    """A _StatementReader reads a statement and what belongs to it."""
 
-    def __init__(self, scop: _Reader):
+    def __init__(self, scop: _ScopReader):
         self._scop, self._isl = scop, scop.isl
         self._name = ""
         self._iterators: tuple[str, ...] = ()
@@ -297,7 +302,7 @@ def _limit(line: Line) -> tuple[str, int]:
 
 
 def _parameter(line: Line) -> Parameter:
-    """N = A.shape[0], m = A.min(), n = n of an argument, z alone for one of the same name."""
+    """Returns a parameter: N = A.shape[0], m = A.min(), n = n for an argument, z alone for an argument of the same name."""
     name = line.name("the name of a parameter")
     if not line.accepts("="):
         line.finish()

@@ -49,14 +49,14 @@ _LONGEST = 300  # characters of a statement's comment
 
 
 def text(scop: Scop) -> str:
-    """The text of a SCoP."""
+    """Returns the text of a SCoP."""
     places = PlaceWriter()
     return "\n".join((head(KIND, FORMAT), *lines(scop, places), *places.lines())) + "\n"
 
 
 def lines(scop: Scop, places: PlaceWriter) -> Iterator[str]:
-    """The lines of `scop` in the grammar. places: collects the sources, which stand at the text's end."""
-    return _Writer(scop, places).lines()
+    """Yields the lines of `scop` in the grammar. places: collects the sources, which stand at the text's end"""
+    return _ScopWriter(scop, places).lines()
 
 
 def quoted(name: str) -> str:
@@ -64,7 +64,7 @@ def quoted(name: str) -> str:
 
 
 def labels(arrays: Iterable[str]) -> list[str]:
-    """The names of a statement's reads, from their arrays."""
+    """Returns the names of a statement's reads, made from their arrays."""
     names = list(arrays)
     count, seen = Counter(names), Counter[str]()
     found = []
@@ -75,7 +75,11 @@ def labels(arrays: Iterable[str]) -> list[str]:
 
 
 class LeafTypes:
-    """The types of a value's leaves that go without saying."""
+    """A LeafTypes knows the types of a value's leaves that need not be written.
+
+    params: the kernel's arguments and their types
+    reads: of the current statement
+    """
 
     def __init__(self, params: Iterable[tuple[str, syntax.ArgType]], arrays: dict[str, Array]):
         self._numbers = {name: kind.dtype for name, kind in params if not isinstance(kind, ArrayType)}
@@ -98,7 +102,9 @@ class LeafTypes:
         return self._arrays[array].element if array in self._arrays else None
 
 
-class _Writer:
+class _ScopWriter:
+    """A _ScopWriter writes one SCoP, line by line."""
+
     def __init__(self, scop: Scop, places: PlaceWriter):
         self._scop, self._at = scop, places.at
         self._isl = IslTexts([p.name for p in scop.parameters])
@@ -137,7 +143,7 @@ class _Writer:
         return f"array {quoted(array.name)}: {array.element}{shape} ({array.role.value}{name}{pairs}){self._at(array.loc)}"
 
     def _extent(self, extent: isl.PwAff) -> str:
-        """A parameter or a number without braces."""
+        """Returns an extent; a parameter or a number has no braces."""
         short = self._isl.expression(extent, "", ())
         inside = short[1:-1]
         is_plain = inside.isdecimal() or inside in (p.name for p in self._scop.parameters)
@@ -189,7 +195,7 @@ class _Writer:
 
 
 def subscripts(relation: isl.Map) -> tuple[isl.PwAff, ...] | None:
-    """The subscripts that isl finds in an access; None where there are none."""
+    """Returns the subscripts that isl finds in an access relation; None where there are none."""
     try:
         return tuple(polyhedra.subscripts_of(relation))
     except isl.Error:
