@@ -39,7 +39,7 @@ PASSES = (  # the names of `pipeline.passes`, which need no compiler to be known
 
 @dataclass(frozen=True)
 class Options:
-    """All settings, each with a value.
+    """The options are all settings, each with a value.
 
     fp: "strict" keeps the source's order of operations; "reassociate" may reorder recognised reductions and contract a*b+c; "fast"
         is LLVM's fast.
@@ -90,7 +90,7 @@ class Options:
 
     @cached_property
     def _compile_key(self) -> Options:
-        """The value of `compile_key`, made once: to count the cores of this process is to read several files."""
+        """Returns the value of `compile_key`, made once: to count the cores of this process is to read several files."""
         kept = {
             name: getattr(self, name) for name in ("fp", "schedule", "fusion", "parallel", "vectorize", "tile", "compile_budget_s")
         }
@@ -98,13 +98,13 @@ class Options:
 
     @property
     def runs_alone(self) -> bool:
-        """Whether kernels run on one thread, whatever may be parallel."""
+        """Says whether kernels run on one thread, whatever may be parallel."""
         return (self.threads or usable_cores()) == 1
 
 
 @dataclass(frozen=True)
 class _Setting:
-    """What is known of one setting.
+    """A setting has a test for its values, and the words in which a message names them.
 
     accepts: the accepted values, in the words of a message.
     check: returns the value to store, or raises ValueError or TypeError.
@@ -271,7 +271,7 @@ def resolve(overrides: Mapping[str, object] | None = None) -> Options:
 
 
 class scope:  # noqa: N801 (used as a function, in `with`)
-    """Settings for all that is called inside a `with` block, in this thread or task alone.
+    """A scope has settings for all that is called inside a `with` block, in this thread or task alone.
 
     >>> with scope(fp="strict", threads=1):
     ...     resolve().fp

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class DType:
-    """A type of numbers: one of NumPy's fixed-size types, or one of Python's own numbers, which are weak.
+    """A DType is a type of numbers: one of NumPy's fixed-size types, or one of Python's own numbers, which are weak.
 
     A weak type takes part in NumPy's promotion (NEP 50) without widening the other operand. `PYINT` is held in 64 bits and checked
     for overflow, since a Python int never wraps.
@@ -27,32 +27,32 @@ class DType:
 
     @property
     def size_bytes(self) -> int:
-        """The width in bytes."""
+        """Returns the width in bytes."""
         return max(1, self.bits // 8)
 
     @property
     def is_float(self) -> bool:
-        """Whether it is a real floating-point type."""
+        """Says whether it is a real floating-point type."""
         return self.kind == "f"
 
     @property
     def is_complex(self) -> bool:
-        """Whether its numbers have a real and an imaginary part."""
+        """Says whether its numbers have a real and an imaginary part."""
         return self.kind == "c"
 
     @property
     def part(self) -> DType:
-        """The type of the real and imaginary parts of a complex type; a real type itself."""
+        """Returns the type of the real and imaginary parts of a complex type; a real type itself."""
         return {128: F64, 64: F32}[self.bits] if self.is_complex else self
 
     @property
     def is_integer(self) -> bool:
-        """Whether it is a signed or unsigned integer type."""
+        """Says whether it is a signed or unsigned integer type."""
         return self.kind in "iu"
 
     @property
     def numpy_name(self) -> str:
-        """The name of NumPy's type, such as "float64", "int32", "bool", or of ml_dtypes' "bfloat16"."""
+        """Returns the name of NumPy's type, such as "float64", "int32", "bool", or of ml_dtypes' "bfloat16"."""
         stem = {"c": "complex", "f": "float", "i": "int", "u": "uint", "b": "bool"}[self.kind]
         brain = "b" if self.name == "bf16" else ""
         return "bool" if self.kind == "b" else f"{brain}{stem}{self.bits}"

@@ -23,7 +23,7 @@ _Handler = Callable[[int, FrameType | None], object]
 
 
 class _Deferral:
-    """The handlers that the main thread had before a block of `deferred`, and the signals that came inside it.
+    """A deferral keeps the handlers that the main thread had before a block of `deferred`, and the signals that came inside it.
 
     owner: the identifier of the main thread.
     depth: how many blocks of `deferred` the thread is in.

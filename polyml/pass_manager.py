@@ -53,7 +53,7 @@ class Pass:
 
     @property
     def place(self) -> tuple[str, int]:
-        """The file and the line of the function."""
+        """Returns the file and the line of the function."""
         code = inspect.unwrap(self.function).__code__
         return code.co_filename, code.co_firstlineno
 

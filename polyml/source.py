@@ -9,7 +9,7 @@ _LONGEST = 300  # characters of a line that an excerpt shows
 
 @dataclass(frozen=True)
 class Source:
-    """The text that a kernel came from.
+    """A source is the text that a kernel came from.
 
     file: the path, as Python reports it.
     first_line: the line of the file, from 1, on which `lines[0]` stands.
@@ -28,7 +28,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Loc:
-    """A stretch of one source line.
+    """A location is a stretch of one source line.
 
     line, column: counted from 1; columns count characters, not bytes.
     width: the number of characters.
@@ -44,7 +44,7 @@ class Loc:
 
     @property
     def text(self) -> str:
-        """The characters that the stretch covers."""
+        """Returns the characters that the stretch covers."""
         return self.source.line(self.line)[self.column - 1 : self.column - 1 + self.width]
 
     def excerpt(self) -> str:

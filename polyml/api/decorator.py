@@ -61,7 +61,7 @@ _RECENT = 8  # entries tried natively before Python looks at the arguments
 
 
 class Kernel(Schedulable, Reported, Specialised, LeftToPython):
-    """A function that is compiled on its first call for each combination of argument types.
+    """A kernel is a function that is compiled on its first call for each combination of argument types.
 
     py_func: the function itself.
     settings: those given to the decorator, by name.
@@ -369,7 +369,7 @@ def kernel(
 
 @dataclass(frozen=True)
 class _KernelReference:
-    """A kernel by its module and its name, as pickles have it."""
+    """A reference finds a kernel by its module and its name, as pickles have it."""
 
     module: str
     name: str

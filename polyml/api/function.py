@@ -31,7 +31,7 @@ Made = TypeVar("Made")
 
 
 class KernelFunction:
-    """A function that is compiled, with its settings.
+    """A kernel function is a function that is compiled, with its settings.
 
     py_func: the function itself.
     settings: those given to the decorator, which win over scopes and the environment.

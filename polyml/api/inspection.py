@@ -17,7 +17,7 @@ from polyml.runtime.storage.size_classes import Sizes, sizes_of
 
 
 class Inspected(KernelFunction):
-    """A function whose compilation can be looked at, for given arguments or for their types."""
+    """An inspected function shows what it is compiled to, for given arguments or for their types."""
 
     def lower(self, *args_or_types):
         """Returns every stage of the compilation for these arguments, as a `pipeline.compile.Compiled`. Nothing is taken from the

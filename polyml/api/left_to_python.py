@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class LeftToPython(KernelFunction):
-    """A function whose calls run as plain Python where it is not compiled, with one warning for each reason.
+    """A function of this class runs as plain Python where it is not compiled, with one warning for each reason.
 
     compiled: None before the first call, then whether the last call that was not like the one before it ran as native code; False:
         it ran as plain Python.

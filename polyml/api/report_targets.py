@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReportTarget:
-    """A kind of machine that reports are made for.
+    """A report target is a kind of machine that reports are made for.
 
     machine: the name of the machine that is taken if none is given; "": none.
     needs: the class of its machines.

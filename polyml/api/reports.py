@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Reported(KernelFunction):
-    """A function whose calls can be reported on and simulated."""
+    """A function of this class can be reported on and simulated."""
 
     def report(
         self, *args, target: str = "", machine=None, caches=(), tile=(), threads: int = 0, simulate: bool = True, coherent: bool = False,
@@ -209,7 +209,9 @@ class Reported(KernelFunction):
 
 @dataclass(frozen=True)
 class _ArraySettings:
-    """A systolic array and the mappings onto it, by the names of `Kernel.report`'s parameters."""
+    """The array settings say which systolic array is used, and which mappings onto it, by the names of `Kernel.report`'s
+    parameters.
+    """
 
     machine: Described | None = None
     array: tuple[int, ...] = ()

@@ -23,7 +23,7 @@ Same = TypeVar("Same", bound="Schedulable")
 
 
 class Schedulable(Inspected):
-    """A function whose schedule can be looked at, changed, saved and given."""
+    """A function of this class has a schedule that can be looked at, changed, saved and given."""
 
     def schedule(self, *args_or_types) -> Schedule:
         """Returns the schedule for these arguments, to be changed step by step: see polyml.schedule.script.schedule.Schedule.

@@ -31,7 +31,7 @@ SPECIALISATIONS = 64  # of one kernel; the one made first goes first
 
 
 class Specialised(KernelFunction):
-    """A function with its compiled forms.
+    """A function of this class has its compiled forms.
 
     timings: stage -> seconds of the last compilation or load.
     from_cache: whether that was a load from the cache.
@@ -52,7 +52,7 @@ class Specialised(KernelFunction):
 
     @property
     def signatures(self) -> tuple[str, ...]:
-        """The argument types and layouts for which code was made so far, as texts.
+        """Returns the argument types and layouts for which code was made so far, as texts.
 
         >>> import numpy as np, polyml
         >>> @polyml.kernel
@@ -185,7 +185,7 @@ class Specialised(KernelFunction):
 
 @dataclass(frozen=True)
 class _CacheEntry:
-    """The place on disk at which a form may be kept.
+    """A cache entry is the place on disk at which a form may be kept.
 
     cache: the cache; None: nothing is kept.
     name: the name of the form for all sizes; None where the function's text is not to be had.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class KernelStatus:
-    """The state of one kernel, which prints as text.
+    """A kernel status is the state of one kernel, and prints as text.
 
     name, where: the kernel and its place.
     form: "compiled", "in parts", "plain Python" or "not called".
@@ -41,7 +41,8 @@ class KernelStatus:
 
 @dataclass(frozen=True)
 class ProcessStatus:
-    """The state of all kernels that exist, in the order of their places in files. It prints as text, those first that took longest.
+    """A process status is the state of all kernels that exist, in the order of their places in files. It prints as text, those
+    first that took longest.
 
     >>> ProcessStatus(())
     there are no kernels

@@ -12,7 +12,7 @@ from polyml.reading.input_limits import shown
 
 @dataclass(frozen=True)
 class Target:
-    """A systolic array, whose units are simulated one by one when a kernel for it is called.
+    """A target is a systolic array, whose units are simulated one by one when a kernel for it is called.
 
     array: rows and columns, or the length of an array of one dimension; (): the machine's.
     dataflow: which operands stay in the units, "os", "ws", "is", or "auto", the fastest.
@@ -75,7 +75,7 @@ class Target:
 
     @property
     def asked(self) -> dict[str, object]:
-        """The array as `Kernel.report` and `Kernel.simulate` are asked for it, by the names of their parameters.
+        """Returns the array as `Kernel.report` and `Kernel.simulate` are asked for it, by the names of their parameters.
 
         >>> Target.systolic(4, 4, dataflow="ws").asked["dataflow"]
         'ws'

@@ -36,7 +36,7 @@ _MOST_BYTES = 1 << 30  # of an argument
 
 @dataclass(frozen=True)
 class BundledArgument:
-    """An argument of the call that failed, without its values.
+    """A bundled argument describes an argument of the call that failed, without its values.
 
     element: NumPy's name of its type, or "int", "float", "complex", "pybool" for Python's numbers.
     shape: its shape; None for a number.
@@ -69,7 +69,7 @@ class BundledArgument:
 
 @dataclass(frozen=True)
 class Bundle:
-    """A failure of the compiler, with all that repeats it.
+    """A bundle is a failure of the compiler, with all that repeats it.
 
     function: the name of the function.
     source: the text of a module that defines it.
@@ -113,13 +113,13 @@ class Bundle:
 
     @property
     def digest(self) -> str:
-        """Eight digits that tell the bundle from others."""
+        """Returns eight digits that tell the bundle from others."""
         facts = repr((self.function, self.source, self.values, sorted(self.settings.items()), self.shared, self.error))
         return hashlib.sha256(facts.encode(errors="surrogatepass")).hexdigest()[:8]
 
     @property
     def file(self) -> str:
-        """The name of its file."""
+        """Returns the name of its file."""
         return f"{self.function}-{self.digest}.py"
 
     def text(self) -> str:

@@ -19,7 +19,7 @@ SIZE = 20  # of dimensions of which nothing is known
 
 @dataclass(frozen=True)
 class FailedCompilation:
-    """What was to be compiled when the compiler failed.
+    """A failed compilation says what was to be compiled when the compiler failed.
 
     names, types: those of the arguments.
     layouts: of the arguments that are arrays.

@@ -19,7 +19,7 @@ _FAILED, _USAGE = 1, 2  # exit statuses: what was asked for went wrong; what was
 
 
 class _Errors(click.Group):
-    """A group of commands that prints errors instead of tracebacks, and suggests commands."""
+    """A group of this class prints errors instead of tracebacks, and suggests commands."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         try:

@@ -29,7 +29,7 @@ MOST_SECONDS = 5  # of all runs with one limit, after which there is no larger o
 
 @dataclass(frozen=True)
 class Bisection:
-    """Where results begin to differ.
+    """A bisection says after which pass results begin to differ.
 
     passes: the passes after which results are right, in order.
     culprit: the first pass after which they differ, or that fails; "" for none.

@@ -19,7 +19,7 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 @dataclass(frozen=True)
 class CacheLevel:
-    """One data or unified cache.
+    """A cache level is one data or unified cache.
 
     level: 1 for the nearest one.
     size_bytes, line_bytes: its size, and that of a line.
@@ -43,12 +43,12 @@ class CacheLevel:
 
     @property
     def lines(self) -> int:
-        """How many lines it has."""
+        """Returns how many lines it has."""
         return self.size_bytes // self.line_bytes
 
     @property
     def sets(self) -> int:
-        """How many sets it has."""
+        """Returns how many sets it has."""
         return self.lines // self.ways if self.ways else 1
 
     def sharing(self, threads: int) -> int:
@@ -63,7 +63,7 @@ class CacheLevel:
 
 @dataclass(frozen=True)
 class LlvmTarget:
-    """What LLVM is told of a processor.
+    """An LLVM target is what LLVM is told of a processor.
 
     triple: the target triple.
     cpu_name: LLVM's name of it.
@@ -77,7 +77,7 @@ class LlvmTarget:
 
 @dataclass(frozen=True)
 class CpuMachine:
-    """A processor with its memory hierarchy.
+    """A CPU machine is a processor with its memory hierarchy.
 
     name: its maker's name of it.
     isa: "x86-64" or "aarch64".
@@ -100,32 +100,32 @@ class CpuMachine:
 
     @property
     def target(self) -> LlvmTarget:
-        """What LLVM is told of it."""
+        """Returns what LLVM is told of it."""
         return self.preset_target or _host_target()
 
     @property
     def triple(self) -> str:
-        """LLVM's target triple."""
+        """Returns LLVM's target triple."""
         return self.target.triple
 
     @property
     def cpu_name(self) -> str:
-        """LLVM's name of it."""
+        """Returns LLVM's name of it."""
         return self.target.cpu_name
 
     @property
     def features(self) -> str:
-        """Its features, as LLVM names them."""
+        """Returns its features, as LLVM names them."""
         return self.target.features
 
     @property
     def converts_halves(self) -> bool:
-        """Whether it has instructions between float16 and float32."""
+        """Says whether it has instructions between float16 and float32."""
         return self.isa == "aarch64" or "+f16c" in self.features.split(",")
 
     @property
     def line_bytes(self) -> int:
-        """The size of a line of the nearest cache."""
+        """Returns the size of a line of the nearest cache."""
         return self.caches[0].line_bytes
 
     def cache(self, level: int) -> CacheLevel:

@@ -18,7 +18,7 @@ DATAFLOWS = ("os", "ws", "is")  # of systolic arrays: results, weights or inputs
 
 @dataclass(frozen=True)
 class Figure:
-    """A number with its origin.
+    """A figure is a number with its origin.
 
     value: in the unit that the field's name ends with.
     origin: "measured" on the machine, "manual", as its maker or a paper says, or "estimate".
@@ -40,8 +40,8 @@ class Figure:
 
 @dataclass(frozen=True)
 class Rate:
-    """What one part of a machine, a core or a multiprocessor, reaches while the others rest, and what all reach together; None: not
-    known.
+    """A rate is what one part of a machine, a core or a multiprocessor, reaches while the others rest, and what all reach together;
+    None: not known.
     """
 
     one: Figure | None = None
@@ -66,7 +66,7 @@ class Rate:
 
     @property
     def both(self) -> tuple[Figure, Figure]:
-        """The rates of one part and of all, where both are known, as measured ones are. Raises ValueError where one is not."""
+        """Returns the rates of one part and of all. Raises ValueError where one is not known; measured ones are."""
         if self.one is None or self.all is None:
             raise ValueError("the rate is not known of one part and of all")
         return self.one, self.all
@@ -74,7 +74,7 @@ class Rate:
 
 @dataclass(frozen=True)
 class Peak:
-    """Operations per second on numbers of a type such as "f64". A multiply-add counts as two."""
+    """A peak is the operations per second on numbers of a type such as "f64". A multiply-add counts as two."""
 
     number: str
     flop_per_s: Rate
@@ -82,7 +82,7 @@ class Peak:
 
 @dataclass(frozen=True)
 class Bandwidth:
-    """Bytes per second between a level and what is nearer to the registers.
+    """A bandwidth is the bytes per second between a level and what is nearer to the registers.
 
     place: the level, "L1", "L2", ..., "shared" or "memory".
     read_bytes_per_s: of lines that are only read.
@@ -95,13 +95,13 @@ class Bandwidth:
 
     @property
     def is_known(self) -> bool:
-        """Whether one of the rates is known."""
+        """Says whether one of the rates is known."""
         return self != Bandwidth(self.place)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Described:
-    """What a roofline needs to know of any machine.
+    """A described machine has what a roofline needs to know of any machine.
 
     name: its name.
     frequency_hz: cycles per second.
@@ -116,12 +116,12 @@ class Described:
 
     @property
     def parts(self) -> int:
-        """How many cores or multiprocessors the rates of all are about."""
+        """Returns how many cores or multiprocessors the rates of all are about."""
         return 1
 
     @property
     def has_rates(self) -> bool:
-        """Whether peaks and bandwidths are known."""
+        """Says whether peaks and bandwidths are known."""
         return bool(self.peaks and self.bandwidths)
 
     def peak(self, number: str, used: int = 0) -> Figure | None:
@@ -152,8 +152,8 @@ class Described:
 
 @dataclass(frozen=True, kw_only=True)
 class Cpu(Described):
-    """A processor: what code generation knows of it, and its rates. The place of a bandwidth is "L" and a cache's level, or
-    "memory".
+    """A Cpu describes a processor: what code generation knows of it, and its rates. The place of a bandwidth is "L" and a cache's
+    level, or "memory".
     """
 
     machine: CpuMachine
@@ -165,7 +165,7 @@ class Cpu(Described):
 
 @dataclass(frozen=True, kw_only=True)
 class Gpu(Described):
-    """A GPU: what decides how many blocks a multiprocessor holds, how requests become sectors, and the rates.
+    """A Gpu describes what decides how many blocks a multiprocessor holds, how requests become sectors, and the rates.
 
     The places of bandwidths are "shared", "L2" and "memory". Sizes are in bytes.
 
@@ -208,7 +208,7 @@ class Gpu(Described):
 
     @property
     def threads_per_multiprocessor(self) -> int:
-        """How many threads a multiprocessor holds at most."""
+        """Returns how many threads a multiprocessor holds at most."""
         return self.warps_per_multiprocessor * self.threads_per_warp
 
     def tensor_peak(self, number: str, used: int = 0) -> Figure | None:
@@ -233,7 +233,7 @@ def check_kind(machine: Described | None, needs: type[Described], noun: str) -> 
 
 @dataclass(frozen=True)
 class Energies:
-    """Energies in J of a multiply-add or of its parts, and in J per byte of what is read or written; None: not known."""
+    """Energies are given in J for a multiply-add or its parts, and in J per byte for what is read or written; None: not known."""
 
     multiply_add: Figure | None = None
     multiply: Figure | None = None
@@ -254,7 +254,7 @@ class Energies:
 
 @dataclass(frozen=True, kw_only=True)
 class Systolic(Described):
-    """A systolic array of rows x columns units, each of which does one multiply-add per cycle, between two memories on the chip.
+    """A systolic array has rows x columns units, each of which does one multiply-add per cycle, between two memories on the chip.
 
     number: the type of the operands, of operand_bytes each.
     buffer_bytes: the size of the memory of what flows in.
@@ -282,11 +282,11 @@ class Systolic(Described):
 
     @property
     def tile_bytes(self) -> int:
-        """The size of the operands that stay in the array."""
+        """Returns the size of the operands that stay in the array."""
         return self.rows * self.columns * self.operand_bytes
 
     @property
     def tile_load_cycles(self) -> float | None:
-        """The cycles in which the memory delivers a tile, 1349 on TPU v1 (Jouppi et al., ISCA 2017); None where they are not known."""
+        """Returns the cycles in which the memory delivers a tile, 1349 on TPU v1 (Jouppi et al., ISCA 2017); None: not known."""
         memory, clock = self.read("memory"), self.frequency_hz.all
         return self.tile_bytes / memory.value * clock.value if memory and clock else None

@@ -13,7 +13,7 @@ from polyml.machines.descriptions import Figure
 
 @dataclass(frozen=True)
 class Roof:
-    """One roof: a rate that a kernel cannot exceed.
+    """A roof is a rate that a kernel cannot exceed.
 
     place: a type of operations such as "f64", or where bytes come from: "L2", ..., "memory".
     amount: operations, or bytes that are fetched from there and written to it.
@@ -31,7 +31,7 @@ class Roof:
 
 @dataclass(frozen=True)
 class Roofline:
-    """The roofs of a kernel.
+    """A roofline has the roofs of a kernel.
 
     operations: how many there are, of all types.
     work: the roofs of operations, by type.
@@ -44,13 +44,13 @@ class Roofline:
 
     @property
     def seconds(self) -> float | None:
-        """The least time that the roofs allow; None where a rate is not known."""
+        """Returns the least time that the roofs allow; None where a rate is not known."""
         times = self._times
         return None if times is None else max([times[0], *times[1]])
 
     @property
     def bound(self) -> str:
-        """The place of the roof that takes longest, "operations" for those of all types; "" where a rate is not known."""
+        """Returns the place of the roof that takes longest, "operations" for those of all types; "" where a rate is not known."""
         times = self._times
         if times is None:
             return ""
@@ -60,7 +60,7 @@ class Roofline:
 
     @property
     def _times(self) -> tuple[float, list[float]] | None:
-        """The seconds of all operations, and of each place's bytes; None where a rate is not known."""
+        """Returns the seconds of all operations, and of each place's bytes; None where a rate is not known."""
         work = [roof.seconds for roof in self.work if roof.seconds is not None]
         moved = [roof.seconds for roof in self.traffic if roof.seconds is not None]
         return (sum(work), moved) if len(work) == len(self.work) and len(moved) == len(self.traffic) else None

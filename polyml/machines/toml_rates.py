@@ -12,7 +12,7 @@ NUMBERS = ("f64", "f32", "f16", "bf16", "tf32", "f8", "i64", "i32", "i16", "i8")
 
 
 class Figures:
-    """The rates of a file's keys.
+    """The figures of a machine's file are read by its keys.
 
     parts: how many cores or the like the machine has; a rate that is a text is one part's.
     """

@@ -35,7 +35,7 @@ Kind = TypeVar("Kind")
 
 @dataclass(frozen=True)
 class TomlTable:
-    """One table of a file.
+    """A TOML table knows its place in its file.
 
     data: its keys and values.
     source: the text of the file.

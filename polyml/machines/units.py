@@ -42,7 +42,7 @@ EXAMPLES = {
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number in bytes, Hz, bytes per second, operations per second or seconds.
+    """A quantity is a number in bytes, Hz, bytes per second, operations per second or seconds.
 
     per_cycle: whether it is per cycle, or in cycles, instead.
     """

@@ -40,7 +40,7 @@ _PEAK = "multiply-adds on vectors"
 
 @dataclass(frozen=True)
 class WorkingSet:
-    """The data of a stream.
+    """A working set is the data of a stream.
 
     place: the level that holds them.
     bytes_of_one: their size for one thread alone.
@@ -54,7 +54,7 @@ class WorkingSet:
 
 @dataclass(frozen=True)
 class Job:
-    """A function of `stream_kernels` on some threads.
+    """A job is a function of `stream_kernels` on some threads.
 
     bytes: the size of each thread's data.
     work: what a pass of one thread does, in operations, bytes or cycles.
@@ -68,7 +68,7 @@ class Job:
 
 @dataclass(frozen=True)
 class _Best:
-    """The best run of a job.
+    """The best run of a job is the one with the highest rate.
 
     passes_per_s: passes per second of each thread.
     quiet: whether the caller ran nearly all the time, and each thread had a share.
@@ -80,7 +80,7 @@ class _Best:
 
 @dataclass(frozen=True)
 class Measured:
-    """The host with its rates.
+    """A measurement is the host with its measured rates.
 
     quiet: whether other programs took little of the time, so that there is no need to measure again.
     """
@@ -174,7 +174,7 @@ def _whole_blocks(size: int, machine: CpuMachine) -> int:
 
 
 class _Bench:
-    """The functions in memory, the data that they go over, and the best that each job did so far."""
+    """A bench holds the functions in memory, the data that they go over, and the best that each job did so far."""
 
     def __init__(self, machine: CpuMachine):
         self._machine = machine

@@ -129,7 +129,7 @@ class _CandidateSearch:
 
     @cached_property
     def _related(self) -> tuple[SizeRelation, ...]:
-        """How sizes follow from one another in calls like this one."""
+        """Returns how sizes follow from one another in calls like this one."""
         return related_sizes(self.model.scop, self.wanted.sizes)
 
 

@@ -55,7 +55,7 @@ __all__ = ["CompileRequest", "Compiled", "compile", "schedule_from", "schedule_o
 
 @dataclass(frozen=True)
 class Compiled:
-    """A kernel compiled for one request, with what every stage made.
+    """A compiled kernel has what every stage made for one request.
 
     kernel: the syntax, with the types of the arguments.
     scop, dependences: the model: instances { S[i] }, accesses { S[i] -> A[i] } and dependences { S[i] -> S[i'] }.
@@ -77,7 +77,7 @@ class Compiled:
 
     @property
     def stages(self) -> dict[str, Callable[[], str]]:
-        """What gives the readable text of each stage, by the names of `config.STAGES`."""
+        """Returns functions that give the readable text of each stage, by the names of `config.STAGES`."""
         return {
             "kernel": lambda: kernel_text.text(self.kernel),
             "domain": lambda: model_text.scop_text(self.scop),
@@ -90,7 +90,7 @@ class Compiled:
 
     @property
     def full(self) -> dict[str, Callable[[], str]]:
-        """What gives the texts of stages from which `pipeline.from_text` goes on."""
+        """Returns functions that give the texts of stages from which `pipeline.from_text` goes on."""
         return {
             "kernel": lambda: kernel_text.text(self.kernel),
             "domain": lambda: scop_writer.text(self.scop),
@@ -99,7 +99,7 @@ class Compiled:
 
     @property
     def data(self) -> dict[str, Callable[[], object]]:
-        """What gives the stages that are data, for JSON."""
+        """Returns functions that give the stages that are data, for JSON."""
         return {
             "domain": lambda: model_text.scop_data(self.scop),
             "deps": lambda: model_text.dependences_data(self.dependences),
@@ -109,7 +109,7 @@ class Compiled:
 
     @cached_property
     def asm(self) -> str:
-        """The assembly text for the host's processor."""
+        """Returns the assembly text for the host's processor."""
         from polyml.runtime.loading.assemble import assembly
 
         host = cpu.host()

@@ -28,23 +28,23 @@ class TooMuchCode(CannotRunTogether):
 
 @dataclass(frozen=True)
 class CompileBudget:
-    """How much work a compilation of about so many seconds may take."""
+    """A compile budget says how much work a compilation of about so many seconds may take."""
 
     seconds: int
 
     @property
     def model(self) -> int:
-        """isl's operations for domains, dependences and reductions."""
+        """Returns isl's operations for domains, dependences and reductions."""
         return self.seconds * OPERATIONS_PER_SECOND // 2
 
     @property
     def search(self) -> int:
-        """isl's operations for schedules and code of all candidates."""
+        """Returns isl's operations for schedules and code of all candidates."""
         return self.seconds * OPERATIONS_PER_SECOND // 2
 
     @property
     def last(self) -> int:
-        """isl's operations for the code of the source's order."""
+        """Returns isl's operations for the code of the source's order."""
         return self.seconds * LAST_PER_SECOND
 
     def check_nodes(self, program: Program) -> None:

@@ -29,7 +29,7 @@ CODE_OPERATIONS = 3_000_000  # isl operations from schedule to code
 
 @dataclass(frozen=True)
 class CodeCandidate:
-    """One candidate for the code of a model.
+    """A candidate is one of the ways to make code of a model, which are tried in turn.
 
     name: what it is, in notes.
     model: the statements and their dependences.
@@ -49,7 +49,7 @@ class CodeCandidate:
 
 @dataclass(frozen=True)
 class CallFacts:
-    """What code is made for, besides the model.
+    """The call facts say what code is made for, besides the model.
 
     wanted: the types, layouts, sizes and settings.
     typical: values of parameters by which code is chosen; None: not known.
@@ -63,7 +63,7 @@ class CallFacts:
 
 @dataclass(frozen=True)
 class Generated:
-    """The code of a candidate.
+    """Generated code is the code of a candidate.
 
     model, tree, program: what it is made of: the model, its schedule and its loops.
     units: its LLVM text.

@@ -28,7 +28,7 @@ COMPARED_PAIRS = 20_000  # of statements of one nest that share arrays: two seco
 
 @dataclass(frozen=True)
 class CompileRequest:
-    """What a kernel is compiled for.
+    """A request says what a kernel is compiled for.
 
     types: the types of the arguments.
     layouts: the layouts of the array arguments, each "C", "F" or "A".
@@ -46,7 +46,7 @@ class CompileRequest:
 
 @dataclass(frozen=True)
 class ModelRequest:
-    """What the model of a kernel is made for.
+    """A request says what the model of a kernel is made for.
 
     options: the settings.
     aliased: whether arguments may share memory.
@@ -62,7 +62,7 @@ class ModelRequest:
 
 @dataclass(frozen=True)
 class Model:
-    """A kernel as a SCoP, with what is known of it before there is a schedule.
+    """A model is a kernel as a SCoP, with what is known of it before there is a schedule.
 
     typed: the kernel with its types; without statements where a SCoP is read from a text.
     scop: the statements, { S[i] }.

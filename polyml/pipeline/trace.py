@@ -20,7 +20,7 @@ _CONTEXT_LINES = 3
 
 @dataclass(frozen=True)
 class Ran:
-    """One run of a pass.
+    """A run records that a pass ran.
 
     step: the pass.
     before, after: the values; their texts are made when they are asked for, after the compilation.
@@ -38,12 +38,12 @@ class Ran:
 
     @cached_property
     def text(self) -> str:
-        """The text of what the pass made."""
+        """Returns the text of what the pass made."""
         return texts.shown(self.after)
 
     @cached_property
     def difference(self) -> tuple[str, ...]:
-        """A unified diff of the texts before and after, without its heading; no lines where nothing changed.
+        """Returns a unified diff of the texts before and after, without its heading; no lines where nothing changed.
 
         A pass that makes another kind of value has all of its text.
         """
@@ -57,12 +57,12 @@ class Ran:
 
     @property
     def translates(self) -> bool:
-        """Whether the pass makes another kind of value than it takes."""
+        """Says whether the pass makes another kind of value than it takes."""
         return type(self.after) is not type(self.before)
 
     @property
     def kinds(self) -> str:
-        """The kinds of value that it takes and makes, as in "Nest -> Scop"."""
+        """Returns the kinds of value that it takes and makes, as in "Nest -> Scop"."""
         return f"{_kind(self.before)} -> {_kind(self.after)}"
 
 

@@ -36,7 +36,7 @@ PHASES = {"active": "runs an instance", "idle": "idle", "preload": "shifted in",
 
 @dataclass(frozen=True)
 class Palette:
-    """The colours of one scheme, light or dark.
+    """A palette has the colours of one scheme, light or dark.
 
     colours: by the names of COLOURS.
     lanes: those of the elements, by lane.

@@ -8,7 +8,7 @@ from html import escape
 
 
 class Svg(str):
-    """A text that notebooks show as a picture."""
+    """An SVG text is shown as a picture by notebooks."""
 
     def _repr_html_(self) -> str:
         return str(self)
@@ -27,7 +27,7 @@ def document(parts: Iterable[str], width: float, height: float, *, attributes: s
 
 @dataclass(frozen=True)
 class Font:
-    """How a text is set.
+    """A font says how a text is set.
 
     size: the height of its characters, in pixels.
     """

@@ -14,7 +14,7 @@ MOST_ENDS = 500  # lines before which a definition may seem to end: more text th
 
 @dataclass(frozen=True)
 class Definition:
-    """The statement that defines a function, in its file.
+    """A definition is the statement that defines a function, in its file.
 
     lines: its own lines.
     first: the number of the first of them in the file.

@@ -34,7 +34,7 @@ _Made = TypeVar("_Made")
 
 @dataclass(frozen=True)
 class Token:
-    """One word or sign of a line.
+    """A token is one word or sign of a line.
 
     kind: "name", "number", "string", "sign", or "end" after the last one.
     text: its characters; for a name in backticks, those between them.
@@ -63,7 +63,7 @@ def string(text: str) -> str:
 
 @dataclass
 class Line:
-    """One line, and how far it has been read.
+    """A line has tokens, and knows how far they have been read.
 
     number: its number in the file, from 1.
     indent: how many spaces stand before its first token.
@@ -78,7 +78,7 @@ class Line:
 
     @property
     def token(self) -> Token:
-        """The token that is read next."""
+        """Returns the token that is read next."""
         return self.tokens[self._next]
 
     def peek(self, count: int) -> Token:
@@ -87,12 +87,12 @@ class Line:
 
     @property
     def is_done(self) -> bool:
-        """Whether all tokens have been read."""
+        """Says whether all tokens have been read."""
         return self.token.kind == "end"
 
     @property
     def text(self) -> str:
-        """The line as it stands in the file."""
+        """Returns the line as it stands in the file."""
         return self.source.line(self.number)
 
     def is_at(self, *words: str) -> bool:
@@ -194,7 +194,8 @@ class Line:
 
 
 class Lines:
-    """The lines of a text that have tokens, read one after the other. Raises TextError for a text that is no sequence of tokens.
+    """Lines are read one after the other; those without tokens are left out. Raises TextError for a text that is no sequence of
+    tokens.
 
     file: the name of the text in messages.
     """
@@ -206,12 +207,12 @@ class Lines:
 
     @property
     def is_done(self) -> bool:
-        """Whether all lines have been read."""
+        """Says whether all lines have been read."""
         return self._next == len(self._lines)
 
     @property
     def indent(self) -> int:
-        """The indentation of the next line; -1 where there is none."""
+        """Returns the indentation of the next line; -1 where there is none."""
         return -1 if self.is_done else self._lines[self._next].indent
 
     def next(self, what: str, indent: int | None = None) -> Line:

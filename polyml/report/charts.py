@@ -96,7 +96,7 @@ def _dot(found: Roofline) -> tuple[float, float] | None:
 
 
 class _Axes:
-    """Two logarithmic axes, which place values on the picture."""
+    """The axes of a picture are logarithmic, and place values on it."""
 
     def __init__(self, low_x: float, high_x: float, low_y: float, high_y: float):
         self.low_x, self.high_x, self._low_y, self._high_y = low_x, high_x, low_y, high_y

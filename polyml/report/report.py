@@ -37,7 +37,7 @@ TILE_SECONDS = 1.0  # and for tiles
 
 @dataclass(frozen=True)
 class Report(ReportValues):
-    """The report on one call, which prints, draws and writes itself. Its fields are those of `ReportValues`.
+    """A report on one call prints, draws and writes itself. Its fields are those of `ReportValues`.
 
     >>> import numpy as np, polyml
     >>> from polyml.measure.lookup import find
@@ -115,7 +115,7 @@ class Report(ReportValues):
 
 @dataclass(frozen=True)
 class CacheSetup:
-    """The caches of a report and how they are used.
+    """A cache setup says which caches a report simulates, and how they are used.
 
     levels: the caches, nearest first.
     threads: how many threads run the kernel.
@@ -211,7 +211,7 @@ def rates(levels: Sequence[CacheLevel], machine: Cpu, threads: int) -> Rates | N
 
 @dataclass(frozen=True)
 class _Subject:
-    """What all variants of a report are simulated for.
+    """A subject is what all variants of a report are simulated for.
 
     sizes: the values of the kernel's parameters.
     least: a lower bound on what any order of the instances moves.

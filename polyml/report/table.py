@@ -11,7 +11,7 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True)
 class Column(Generic[Row]):
-    """One column of a table whose rows are of one type.
+    """A column belongs to a table whose rows are of one type.
 
     head: what stands above it.
     cell: returns the text of a row.
@@ -25,7 +25,7 @@ class Column(Generic[Row]):
 
 @dataclass(frozen=True)
 class Table:
-    """A table as text, which `table` makes.
+    """A table is text in columns, which `table` makes.
 
     heads: the headings of the columns.
     rows: the cells of each row, one for each column.

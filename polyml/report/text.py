@@ -112,7 +112,7 @@ def _reuse(report: ReportValues) -> Iterator[str | Table]:
 
 @dataclass(frozen=True)
 class _ReuseRow:
-    """A row of the table of reuse: a reference with one of its classes of uses, or with the problem that there are none."""
+    """A row of the table of reuse has a reference with one of its classes of uses, or with the problem that there are none."""
 
     reference: ArrayReference
     each: ReuseClass | None

@@ -21,7 +21,7 @@ from polyml.tune.tiles.choose import Tiles
 
 @dataclass(frozen=True)
 class FormReport:
-    """What is known of one variant of a kernel.
+    """A form report holds what is known of one variant of a kernel.
 
     form: the variant: its schedule and its program.
     misses: those of each cache; None where they are not known.
@@ -41,7 +41,7 @@ class FormReport:
 
 @dataclass(frozen=True)
 class ReportValues:
-    """What is known of one call of a kernel.
+    """The report values are what is known of one call of a kernel.
 
     kernel, where: the kernel's name, and its place.
     sizes: the values of the kernel's parameters.

@@ -18,7 +18,7 @@ _SHORT = 50e-6  # seconds of a compiled call, above which loops are not tried as
 
 
 class PartKernel(Protocol):
-    """What a part needs of the kernel that runs it.
+    """A part kernel is what a part of a function needs of the kernel that runs it.
 
     compiled: whether the last call ran as native code.
     """
@@ -32,7 +32,7 @@ class PartKernel(Protocol):
 
 
 class PartCall:
-    """A part of a function, run by a kernel of its own where that is worth a call.
+    """A part call is a part of a function, run by a kernel of its own where that is worth a call.
 
     Calls take turns between compiled code and Python until it is known which is faster for what is passed here.
 
@@ -117,5 +117,5 @@ class PartCall:
 
     @property
     def does_not_pay(self) -> bool:
-        """Whether Python runs the statements from now on."""
+        """Says whether Python runs the statements from now on."""
         return self._is_refused

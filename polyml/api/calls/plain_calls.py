@@ -23,7 +23,7 @@ SETTLED = 3  # calls of one kind that ran as plain Python, after which such argu
 
 @dataclass
 class Tally:
-    """A count of the calls that ran as plain Python, wholly or around parts, without those that the function makes of itself.
+    """A tally counts the calls that ran as plain Python, wholly or around parts, without those that the function makes of itself.
 
     calls: how many there were.
     seconds: how long they took together.
@@ -44,7 +44,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class Plain:
-    """A call as plain Python, which holds under given settings while given names mean what they meant.
+    """A plain call runs a function as Python, under given settings and while given names mean what they meant.
 
     scope: the settings, by identity.
     guards: the names, with the objects that they have to hold.
@@ -67,7 +67,7 @@ class Plain:
 
 @dataclass
 class Kinds:
-    """The kinds of arguments for which it is settled that they run as plain Python.
+    """The kinds of arguments are remembered for which it is settled that they run as plain Python.
 
     settled: kinds -> what is run for them.
     seen: kinds -> how many calls ran as plain Python.

@@ -9,7 +9,7 @@ from polyml.machines.cpu import CacheLevel
 
 @dataclass(frozen=True)
 class ReportSettings:
-    """The settings of a report, each of which only some targets take; what is left out has its default.
+    """The settings of a report are values that only some targets take; what is left out has its default.
 
     caches: levels in place of the machine's, nearest first.
     tile: sizes of tiles of the source's loops, outermost first.

@@ -22,7 +22,7 @@ from polyml.runtime.storage.size_classes import Sizes
 
 @dataclass(frozen=True)
 class Hot:
-    """An entry that is tried first.
+    """A hot entry is one that is tried first.
 
     scope: the settings under which it was made, by identity.
     entry: what is called.
@@ -43,7 +43,7 @@ NO_ENTRY = Hot(object(), _no_entry, None)  # of settings that no call is made un
 
 @dataclass(frozen=True)
 class Request:
-    """The code that a call needs.
+    """A request says what code a call needs.
 
     types: those of the arguments.
     layouts: of the arguments that are arrays, each "C", "F" or "A".
@@ -62,14 +62,14 @@ class Request:
 
     @property
     def key(self) -> tuple:
-        """What tells the request from others, but for the sizes."""
+        """Returns what tells the request from others, but for the sizes."""
         captured = None if self.captured is None else self.captured.content
         return self.types, self.layouts, self.options.compile_key(), captured, self.aliased
 
 
 @dataclass(eq=False)
 class Specialisation:
-    """One compiled form of a kernel.
+    """A specialisation is one compiled form of a kernel.
 
     artifact: the code as data; None where the form runs as plain Python, because of `reason`.
     code: the artifact's code in memory.
@@ -97,21 +97,21 @@ class Specialisation:
 
     @property
     def made(self) -> Artifact:
-        """The artifact of a form that is compiled."""
+        """Returns the artifact of a form that is compiled."""
         if self.artifact is None:
             raise ValueError("the form runs as plain Python")
         return self.artifact
 
     @property
     def refusal(self) -> PolymlError:
-        """The error that says why a form is not compiled."""
+        """Returns the error that says why a form is not compiled."""
         if self.reason is None:
             raise ValueError("the form is compiled")
         return self.reason
 
     @property
     def is_sized(self) -> bool:
-        """Whether the code is for some sizes alone."""
+        """Says whether the code is for some sizes alone."""
         return self.artifact is not None and self.artifact.sized
 
     def entry(self, count: int, guards: tuple[CaptureGuard, ...], check_overlap: bool) -> Entry:

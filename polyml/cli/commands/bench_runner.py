@@ -38,7 +38,7 @@ bench.report_compile(sys.argv[1], seconds)
 
 @dataclass(frozen=True, kw_only=True)
 class CompileTimes:
-    """What it takes to have a kernel ready in a new process, in seconds.
+    """The compile times say what it takes to have a kernel ready in a new process, in seconds.
 
     import_s: `import polyml`.
     libraries_s: importing the compiler with isl and LLVM, once in a process.
@@ -60,7 +60,7 @@ class CompileTimes:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One kernel at one size. Figures that were not measured are None.
+    """A row has the figures of one kernel at one size. Figures that were not measured are None.
 
     kernel, preset, size: the kernel, the name of its size, and the sizes.
     dtype: the type of its elements.
@@ -90,17 +90,17 @@ class Row:
 
     @property
     def ok(self) -> bool:
-        """Whether the kernel ran and its result is right."""
+        """Says whether the kernel ran and its result is right."""
         return not self.failure and self.bound_ratio is not None and self.bound_ratio <= 1.0
 
     @property
     def numpy_ratio(self) -> float | None:
-        """The time of the NumPy form over polyml's: above 1, polyml is faster."""
+        """Returns the time of the NumPy form over polyml's: above 1, polyml is faster."""
         return None if self.numpy_s is None or self.run_s is None else self.numpy_s / self.run_s
 
 
 class Runner:
-    """A call whose arguments are put back before each run, outside the time that is taken."""
+    """A runner makes a call, whose arguments are put back before each run, outside the time that is taken."""
 
     def __init__(self, call: Callable[..., object], arguments: Mapping[str, object]):
         self.call, self.fresh, self.used = call, arguments, copy.deepcopy(dict(arguments))

@@ -22,7 +22,7 @@ _OPENMP = re.compile(r"/(lib(?:gomp|iomp5|omp5?)(?:-[^/]*)?\.(?:so|dylib)[^/]*)$
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """One line of what the doctor prints.
+    """A diagnosis is one line of what the doctor prints.
 
     name, text: its two columns.
     data: the same for --json.

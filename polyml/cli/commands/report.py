@@ -27,7 +27,7 @@ _MOST_SIZES, _LARGEST = 64, 2**63 - 1  # what is smaller is refused by the repor
 
 
 class PrintableReport(Protocol):
-    """What the reports of all targets have in common: they print, draw and write themselves."""
+    """A printable report is what the reports of all targets have in common: they print, draw and write themselves."""
 
     def pictures(self) -> Mapping[str, str]: ...
 

@@ -21,7 +21,7 @@ from polyml.errors import PolymlError
 
 @dataclass(frozen=True)
 class Result:
-    """The calls of a kernel.
+    """A result holds the calls of a kernel that `polyml run` made.
 
     first_s: the seconds of the first call, with compilation.
     fastest_s: those of the fastest later one; None if there was none.

@@ -25,7 +25,7 @@ _MOST_DIMENSIONS = 64  # of NumPy's arrays
 
 @dataclass(frozen=True)
 class Spec:
-    """The type and the value of one parameter.
+    """A spec is the type and the value of one parameter.
 
     name, type: the parameter and its type.
     extents: an expression over the sizes for each dimension; () for a number.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CommandCall:
-    """The arguments of a call that a command makes.
+    """A command call holds the arguments of a call that a command makes.
 
     values: the arguments by parameter, in the order of the call.
     size: the sizes by name, as -D and the preset have them.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class CallSpec:
-    """A call of a kernel.
+    """A call spec describes a call of a kernel.
 
     kernel: the kernel's place, FILE.py:FUNC.
     define: sizes, each NAME=INTEGER.
@@ -23,7 +23,7 @@ class CallSpec:
 
 @dataclass(frozen=True)
 class BenchSpec:
-    """How `polyml bench` runs the kernels of PolyBench.
+    """A bench spec says how `polyml bench` runs the kernels of PolyBench.
 
     preset: their size, "MINI" to "EXTRALARGE".
     threads: how many threads run them; 0: one for each core.
@@ -43,7 +43,7 @@ class BenchSpec:
 
 @dataclass(frozen=True)
 class RunSpec:
-    """How `polyml run` calls a kernel.
+    """A run spec says how `polyml run` calls a kernel.
 
     threads: how many threads run it; 0: one for each core; None: as the settings say.
     repeat: how many calls follow the first one, of which the fastest counts.
@@ -59,7 +59,7 @@ class RunSpec:
 
 @dataclass(frozen=True)
 class ShowSpec:
-    """What `polyml show` prints.
+    """A show spec says what `polyml show` prints.
 
     stage: the name of a stage, of `config.STAGES`; None where `after` is given.
     after: the name of a pass, of `config.PASSES`; None where `stage` is given.
@@ -75,7 +75,7 @@ class ShowSpec:
 
 @dataclass(frozen=True)
 class ReportSpec:
-    """What `polyml report` is to look at: the target, the machine, and what is special to processors and GPUs.
+    """A report spec says what `polyml report` looks at: the target, the machine, and what is special to processors and GPUs.
 
     target: "cpu", "cuda" or "systolic".
     machine: a name of `polyml machine --list`, or a file; None: the usual one of the target.
@@ -101,7 +101,7 @@ class ReportSpec:
 
 @dataclass(frozen=True)
 class ArraySpec:
-    """A systolic array, and which mappings of a kernel onto it are looked at.
+    """An array spec names a systolic array, and the mappings of a kernel onto it that are looked at.
 
     array: rows and columns, ROWSxCOLUMNS; None: those of the machine.
     dataflow: which operands stay in the units, "os", "ws" or "is"; "auto": the fastest; "all": every mapping.
@@ -119,7 +119,7 @@ class ArraySpec:
 
 @dataclass(frozen=True)
 class ReportFiles:
-    """The files that `polyml report` writes besides what it prints; None: not written.
+    """Report files are what `polyml report` writes besides what it prints; None: not written.
 
     svg: a folder for the pictures.
     html: a page.
@@ -133,7 +133,7 @@ class ReportFiles:
 
 @dataclass(frozen=True)
 class SimulateSpec:
-    """How `polyml simulate` runs a kernel on a systolic array, and what it prints of it.
+    """A simulate spec says how `polyml simulate` runs a kernel on a systolic array, and what it prints of it.
 
     engine: what simulates, "compiled" or "numpy".
     trace: whether the units at work in each cycle are printed.

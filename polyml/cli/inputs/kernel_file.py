@@ -27,7 +27,7 @@ _COMPANIONS = ("inputs", "reference")  # what a kernel's file defines besides th
 
 @dataclass(frozen=True)
 class KernelFile:
-    """A kernel of a user's file.
+    """A kernel file is a user's file with a kernel in it.
 
     file: the path as it was written.
     name: the kernel's name in the file.
@@ -48,12 +48,12 @@ class KernelFile:
 
     @property
     def sizes(self) -> dict[str, dict[str, int]]:
-        """The file's SIZES, {preset: {size: value}}, or {} where it has none."""
+        """Returns the file's SIZES, {preset: {size: value}}, or {} where it has none."""
         return vars(self.module).get("SIZES", {})
 
     @property
     def has_inputs(self) -> bool:
-        """Whether the file says which arguments fit its SIZES: inputs(size, rng) -> {parameter: value}."""
+        """Says whether the file tells which arguments fit its SIZES: inputs(size, rng) -> {parameter: value}."""
         return self.sizes != {} and callable(vars(self.module).get("inputs"))
 
 

@@ -8,7 +8,7 @@ from polyml.reading.input_limits import shown, whole_number
 
 
 class Whole(click.ParamType):
-    """The type of an option that takes a whole number within limits, which its message names."""
+    """An option of this type takes a whole number within limits, which its message names."""
 
     name = "integer"
 

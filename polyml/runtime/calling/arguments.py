@@ -25,7 +25,7 @@ _OVERLAP_WORK = 10_000  # candidate solutions np.shares_memory may try before th
 
 @dataclass(frozen=True)
 class CallArgument:
-    """One argument of a call.
+    """A call argument is what a call passes for one parameter, made exact.
 
     original: what the caller passed.
     value: an exact ndarray of native byte order, or an exact number.

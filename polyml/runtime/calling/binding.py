@@ -15,7 +15,7 @@ Entry = Callable[..., object]
 
 
 class Outcome:
-    """A call that gave no result.
+    """An outcome says why a call gave no result.
 
     status: None for MISS, else what the kernel returned.
     """
@@ -32,7 +32,7 @@ ABSENT = object()
 
 @dataclass(frozen=True)
 class CaptureGuard:
-    """A name that a function takes from outside, and the object that it must still hold.
+    """A guard watches a name that a function takes from outside, and holds while the name has the same object.
 
     place: a module's dict, or a closure's cell.
     expected: the object; ABSENT where there must be none.

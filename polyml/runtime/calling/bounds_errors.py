@@ -69,7 +69,7 @@ def violation(check: CheckRecord, sizes: Mapping[str, int]) -> PolymlError:
 
 
 class _FailedAccess:
-    """An instance for which a test fails.
+    """A failed access is an instance for which a test fails.
 
     point: the values of its iterators, "i = 3, j = 0".
     index, size: the values of subscript and size there; None where isl did not tell.

@@ -22,7 +22,7 @@ _NUMBERS = (bool, int, float, complex, str, bytes, type(None))
 
 @dataclass(frozen=True)
 class Captures:
-    """The values that a function takes from outside.
+    """The captures are the values that a function takes from outside.
 
     guards: what each call compares.
     content: the values as text, the same in every process.

@@ -128,7 +128,7 @@ def _parsed(text: str, context=None):
 
 
 class _ObjectModule:
-    """An LLVM text with a context of its own, and its object code.
+    """An object module is an LLVM text with a context of its own, and its object code.
 
     The code is made as by `machine.emit_object`, in two steps, the first without llvmlite's lock, which lets one thread into LLVM
     at a time. LLVM itself asks only that a context and a machine are used by one thread at a time.
@@ -191,7 +191,9 @@ def _new_machine(cpu: str, features: str, level: int):
 
 @cache
 class _idle_machines:  # noqa: N801 (used as a function, cached by its arguments)
-    """LLVM's target machines of one kind that no thread uses. To make one takes as long as the code of a small function."""
+    """Idle machines are LLVM's target machines of one kind that no thread uses. To make one takes as long as the code of a small
+    function.
+    """
 
     def __init__(self, cpu: str, features: str, level: int):
         self._kind = cpu, features, level

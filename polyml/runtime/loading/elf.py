@@ -35,7 +35,7 @@ class Unsupported(Exception):
 
 @dataclass(frozen=True)
 class _Section:
-    """A section of an object.
+    """A section is a part of an object, as its header describes it.
 
     data: the whole object.
     name, kind, flags, offset, size, link, info, align: as the section's header has them.
@@ -54,7 +54,7 @@ class _Section:
 
 @dataclass(frozen=True)
 class _Symbol:
-    """A symbol of an object.
+    """A symbol is a name that an object defines or needs.
 
     section: the number of its section among those of all objects, or one of the reserved numbers.
     value: its offset in the section.
@@ -69,8 +69,8 @@ class _Symbol:
 
 @dataclass(frozen=True)
 class _Relocation:
-    """A change of the bytes at `offset` of section number `section` by the address of symbol number `symbol`, counted over all
-    objects.
+    """A relocation changes the bytes at `offset` of section number `section` by the address of symbol number `symbol`, counted over
+    all objects.
     """
 
     section: int
@@ -81,7 +81,7 @@ class _Relocation:
 
 
 class Image:
-    """Objects in memory, ready to run.
+    """An image is objects in memory, ready to run.
 
     The memory goes with the Image, but not when the interpreter exits, since a thread may still be running in it.
 
@@ -116,7 +116,7 @@ class Image:
 
 
 class _CodeMemory:
-    """Anonymous pages, which are written first; then their front is made executable and read-only."""
+    """The memory of code is anonymous pages, which are written first; then their front is made executable and read-only."""
 
     def __init__(self, size_bytes: int):
         self._libc = _libc()

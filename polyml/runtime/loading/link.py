@@ -19,7 +19,7 @@ _numbers = itertools.count()
 
 
 class Code(Protocol):
-    """Object code in memory, which lives as long as this object."""
+    """Code is object code in memory, which lives as long as this object."""
 
     def address(self, symbol: str) -> int:
         """Returns where a symbol is that the object defines and `load` was told of. Raises KeyError for any other."""
@@ -59,7 +59,7 @@ def libraries() -> tuple[ctypes.CDLL, ...]:
 
 
 class Linked:
-    """Object code linked by LLVM's JIT linker."""
+    """Linked code is object code that LLVM's JIT linker has linked."""
 
     def __init__(self, objects: Sequence[bytes], symbols: tuple[str, ...], resolve: Callable[[str], int]):
         libraries()  # into the process, where the linker looks

@@ -19,7 +19,7 @@ _RELAX = {"x86_64": _PAUSE, "amd64": _PAUSE, "aarch64": _YIELD, "arm64": _YIELD}
 
 
 class Pool:
-    """The threads, as native code that compiled loops call.
+    """The pool is the threads, as native code that compiled loops call.
 
     parallel_address: the address of `void polyml_parallel(ptr fn, ptr env, i64 shares, i64 threads)`, which runs `void fn(ptr env,
         i64 share, i64 shares)` once per share.
@@ -39,7 +39,7 @@ class Pool:
 
     @property
     def started(self) -> int:
-        """How many threads run besides the callers'."""
+        """Returns how many threads run besides the callers'."""
         return self._started()
 
     def reset(self) -> None:

@@ -21,8 +21,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class CheckRecord:
-    """A test at a kernel's entry, a `model.core.scop.Check`, with its isl objects as text. Status k of a kernel names checks[k -
-    1].
+    """A check record is a test at a kernel's entry, a `model.core.scop.Check`, with its isl objects as text. Status k of a kernel
+    names checks[k - 1].
 
     kind: "bounds", "shape", "range", "limit" or "usual".
     what: the access or the size that is tested, as messages have it.
@@ -50,7 +50,7 @@ class CheckRecord:
 
 @dataclass(frozen=True)
 class ResultArray:
-    """An array that a kernel returns and its caller allocates, C-contiguous.
+    """A result array is an array that a kernel returns and its caller allocates, C-contiguous.
 
     element: NumPy's name of its type.
     shape: an expression for each dimension over the names of `Artifact.parameters`, as `runtime.calling.result_extents` reads it;
@@ -64,7 +64,7 @@ class ResultArray:
 
 @dataclass(frozen=True, kw_only=True)
 class Artifact:
-    """A compiled kernel.
+    """An artifact is a compiled kernel as data.
 
     name: the function's name.
     params, types: the kernel's parameters and their types, in the order of the call.

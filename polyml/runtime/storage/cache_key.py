@@ -28,7 +28,7 @@ _SUFFIXES = (".py", ".ll")
 
 @dataclass(frozen=True)
 class CodeInputs:
-    """What the code of a function depends on, besides the function's own text.
+    """The code inputs are what the code of a function depends on, besides the function's own text.
 
     captured: the values of the names that the function takes from outside, as text.
     types: of the arguments.

@@ -40,7 +40,7 @@ _FOR_THIS_USER = 0o700
 
 @dataclass(frozen=True)
 class Info:
-    """What `polyml cache info` prints.
+    """The information is what `polyml cache info` prints.
 
     folder: the cache's folder.
     entries, size_bytes: how many entries there are, and their size.
@@ -57,7 +57,7 @@ class Info:
 
 @dataclass(frozen=True)
 class Removed:
-    """The number and the size of what `clear` removed."""
+    """What `clear` removed is counted here, with its size in bytes."""
 
     entries: int
     size_bytes: int
@@ -65,7 +65,7 @@ class Removed:
 
 @dataclass(frozen=True)
 class Verified:
-    """The number of entries that `verify` read, and the paths of the damaged ones, which it removed."""
+    """What `verify` read is counted here; `damaged` has the paths of the files that it removed."""
 
     entries: int
     damaged: tuple[str, ...]
@@ -73,7 +73,7 @@ class Verified:
 
 @dataclass(frozen=True)
 class _File:
-    """A file in an entry's place.
+    """A file of the cache stands in an entry's place.
 
     size_bytes: as the file system has it.
     used: the time of its last use.
@@ -87,7 +87,7 @@ class _File:
 
 
 class Cache:
-    """A folder of named contents.
+    """A cache is a folder of named contents.
 
     folder: its path; it is made when something is first written.
     limit_bytes: the size of all entries at most.

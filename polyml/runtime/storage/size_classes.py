@@ -19,7 +19,7 @@ _LITTLE_OF_MANY = 4
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes for which a form is made.
+    """Sizes say for which calls a form is made.
 
     extents: (array, extents) of the call; None: the code expects nothing of them.
     limits: (array, least and greatest extent of each dimension) for which the form is used.
@@ -55,7 +55,7 @@ def _limits(extent: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class SizeRelation:
-    """A relation of two sizes: name.shape[dim] == other.shape[dim] + difference."""
+    """A size relation relates two sizes: name.shape[dim] == other.shape[dim] + difference."""
 
     name: str
     other: str
