@@ -274,12 +274,8 @@ def linear(terms: Iterable[tuple[Atom, int]], constant: int) -> Affine:
         total[atom] = total.get(atom, 0) + c
     kept = [term for term in total.items() if term[1]]
     if len(kept) > 1:
-        kept.sort(key=None if all(type(a) is str for a, _ in kept) else _text_of_atom)
+        kept.sort(key=None if all(type(a) is str for a, _ in kept) else lambda term: str(term[0]))
     return Affine(constant, tuple(kept))
-
-
-def _text_of_atom(term: tuple[Atom, int]) -> str:
-    return str(term[0])
 
 
 def product(a: Affine, b: Affine) -> Affine | None:

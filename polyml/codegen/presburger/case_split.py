@@ -1,10 +1,10 @@
-"""Integer expressions with quotients, extremes and choices as linear constraints, case by case.
+"""Expressions with quotients, extrema and choices as linear constraints, case by case.
 
     max(a, b) >= c     one case in which a >= b, and the row a - c; one in which b >= a, and the row b - c
     floor(e / d)       a name q, of which d*q <= e <= d*q + d - 1 is known wherever it occurs
 
 Every division into cases is exact: together they hold the same integers as the system that is divided. Whether a case is empty
-is decided by elimination (`systems`), else for each remainder of small divisions, else by isl's integer programming.
+is decided by elimination (`omega_test`), else for each remainder of small divisions, else by isl's integer programming.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from math import gcd
 from polyml.codegen.presburger.constraint_rows import negated, opposite
 from polyml.codegen.presburger.omega_test import Name, Row, System, combined, is_empty
 from polyml.polyhedra import BudgetExceeded, Quotient, budget, has_integers
-from polyml.quasi_affine.affine import Affine, Choice, Compare, Condition, FloorDiv
+from polyml.quasi_affine.affine import Affine, Choice, Compare, Condition, Extremum, FloorDiv
 
-MOST_QUESTIONS = 6000  # of one tree
-MOST_LEFT = 200  # of these to isl, and
+MOST_DECISIONS = 6000  # of one tree
+MOST_FOR_ISL = 200  # of these to isl, and
 OPERATIONS = 20_000  # of isl for each
 MOST_CASES = 64  # of one system
 MOST_REMAINDERS = 12  # of a division, and
@@ -28,20 +28,20 @@ Split = tuple[list[System], list[System]]  # (the part in which something holds,
 
 
 class TooMany(Exception):
-    """It is not worth going on."""
+    """There are too many cases or decisions, so that nothing is known."""
 
 
 class Cases:
-    """Quotients by what they are of, and what was asked."""
+    """Divisions of systems into cases, with one name for each quotient, and a count of what was decided."""
 
     def __init__(self) -> None:
         self._quotients: dict[tuple, Name] = {}
-        self._between: dict[Name, tuple[Row, Row]] = {}
+        self._bounds: dict[Name, tuple[Row, Row]] = {}
         self._parts: dict[Name, tuple[Row, int]] = {}
-        self._questions = self._left_to_isl = 0
+        self._decisions = self._left_to_isl = 0
 
     def quotient(self, row: Row, divisor: int) -> Row:
-        """floor(row / divisor), the same for equal values as far as that is seen from the coefficients."""
+        """Returns floor(row / divisor) as a row, the same for equal values as far as that is seen from the coefficients."""
         whole: dict[Name, int] = {}
         rest: dict[Name, int] = {}
         for name, c in row[0].items():
@@ -70,17 +70,18 @@ class Cases:
         return plus((whole, number), ({self._name(rest, constant, divisor): 1}, 0), sign)
 
     def _name(self, terms: dict[Name, int], constant: int, divisor: int) -> Name:
+        """Returns the name of floor((terms + constant) / divisor)."""
         key = frozenset(terms.items()), constant, divisor
         name = self._quotients.get(key)
         if name is None:
             name = self._quotients[key] = ("//", len(self._quotients))
             below = {n: -c for n, c in terms.items()}
-            self._between[name] = ({**terms, name: -divisor}, constant), ({**below, name: divisor}, divisor - 1 - constant)
+            self._bounds[name] = ({**terms, name: -divisor}, constant), ({**below, name: divisor}, divisor - 1 - constant)
             self._parts[name] = (terms, constant), divisor
         return name
 
     def row(self, row: Row, values: Values) -> Row:
-        """A row of which quotients are `Quotient`s, with names replaced by their values."""
+        """Returns a row with names replaced by their values, and each `Quotient` by its name here."""
         terms: dict[Name, int] = {}
         constant = row[1]
         for name, c in row[0].items():
@@ -94,7 +95,7 @@ class Cases:
         return {n: c for n, c in terms.items() if c}, constant
 
     def value(self, e: Affine, case: System, values: Values) -> list[tuple[System, Row]]:
-        """The expression, case by case."""
+        """Returns an expression as a row, case by case."""
         found: list[tuple[System, Row]] = [(case, ({}, e.constant))]
         for atom, c in e.terms:
             if isinstance(atom, str):
@@ -104,7 +105,7 @@ class Cases:
                 found = [(more, plus(total, row, c)) for each, total in found for more, row in self._atom(atom, each, values)]
         return found
 
-    def _atom(self, atom, case: System, values: Values) -> list[tuple[System, Row]]:
+    def _atom(self, atom: FloorDiv | Extremum | Choice, case: System, values: Values) -> list[tuple[System, Row]]:
         if isinstance(atom, FloorDiv):
             return [(each, self.quotient(row, atom.divisor)) for each, row in self.value(atom.operand, case, values)]
         if isinstance(atom, Choice):
@@ -114,7 +115,7 @@ class Cases:
         return self.extreme(atom.op, atom.operands, case, values)
 
     def extreme(self, op: str, operands: Sequence[Affine], case: System, values: Values) -> list[tuple[System, Row]]:
-        """The least ("min") or the greatest of them."""
+        """Returns the least ("min") or the greatest ("max") operand as a row, case by case."""
         found = []
         for each, rows in self.all(operands, case, values):
             for k, row in enumerate(rows):
@@ -127,7 +128,7 @@ class Cases:
         return found
 
     def all(self, expressions: Sequence[Affine], case: System, values: Values) -> list[tuple[System, list[Row]]]:
-        """All of the expressions, case by case."""
+        """Returns all of the expressions as rows, case by case. Raises TooMany."""
         found: list[tuple[System, list[Row]]] = [(case, [])]
         for e in expressions:
             found = [(more, [*rows, row]) for each, rows in found for more, row in self.value(e, each, values)]
@@ -136,6 +137,7 @@ class Cases:
         return found
 
     def split(self, case: System, condition: Condition, values: Values) -> Split:
+        """Returns the part in which a condition holds, and the other one. Raises TooMany."""
         if isinstance(condition, Compare):
             ask = self.at_least if condition.op == ">=" else self.zero
             return _joined(ask(each, row) for each, row in self.value(condition.expr, case, values))
@@ -151,7 +153,7 @@ class Cases:
         return (left, others) if is_and else (others, left)
 
     def at_least(self, case: System, row: Row) -> Split:
-        """The part in which the row is at least 0, and the other one."""
+        """Returns the part in which the row is at least 0, and the other one."""
         if not row[0]:
             return ([case], []) if row[1] >= 0 else ([], [case])
         outside = System(case.equal, (*case.least, negated(row)))
@@ -161,7 +163,7 @@ class Cases:
         return ([], [outside]) if self.is_empty(inside) else ([inside], [outside])
 
     def zero(self, case: System, row: Row) -> Split:
-        """The part in which the row is 0, and the others."""
+        """Returns the part in which the row is 0, and the others."""
         divisor = gcd(*row[0].values())
         if (row[1] % divisor) if divisor else row[1]:
             return [], [case]
@@ -172,7 +174,7 @@ class Cases:
         return inside, outside
 
     def both(self, case: System, equal: Iterable[Row], least: Iterable[Row]) -> Split:
-        """The part in which all rows are 0, or at least 0, and the others."""
+        """Returns the part in which all of `equal` are 0 and all of `least` at least 0, and the others."""
         inside, outside = [case], []
         for ask, rows in ((self.zero, equal), (self.at_least, least)):
             for row in rows:
@@ -181,7 +183,7 @@ class Cases:
         return inside, outside
 
     def implies(self, case: System, row: Row) -> bool:
-        """Whether the row is at least 0 in any case, as far as is seen."""
+        """Returns whether the row is proved to be at least 0 in a case."""
         terms, constant = row
         for others, other in case.least:
             if other <= constant and others == terms:
@@ -189,9 +191,9 @@ class Cases:
         return self.is_empty(System(case.equal, (*case.least, negated(row))))
 
     def is_empty(self, case: System) -> bool:
-        """Whether no integers satisfy it, as far as is seen."""
+        """Returns whether a case is proved to hold no integers."""
         whole = self._with_quotients(case)
-        found = self._asked(whole)
+        found = self._is_empty_by_elimination(whole)
         if found is None:
             names = {name: None for terms, _ in (*whole.equal, *whole.least) for name in terms if name in self._parts}
             small = sorted((self._parts[name][1], name) for name in names if self._parts[name][1] <= MOST_REMAINDERS)
@@ -201,14 +203,14 @@ class Cases:
         return found is True
 
     def _is_empty_by_remainders(self, case: System, quotients: Sequence[Name]) -> bool | None:
-        """The same, for each remainder of the divisions."""
+        """Returns whether a case is empty for each remainder of the divisions, or None where this is not decided."""
         if not quotients:
             return None
         (terms, constant), divisor = self._parts[quotients[0]]
         for remainder in range(divisor):
             exact = {**terms, quotients[0]: -divisor}, constant - remainder
             part = System((*case.equal, exact), case.least)
-            found = self._asked(part)
+            found = self._is_empty_by_elimination(part)
             if found is None:
                 found = self._is_empty_by_remainders(part, quotients[1:])
             if not found:
@@ -216,8 +218,9 @@ class Cases:
         return True
 
     def _is_empty_for_isl(self, case: System) -> bool | None:
+        """Returns whether isl finds a case empty within a budget, or None."""
         self._left_to_isl += 1
-        if self._left_to_isl > MOST_LEFT:
+        if self._left_to_isl > MOST_FOR_ISL:
             raise TooMany
         try:
             with budget(OPERATIONS):
@@ -225,36 +228,38 @@ class Cases:
         except BudgetExceeded:
             return None
 
-    def _asked(self, system: System) -> bool | None:
-        self._questions += 1
-        if self._questions > MOST_QUESTIONS:
+    def _is_empty_by_elimination(self, system: System) -> bool | None:
+        """Returns whether elimination finds a system empty, or None. Raises TooMany."""
+        self._decisions += 1
+        if self._decisions > MOST_DECISIONS:
             raise TooMany
         return is_empty(system)
 
     def _with_quotients(self, case: System) -> System:
-        """With what is known of the quotients in it."""
+        """Returns the case with the constraints that bound the quotients in it."""
         names = {name: None for terms, _ in (*case.equal, *case.least) for name in terms}
-        todo = [name for name in names if name in self._between]
+        todo = [name for name in names if name in self._bounds]
         if not todo:
             return case
         known: list[Row] = []
         while todo:
-            rows = self._between[todo.pop()]
+            rows = self._bounds[todo.pop()]
             known += rows
             for name in rows[0][0]:
                 if name not in names:
                     names[name] = None
-                    if name in self._between:
+                    if name in self._bounds:
                         todo.append(name)
         return System(case.equal, (*case.least, *known))
 
 
 def plus(row: Row, other: Row, factor: int) -> Row:
-    """row + factor * other."""
+    """Returns row + factor * other."""
     return combined(row, 1, other, factor) if other[0] else (row[0], row[1] + factor * other[1])
 
 
 def _joined(parts: Iterable[Split]) -> Split:
+    """Returns the parts of several systems together."""
     inside: list[System] = []
     outside: list[System] = []
     for its, others in parts:

@@ -1,4 +1,4 @@
-"""Rows of linear constraints: what they say with names replaced, and with loops eliminated."""
+"""Rows of linear constraints: names are replaced in them, and loops eliminated from them."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ def row_of_linear(row: LinearRow) -> Row:
 
 
 def tight(row: Row) -> Row:
-    """The row that is at least 0 for the same integers, without a common factor."""
+    """Returns the row that is at least 0 for the same integers, without a common factor."""
     terms, constant = row
     divisor = gcd(*terms.values())
     return ({n: c // divisor for n, c in terms.items()}, constant // divisor) if divisor > 1 else row
 
 
 def opposite(row: Row) -> Row:
-    """What is at most 0 where the row is at least 0."""
+    """Returns the row that is at most 0 where this one is at least 0."""
     return {n: -c for n, c in row[0].items()}, -row[1]
 
 
 def negated(row: Row) -> Row:
-    """What is at least 0 where the row is not."""
+    """Returns the row that is at least 0 where this one is not."""
     return {n: -c for n, c in row[0].items()}, -row[1] - 1
 
 
 def without(row: Row, by: int, other: Row, factor: int) -> Row:
-    """by * row - factor * other."""
+    """Returns by * row - factor * other."""
     return combined(row, by, other, -factor)
 
 
 def innermost_loop(row: Row) -> int:
-    """The number of the innermost loop that the row is about, -1: about none."""
+    """Returns the number of the innermost loop in the row, -1 where there is none."""
     found = -1
     for name in row[0]:
         if type(name) is tuple and name[1] > found:
@@ -54,23 +54,24 @@ def innermost_loop(row: Row) -> int:
 
 
 def row_key(row: Row) -> tuple[frozenset, int]:
-    """What equal rows have in common."""
+    """Returns a key that equal rows have in common."""
     return frozenset(row[0].items()), row[1]
 
 
 def both(system: System) -> list[Row]:
-    """An equation as two rows."""
+    """Returns a system's rows with each equation as two."""
     return [*(end for row in system.equal for end in (row, opposite(row))), *system.least]
 
 
 def of_loops(rows: Iterable[Row]) -> bool:
-    """Whether they are of parameters and loops alone."""
+    """Returns whether rows are of parameters and loops alone."""
     return all(type(name) in (str, tuple) for terms, _ in rows for name in terms)
 
 
 def solve(equations: Sequence[Row], shortest: bool = False) -> tuple[dict[Name, Row], list[Row]]:
-    """(what iterators and quotients are by the equations, the equations that are not used). shortest: of the equations that
-    have the fewest of them first.
+    """Returns what iterators and quotients are by the equations, and the equations that are not used.
+
+    shortest: whether equations with the fewest iterators and quotients are used first.
     """
     solved: dict[Name, Row] = {}
     left = [*equations]
@@ -86,24 +87,25 @@ def solve(equations: Sequence[Row], shortest: bool = False) -> tuple[dict[Name, 
 
 
 def equations_in(rows: Iterable[Row]) -> list[Row]:
-    """Rows that are 0 because they and their opposites are at least 0."""
+    """Returns the rows that are 0 because they and their opposites are at least 0."""
     found = [tight(row) for row in rows]
     keys = {row_key(row) for row in found}
     return [row for row in found if row[0] and row_key(opposite(row)) in keys]
 
 
 def _unknowns(usable: tuple[Row, Name]) -> int:
+    """Returns how many iterators and quotients a row has."""
     return sum(type(name) in (int, Quotient) for name in usable[0][0])
 
 
 def solved_for(row: Row, name: Name) -> Row:
-    """What a name with coefficient 1 or -1 is where the row is 0."""
+    """Returns what a name with coefficient 1 or -1 is where the row is 0."""
     sign = -row[0][name]
     return {n: sign * c for n, c in row[0].items() if n != name}, sign * row[1]
 
 
 def replaced(row: Row, values: Mapping[Name, Row]) -> Row:
-    """The row with names replaced by their values, which have none of them."""
+    """Returns the row with names replaced by their values, which have none of these names."""
     terms: dict[Name, int] = {}
     constant = row[1]
     for name, c in row[0].items():
@@ -115,9 +117,12 @@ def replaced(row: Row, values: Mapping[Name, Row]) -> Row:
 
 
 def shadows_of(rows: list[Row] | None, first: int, last: int, some: bool = False) -> tuple[tuple[Row, ...] | None, ...]:
-    """What rows say of so many loops, from the first number to the last: loops are eliminated from the innermost one outwards
-    (Fourier and Motzkin). A row that comes of more of the rows than there are loops eliminated, and one, follows from others
-    (Imbert, 1990). some: the shortest of them, where there are many.
+    """Returns what rows say of the outermost loops, for each number of them from the first to the last; None: a contradiction.
+
+    Loops are eliminated from the innermost one outwards (Fourier and Motzkin). A row that is derived from more rows than there
+    are loops eliminated, and one, follows from others (Imbert, 1990).
+
+    some: whether the shortest rows alone are kept where there are many.
     """
     found: list[tuple[Row, ...] | None] = []
     least = None if rows is None else _tightest(_origins(rows), some)
@@ -129,7 +134,7 @@ def shadows_of(rows: list[Row] | None, first: int, last: int, some: bool = False
 
 
 def outline(rows: Iterable[Row]) -> list[Row] | None:
-    """Something of what rows say of parameters and loops alone; None where they contradict each other."""
+    """Returns some of what rows say of parameters and loops alone, or None where they contradict each other."""
     least, eliminated = _tightest(_origins(rows), True), 0
     while least is not None:
         counts: dict[Name, list[int]] = {}
@@ -149,11 +154,15 @@ _Derived = tuple[Row, frozenset[int]]  # a row, and the rows that it comes of
 
 
 def _origins(rows: Iterable[Row]) -> Iterator[_Derived]:
+    """Yields rows as derived of themselves."""
     return ((row, frozenset([k])) for k, row in enumerate(rows))
 
 
 def _tightest(rows: Iterable[_Derived], some: bool) -> dict[frozenset, _Derived] | None:
-    """Of rows of the same terms the one that says the most; None where they contradict each other. some: the shortest."""
+    """Returns, by terms, the row that says the most, or None where rows contradict each other.
+
+    some: whether the shortest rows alone are kept where there are many.
+    """
     found: dict[frozenset, _Derived] = {}
     for row, origin in rows:
         terms, constant = row = tight(row)
@@ -179,12 +188,12 @@ def _tightest(rows: Iterable[_Derived], some: bool) -> dict[frozenset, _Derived]
 
 
 def _reach(item: tuple[frozenset, _Derived]) -> tuple[int, int]:
-    """(how many loops and others that are not known a row is about, how many names). One about sizes alone bounds nothing."""
+    """Returns how many names of a row are no parameters, and how many it has. A row of parameters alone bounds nothing."""
     return sum(type(name) is not str for name, _ in item[0]) or 2, len(item[0])
 
 
 def _eliminated(rows: dict[frozenset, _Derived], name: Name, most: int) -> Iterator[_Derived]:
-    """What the rows say without the name, of at most so many rows each."""
+    """Yields what the rows say without a name. most: of how many of the first rows one may be derived."""
     above: list[tuple[Row, frozenset[int], int]] = []
     below: list[tuple[Row, frozenset[int], int]] = []
     for row, origin in rows.values():

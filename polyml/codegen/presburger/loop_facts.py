@@ -1,4 +1,4 @@
-"""What is asked of two touches in loops: facts about their iterations, as systems of integers and as isl's text."""
+"""Facts about the iterations of two accesses in loops, as systems of integer constraints and as isl's text."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
 from polyml.codegen.presburger.omega_test import Row, System
-from polyml.quasi_affine.affine import Affine, Choice, Extremum, FloorDiv
+from polyml.quasi_affine.affine import Affine, Atom, Choice, Extremum, FloorDiv
 
-SHARED, FIRST, SECOND = range(3)  # whose iteration an expression is of: of both touches, of the first, of the second one
+SHARED, FIRST, SECOND = range(3)  # which access an expression's iteration is of: of both, of the first, of the second one
 
 
 class NotAffine(Exception):
@@ -16,12 +16,12 @@ class NotAffine(Exception):
 
 
 def isl_text(e: Affine, rename: Mapping[str, str]) -> str:
-    """e in isl's syntax, names replaced."""
+    """Returns an expression in isl's syntax, with names replaced. Raises NotAffine."""
     parts = [f"{c}*{_atom_text(a, rename)}" for a, c in e.terms]
     return " + ".join([*parts, str(e.constant)])
 
 
-def _atom_text(atom, rename: Mapping[str, str]) -> str:
+def _atom_text(atom: Atom, rename: Mapping[str, str]) -> str:
     if isinstance(atom, str):
         return rename.get(atom, atom)
     if isinstance(atom, FloorDiv):
@@ -36,8 +36,10 @@ def _atom_text(atom, rename: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class Fact:
-    """left op right, each an expression and whose iteration it is of. op: ">=", "==", or "mod": their difference is a multiple
-    of `step`.
+    """A fact compares two expressions: left op right.
+
+    op: ">=", "==", or "mod": the difference is a multiple of `step`.
+    left, right: an expression, and which access its iteration is of: SHARED, FIRST or SECOND.
     """
 
     op: str
@@ -52,8 +54,10 @@ class Fact:
 
 @dataclass(frozen=True)
 class Sides:
-    """moving: loops of which each touch has an iteration of its own, whose difference is asked for; first, second: those of one
-    touch alone.
+    """The loops around two accesses.
+
+    moving: those around both, of which each access has an iteration of its own.
+    first, second: those around one access alone.
     """
 
     moving: tuple[str, ...] = ()
@@ -61,18 +65,22 @@ class Sides:
     second: tuple[str, ...] = ()
 
     def renamed(self) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
-        """By side, what isl's text calls the loops' variables."""
+        """Returns what isl's text calls the loops' variables, for shared iterations, the first access and the second one."""
         first = {name: f"{name}_1" for name in (*self.moving, *self.first)}
         return {}, first, {name: f"{name}_2" for name in (*self.moving, *self.second)}
 
     def terms(self) -> tuple[dict[str, dict], dict[str, dict], dict[str, dict]]:
-        """By side, what systems have for them: difference number k is called k."""
+        """Returns the loops' variables as terms of rows, for shared iterations, the first access and the second one.
+
+        The difference of the iterations of moving loop number k is called k.
+        """
         first = {name: {(name, FIRST): 1} for name in (*self.moving, *self.first)}
         second: dict[str, dict] = {name: {(name, FIRST): 1, k: 1} for k, name in enumerate(self.moving)}
         return {}, first, second | {name: {(name, SECOND): 1} for name in self.second}
 
 
 def fact_text(fact: Fact, renamed: tuple[Mapping[str, str], ...]) -> str:
+    """Returns a fact in isl's syntax. renamed: what isl's text calls variables, for each of SHARED, FIRST and SECOND."""
     left, right = (isl_text(e, renamed[side]) for e, side in (fact.left, fact.right))
     if fact.op == "mod":
         return f"({left} - ({right})) mod {fact.step} = 0"
@@ -80,11 +88,14 @@ def fact_text(fact: Fact, renamed: tuple[Mapping[str, str], ...]) -> str:
 
 
 class Alternatives(Exception):
-    """What holds in one of several cases is no system."""
+    """A fact holds in one of several cases, so that it is no system of constraints."""
 
 
 class Systems:
-    """Facts as systems. is_complete: whether they say as much; those with alternatives are left out."""
+    """Facts as one system of constraints.
+
+    is_complete: whether the system says all that the facts do; facts with alternatives are left out.
+    """
 
     def __init__(self, sides: Sides):
         self._terms = sides.terms()
@@ -94,9 +105,11 @@ class Systems:
         self.is_complete = True
 
     def system(self) -> System:
+        """Returns the constraints of the facts so far."""
         return System(tuple(self._equal), tuple(self._least))
 
     def add(self, fact: Fact) -> None:
+        """Adds a fact's constraints."""
         try:
             if fact.op == ">=":
                 rows = self._with(*fact.left, 1, [({}, 0)], 1)
@@ -110,8 +123,10 @@ class Systems:
             self.is_complete = False
 
     def _with(self, e: Affine, side: int, factor: int, rows: list[Row], sense: int) -> list[Row]:
-        """The rows with factor * e added to each. sense: 1 for rows that are at least 0, 0 for those that are 0: a minimum in
-        the former is each of its operands.
+        """Returns the rows with factor * e added to each. Raises Alternatives.
+
+        side: which access the iteration of e is of.
+        sense: 1 for rows that are at least 0, 0 for those that are 0. A minimum in the former is each of its operands.
         """
         terms = self._terms[side]
         for atom, c in e.terms:
@@ -131,7 +146,7 @@ class Systems:
         return [({n: c for n, c in t.items() if c}, k + factor * e.constant) for t, k in rows]
 
     def _quotient(self, atom: FloorDiv, side: int) -> Hashable:
-        """The name of floor(operand / divisor), and what that is between."""
+        """Returns a name for floor(operand / divisor), and adds the constraints that bound it."""
         ((terms, constant),) = self._with(atom.operand, side, 1, [({}, 0)], 0)
         name = ("//", frozenset(terms.items()), constant, atom.divisor)
         if name not in self._quotients:

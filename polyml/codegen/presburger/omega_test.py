@@ -20,7 +20,7 @@ Row = tuple[dict[Name, int], int]
 
 @dataclass(frozen=True)
 class System:
-    """equal: rows that are 0; least: rows that are at least 0."""
+    """A conjunction of linear constraints. equal: rows that are 0; least: rows that are at least 0."""
 
     equal: tuple[Row, ...] = ()
     least: tuple[Row, ...] = ()
@@ -31,8 +31,10 @@ class System:
 
 @dataclass(frozen=True)
 class Shadow:
-    """What a system says of some of its names. system: holds wherever the others have values, None: nowhere. is_exact: and
-    nowhere else.
+    """A shadow is what a system says of some of its names.
+
+    system: constraints on these names that hold wherever the other names have values; None: they have none anywhere.
+    is_exact: whether the other names have values wherever the constraints hold.
     """
 
     system: System | None
@@ -48,7 +50,7 @@ class _TooLarge(Exception):
 
 
 def is_empty(system: System) -> bool | None:
-    """Whether no integers satisfy the system; None: not known."""
+    """Returns whether no integers satisfy the system, or None where this is not decided."""
     rows = _Rows(frozenset())
     try:
         is_exact = rows.eliminate_all(system)
@@ -60,7 +62,7 @@ def is_empty(system: System) -> bool | None:
 
 
 def shadow(system: System, kept: frozenset[Name]) -> Shadow | None:
-    """What the system says of the kept names; None: it takes too long to tell."""
+    """Returns what the system says of the kept names, or None where this takes too long."""
     rows = _Rows(kept)
     try:
         is_exact = rows.eliminate_all(system)
@@ -72,7 +74,7 @@ def shadow(system: System, kept: frozenset[Name]) -> Shadow | None:
 
 
 class _Rows:
-    """The rows on the way. Rows that say more than others of the same terms take their place."""
+    """The rows of an elimination. Rows that say more than others of the same terms take their place."""
 
     def __init__(self, kept: frozenset[Name]):
         self._kept = kept
@@ -84,7 +86,7 @@ class _Rows:
         self._is_exact = True
 
     def eliminate_all(self, system: System) -> bool:
-        """Eliminate all names that are not kept. Whether what is left says no less of the kept ones."""
+        """Eliminates all names that are not kept, and returns whether what is left says no less of the kept ones."""
         self._equal += system.equal
         for terms, constant in system.least:
             self.set_least(terms, constant)
@@ -96,7 +98,7 @@ class _Rows:
         return self._is_exact
 
     def has_point(self) -> bool:
-        """Whether integers are found that satisfy the rows that were eliminated, the last ones first."""
+        """Returns whether integers are found that satisfy the rows that were eliminated, the last ones first."""
         values: dict[Name, int] = {}
         for name, rows in reversed(self._eliminated):
             if rows is None:
@@ -120,10 +122,11 @@ class _Rows:
         return True
 
     def system(self) -> System:
+        """Returns the rows that are left."""
         return System(tuple(self._held), tuple(self._least.values()))
 
     def set_least(self, terms: dict[Name, int], constant: int) -> None:
-        """Add terms + constant >= 0, as tight as integers allow."""
+        """Adds terms + constant >= 0, as tight as integers allow."""
         size = len(terms)
         if size == 0:
             if constant < 0:
@@ -157,7 +160,7 @@ class _Rows:
             raise _TooLarge
 
     def settle(self) -> None:
-        """Substitute names by what equations say they are."""
+        """Substitutes names by what equations say they are."""
         while self._equal:
             terms, constant = self._substituted(*self._equal.pop())
             if not terms:
@@ -186,7 +189,7 @@ class _Rows:
             self._replace(name, terms, constant)
 
     def _reduce(self, terms: dict[Name, int], constant: int) -> None:
-        """Put another name for one with what can be divided off by its coefficient: 4x + 6y = 2 is 4z + 2y = 2 with z = x + y."""
+        """Puts a new name for the one with the least coefficient, so that others get less: 4x + 6y = 2 is 4z + 2y = 2, z = x + y."""
         name = min(terms, key=lambda name: abs(terms[name]))
         factor = terms[name]
         new = ("new", len(self._eliminated))
@@ -195,7 +198,7 @@ class _Rows:
         self._replace(name, {new: 1, name: -1, **divided}, -(constant // factor))
 
     def _weaken(self, terms: dict[Name, int], constant: int) -> None:
-        """Both inequalities, side by side, since together they would be the equation again."""
+        """Keeps an equation as two inequalities, side by side, since together they would be the equation again."""
         for row in ((terms, constant), ({n: -c for n, c in terms.items()}, -constant)):
             key = frozenset(row[0].items())
             known = self._least.get(key)
@@ -204,6 +207,7 @@ class _Rows:
             self._least[key] = row
 
     def _replace(self, name: Name, terms: dict[Name, int], constant: int) -> None:
+        """Eliminates a name with coefficient 1 or -1 by the equation terms + constant = 0."""
         sign = -terms[name]  # name = sign * (the rest)
         value = ({n: sign * c for n, c in terms.items() if n != name}, sign * constant)
         self._values[name] = value
@@ -220,13 +224,14 @@ class _Rows:
             self.set_least(*_with(row, name, value))
 
     def _substituted(self, terms: dict[Name, int], constant: int) -> Row:
+        """Returns a row without names that were substituted."""
         row = (terms, constant)
         while (name := next((n for n in row[0] if n in self._values), None)) is not None:
             row = _with(row, name, self._values[name])
         return row
 
     def next_names(self) -> list[Name]:
-        """Names without bounds on one side, else the one whose elimination makes the fewest rows; none: all left are kept."""
+        """Returns the names without bounds on one side, else the one whose elimination makes the fewest rows; none: all are kept."""
         counts: dict[Name, list[int]] = {}
         for terms, _ in self._least.values():
             for name, c in terms.items():
@@ -247,7 +252,7 @@ class _Rows:
         return [min(counts, key=lambda name: _price(*counts[name]))]
 
     def eliminate(self, name: Name) -> None:
-        """Replace the rows with the name by those that they say of the others."""
+        """Replaces the rows with the name by those that they say of the others."""
         above: list[tuple[int, Row]] = []
         below: list[tuple[int, Row]] = []
         for key, row in [*self._least.items()]:
@@ -264,7 +269,7 @@ class _Rows:
                 self.set_least(joined, total)
 
     def _is_implied(self, terms: dict[Name, int], constant: int) -> bool:
-        """Whether a row holds in any case."""
+        """Returns whether terms + constant >= 0 follows from one row that is left."""
         if not terms:
             return constant >= 0
         known = self._least.get(frozenset(terms.items()))
@@ -272,12 +277,12 @@ class _Rows:
 
 
 def _price(above: int, below: int, wide: int) -> tuple[bool, int]:
-    """What eliminating a name costs, with so many rows on either side, and so many in which its coefficient is not 1."""
+    """Returns what eliminating a name costs, with so many rows on either side, and so many in which its coefficient is not 1."""
     return wide > 1, above * below - above - below
 
 
 def combined(row: Row, factor: int, other: Row, by: int) -> Row:
-    """factor * row + by * other."""
+    """Returns factor * row + by * other."""
     terms = dict(row[0]) if factor == 1 else {n: factor * c for n, c in row[0].items()}
     for name, c in other[0].items():
         total = terms.get(name, 0) + by * c
@@ -289,21 +294,24 @@ def combined(row: Row, factor: int, other: Row, by: int) -> Row:
 
 
 def _with(row: Row, name: Name, value: Row) -> Row:
+    """Returns the row with a name replaced by its value."""
     others = dict(row[0])
     factor = others.pop(name)
     return combined((others, row[1]), 1, value, factor)
 
 
 def at_least(terms: Mapping[Name, int], constant: int) -> System:
+    """Returns the system terms + constant >= 0."""
     return System(least=((dict(terms), constant),))
 
 
 def equal(terms: Mapping[Name, int], constant: int) -> System:
+    """Returns the system terms + constant = 0."""
     return System(equal=((dict(terms), constant),))
 
 
 def bounds(system: System) -> tuple[dict[Name, tuple[int | None, int | None]], bool]:
-    """(between what rows of one name each say that names are, None: no bound; whether all rows are such)"""
+    """Returns the lower and the upper bound of each name by rows of one name, None: no bound; and whether all rows are such."""
     found: dict[Name, tuple[int | None, int | None]] = {}
     is_box = True
     for rows, both in ((system.equal, True), (system.least, False)):

@@ -1,4 +1,4 @@
-"""Integer expressions and conditions of a program's text, which are read as they are written, canonical or not.
+"""The text of quasi-affine expressions and conditions, which are read back as they were written, canonical or not.
 
     lin   = ["-"] term {("+" | "-") term}       term = INTEGER | [INTEGER "*"] atom
     atom  = NAME | "((" lin ")" "//" INTEGER ")" | ("min" | "max") "(" lin {"," lin} ")" | "(" lin "if" cond "else" lin ")"
@@ -22,7 +22,7 @@ _MOST_NESTED = 100  # expressions in one another that are read
 
 
 def text(value: Affine) -> str:
-    """The text of an expression."""
+    """Returns the text of an expression."""
     parts = [(" - " if c < 0 else " + ") + (f"{abs(c)}*" if abs(c) != 1 else "") + _atom(atom) for atom, c in value.terms]
     if value.constant or not parts:
         parts.append((" - " if value.constant < 0 else " + ") + str(abs(value.constant)))
@@ -42,7 +42,7 @@ def _atom(atom: Atom) -> str:
 
 
 def condition_text(value: Condition) -> str:
-    """The text of a condition."""
+    """Returns the text of a condition."""
     if isinstance(value, Logic):
         if len(value.parts) < 2:
             return f"{_ONE[value.op]}({condition_text(value.parts[0])})" if value.parts else _NONE[value.op]
@@ -60,12 +60,13 @@ def _part(value: Condition) -> str:
 
 
 class IntegerReader:
-    """Reads expressions of a line. names: those that there are where the line stands; None: any."""
+    """A reader of the expressions in a line. names: those that there are where the line stands; None: any."""
 
     def __init__(self, line: Line, names: Collection[str] | None = None):
         self._line, self._names, self._nested = line, names, 0
 
     def lin(self) -> Affine:
+        """Returns the expression that is next."""
         line = self._line
         found = self._signed(-1 if line.accepts("-") else 1)
         terms, constant = found.terms, found.constant
@@ -108,11 +109,11 @@ class IntegerReader:
         return name
 
     def _is_division(self) -> bool:
-        """Whether what is next in a parenthesis is one that is divided."""
+        """Returns whether the parenthesis that is open holds a quotient: `((a) // 2)`."""
         return self._line.is_at("(") and self._line.peek(self._closing() + 1).is_one_of("//")
 
     def _closing(self) -> int:
-        """How far ahead the parenthesis that is next is closed."""
+        """Returns how many tokens on the parenthesis that is next is closed."""
         depth = place = 0
         while (token := self._line.peek(place)).kind != "end":
             depth += token.is_one_of("(") - token.is_one_of(")")
@@ -143,6 +144,7 @@ class IntegerReader:
         return Choice(condition, then, orelse)
 
     def condition(self) -> Condition:
+        """Returns the condition that is next."""
         parts = [self._condition_part()]
         op = self._line.accepts("and", "or")
         if not op:
@@ -177,7 +179,7 @@ class IntegerReader:
         return found
 
     def _is_condition(self) -> bool:
-        """Whether the parenthesis that is next has a condition in it, and not an integer."""
+        """Returns whether the parenthesis that is next has a condition in it, and not an integer."""
         depth, words = 0, set[str]()
         for place in range(self._closing()):
             token: Token = self._line.peek(place)

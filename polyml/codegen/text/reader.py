@@ -1,4 +1,4 @@
-"""The text of a program -> the Program that it was written of. The grammar is that of `writer`."""
+"""The text of a Program is read back to an equal one. The grammar is that of `writer`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ _DEEPEST = 100  # loops in one another
 
 
 def parse(text: str, file: str = "<text>") -> Program:
-    """The Program of a text that `writer.text` wrote. file: its name in messages. TextError for any other text."""
+    """Returns the Program of a text that `writer.text` wrote. Raises TextError for any other text.
+
+    file: the text's name in messages.
+    """
     lines = opened(text, file, KIND, FORMAT)
     places = PlaceReader(lines)
     with budget(scop_reader.OPERATIONS):
@@ -36,7 +39,7 @@ def parse(text: str, file: str = "<text>") -> Program:
 
 @dataclass
 class _Facts:
-    """What stands between the SCoP and the loops."""
+    """The lines between the SCoP and the loops, as fields of a Program."""
 
     reductions: dict[str, Reduction] = field(default_factory=dict)
     scans: dict[str, Reduction] = field(default_factory=dict)
@@ -48,10 +51,13 @@ class _Facts:
 
 
 class _Reader:
+    """A reader of the lines behind the SCoP."""
+
     def __init__(self, lines: Lines, scop: Scop):
         self._lines, self._scop, self._facts = lines, scop, _Facts()
 
     def program(self) -> Program:
+        """Returns the whole Program."""
         while self._lines.is_at("reduction", "scan", "window", "phase", "fetch", "thread"):
             line = self._lines.next("a fact", 0)
             getattr(self, f"_{line.take().text}")(line)
@@ -80,6 +86,7 @@ class _Reader:
         self._facts.scans[found.statement] = found
 
     def _update(self, line: Line) -> Reduction:
+        """Returns the update of a `reduction` or `scan`."""
         statement = self._statement(line)
         operator = line.string("an operator in double quotes")
         array = self._array(line)
@@ -91,6 +98,7 @@ class _Reader:
         return Reduction(statement, array, operator, read)
 
     def _statement(self, line: Line) -> str:
+        """Returns the name of a statement that there is."""
         token, name = line.token, line.name("a statement")
         if name not in self._scop.statements:
             raise line.refused(
@@ -99,6 +107,7 @@ class _Reader:
         return name
 
     def _array(self, line: Line) -> str:
+        """Returns the name of an array that there is."""
         token, name = line.token, line.name("an array")
         if name not in self._scop.arrays:
             raise line.refused(f"there is no array `{name}`", (f"arrays: {', '.join(self._scop.arrays) or 'none'}",), token)
@@ -128,13 +137,14 @@ class _Reader:
         self._facts.threads = line.name()
 
     def _section(self, word: str, names: frozenset[str]) -> tuple[Node, ...]:
+        """Returns the nodes below a heading."""
         line = self._lines.next(f"`{word}`", 0)
         line.expect(word)
         line.finish()
         return self._nodes(_STEP, names)
 
     def _nodes(self, indent: int, names: frozenset[str]) -> tuple[Node, ...]:
-        """names: those that expressions here may have."""
+        """Returns the nodes of a block. names: those that expressions in it may have."""
         line = self._lines.next(_NODE, indent)
         if indent > _DEEPEST * _STEP:
             raise line.refused(f"more than {_DEEPEST} loops are in one another")
@@ -177,7 +187,7 @@ class _Reader:
         return Instance(name, point)
 
     def _below(self, line: Line, indent: int, names: frozenset[str]) -> tuple[Node, ...]:
-        """The body behind the colon at a line's end."""
+        """Returns the body behind the colon at a line's end."""
         line.expect(":")
         line.finish()
         return self._nodes(indent + _STEP, names)
@@ -195,7 +205,7 @@ class _Reader:
         return replace(loop, body=self._below(line, indent, names | {var} | ({loop.last} if loop.last else set())))
 
     def _marked(self, line: Line, loop: Loop) -> Loop:
-        """The loop with what is said of it next."""
+        """Returns the loop with the field that the next mark gives."""
         word = line.expect("parallel", *ROLES, "private", "partial", "ends", "resumes", "as", "asks")
         if word == "parallel":
             return replace(loop, parallel=True)
@@ -237,6 +247,7 @@ class _Reader:
         return Jam(var, base, count, lanes, limit, self._below(line, indent, names | {var}), scans)
 
     def _check_end(self, line: Line, base: Affine, end: Affine, count: int) -> None:
+        """Raises TextError where so many iterations from the first one do not end at the last one."""
         if end != base + (count - 1):
             raise line.refused(
                 f"{count} iterations from `{base}` on do not end at `{end}`", (f"they end at `{base + (count - 1)}`",)
@@ -244,7 +255,7 @@ class _Reader:
 
 
 def _run(line: Line, reader: IntegerReader) -> tuple[str, Affine, Affine]:
-    """`k = 0 .. 7`"""
+    """Returns the variable, the first and the last value of `k = 0 .. 7`."""
     var = line.name("the variable of the iterations")
     line.expect("=")
     base = reader.lin()
@@ -253,6 +264,7 @@ def _run(line: Line, reader: IntegerReader) -> tuple[str, Affine, Affine]:
 
 
 def _bound(line: Line, reader: IntegerReader, op: str) -> tuple[Affine, ...]:
+    """Returns the operands of a loop's bound, which `op` joins where there are several."""
     if line.is_at(op) and line.peek(1).is_one_of("["):
         line.take()
         return _listed(line, reader)
@@ -265,6 +277,7 @@ def _listed(line: Line, reader: IntegerReader) -> tuple[Affine, ...]:
 
 
 def _positive(line: Line, what: str) -> int:
+    """Returns a positive integer. what: its name in messages."""
     token, number = line.token, line.integer(what)
     if number < 1:
         raise line.wrong(f"{what}, 1 or more", token)
@@ -272,6 +285,7 @@ def _positive(line: Line, what: str) -> int:
 
 
 def _fetched(line: Line) -> tuple[int, tuple[str, int]]:
+    """Returns the read, the iterator and the distance of `read 1 at k + 8`."""
     line.expect("read")
     number = line.integer("the number of a read")
     line.expect("at")
@@ -281,6 +295,7 @@ def _fetched(line: Line) -> tuple[int, tuple[str, int]]:
 
 
 def _directives(line: Line) -> Directives:
+    """Returns the directives that a string spells as marks of schedule trees do."""
     token, words = line.token, line.string()
     try:
         found = parse_mark(f"loop x: {words}")

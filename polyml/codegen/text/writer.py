@@ -1,4 +1,4 @@
-"""A Program as text with all that it is, which `reader.parse` reads back to an equal one.
+"""The text of a Program, which has all of its fields, so that `reader.parse` reads back an equal one.
 
     text     = "polyml program, format 1" scop {fact} ["before" nodes] "body" nodes {"note" STRING} {source}
     fact     = ("reduction" | "scan") STATEMENT STRING ARRAY "read" INTEGER          its operator, and which read is the accumulator
@@ -18,7 +18,7 @@
     iterations = "iterations" | "iteration"     vectors = "vectors" | "vector"
 
 The scop and sources are those of `model.text.writer`, expressions and conditions those of `integers`. `a .. b` has both ends in it. A
-loop's lower bound is the greatest of several, its upper one the least. What it asks is in the words of marks of schedule trees.
+loop's lower bound is the greatest of several, its upper one the least. Its directives are spelled as in marks of schedule trees.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _LONGEST = 200  # characters of an instance's comment
 
 
 def text(program: Program) -> str:
-    """The text of a program."""
+    """Returns the text of a Program."""
     places = PlaceWriter()
     found = [head(KIND, FORMAT), *scop_writer.lines(program.scop, places), *_facts(program)]
     printer = InstancePrinter(program.scop)
@@ -53,6 +53,7 @@ def text(program: Program) -> str:
 
 
 def _facts(program: Program) -> Iterator[str]:
+    """Yields the lines between the SCoP and the loops."""
     yield from _reductions("reduction", program.reductions)
     yield from _reductions("scan", program.scans)
     for name, window in program.windows.items():
@@ -80,6 +81,7 @@ def _listed(values: tuple[Affine, ...]) -> str:
 
 
 def _nodes(nodes: tuple[Node, ...], printer: InstancePrinter) -> Iterator[str]:
+    """Yields the lines of a block, each instance with the assignment that it is as a comment."""
     if not nodes:
         yield "pass"
     for node in nodes:
@@ -93,6 +95,7 @@ def _nodes(nodes: tuple[Node, ...], printer: InstancePrinter) -> Iterator[str]:
 
 
 def _head(node: Loop | Guard | Jam | Unroll) -> str:
+    """Returns the first line of a node with a body, without its colon."""
     if isinstance(node, Guard):
         return f"if {integers.condition_text(node.condition)}{', rarely' if node.rare else ''}"
     if isinstance(node, Loop):
@@ -112,10 +115,12 @@ def _counted(count: int, word: str) -> str:
 
 
 def _bound(op: str, values: tuple[Affine, ...]) -> str:
+    """Returns the text of a loop's bound."""
     return integers.text(values[0]) if len(values) == 1 else f"{op}{_listed(values)}"
 
 
 def _marks(node: Loop) -> str:
+    """Returns what a loop's line says beside its bounds."""
     words = ", ".join(node.directives.words())
     marks = [
         "parallel" if node.parallel else "",
