@@ -37,7 +37,7 @@ ELSEWHERE = {
         "kernel": "statements, loops, gathers", "mapped": "axes", "grid": "axes", "threads": "threads_per_block", "lanes": "active_lanes",
         "sectors": "l2", "requested": "l2", "is_filtered": "l2", "shared_bytes": "shared_bytes_per_block",
     },
-    "Access": {"use": "its own fields", "step": "bytes_to_next_thread", "copy": "where there is one", "wavefronts": "where there is a copy"},
+    "MappedAccess": {"use": "its own fields", "step": "bytes_to_next_thread", "copy": "where there is one", "wavefronts": "where there is a copy"},
 }  # fmt: skip
 
 
