@@ -51,8 +51,8 @@ def emit(
     kernel = KernelEmitter(module)
     kernel.define()
     kernel.finish()
-    *shares, last = module.units
-    return last, *shares
+    *outlined, last = module.units
+    return last, *outlined
 
 
 class KernelEmitter(Body):
@@ -72,7 +72,6 @@ class KernelEmitter(Body):
         fn, module = self.fn, self.module
         self.overflow = fn.emit("alloca i8")
         fn.do(f"store i8 0, ptr {self.overflow}")
-        self.environment_block = fn.current
         start = fn.block("checked")
         fn.jump(start)
         fn.current = start
