@@ -75,7 +75,7 @@ class _LiveRangeSplitter:
         return definition
 
     def _named(self, kernel: syntax.Kernel) -> dict[reaching_definitions.Definition, str]:
-        """Returns the name of each live range that has an assignment, by the root of its definitions."""
+        """Returns a name for each live range that has an assignment; its key is the root of its definitions in the union-find."""
         taken = {p.name for p in kernel.params}
         for stmt in statements(kernel.body):
             match stmt:

@@ -38,7 +38,7 @@ class Assigned:
 class LoopVariable:
     """A LoopVariable is the definition that a loop makes of its variable.
 
-    over: whether it is read after its loop, where Python still has the last value and the language has none
+    over: whether the loop is over; Python then still has the last value, and the language has none
     """
 
     loop: syntax.For

@@ -84,7 +84,7 @@ def _python_binary(op: str, left, right):
 
 
 def _complex_binary(op: str, left, right):
-    """Returns the result of an operator on complex numbers; they divide by zero as NumPy's do."""
+    """Returns the result of an operator on complex numbers, by NumPy's rules, in which they may be divided by zero."""
     if op in ("==", "!="):
         return _OPERATORS[op](left, right)
     with np.errstate(all="ignore"):

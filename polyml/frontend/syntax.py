@@ -158,8 +158,8 @@ class Call(Expr):
 class Cast(Expr):
     """A Cast is a conversion as NumPy's astype does it, written np.float32(x), float(x), int(x), or made by type inference.
 
-    Once typed, none is to BOOL: a Compare with zero stands there. From PYINT to a narrower integer type or U64, and
-    from a float or U64 to PYINT, a value that does not fit raises OverflowError; between fixed types it wraps.
+    In a typed kernel none is to BOOL, since a Compare with zero stands there. A conversion from PYINT to a narrower integer type or
+    U64, or from a float or U64 to PYINT, raises OverflowError for a value that does not fit; between fixed types values wrap.
 
     to: the type of the result
     implicit: whether type inference made it: a promotion, or the conversion that storing into an element does

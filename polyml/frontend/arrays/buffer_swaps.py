@@ -125,9 +125,9 @@ def _as_iteration(builder: LoopBuilder, stmt: syntax.For, start: Expr, number: E
 
 
 def _is_on_cycle(source: dict[str, str | None], name: str) -> bool:
-    """Returns whether the name gets back its own array after some iterations.
+    """Returns whether the name stands for its own array again after some iterations.
 
-    source: the name whose array each name gets in an iteration, or None
+    source: for each name, the one whose array it gets in an iteration, or None
     """
     at = source[name]
     for _ in source:

@@ -70,7 +70,7 @@ def any_point(rank: int) -> Point:
 
 
 def stored(name: str, shape: tuple[Extent, ...]) -> Elements:
-    """Returns all of an array in memory."""
+    """Returns a whole array in memory as an Elements."""
     return Elements(shape, lambda point: syntax.Subscript(name, point, inside=True), name, True)
 
 
@@ -185,7 +185,7 @@ def _gathered(base: Elements, taken: Sequence, require: Requires, loc: Loc | Non
 
 
 def _spread(base: Elements, indices: Sequence, loc: Loc | None) -> list:
-    """Returns the indices with ... written out and the missing ones added."""
+    """Returns one index per dimension: ... is replaced by slices, and slices are added for dimensions that have no index."""
     given = [i for i in indices if not isinstance(i, (syntax.NewAxis, syntax.Dots))]
     if len(given) > base.rank:
         raise BoundsError(

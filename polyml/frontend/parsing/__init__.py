@@ -1,5 +1,4 @@
-"""The parser turns Python's own syntax tree into the grammar of `frontend.syntax`: statements, expressions, allocations, inlined
-functions.
+"""The parser turns Python's own syntax tree into the grammar of `frontend.syntax`.
 
-The door is `parse.parse`.
+Statements, assignments, expressions, calls, allocations and inlined functions have a module each. The door is `parse.parse`.
 """

@@ -24,7 +24,10 @@ class ExpressionParser(CallParser):
     """An ExpressionParser turns the expressions of one function into those of `syntax`."""
 
     def expr(self, node: ast.expr) -> syntax.Expr:
-        """A number. LanguageError if it is something else."""
+        """Returns the expression, a number or an array, that a piece of Python is.
+
+        Raises LanguageError if it is something else.
+        """
         loc = self.text.loc(node)
         match node:
             case ast.Constant(value=value):

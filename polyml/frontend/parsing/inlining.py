@@ -80,7 +80,7 @@ def changes(body: Sequence[Stmt], outside: set[str]) -> bool:
 
 
 def _seen(expr: syntax.Expr) -> set[str]:
-    """Returns the names of the arrays that the expression may be a view of."""
+    """Returns the names of arrays that an expression may be one of, or a view of."""
     match expr:
         case syntax.Name(name=name) | syntax.Subscript(array=name):
             return {name}

@@ -1,4 +1,4 @@
-"""Functions whose parts were lifted, and the parts."""
+"""Lifted functions, which call parts of themselves that can be compiled, and these parts."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ class _PartLifter:
     def _is_liftable(self, stmt: ast.stmt) -> bool:
         """Returns whether a statement may be in a part.
 
-        A part binds no names that inner functions see, and reads none that other code binds.
+        It may not if it binds a name that inner functions see, or reads one that other code may bind.
         """
         if self.is_refused(stmt) or not isinstance(stmt, _SIMPLE):
             return False
@@ -189,9 +189,9 @@ class _PartLifter:
         return any(first <= at < last for at in self.at)
 
     def _with_parts_lifted(self, stmt: ast.stmt, bound: set[str]) -> ast.stmt:
-        """Returns a statement that stays, with the parts inside it lifted.
+        """Lifts the parts inside a statement that stays, and returns the statement.
 
-        Statements whose exceptions may be caught in the middle, as in `try`, stay whole.
+        Statements such as `try`, which may catch an exception in the middle of a block, are left as they are.
         """
         if isinstance(stmt, ast.For):
             stmt.body = self.block(stmt.body, bound | set(stored([ast.Assign([stmt.target], stmt.iter)])))

@@ -49,7 +49,7 @@ def is_next(line: Line) -> bool:
 
 
 def read(line: Line) -> Any:
-    """Reads the constant that is next: a bool, an int, a float, a complex number or a NumPy scalar.
+    """Reads a constant: a bool, an int, a float, a complex number or a NumPy scalar.
 
     Raises TextError where something else is next.
     """
@@ -90,14 +90,14 @@ def _scalar(line: Line, name: str) -> np.generic:
 
 
 def dtype(line: Line) -> DType:
-    """Reads the type of numbers that is next."""
+    """Reads the type of a number."""
     if line.token.text not in TYPES:
         raise line.wrong(f"a type: {', '.join(TYPES)}")
     return TYPES[line.take().text]
 
 
 def arg_type(line: Line) -> ArgType:
-    """Reads the type of an argument that is next, as `str` of it is written."""
+    """Reads the type of an argument, written as str() of that type."""
     element = dtype(line)
     if line.accepts("="):
         return ScalarType(element, line.integer())

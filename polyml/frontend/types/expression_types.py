@@ -214,7 +214,7 @@ class ExpressionInference:
         return function_rules.call(syntax.Call("minimum", expr.args[1:], loc=expr.loc), (least, high))
 
     def _wide(self, value: TypedValue) -> TypedValue:
-        """Returns a factor of a sum of products, float16 and bfloat16 as float32."""
+        """Returns a factor of a sum of products; float16 and bfloat16 are converted to float32."""
         is_half = len(value.types) == 1 and value.dtype in HALVES
         return TypedValue(converted(value, F32), of_type(F32)) if is_half else value
 

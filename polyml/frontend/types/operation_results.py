@@ -37,10 +37,10 @@ def result_types(
     results: Results,
     evaluated: Callable | None,
 ) -> TypeSet:
-    """Returns the types that a result may have.
+    """Returns the types that the result of an operation may have.
 
     results: the type of the result for each choice of the operands' types
-    evaluated: the operation itself, by which results of constants are found; None refuses several types
+    evaluated: computes the operation, to find the results of constants; without it, several types are refused
     Raises PolymlTypeError where NumPy's type of the result depends on the path that the program takes.
     """
     distinct = dict.fromkeys(results.values())

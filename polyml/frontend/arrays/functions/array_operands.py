@@ -34,9 +34,10 @@ def reduced_axes(value: Value, options: dict, loc: Loc | None) -> tuple[int, ...
 
 
 def reduced_shape(array: Elements, axes: Sequence[int], keep: bool) -> tuple[Extent, ...]:
-    """Returns the shape of a reduction.
+    """Returns the shape that an array has after a reduction.
 
-    keep: whether the axes stay, with size 1
+    axes: those that are reduced
+    keep: whether they stay, with size 1
     """
     one = Extent.constant(1)
     return tuple(one if dim in axes else size for dim, size in enumerate(array.shape) if keep or dim not in axes)
