@@ -52,15 +52,15 @@ def results(nest: Nest, arguments: Arguments) -> Mapping[str, np.ndarray]:
     """Returns what the caller sees after the nest ran: arguments, returned arrays and numbers, by name. The arguments given stay
     unchanged.
     """
-    run = _NestRun(nest, copied(arguments))
+    run = _NestInterpreter(nest, copied(arguments))
     with np.errstate(all="ignore"):
         run.block(nest.body, dict(run.sizes))
     shown = {r.array for r in nest.results} | {name for name, a in nest.arrays.items() if a.role is not Role.LOCAL}
     return {name: run.arrays[name] for name in sorted(shown) if name in run.arrays}
 
 
-class _NestRun:
-    """A _NestRun runs a nest on NumPy arrays, node by node.
+class _NestInterpreter:
+    """A _NestInterpreter runs a nest on NumPy arrays, node by node.
 
     sizes: values of the parameters
     arrays: all arrays, by name

@@ -27,7 +27,7 @@ def length(domain: isl.Set, dim: int) -> int | None:
 
 
 class NoNumber(Exception):
-    """The exception that says that a minimum or maximum is no number."""
+    """NoNumber is raised where a minimum or maximum is no number."""
 
 
 def dimension_minima(domain: isl.Set) -> list[int]:

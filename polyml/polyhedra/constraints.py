@@ -17,7 +17,7 @@ _D = isl.dim_type
 
 @dataclass(frozen=True)
 class Quotient:
-    """A quotient floor((sum of coefficient * name + constant) / divisor), which stands as a name in rows.
+    """A Quotient is floor((sum of coefficient * name + constant) / divisor), and stands as a name in rows.
 
     terms: pairs (name, coefficient); iterators are named by their positions
     """

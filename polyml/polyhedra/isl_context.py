@@ -14,12 +14,12 @@ CONTEXT = isl.DEFAULT_CONTEXT
 
 
 class BudgetExceeded(Exception):
-    """The exception that says that isl used up the operations it was given."""
+    """BudgetExceeded is raised where isl has used up the operations it was given."""
 
 
 @dataclass
 class _Account:
-    """The operations that all budgets inside one `account` share.
+    """An _Account holds the operations that all budgets inside one `account` share.
 
     left: operations that remain
     charges: whether what is used is subtracted from them

@@ -15,7 +15,7 @@ _D = isl.dim_type
 
 @dataclass(frozen=True)
 class Frame:
-    """The space [parameters] -> { [iterators] } of the affine expressions at one point of the program."""
+    """A Frame is the space [parameters] -> { [iterators] } of the affine expressions at one point of the program."""
 
     parameters: tuple[str, ...]
     iterators: tuple[str, ...]

@@ -31,7 +31,7 @@ class Finding:
 
 
 class Violation(Exception):
-    """The exception that ends a run: the program breaks a rule of its own, whatever it is compared with."""
+    """Violation is raised where a run cannot go on: the program breaks a rule of its own, whatever it is compared with."""
 
     def __init__(self, finding: Finding):
         super().__init__(str(finding))

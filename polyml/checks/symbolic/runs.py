@@ -31,7 +31,7 @@ PHASE = 5  # elements from the start of a cache line to where arrays of numbers 
 
 
 class TooManyInstances(Exception):
-    """The exception that says that a run is longer than it may be."""
+    """TooManyInstances is raised where a run is longer than it may be."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class InOrder:
     """An InOrder is a SCoP whose instances run one after the other. It is compiled once, for all sizes."""
 
     def __init__(self, scop: Scop, terms: Terms, free: Mapping[str, Reduction]):
-        """free: the updates that are compared in any order, by statement."""
+        """Compiles a SCoP. free: the updates that are compared in any order, by statement"""
         self._scop, self._terms, self._table = scop, terms, AccessTable(scop.context)
         self._effects = effects(scop, self._table, terms, free)
 
@@ -75,7 +75,10 @@ class Executable:
     """
 
     def __init__(self, program: Program, terms: Terms, free: Mapping[str, Reduction] | None = None):
-        """free: the updates that are compared in any order, by statement; None: those that the program may reorder."""
+        """Compiles a program.
+
+        free: the updates that are compared in any order, by statement; None: those that the program may reorder
+        """
         self._program, self._terms, self._table = program, terms, AccessTable(program.scop.context)
         free = program.reductions if free is None else free
         self._effects = effects(program.scop, self._table, terms, free, program.reductions)

@@ -45,22 +45,22 @@ class Dependences:
 
     @property
     def flow(self) -> isl.UnionMap:
-        """{ S[i] -> T[j] : S[i] writes what T[j] reads later }"""
+        """Returns { S[i] -> T[j] : S[i] writes what T[j] reads later }."""
         return self._all[0]
 
     @property
     def anti(self) -> isl.UnionMap:
-        """{ S[i] -> T[j] : S[i] reads what T[j] writes later }"""
+        """Returns { S[i] -> T[j] : S[i] reads what T[j] writes later }."""
         return self._all[1]
 
     @property
     def output(self) -> isl.UnionMap:
-        """{ S[i] -> T[j] : both write the same element, S[i] first }"""
+        """Returns { S[i] -> T[j] : both write the same element, S[i] first }."""
         return self._all[2]
 
     @cached_property
     def validity(self) -> isl.UnionMap:
-        """The pairs that a schedule must keep in order: the union of flow, anti and output."""
+        """Returns the pairs that a schedule must keep in order: the union of flow, anti and output."""
         return self.flow.union(self.anti).union(self.output)
 
     @cached_property
@@ -98,18 +98,18 @@ class Dependences:
 
     @cached_property
     def input(self) -> isl.UnionMap:
-        """The pairs that read the same element: they ask for no order, but are a reason to run close together."""
+        """Returns the pairs that read the same element: they ask for no order, but are a reason to run close together."""
         reads = _reads(self._scop)
         return pairs(reads, reads, SourceOrder(self._scop))
 
     @cached_property
     def value_flow(self) -> isl.UnionMap:
-        """{ S[i] -> T[j] : S[i] wrote the value that T[j] reads }"""
+        """Returns { S[i] -> T[j] : S[i] wrote the value that T[j] reads }."""
         return self._last_writers.get_must_dependence()
 
     @cached_property
     def live_in(self) -> isl.UnionMap:
-        """{ S[i] -> A[j] : S[i] reads the value that A[j] had before the kernel }"""
+        """Returns { S[i] -> A[j] : S[i] reads the value that A[j] had before the kernel }."""
         return self._last_writers.get_must_no_source()
 
     @cached_property

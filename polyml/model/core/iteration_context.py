@@ -33,7 +33,7 @@ class ParameterContext:
 
     @cached_property
     def facts(self) -> isl.Set:
-        """The parameter set { : N >= 0 } of all sizes."""
+        """Returns the parameter set { : N >= 0 } of all sizes."""
         frame = Frame(self.names, ())
         result = frame.universe()
         for name in self.names:
@@ -60,7 +60,7 @@ class IterationContext:
 
     @cached_property
     def frame(self) -> Frame:
-        """The space [parameters] -> { [iterators] }."""
+        """Returns the space [parameters] -> { [iterators] }."""
         return Frame(self.parameters.names, self.iterators)
 
     def frame_for(self, value: Affine | Condition) -> Frame:
@@ -87,7 +87,7 @@ class IterationContext:
 
     @cached_property
     def assumed(self) -> isl.Set:
-        """The domain for sizes that are not negative."""
+        """Returns the domain, restricted to sizes that are not negative."""
         return self.domain.intersect_params(self.parameters.facts)
 
     @cached_property

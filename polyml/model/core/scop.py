@@ -66,7 +66,7 @@ class Access:
 
     @cached_property
     def coefficients(self) -> tuple[list[tuple[int | Fraction, ...]], ...]:
-        """The coefficients of the iterators in each piece of each subscript."""
+        """Returns the coefficients of the iterators in each piece of each subscript."""
         return tuple(map(polyhedra.iterator_coefficients, self.subscripts))
 
 
@@ -185,16 +185,16 @@ class Scop:
 
     @property
     def checked(self) -> isl.Set:
-        """The parameters { : ... } of calls that pass the checks at entry."""
+        """Returns the parameters { : ... } of calls that pass the checks at entry."""
         return self.context if self.usual is None else self.context.intersect(self.usual)
 
     @cached_property
     def times(self) -> dict[str, isl.Map]:
-        """The source order { S[i] -> [time] }, by statement."""
+        """Returns the source order { S[i] -> [time] }, by statement."""
         return {polyhedra.domain_name(m): m for m in polyhedra.pieces(self.schedule.get_map())}
 
     @cached_property
     def domain(self) -> isl.UnionSet:
-        """All instances { S[i,j]; T[i] } of all statements, over the parameters that the domains mention."""
+        """Returns all instances { S[i,j]; T[i] } of all statements, over the parameters that the domains mention."""
         empty = isl.UnionSet.empty(isl.Space.params_alloc(self.context.get_ctx(), 0))
         return polyhedra.union([isl.UnionSet.from_set(s.domain) for s in self.statements.values()], empty)

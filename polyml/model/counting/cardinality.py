@@ -36,7 +36,7 @@ NEAR = "sizes are like these"  # in place of a longer one
 
 
 class CannotCount(Exception):
-    """The exception that says that a count has too many pieces, or takes too long."""
+    """CannotCount is raised where a count has too many pieces, or takes too long."""
 
 
 _Piece = tuple[isl.Set, Poly]  # a region { : ... }, and the formula that holds there
@@ -55,7 +55,7 @@ class Count:
 
     @cached_property
     def compiled(self) -> Callable[[Mapping[str, int]], int]:
-        """`evaluate` as a Python function, which uses neither isl nor sympy."""
+        """Returns `evaluate` as a Python function, which uses neither isl nor sympy."""
         regions = [[_integer_rows(part) for part in polyhedra.alternatives(region)] for region, _ in self.pieces]
         named = {name for _, value in self.pieces for name in value.names}
         named |= {name for region, _ in self.pieces for name in polyhedra.used_parameters(region)}
@@ -74,7 +74,7 @@ class Count:
 
     @property
     def names(self) -> frozenset[str]:
-        """The names that the formulas depend on; regions may have others."""
+        """Returns the names that the formulas depend on; regions may have others."""
         return frozenset().union(*(value.names for _, value in self.pieces))
 
     def substitute(self, values: Mapping[str, int]) -> Count:

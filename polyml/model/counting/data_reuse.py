@@ -80,22 +80,22 @@ class ReuseBound:
 
     @cached_property
     def values(self) -> Values:
-        """The values that the projections stand for."""
+        """Returns the values that the projections stand for."""
         return reduce(isl.UnionSet.union, (p.values for p, _ in self.projections))
 
     @property
     def made(self) -> tuple[Count, ...]:
-        """How many of its values segments may make themselves, by projection."""
+        """Returns how many of its values segments may make themselves, by projection."""
         return tuple(p.made for p, _ in self.projections)
 
     @property
     def multiple(self) -> int:
-        """The loads of a segment, in multiples of S, for which the bound is greatest."""
+        """Returns the loads of a segment, in multiples of S, for which the bound is greatest."""
         return max(1, round(1 / (self.degree - 1)))
 
     @property
     def constant(self) -> float:
-        """The c of the bound c * instances / S ** (degree - 1) - ..."""
+        """Returns the c of the bound c * instances / S ** (degree - 1) - ..."""
         m = self.multiple
         return round(m / (float(self.power) ** (1 / self.root) * (1 + m) ** float(self.degree)), 12)
 
@@ -167,7 +167,7 @@ class ReadSources:
 
     @property
     def values(self) -> Values:
-        """The values that are read: { T[j]; A[j] }."""
+        """Returns the values that are read: { T[j]; A[j] }."""
         sets = [self.at_start.range(), *(m.range() for m in self.made.values())]
         return reduce(isl.UnionSet.union, map(isl.UnionSet.from_set, sets))
 

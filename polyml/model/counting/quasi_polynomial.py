@@ -124,7 +124,7 @@ class Poly:
 
     @property
     def names(self) -> frozenset[str]:
-        """Every name, also inside floors."""
+        """Returns every name, also those inside floors."""
         return frozenset().union(*(_names(atom) for atom in self.atoms))
 
     @property

@@ -26,7 +26,7 @@ _GATHER_NOTE = "or subscripts that are elements of integer arguments, of an argu
 
 
 class Stale(Enum):
-    """What is known of a loop variable after its loop: its value depends on whether the loop ran."""
+    """STALE is what is known of a loop variable after its loop: its value depends on whether the loop ran."""
 
     STALE = "stale"
 

@@ -190,7 +190,7 @@ class _StatementBuilder:
 
     @cached_property
     def legal(self) -> isl.Set:
-        """The sizes { : N > 0 } that pass the checks, or more where these would have too many cases."""
+        """Returns the sizes { : N > 0 } that pass the checks, or more where these would have too many cases."""
         result = self.parameters.facts
         for check in self.checks:
             if check.violated.n_basic_set() > 1:

@@ -53,7 +53,7 @@ def names_in_extents(nest: Nest) -> frozenset[str]:
 
 
 class _TooGreat(Exception):
-    """The exception that names an integer that may leave 64 bits."""
+    """_TooGreat is raised for an integer that may leave 64 bits."""
 
     def __init__(self, what: str, loc: Loc | None):
         self.what, self.loc = what, loc
