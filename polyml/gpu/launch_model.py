@@ -12,7 +12,7 @@ from polyml import polyhedra
 from polyml.gpu import shared_memory
 from polyml.gpu.coalescing import requests
 from polyml.gpu.launch_roofline import roofline
-from polyml.gpu.launches import CudaKernel, Launches, MappedAccess, SharedCopy
+from polyml.gpu.launches import CudaKernel, Launches, MappedAccess, StagedCopy
 from polyml.gpu.occupancy import Occupancy, occupancy
 from polyml.gpu.register_estimate import registers
 from polyml.gpu.shared_memory import Buffer
@@ -25,7 +25,7 @@ from polyml.schedule.gpu.mapping import AXES, Mapped, mapped
 SAVED = 2  # by what factor there are fewer sectors where shared memory pays
 
 
-def launches_of(mapping: MappedKernel, accesses: tuple[MappedAccess, ...], copies: tuple[SharedCopy, ...]) -> Launches:
+def launches_of(mapping: MappedKernel, accesses: tuple[MappedAccess, ...], copies: tuple[StagedCopy, ...]) -> Launches:
     """Returns the launches of a mapping with these accesses and copies, and their predicted time."""
     kernel, machine, threads = mapping.kernel, mapping.kernel.machine, mapping.threads
     taken = registers(kernel.uses, kernel.depth, len(copies), machine, mapping.items)
@@ -122,14 +122,14 @@ class MappedKernel:
                 amounts[kind] = amounts.get(kind, 0) + count * made.lanes
         return warps, lanes, amounts
 
-    def staged(self, tile: int) -> tuple[tuple[MappedAccess, ...], tuple[SharedCopy, ...]]:
+    def staged(self, tile: int) -> tuple[tuple[MappedAccess, ...], tuple[StagedCopy, ...]]:
         """Returns the accesses, some of them from shared memory, and the copies there, which halve the sectors of their loads at least.
 
         tile: iterations of a thread's outermost loop for which a copy is made.
         """
         machine, kernel = self.kernel.machine, self.kernel
         by_use = {id(access.use): access for access in self.accesses}
-        copies: list[SharedCopy] = []
+        copies: list[StagedCopy] = []
         for buffer in shared_memory.buffers(self.mapped, kernel.uses.uses, tile):
             if buffer.size_bytes > machine.shared_bytes_per_block:
                 continue
@@ -143,14 +143,14 @@ class MappedKernel:
             for use in buffer.uses:
                 wavefronts = shared_memory.loads(buffer, use, self.mapped, self.threads, machine)
                 by_use[id(use)] = replace(by_use[id(use)], copy=len(copies), wavefronts=wavefronts)
-            copies.append(SharedCopy(buffer, made, shared_memory.stores(buffer, machine), self._loads(buffer, buffer.uses), plain))
+            copies.append(StagedCopy(buffer, made, shared_memory.stores(buffer, machine), self._loads(buffer, buffer.uses), plain))
         return tuple(by_use.values()), tuple(copies)
 
     def _loads(self, buffer: Buffer, some: Sequence[ThreadAccess]) -> float:
         """Returns the wavefronts of a request that reads the buffer, in the mean of some loads."""
         return sum(shared_memory.loads(buffer, use, self.mapped, self.threads, self.kernel.machine) for use in some) / len(some)
 
-    def sectors(self, accesses: Sequence[MappedAccess], copies: Sequence[SharedCopy], held: Occupancy) -> tuple[int, bool]:
+    def sectors(self, accesses: Sequence[MappedAccess], copies: Sequence[StagedCopy], held: Occupancy) -> tuple[int, bool]:
         """Returns the sectors that are requested of the L2, and whether the L1 is taken to hold what blocks load again."""
         machine, kernel = self.kernel.machine, self.kernel
         direct = [access for access in accesses if access.copy is None]

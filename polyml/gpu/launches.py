@@ -123,7 +123,7 @@ class CudaKernel:
 
 
 @dataclass(frozen=True)
-class SharedCopy:
+class StagedCopy:
     """A copy of a part of an array to shared memory.
 
     requests: those for global memory.
@@ -173,7 +173,7 @@ class Launches:
     grid: tuple[int, ...]
     blocks: int
     accesses: tuple[MappedAccess, ...]
-    copies: tuple[SharedCopy, ...]
+    copies: tuple[StagedCopy, ...]
     registers: int
     occupancy: Occupancy
     lanes: float

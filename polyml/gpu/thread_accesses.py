@@ -129,8 +129,8 @@ class _ThreadAccessFinder:
         """Returns the loads and stores, array by array."""
         found: list[ThreadAccess] = []
         throughout: dict[str, int] = {}
-        for array in dict.fromkeys(touch.access.array for touch in self._accesses):
-            mine = [touch for touch in self._accesses if touch.access.array == array]
+        for array in dict.fromkeys(each.access.array for each in self._accesses):
+            mine = [each for each in self._accesses if each.access.array == array]
             whole = self._of_threads(mine)
             if whole is not None:
                 throughout[array] = self._scop.arrays[array].element.size_bytes
@@ -143,26 +143,26 @@ class _ThreadAccessFinder:
 
     def _of_threads(self, mine: list[_StatementAccess]) -> isl.Map | None:
         """Returns { T[host, grid] -> A[e] } where each thread accesses one element in a launch; None where some access several."""
-        found = reduce(isl.Map.union, (polyhedra.outer_of(touch.elements, self._depth) for touch in mine)).coalesce()
+        found = reduce(isl.Map.union, (polyhedra.outer_of(each.elements, self._depth) for each in mine)).coalesce()
         return found if found.is_single_valued() else None
 
     def _held_throughout(self, mine: list[_StatementAccess], whole: isl.Map) -> Iterator[ThreadAccess]:
         """Yields a load before the first access, where that is no store, and a store behind the last one."""
         none = whole.domain().subtract(whole.domain())
         needed, stored = none, none
-        for number, touch in enumerate(mine):
-            if touch.is_write:
-                stored = stored.union(self._threads_of(touch.elements))
+        for number, each in enumerate(mine):
+            if each.is_write:
+                stored = stored.union(self._threads_of(each.elements))
             else:
-                needed = needed.union(self._not_stored_before(touch, mine[:number]))
+                needed = needed.union(self._not_stored_before(each, mine[:number]))
         array = self._scop.arrays[mine[0].access.array]
         if not in_memory(array) or needed.is_empty() and self._is_own(array.name):
             return
-        held = tuple(dict.fromkeys(loop.name for touch in mine for loop in touch.run.inside))
+        held = tuple(dict.fromkeys(loop.name for each in mine for loop in each.run.inside))
         for when, is_write in ((needed, False), (stored, True)):
             if not when.is_empty():
-                touch = next(t for t in mine if t.is_write == is_write)
-                yield self._use(touch, whole.intersect_domain(when).coalesce(), is_write, (), held)
+                each = next(t for t in mine if t.is_write == is_write)
+                yield self._use(each, whole.intersect_domain(when).coalesce(), is_write, (), held)
 
     def _threads_of(self, elements: isl.Map) -> isl.Set:
         """Returns the threads { T[host, grid] } that access some of the elements."""
@@ -179,7 +179,7 @@ class _ThreadAccessFinder:
                 pairs = zip(load.run.inside, store.run.inside)
                 shared = sum(1 for _ in takewhile(lambda pair: pair[0].values is pair[1].values, pairs))
                 depth = self._depth + shared
-                both = [polyhedra.outer_of(touch.elements, depth) for touch in (load, store)]
+                both = [polyhedra.outer_of(each.elements, depth) for each in (load, store)]
                 left = left.intersect(self._threads_of(both[0].subtract_domain(both[1].domain())))
         return left
 
@@ -191,31 +191,31 @@ class _ThreadAccessFinder:
 
     def _each(self, mine: list[_StatementAccess]) -> Iterator[ThreadAccess]:
         """Yields the loads and stores of an array of which a thread accesses several elements, each different one once."""
-        is_written = any(touch.is_write for touch in mine)
+        is_written = any(each.is_write for each in mine)
         done: list[ThreadAccess] = []
-        for touch in mine:
-            use = self._use(touch, touch.elements, touch.is_write, touch.run.inside, ())
+        for each in mine:
+            use = self._use(each, each.elements, each.is_write, each.run.inside, ())
             while not is_written and len(use.loops) > self._depth:
                 elements = polyhedra.outer_of(use.elements, len(use.loops) - 1)
                 if not elements.is_single_valued():
                     break
-                inside = touch.run.inside[: len(use.loops) - 1 - self._depth]
-                use = self._use(touch, elements, False, inside, (use.loops[-1], *use.held))
+                inside = each.run.inside[: len(use.loops) - 1 - self._depth]
+                use = self._use(each, elements, False, inside, (use.loops[-1], *use.held))
             if not any(_is_same(use, other) for other in done):
                 done.append(use)
                 yield use
 
     def _use(
-        self, touch: _StatementAccess, elements: isl.Map, is_write: bool, inside: tuple[SurroundingLoop, ...], held: tuple[str, ...]
+        self, each: _StatementAccess, elements: isl.Map, is_write: bool, inside: tuple[SurroundingLoop, ...], held: tuple[str, ...]
     ) -> ThreadAccess:
         """Returns a load or store of elements { T[t] -> A[e] }. inside: the thread's own loops around it; held: loops inside these."""
-        place = self._places[touch.access.array]
+        place = self._places[each.access.array]
         loops = tuple(loop.name for loop in (*self._nest.host, *self._nest.grid, *inside))
-        size = self._scop.arrays[touch.access.array].element.size_bytes
+        size = self._scop.arrays[each.access.array].element.size_bytes
         address = tuple(polyhedra.rows_by_piece(polyhedra.weighted_sum(elements, place.strides, place.address)))
         outermost = inside[0].values if inside else None
         return ThreadAccess(
-            touch.access.array, touch.text, is_write, loops, held, elements.domain(), elements, address, size, outermost
+            each.access.array, each.text, is_write, loops, held, elements.domain(), elements, address, size, outermost
         )
 
 

@@ -91,7 +91,7 @@ def generate(candidate: CodeCandidate, scheduled: Scheduled, call: CallFacts, ru
     """
     host, wanted, options = cpu.host(), call.wanted, call.wanted.options
     sized = scheduled.sized or candidate.model.expands
-    related = call.related if scheduled.alike else ()
+    related = call.related if scheduled.related else ()
     scop = guarded(candidate.model.scop, scheduled, sized, wanted.sizes, related)
     known = {
         "machine": host, "layouts": wanted.layouts, "sizes": call.typical if scheduled.sized else None,

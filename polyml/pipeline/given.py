@@ -112,7 +112,7 @@ def _generated(
     for together in (True, False) if options.vectorize else (False,):
         candidate = CodeCandidate("the schedule given", model, False, together)
         try:
-            scheduled = Scheduled(tree, notes, problem.sized, alike=bool(related))
+            scheduled = Scheduled(tree, notes, problem.sized, related=bool(related))
             made = generate(candidate, scheduled, call, runner, emits)
             return replace(made, sized=bool(related))  # else one form is for all sizes
         except (BudgetExceeded, CannotRunTogether, isl.Error) as reason:

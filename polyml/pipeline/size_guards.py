@@ -31,7 +31,7 @@ def guarded(scop: Scop, scheduled: Scheduled, sized: bool, sizes: Sizes | None, 
     """
     if sized and sizes is not None:
         scop = _with_check(scop, _sizes_check(scop, sizes))
-    if scheduled.alike and related:
+    if scheduled.related and related:
         return _with_related(scop, related)
     if sizes is not None and not sizes.is_related:
         return _for_others(scop, related_sizes(scop, replace(sizes, is_related=True)))

@@ -1,5 +1,5 @@
-"""SCoP and dependences -> a schedule tree.
+"""Scheduling: from a SCoP and its dependences to a schedule tree.
 
-`compute` is the list of steps; the folders are the tree as a value, proofs, what is asked about loops, isl's scheduler and fusion,
-tiling, GPUs, and schedules that users write.
+`compute` runs the passes; the folders are the tree as a value, proofs, analyses of loops, isl's scheduler and fusion, tiling, GPUs,
+and schedules that users write.
 """

@@ -59,7 +59,7 @@ class Scheduled:
     notes: what was decided, for `explain`.
     sized: whether its tiles depend on the sizes that it was chosen by.
     cut: whether a component is in slabs or in tiles over time.
-    alike: whether code is to take for granted that sizes are related as they are in the call.
+    related: whether code is to take for granted that sizes are related as they are in the call.
     operations: of isl that the search took, where they were counted.
     """
 
@@ -67,7 +67,7 @@ class Scheduled:
     notes: Notes
     sized: bool = False
     cut: bool = False
-    alike: bool = False
+    related: bool = False
     operations: int = 0
 
 
@@ -110,7 +110,7 @@ def compute(
         return Scheduled(scop.schedule, ("nothing to schedule",))
     try:
         with budget(OPERATIONS + PIECE_OPERATIONS * len(request.pieces)):
-            return _Planner(request, reductions).scheduled(_Part(scop.schedule, scop, dependences))
+            return _Planner(request, reductions).scheduled(_ProgramPart(scop.schedule, scop, dependences))
     except isl.Error as problem:
         return Scheduled(scop.schedule, (f"isl's scheduler failed ({problem}): source order",))
     except BudgetExceeded as problem:
@@ -145,16 +145,16 @@ def _one_by_one(scop: Scop, dependences: Dependences, why: BudgetExceeded) -> tu
 
 
 @dataclass(frozen=True)
-class _Part:
+class _ProgramPart:
     """A part of a program: a schedule of some instances, and the SCoP and the dependences of these alone."""
 
     tree: isl.Schedule
     scop: Scop
     dependences: Dependences
 
-    def component(self, tree: isl.Schedule) -> _Part:
+    def component(self, tree: isl.Schedule) -> _ProgramPart:
         """Returns the part of this one whose instances the tree runs."""
-        return _Part(tree, *restricted(self.scop, self.dependences, tree.get_domain()))
+        return _ProgramPart(tree, *restricted(self.scop, self.dependences, tree.get_domain()))
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class _Planner:
     request: ScheduleRequest
     reductions: Mapping[str, Reduction]
 
-    def scheduled(self, whole: _Part) -> Scheduled:
+    def scheduled(self, whole: _ProgramPart) -> Scheduled:
         """Returns the schedule of the whole program."""
         request = self.request
         sized = request.tile and has_contraction(whole.scop)
@@ -197,7 +197,7 @@ class _Planner:
             return Scheduled(chunked.tree or mapped, notes + chunked.notes, sized or chunked.sized, chunked.tree is not None)
         return Scheduled(mapped, notes, sized)
 
-    def _in_chunks(self, whole: _Part) -> Chunked:
+    def _in_chunks(self, whole: _ProgramPart) -> Chunked:
         """Returns the schedule with chunks of rows around nests, where that is legal and pays; else the reason, as a note."""
         try:
             with budget(CHUNK_OPERATIONS):
@@ -208,12 +208,12 @@ class _Planner:
         except (BudgetExceeded, IllegalSchedule) as problem:
             return Chunked(None, (f"no chunks of rows: {problem}",), True)
 
-    def _check(self, tree: isl.Schedule, part: _Part) -> None:
+    def _check(self, tree: isl.Schedule, part: _ProgramPart) -> None:
         """Raises IllegalSchedule where more changes than the order of a reduction's updates."""
         check_legal(tree, part.scop, part.dependences, self.reductions)
         check_parallel(tree, part.scop, part.dependences, self.reductions)
 
-    def _affine(self, whole: _Part, sizes: Mapping[str, int] | None) -> tuple[isl.Schedule, Notes]:
+    def _affine(self, whole: _ProgramPart, sizes: Mapping[str, int] | None) -> tuple[isl.Schedule, Notes]:
         """Returns the loops of each component before tiling: the source's around pieces of index sets, isl's elsewhere."""
         pieces = self.request.pieces
         if not pieces:
@@ -246,7 +246,7 @@ class _Planner:
         """Whether there are pieces of index sets, whose loops are known."""
         return not self.request.pieces.isdisjoint(scop.statements)
 
-    def _mapped(self, part: _Part, sizes: Mapping[str, int] | None, slab: int = 0) -> tuple[isl.Schedule, Notes, bool]:
+    def _mapped(self, part: _ProgramPart, sizes: Mapping[str, int] | None, slab: int = 0) -> tuple[isl.Schedule, Notes, bool]:
         """Returns the part with blocks of contractions, tiles and threads, notes, and whether the result has been proved.
 
         slab: iterations of the slab that all of the part is in; 0: it is in none.
@@ -262,7 +262,7 @@ class _Planner:
         setting = LayoutSetting(part.scop, request.machine, sizes, reductions, request.parallel, grain=max(slab, 1))
         return apply(map_contractions, part.tree, part.dependences, setting, tiles)
 
-    def _cut(self, part: _Part, scop: Scop) -> Slabs | TimeTiles | None:
+    def _cut(self, part: _ProgramPart, scop: Scop) -> Slabs | TimeTiles | None:
         """Returns how a component is to be cut; None where it is not. scop: the whole program."""
         request = self.request
         if has_contraction(scop):
@@ -275,7 +275,7 @@ class _Planner:
         return found
 
     def _in_cuts(
-        self, parts: Sequence[_Part], cuts: Sequence[Slabs | TimeTiles | None], whole: _Part
+        self, parts: Sequence[_ProgramPart], cuts: Sequence[Slabs | TimeTiles | None], whole: _ProgramPart
     ) -> tuple[isl.Schedule | None, Notes]:
         """Returns the schedule with components in slabs or in tiles over time, None where that is not legal; and notes."""
         plans: list[dict[str, object]] = []
@@ -293,7 +293,7 @@ class _Planner:
         except IllegalSchedule as problem:
             return None, (f"not cut into slabs or tiles over time: {problem.message}",)
 
-    def _component_in_cut(self, part: _Part, cut: Slabs | TimeTiles | None) -> tuple[isl.Schedule, Notes]:
+    def _component_in_cut(self, part: _ProgramPart, cut: Slabs | TimeTiles | None) -> tuple[isl.Schedule, Notes]:
         """Returns one component as it is to be cut, or else mapped as without cuts; and notes."""
         made: tuple[isl.Schedule | None, Notes] = (None, ())
         if isinstance(cut, TimeTiles):
@@ -309,7 +309,7 @@ class _Planner:
         return None if sizes is None else {**sizes, SLAB: middle(cut, scop, sizes) if self._is_divided(scop) else 0}
 
     def _part_of_slab(
-        self, component: _Part, cut: Slabs, sizes: Mapping[str, int] | None, instances: isl.UnionSet
+        self, component: _ProgramPart, cut: Slabs, sizes: Mapping[str, int] | None, instances: isl.UnionSet
     ) -> tuple[isl.Schedule, Notes]:
         """Returns the schedule of a part of a slab, as of a kernel of its own, and notes."""
         scop, dependences = restricted(component.scop, component.dependences, instances)
@@ -319,5 +319,5 @@ class _Planner:
             return short, ()
         if not (self._is_divided(scop) and instances is not cut.parts[-1]):
             loops, _ = affine_schedule(scop, dependences, "no" if self.request.fusion == "no" else "smart")
-        tree, notes, _ = self._mapped(_Part(loops, scop, dependences), sizes, cut.width)
+        tree, notes, _ = self._mapped(_ProgramPart(loops, scop, dependences), sizes, cut.width)
         return tree, notes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from polyml.gpu.launches import Launches, MappedAccess, SharedCopy
+from polyml.gpu.launches import Launches, MappedAccess, StagedCopy
 from polyml.gpu.register_estimate import RULE
 from polyml.gpu.warp_requests import Requests
 from polyml.report.data import VERSION, roofline_data
@@ -80,7 +80,7 @@ def _requests(made: Requests) -> dict[str, object]:
     return plain(made, {"per_request": "sectors_per_request"})
 
 
-def _copy(each: Launches, copy: SharedCopy) -> dict[str, object]:
+def _copy(each: Launches, copy: StagedCopy) -> dict[str, object]:
     buffer = copy.buffer
     return {
         "array": buffer.array,

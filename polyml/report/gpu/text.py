@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from polyml.gpu import bank_conflicts
-from polyml.gpu.launches import Launches, MappedAccess, SharedCopy
+from polyml.gpu.launches import Launches, MappedAccess, StagedCopy
 from polyml.gpu.register_estimate import RULE
 from polyml.machines.units import shown
 from polyml.report.gpu.values import GpuReportValues, GpuVariant
@@ -141,7 +141,7 @@ def _copies(each: Launches) -> Iterator[str | Table]:
     yield ""
 
 
-_COPY_COLUMNS: Sequence[Column[SharedCopy]] = (
+_COPY_COLUMNS: Sequence[Column[StagedCopy]] = (
     Column("copied to shared memory", lambda copy: copy.buffer.array, is_left=True),
     Column("box", lambda copy: " x ".join(map(str, copy.buffer.shape)), is_left=True),
     Column("for", lambda copy: f"{copy.buffer.tile} of {copy.buffer.loop}", is_left=True),
@@ -154,7 +154,7 @@ _COPY_COLUMNS: Sequence[Column[SharedCopy]] = (
 )
 
 
-def padding_advice(each: Launches, copy: SharedCopy) -> str:
+def padding_advice(each: Launches, copy: StagedCopy) -> str:
     """Returns a line on what padding gains; "" where it gains nothing."""
     buffer = copy.buffer
     if not buffer.padding:

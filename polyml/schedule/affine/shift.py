@@ -6,7 +6,7 @@
 
 where S[k + 1] goes over what T[k] has just changed, so that it is read and written once instead of twice (loop shifting
 before fusion: Verdoolaege, Bruynooghe, Janssens and Catthoor, "Multi-dimensional incremental loop fusion for data
-locality", ASAP 2003). Statements between the two and behind them stay where they are.
+locality", ASAP 2003). Statements between the two and behind them remain where they are.
 """
 
 from __future__ import annotations

@@ -270,7 +270,7 @@ class _TrafficFusion:
             if len(self._scop.arrays[array].shape) < DEEPEST or self._along_rows(first, second, array, shared):
                 continue
             for writes in (False, True):
-                mine, theirs = (self._traffic.touched(g.names, array, writes) for g in (first, second))
+                mine, theirs = (self._traffic.accessed(g.names, array, writes) for g in (first, second))
                 both = mine.apply_domain(times).intersect(theirs.apply_domain(times))
                 total += self._traffic.bytes(both.range(), array)
         return total

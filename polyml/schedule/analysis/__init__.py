@@ -1,1 +1,1 @@
-"""Questions about loops that a schedule is chosen by: strides, traffic, the role of each loop in a contraction."""
+"""Analyses of loops by which a schedule is chosen: strides, traffic, the role of each loop in a contraction."""

@@ -45,7 +45,7 @@ class Traffic:
             return once * (2 if written else 1)
         return once + self.bytes(polyhedra.union(written, NONE).range(), array)
 
-    def touched(self, names: Sequence[str], array: str, writes: bool) -> isl.UnionMap:
+    def accessed(self, names: Sequence[str], array: str, writes: bool) -> isl.UnionMap:
         """Returns the accesses { S[i] -> A[j] } of the statements to an array. writes: of the writes alone."""
         return polyhedra.union(self._relations(names, array, writes), NONE)
 

@@ -1,4 +1,4 @@
-"""Block sizes of a contraction: which loops go around which, and how far each runs at a time.
+"""Block sizes of a contraction: the order of its loops, and how many iterations each runs at a time.
 
     for the rows' blocks: for the depth's blocks:        operand of the rows stays in the third cache
         parallel for the columns' blocks:                operand of the columns, copied by each thread, in the second

@@ -19,7 +19,7 @@ from polyml.machines.cpu import CacheLevel
 from polyml.schedule.script.schedule import Schedule
 from polyml.schedule.tree import loop_tree as loops
 from polyml.schedule.tree.loop_tree import Block, Loop, Node
-from polyml.tune.tiles.estimates import SHORT, Candidate, TiledNest
+from polyml.tune.tiles.estimates import SHORT, Candidate, TunedNest
 from polyml.tune.tiles.search import Rates, TileSearch
 from polyml.tune.tiles.windows import ends, tiled
 
@@ -112,7 +112,7 @@ def tiles(
         problem.prove(tiled(source, nests, (2,) * len(names)).tree)
     except (IllegalSchedule, ScheduleError) as reason:
         return Tiles(names, problem=reason.message)
-    nest = TiledNest(source, nests, counts, sizes, tuple(levels), addresses)
+    nest = TunedNest(source, nests, counts, sizes, tuple(levels), addresses)
     search = TileSearch(nest, rates, began + seconds)
     try:
         found = search.run(began + seconds * (1.0 if rates is None else SEARCH)) if seconds else ()

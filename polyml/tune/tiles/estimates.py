@@ -54,7 +54,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class TiledNest:
+class TunedNest:
     """The nests that are tiled, and the caches that tiles are chosen for.
 
     source: the schedule.
@@ -82,7 +82,7 @@ class Estimates:
     places: the arrays' addresses and strides.
     """
 
-    def __init__(self, nest: TiledNest, weights: Sequence[float]):
+    def __init__(self, nest: TunedNest, weights: Sequence[float]):
         """Estimates all candidates. weights: the cost of a miss of each cache."""
         self._source, self._extents, self._sizes, self._levels, self._weights = (
             nest.source,

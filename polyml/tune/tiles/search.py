@@ -23,7 +23,7 @@ from polyml.errors import IllegalSchedule, ScheduleError
 from polyml.performance.throughput import cycles_of
 from polyml.performance.trip_counts import Site, executions
 from polyml.schedule.script.schedule import NOTHING
-from polyml.tune.tiles.estimates import MARGIN, Candidate, Estimates, TiledNest
+from polyml.tune.tiles.estimates import MARGIN, Candidate, Estimates, TunedNest
 from polyml.tune.tiles.reciprocals import expected
 from polyml.tune.tiles.windows import Tiled, tiled, within
 
@@ -56,7 +56,7 @@ class TileSearch:
     window: the most instances that were simulated of a candidate.
     """
 
-    def __init__(self, nest: TiledNest, rates: Rates | None, end: float):
+    def __init__(self, nest: TunedNest, rates: Rates | None, end: float):
         self._source, self._nests, self._extents, self._sizes, self._levels = (
             nest.source,
             nest.nests,
