@@ -266,7 +266,7 @@ def resolve(overrides: Mapping[str, object] | None = None) -> Options:
     """
     found: dict[str, Any] = {**environment(), **(_active.get() or {}), **(overrides or {})}  # Any: each checked by its own setting
     if found.get("check"):
-        found["cache"] = False  # what is taken from there was checked by whoever made it, if at all
+        found["cache"] = False  # an entry was checked when it was made, if at all
     return Options(**found)
 
 
@@ -298,7 +298,7 @@ def _checked(name: str, value: object, shown: str, called: str) -> object:
     setting = _setting(name, called)
     try:
         return setting.check(value)
-    except Exception:  # of what the value's own type does when it is compared, counted or called a path
+    except Exception:  # the value's own class may raise anything when it is looked at
         raise _refused(called, shown, setting) from None
 
 

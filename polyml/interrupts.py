@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-_SIGNALS = tuple(  # whose handlers are known to raise: Ctrl-C, time limits, requests to end
+_SIGNALS = tuple(  # their handlers are known to raise: Ctrl-C, time limits, requests to end
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGALRM", "SIGHUP") if hasattr(signal, name)
 )
 _SOON_SECONDS = 0.01
@@ -46,7 +46,7 @@ class _Deferral:
                 if callable(handler):
                     self._handlers[number] = handler
                     signal.signal(number, self._own)
-        except BaseException:  # also what another one of these signals raised
+        except BaseException:  # another one of these signals may have raised it
             self.end()
             raise
 

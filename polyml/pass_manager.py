@@ -59,7 +59,7 @@ class Pass:
 
 
 _watchers: list[Watcher] = []
-instead: dict[str, Callable[..., Any]] = {}  # of passes, by name: what tests run in their place
+instead: dict[str, Callable[..., Any]] = {}  # name of a pass -> what tests run in its place
 
 
 def run(step: Pass, before: Any, *given: Any, **named: Any) -> Any:

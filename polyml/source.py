@@ -54,7 +54,7 @@ class Loc:
           ^^^^^
         """
         line = self.source.line(self.line).rstrip("\n")
-        start = 0 if len(line) <= _LONGEST else max(0, self.column - 1 - _LONGEST // 2)  # of lines that no one can read
+        start = 0 if len(line) <= _LONGEST else max(0, self.column - 1 - _LONGEST // 2)  # a line may be longer than anyone can read
         line, before = line[start : start + _LONGEST], self.column - 1 - start
         pad = "".join("\t" if c == "\t" else " " for c in line[:before])
         return f"      {line}\n      {pad}{'^' * max(1, min(self.width, len(line) - before))}"

@@ -86,7 +86,7 @@ class Kernel(Schedulable, Reported, Specialised, LeftToPython):
         self, function: FunctionType, settings: Mapping[str, object], given: Saved | None = None, target: Target | None = None
     ):
         super().__init__(function, settings, given, target)
-        self._simulation: ArraySimulation | None = None  # of the last call, on such a target
+        self._simulation: ArraySimulation | None = None  # the last call, where the target is an array
         self._recent: tuple[Hot, ...] = ()
         self._left_by_data: set[tuple[Specialisation, int]] = set()  # forms and statuses after which Python decides
         _kernels.add(self)

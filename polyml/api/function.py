@@ -40,7 +40,7 @@ class KernelFunction:
 
     __name__: str
     __qualname__: str
-    __call__: Callable[..., Any]  # as `Kernel` makes it
+    __call__: Callable[..., Any]  # `Kernel` defines it
 
     def __init__(
         self, function: FunctionType, settings: Mapping[str, object], given: Saved | None = None, target: Target | None = None

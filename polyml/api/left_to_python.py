@@ -33,7 +33,7 @@ class LeftToPython(KernelFunction):
         it ran as plain Python.
     """
 
-    _call_of_part: Callable[[LiftedPart], PartCall]  # by a kernel of its own, which `Kernel` makes
+    _call_of_part: Callable[[LiftedPart], PartCall]  # makes a part's kernel; `Kernel` defines it
 
     def __init__(
         self, function: FunctionType, settings: Mapping[str, object], given: Saved | None = None, target: Target | None = None
@@ -44,13 +44,13 @@ class LeftToPython(KernelFunction):
         self._python_reason = ""
         self._reasons: dict[str, PolymlError] = {}  # why calls ran as plain Python: by their texts, in order
         self._as_python = Tally()
-        self._always: Plain | None = None  # what runs whatever the arguments are
+        self._always: Plain | None = None  # runs whatever the arguments are
         self._kinds = Kinds()
-        # by the places of what is refused: the function in parts, and the lines of parts that do not pay
+        # the function in parts, and the lines of parts that do not pay, by the places of what is refused
         self._parts: dict[tuple[Loc, ...], tuple[FunctionType | None, list[PartCall]]] = {}
         self._parts_left: dict[tuple[Loc, ...], set[tuple[int, int]]] = {}
-        self._reads: dict[frozenset[str], tuple[Loc, ...]] = {}  # where parameters are read
-        self._is_part = False  # of a function that runs partly as Python
+        self._reads: dict[frozenset[str], tuple[Loc, ...]] = {}  # the places at which parameters are read
+        self._is_part = False  # whether it is a part of a function that runs partly as Python
 
     def compiled_parts(self) -> Iterator[tuple[int, int]]:
         """Yields the first and the last line of each part that the last call of it ran as native code, in order.
@@ -146,7 +146,7 @@ class LeftToPython(KernelFunction):
             own = next((g.key for g in captures(self.py_func).guards if g.expected is self), None)
             try:
                 found = loop_lifting.lift_parts(self.py_func, places, without, own)
-            except RecursionError:  # in an expression of thousands of terms
+            except RecursionError:  # an expression may have thousands of terms
                 found = None
             calls = [] if found is None else [self._call_of_part(part) for part in found.parts.values()]
             known = self._parts[places] = None if found is None else found.calling(calls), calls

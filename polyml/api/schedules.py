@@ -85,7 +85,7 @@ class Schedulable(Inspected):
 
         try:
             place = fspath(path)
-        except Exception:  # of what is no path, and of what a class that is not ours makes of it
+        except Exception:  # a class that is not ours may raise anything
             raise PolymlTypeError(f"load_schedule takes the path of a file, not {shown(path)}") from None
         saved, where = file.read(place), called(place)
         types, layouts, _ = self._signature(args_or_types) if args_or_types else self._saved_types(saved.arguments, where)

@@ -27,7 +27,7 @@ from polyml.runtime.storage.size_classes import FORMS, Sizes, sizes_of
 if TYPE_CHECKING:
     from polyml.schedule.script.file import Saved
 
-SPECIALISATIONS = 64  # of one kernel; the one made first goes first
+SPECIALISATIONS = 64  # forms of one kernel at most; the one made first goes first
 
 
 class Specialised(KernelFunction):

@@ -26,12 +26,21 @@ from polyml.errors import ConfigError
 from polyml.reading.userfiles import called, read_text
 
 LIMIT_BYTES = 1 << 22
-SETTINGS = ("fp", "schedule", "fusion", "threads", "parallel", "vectorize", "tile", "compile_budget_s")  # that code depends on
+SETTINGS = (
+    "fp",
+    "schedule",
+    "fusion",
+    "threads",
+    "parallel",
+    "vectorize",
+    "tile",
+    "compile_budget_s",
+)  # code depends on these alone
 _PYTHON = {"int": int, "float": float, "complex": complex, "pybool": bool}
 _DATA = "# bundle: "  # the line of what is not source
 _MAIN = 'if __name__ == "__main__":\n    from polyml.defects.repeat import main\n\n    main(__file__)\n'
 _LONGEST_STAGE = 20_000  # characters
-_MOST_BYTES = 1 << 30  # of an argument
+_MOST_BYTES = 1 << 30  # size of an argument at most
 
 
 @dataclass(frozen=True)

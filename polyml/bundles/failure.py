@@ -14,7 +14,7 @@ from polyml.frontend.syntax import ArgType, ArrayType
 from polyml.runtime.storage.cache_key import toolchain
 from polyml.runtime.storage.size_classes import Sizes
 
-SIZE = 20  # of dimensions of which nothing is known
+SIZE = 20  # the length of a dimension of which nothing is known
 
 
 @dataclass(frozen=True)

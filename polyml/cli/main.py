@@ -14,7 +14,7 @@ from polyml.cli.inputs.whole_numbers import Whole
 from polyml.config import PASSES, STAGES
 from polyml.errors import ConfigError, PolymlError, ScheduleError, TextError, shortened
 
-Settings = Mapping[str, object]  # of `polyml.config`, those that are on the command line
+Settings = Mapping[str, object]  # settings of `polyml.config` that are on the command line
 _FAILED, _USAGE = 1, 2  # exit statuses: what was asked for went wrong; what was asked, or a file that it names, cannot be read
 
 

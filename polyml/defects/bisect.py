@@ -22,9 +22,9 @@ from polyml.model.core.scop import Statement
 from polyml.pass_manager import watched
 from polyml.pipeline.passes import BUILD, EMIT
 
-CODE = EMIT.name  # what makes code of the last program
-LENGTHS = (6, 13, 27, 54, 108, 216)  # that lengths of dimensions are limited to, in turn
-MOST_SECONDS = 5  # of all runs with one limit, after which there is no larger one
+CODE = EMIT.name  # the pass that makes code of the last program
+LENGTHS = (6, 13, 27, 54, 108, 216)  # limits of lengths of dimensions, tried in turn
+MOST_SECONDS = 5  # a limit whose runs take longer is the last one
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def bisect(bundle: Bundle, tried: Callable[[int], None] = lambda length: None) -
         raise ConfigError("the bundle has no arguments to compare with")
     if not found.culprit and _longest(bundle) > found.longest:
         failed, _, _ = _compiled(bundle, bundle.arguments())
-        if failed is not None:  # with these sizes alone
+        if failed is not None:  # it fails with these sizes alone
             return Bisection((), _failing(failed), failed.message, (), _longest(bundle))
     return found
 
@@ -136,7 +136,7 @@ def _compared(bundle: Bundle, right: Sequence[object]) -> Bisection:
             given = bundle.arguments()
             try:
                 got = run.run(program, dict(zip(names, given, strict=True)), order=order)
-            except Exception as problem:  # what a wrong program does is not foreseen
+            except Exception as problem:  # a wrong program may do anything
                 return Bisection(tuple(passes), name, f"{type(problem).__name__}: {problem}", (), longest)
             difference, array = _difference(names, (got, *given), right)
             if difference:

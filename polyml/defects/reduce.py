@@ -15,7 +15,7 @@ from polyml.bundles.bundle import Bundle, BundledArgument
 from polyml.defects.shrink import shrink, smaller_sources
 from polyml.reading.userfiles import write_text
 
-SECONDS = 60  # for one variant, in a process of its own
+SECONDS = 60  # one variant runs at most so long, in a process of its own
 _NAMES = re.compile(r"'[^']*'|`[^`]*`|[0-9]+")
 
 

@@ -25,15 +25,15 @@ WORDS = {
     "back": ("writes", "back"), "through": ("writes", "through"),
     "independent": ("contents", "independent"), "inclusive": ("contents", "inclusive"), "exclusive": ("contents", "exclusive"),
 }  # fmt: skip
-FULL = "full"  # in place of a number of ways
-MOST_WAYS = 64  # of a cache with several sets
+FULL = "full"  # the word in place of a number of ways
+MOST_WAYS = 64  # ways of a cache with several sets at most
 MOST_LEVELS = 8
 LARGEST = 1 << 50  # bytes
 MOST_THREADS = 1 << 31
 _NUMBERS = (
     ("level", 1, 1_000), ("size_bytes", 1, LARGEST), ("ways", 0, LARGEST), ("line_bytes", 1, LARGEST), ("shared_by", 0, MOST_THREADS),
 )  # fmt: skip
-_MOST_PARTS = 16  # of the text of a level
+_MOST_PARTS = 16  # parts of the text of a level at most
 FORM = (
     "accepted: SIZE:WAYS:LINE[:lru|plru][:back|through][:inclusive|exclusive][:shared[=THREADS]], nearest first, "
     "separated by commas; WAYS may be full"

@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass, fields
 from polyml.errors import ConfigError
 from polyml.machines.cpu import CpuMachine
 
-VERSION = 1  # of `data`
+VERSION = 1  # the form of `data`
 ORIGINS = ("measured", "manual", "estimate")
-# of a systolic array's units: to four neighbours, or to eight, or to four and wires along rows and columns; in a row to two
+# links of a systolic array's units: to four neighbours, to eight, or to four and along rows and columns; in a row to two
 LINKS = ("manhattan", "diagonal", "broadcast")
 LONGEST = 2**31  # side of a systolic array
-DATAFLOWS = ("os", "ws", "is")  # of systolic arrays: results, weights or inputs stay in their units
+DATAFLOWS = ("os", "ws", "is")  # results, weights or inputs stay in the units of a systolic array
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ class Gpu(Described):
         return None if found is None else found.flop_per_s.of(used or self.parts, self.parts)
 
 
-OPERATIONS = ("multiply_add", "multiply", "add")  # that have an energy
+OPERATIONS = ("multiply_add", "multiply", "add")  # operations that have an energy
 
 
 def check_kind(machine: Described | None, needs: type[Described], noun: str) -> None:

@@ -45,7 +45,7 @@ _CACHE = ("level", "size", "ways", "line", "shared_by", "replacement", "writes",
 _SYSTOLIC = ("array", "buffer", "accumulators", "host", "energy")
 _TRIPLES = {"x86-64": "x86_64-unknown-linux-gnu", "aarch64": "aarch64-unknown-linux-gnu"}
 _VECTORS = {"x86-64": (16, 32, 64), "aarch64": (16,)}
-_REGISTERS = {16: 16, 32: 16, 64: 32}  # of x86-64, by their bytes
+_REGISTERS = {16: 16, 32: 16, 64: 32}  # vector registers of x86-64, by their bytes
 
 
 def read(file: str | PathLike) -> Described:
@@ -121,7 +121,7 @@ def _gpu(table: TomlTable) -> Gpu:
     places = [figures.bandwidth(table.table(key), place, spread=key == "shared", private=True, known=("read", "update", *others))
               for key, place, *others in (("shared", "shared"), ("l2_cache", "L2", "latency")) if table.has(key)]  # fmt: skip
     memory = table.table("memory")
-    counts: dict[str, Any] = {key: table.count(key) for key in _GPU_COUNTS}  # by the names of Gpu's fields
+    counts: dict[str, Any] = {key: table.count(key) for key in _GPU_COUNTS}  # Any: values of Gpu's fields, by their names
     counts |= {name: table.size(key) for key, name in keys.items()}
     made = Gpu(
         name=table.text("name"), frequency_hz=figures.frequency, peaks=figures.peaks("peak"),

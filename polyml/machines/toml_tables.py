@@ -26,7 +26,7 @@ _KINDS = {str: "a text", int: "a whole number", float: "a number", bool: "true o
 _HEADER = re.compile(r"\s*\[(\[?)\s*([\w.\-\"' ]+?)\s*\]")
 _KEY = re.compile(r"\s*([\w\-.]+|\"[^\"]*\"|'[^']*')\s*=")
 _LARGEST = 2**50  # bytes
-_MOST_BYTES, _LONGEST_LINE, _DEEPEST = 1 << 20, 10_000, 20  # of a file
+_MOST_BYTES, _LONGEST_LINE, _DEEPEST = 1 << 20, 10_000, 20  # bytes of a file, characters of a line, and levels of nesting at most
 _PLACE = re.compile(r"\s*\(at line (\d+), column (\d+)\)$")
 
 
@@ -170,7 +170,7 @@ def _loaded(text: str, source: Source) -> dict[str, object]:
         raise ConfigError(f"{source.file} is nested too deeply", notes=["a machine has tables in tables, no more"]) from None
     except tomllib.TOMLDecodeError:
         raise
-    except ValueError as problem:  # of Python: digits of a number
+    except ValueError as problem:  # Python refuses numbers with too many digits
         raise ConfigError(f"{source.file} cannot be read: {problem}") from None
 
 

@@ -38,7 +38,7 @@ def measured(*, again: bool = False) -> Cpu:
     if found and found.quiet and not again:
         return found.cpu
     with _alone(store):
-        latest = _kept(store)  # by whoever was waited for
+        latest = _kept(store)  # another process may have measured meanwhile
         if latest and latest.quiet and latest != found:
             return latest.cpu
         made = _merged(latest, _now())
@@ -76,7 +76,7 @@ def _alone(store: Cache) -> Iterator[None]:
     from filelock import FileLock, Timeout
 
     with contextlib.ExitStack() as held:
-        with contextlib.suppress(OSError, NotImplementedError, Timeout):  # of a file system without locks
+        with contextlib.suppress(OSError, NotImplementedError, Timeout):  # a file system may have no locks
             if store.made():
                 held.enter_context(FileLock(os.path.join(store.folder, "measure.lock"), timeout=_WAIT_S))
         yield

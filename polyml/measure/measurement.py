@@ -23,18 +23,18 @@ from polyml.runtime.loading import assemble, load
 from polyml.runtime.loading import thread_pool as threads
 
 _RUN_S = 4e-3
-_RUNS = 2  # of each job in a round
+_RUNS = 2  # runs of each job in a round
 _ROUNDS = 4
 _MOST_S = 3.0  # while other programs run, or farther levels seem faster than nearer ones
 _TOLERANCE = 1.1
-_QUIET = 0.9  # of its time the caller runs where nothing else does
+_QUIET = 0.9  # the part of its time that the caller runs where nothing else does
 _PAGE = 4096
-_MOST_THREADS = 256  # of the pool
+_MOST_THREADS = 256  # threads of the pool at most
 _LEAST_MEMORY_BYTES = 2**26
 _MOST_OF_ONE_BYTES, _MOST_OF_ALL_BYTES = 2**29, 2**31
 _FAR = 4  # times the outermost caches are far from them
 _NUMBERS = (("f64", 8), ("f32", 4))
-_STREAMS = (("read", 1), ("update", 2))  # and how often they move what they go over
+_STREAMS = (("read", 1), ("update", 2))  # streams, with how often they move their data
 _PEAK = "multiply-adds on vectors"
 
 
@@ -189,7 +189,7 @@ class _Bench:
             self._numbers = _on_pages(_PAGE)
         except MemoryError:
             raise PolymlMemoryError(f"there is no memory to measure with: {shown(size, 'size')} are needed") from None
-        self._numbers.view(np.float32)[:] = 0.5  # also as float64 a number near it
+        self._numbers.view(np.float32)[:] = 0.5  # read as float64 it is a number near 0.5 too
         each = self._sets[-1].bytes_of_each
         self._run(Job("update", each, 0, self._threads), 1)  # memory is near the thread that writes it first
         self._data[each * self._threads // 8 :] = 0

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from polyml.codegen.llvm.builder import FunctionBuilder
 from polyml.machines.cpu import CpuMachine
 
-ROOM_BYTES = 256  # of a share
+ROOM_BYTES = 256  # size of a share's room
 STACK = 128  # bytes in front of the address of the stack
 _AT_ONCE = 8  # vectors in a turn of a stream
 _CHAIN = 32  # steps in a turn of the clock

@@ -183,7 +183,7 @@ def schedule_of(kernel: syntax.Kernel, wanted: CompileRequest, start: str, alone
 def _artifact(made: Generated, typed: syntax.Kernel, layouts: tuple[str, ...], code: tuple[bytes, ...], aliased: bool) -> Artifact:
     """Returns what a caller needs of code: the code itself, tests at entry, results, and which arguments it writes."""
     scop = made.program.scop
-    called = {a.name: a.source_name for a in scop.arrays.values() if a.role is Role.ARGUMENT}  # by the caller
+    called = {a.name: a.source_name for a in scop.arrays.values() if a.role is Role.ARGUMENT}  # array -> its name in the call
     written = {called.get(s.write.array) for s in scop.statements.values()}
     returned = [a for a in scop.arrays.values() if a.role is Role.RESULT]
     return Artifact(

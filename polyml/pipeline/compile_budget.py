@@ -16,7 +16,7 @@ from math import prod
 
 from polyml.codegen.ir.program import CannotRunTogether, Jam, Node, Program, Unroll, every, with_paths
 
-OPERATIONS_PER_SECOND = 800_000  # of isl, a careful figure; half is for the model, half for the search
+OPERATIONS_PER_SECOND = 800_000  # isl's operations, a careful figure; half is for the model, half for the search
 LAST_PER_SECOND = 100_000
 NODES_PER_SECOND = 60
 COPIES_PER_SECOND = 1_500

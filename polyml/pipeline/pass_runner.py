@@ -26,7 +26,7 @@ class PassRunner:
 
     def __init__(self, timings: dict[str, float] | None = None):
         self.timings = {} if timings is None else timings
-        self.made: dict[str, object] = {}  # by stage, the last one at the end
+        self.made: dict[str, object] = {}  # stage -> what it made, the latest at the end
 
     def run(self, step: Pass, value: Any, *given: Any, stage: str = "", **named: Any) -> Any:
         """Runs a pass on a value, and returns what it makes.

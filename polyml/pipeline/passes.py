@@ -202,7 +202,7 @@ PROGRAM_PASSES = (
     ),
     Pass("prefetch", prefetch, "while loops over tiles are as the schedule has them"),
 )
-TILE_PASSES = (  # where iterations may run together
+TILE_PASSES = (  # they run where iterations may run together
     Pass("mark_scans", mark_scans, "before all that asks which loops may have lanes", takes=("scop", "fp"), stage="reductions"),
     Pass("balance", balance, "before pack: copies are of tiles as threads share them"),
     Pass("pack", pack, "before full_tiles, which doubles what is read", takes=("machine", "layouts", "sizes"), stage="pack"),
@@ -210,7 +210,7 @@ TILE_PASSES = (  # where iterations may run together
     Pass("privatize", privatize, "once tiles are final, while iterations are whole"),
     Pass("split_loops", split_loops, "just before vectors, for whose sake it cuts"),
 )
-VECTOR_PASSES = (  # where the program is not too large for them
+VECTOR_PASSES = (  # they run where the program is not too large for them
     Pass("vectorize", vectorize, "on final loops, which it prices", takes=("machine", "layouts", "sizes"), stage="vectorize"),
     Pass("fold_storage", fold_storage, "last: nothing moves any more, so it is known what is in use at once", takes=("arrays",)),
 )

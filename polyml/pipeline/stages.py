@@ -23,7 +23,7 @@ from polyml.polyhedra import BudgetExceeded, account, budget
 from polyml.runtime.storage.size_classes import Sizes
 
 DIVISION_OPERATIONS = 300_000  # isl operations to split index sets
-COMPARED_PAIRS = 20_000  # of statements of one nest that share arrays: two seconds of a search for a schedule; time grows with them
+COMPARED_PAIRS = 20_000  # pairs of statements of a nest that share arrays: more take isl over two seconds
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ ROOT = "polyml-systolic"  # class of every picture: style sheets of pictures in 
 MONOSPACE = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 CHARACTER = 7.3  # pixels of one that is 12 high
 
-COLOURS = {  # in light and in dark; of units the fill and the border
+COLOURS = {  # name -> (light, dark); units have a fill and a border
     "paper": ("#ffffff", "#14181d"),
     "ink": ("#1b1f24", "#e7ebef"),
     "faint": ("#59636e", "#9aa5b1"),
@@ -25,7 +25,7 @@ COLOURS = {  # in light and in dark; of units the fill and the border
     "drain": ("#d9f1de", "#173f25"),
     "drain border": ("#3f8f56", "#5fbf7b"),
 }
-ELEMENTS = (  # of elements by their lanes, again from the first where there are more
+ELEMENTS = (  # colours of elements by lane, again from the first where there are more
     ("#a1400d", "#ffa478"), ("#0a5c85", "#7cc7f2"), ("#2d6b2d", "#8fd88f"),
     ("#6f2f86", "#dda5f0"), ("#7a5b00", "#e0c060"), ("#a3265b", "#ff9abf"),
 )  # fmt: skip

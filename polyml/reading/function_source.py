@@ -71,7 +71,7 @@ def _constant(value: object) -> str:
         return code_text(value)
     if isinstance(value, tuple):
         return f"({', '.join(map(_constant, value))})"
-    if isinstance(value, frozenset):  # whose order differs from process to process
+    if isinstance(value, frozenset):  # its order differs from process to process
         return f"{{{', '.join(sorted(map(_constant, value)))}}}"
     return f"{type(value).__name__} {value!r}"
 

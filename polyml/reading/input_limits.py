@@ -51,7 +51,7 @@ def shown(value: object) -> str:
         return f"a number of {value.bit_length():,} bits"
     try:
         text = repr(value)
-    except Exception:  # of a type that is not ours
+    except Exception:  # a class that is not ours may raise anything
         return f"a {type(value).__name__}"
     return text if len(text) <= 4 * _SHOWN else f"a {type(value).__name__}"
 

@@ -47,7 +47,7 @@ def called(path: Any) -> str:  # Any: as in `_is_folder`
     """Returns a file's name as messages have it."""
     try:
         name = os.fsdecode(path)
-    except Exception:  # of what is no path, and of what a class that is not ours makes of it
+    except Exception:  # a class that is not ours may raise anything
         return shown(path)
     return name if len(name) <= 200 and name.isprintable() else shown(name)
 

@@ -31,8 +31,8 @@ from polyml.report.values import FormReport, ReportValues
 from polyml.tune.tiles.choose import tiles
 from polyml.tune.tiles.search import Rates
 
-REUSE_SECONDS = 0.5  # to look for reuse
-TILE_SECONDS = 1.0  # and for tiles
+REUSE_SECONDS = 0.5  # time to look for reuse
+TILE_SECONDS = 1.0  # time to look for tiles
 
 
 @dataclass(frozen=True)

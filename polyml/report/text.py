@@ -26,9 +26,9 @@ from polyml.report.values import FormReport, ReportValues
 from polyml.tune.tiles.choose import Tiles
 from polyml.tune.tiles.estimates import Candidate
 
-WIDTH = 80  # of headings
+WIDTH = 80  # characters of a heading
 NEGATIVE = "conflict below 0: sets kept lines that one set of all ways, least recently used out first, would have replaced"
-_COUNT_HEADS = {"written": "written back"}  # of the fields of MissTotal, where they have another name
+_COUNT_HEADS = {"written": "written back"}  # headings of fields of MissTotal that are not the field's name
 
 
 def text(report: ReportValues) -> str:

@@ -11,9 +11,9 @@ from typing import SupportsIndex, cast
 from polyml.errors import ConfigError
 from polyml.reading.input_limits import shown
 
-MOST = 64  # of sizes, mappings and the like: a kernel has fewer loops and nests
+MOST = 64  # sizes, mappings and the like at most: a kernel has fewer loops and nests
 MOST_THREADS = 4096
-MOST_ADDRESS = 2**36  # which is far behind every array that is simulated
+MOST_ADDRESS = 2**36  # bytes, far beyond every array that is simulated
 _LARGEST = 2**31
 
 
@@ -27,7 +27,7 @@ def number(name: str, value: object, least: int, most: int) -> int:
     expected = f"a whole number from {least} to {most:,}"
     try:
         found = operator.index(cast(SupportsIndex, value))
-    except Exception:  # of what the value's own type makes of it
+    except Exception:  # a class that is not ours may raise anything
         raise refused(name, value, expected) from None
     if isinstance(value, bool) or not least <= found <= most:
         raise refused(name, value, expected)
@@ -47,7 +47,7 @@ def sequence(name: str, value: object, expected: str, kind: type = object) -> tu
         items = cast(Sequence[object], value)
         if is_one and not isinstance(value, str | bytes) and len(items) <= MOST and all(isinstance(v, kind) for v in items):
             return tuple(items)
-    except Exception:  # of what the value's own type makes of it
+    except Exception:  # a class that is not ours may raise anything
         pass
     raise refused(name, value, expected)
 

@@ -38,7 +38,7 @@ def _no_entry(*values: object) -> Outcome:
     return Outcome(None)
 
 
-NO_ENTRY = Hot(object(), _no_entry, None)  # of settings that no call is made under
+NO_ENTRY = Hot(object(), _no_entry, None)  # its scope is that of no call, so that it is never tried
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import polyml.runtime.calling.entry  # noqa: F401  what it has before a fork com
 from polyml import interrupts
 
 _LOOK_SECONDS = 0.05  # between looks for Ctrl-C while another thread compiles
-_FORK_SECONDS = 60.0  # that a fork waits for a compilation at most
+_FORK_SECONDS = 60.0  # a fork waits at most so long for a compilation
 
 _locks = [threading.RLock()]
 _holders: list[int | None] = [None]  # the thread that has the lock
@@ -66,7 +66,7 @@ def _make_old() -> None:
 
     Else the next new object would have Python look through all that was imported and made meanwhile.
     """
-    if gc.get_freeze_count() == 0:  # of objects that someone else keeps from being looked at
+    if gc.get_freeze_count() == 0:  # someone else may have frozen objects
         gc.freeze()
         gc.unfreeze()
 
@@ -95,7 +95,7 @@ def _after_fork_in_child() -> None:
     _locks[0] = threading.RLock()
     if not is_alone():
         _holders[0] = None
-    interrupts.end()  # what came meanwhile was for the parent
+    interrupts.end()  # signals that came meanwhile were for the parent
 
 
 os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)

@@ -17,7 +17,7 @@ from polyml import interrupts
 Result = TypeVar("Result")
 
 FRAMES = 20_000  # six for each level of the deepest expression that Python compiles, 3,000
-STACK_BYTES = 256 << 20  # of addresses; memory is taken as it is used
+STACK_BYTES = 256 << 20  # address space; memory is taken as it is used
 
 
 def on_deep_stack(run: Callable[[], Result]) -> Result:

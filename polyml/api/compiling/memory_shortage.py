@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from polyml.errors import PolymlMemoryError
 
-_LIBRARIES_BYTES = 200 << 20  # of addresses: LLVM's library, isl's and what goes with them
-_WORK_BYTES = 128 << 20  # of a compilation; those of the kernels of PolyBench take 20 to 60 MiB, with two threads
+_LIBRARIES_BYTES = 200 << 20  # address space for LLVM's library, isl's and what goes with them
+_WORK_BYTES = 128 << 20  # a compilation's memory; the kernels of PolyBench take 20 to 60 MiB, with two threads
 _SIGNS = ("failed to map segment", "cannot allocate memory", "allocation failure")  # the loader's, the system's, isl's
 
 
@@ -28,7 +28,7 @@ def require_room(name: str) -> None:
 def of(problem: BaseException, name: str) -> PolymlMemoryError | None:
     """Returns the error for a failed compilation that failed for want of memory; None where it failed for another reason."""
     seen: BaseException | None = problem
-    first = None  # what the others came of
+    first = None  # the error that caused the others
     while seen is not None:
         if isinstance(seen, MemoryError) or getattr(seen, "errno", None) == errno.ENOMEM or _says_so(str(seen)):
             first = seen

@@ -23,7 +23,7 @@ from polyml.reading.input_limits import shown, whole_number, whole_numbers
 from polyml.reading.userfiles import called, reason, write_text
 
 _USAGE = 2  # the exit status
-_MOST_SIZES, _LARGEST = 64, 2**63 - 1  # what is smaller is refused by the report, where it is too much for it
+_MOST_SIZES, _LARGEST = 64, 2**63 - 1  # the report itself refuses smaller numbers that are too large for it
 
 
 class PrintableReport(Protocol):

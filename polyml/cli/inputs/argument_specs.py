@@ -18,9 +18,9 @@ from polyml.reading.input_limits import excess, shown, whole_number
 ELEMENTS = {d.name: d for d in (*FIXED, PYINT, PYFLOAT, PYCOMPLEX)} | {"pybool": PYBOOL}
 DEFAULT_EXTENT = 100
 _ARRAY = re.compile(r"(\w+)\[(.*)\]")
-_LONGEST, _DEEPEST = 200, 20  # of an extent and a value
-_MOST = 2**63 - 1  # of a size
-_MOST_DIMENSIONS = 64  # of NumPy's arrays
+_LONGEST, _DEEPEST = 200, 20  # characters and brackets of an extent or a value at most
+_MOST = 2**63 - 1  # a size at most
+_MOST_DIMENSIONS = 64  # NumPy's arrays have no more
 
 
 @dataclass(frozen=True)

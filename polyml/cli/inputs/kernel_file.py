@@ -21,8 +21,8 @@ from polyml.reading.input_limits import shown
 from polyml.reading.userfiles import called, reason
 
 _LONGEST = 100  # characters of a name that others are compared with
-_MOST_BYTES = 16 << 20  # of a kernel's file
-_COMPANIONS = ("inputs", "reference")  # what a kernel's file defines besides the kernel
+_MOST_BYTES = 16 << 20  # size of a kernel's file at most
+_COMPANIONS = ("inputs", "reference")  # other functions that a kernel's file defines
 
 
 @dataclass(frozen=True)

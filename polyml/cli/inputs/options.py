@@ -12,7 +12,7 @@ import click
 from polyml.cli.inputs.command_specs import CallSpec
 from polyml.cli.inputs.whole_numbers import Whole
 
-Command = Callable[..., Any]  # what click calls with a value for each option
+Command = Callable[..., Any]  # click calls it with a value for each option
 Decorator = Callable[[Command], Command]
 
 

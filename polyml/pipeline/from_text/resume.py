@@ -41,8 +41,8 @@ from polyml.reading.text_scanner import kind_of
 from polyml.runtime.loading.assemble import assembly
 from polyml.source import Loc, Source
 
-Texts = Mapping[str, Callable[[], str]]  # by the names of `config.STAGES`, the first one that of what was read
-MOST_BYTES = 16 << 20  # of a file
+Texts = Mapping[str, Callable[[], str]]  # stage of `config.STAGES` -> what gives its text; the first one was read
+MOST_BYTES = 16 << 20  # size of a file at most
 
 
 def resumed(text: str, file: str, full: bool = False, options: Options | None = None) -> Texts:

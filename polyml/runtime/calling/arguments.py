@@ -132,7 +132,7 @@ def _share(a: np.ndarray, b: np.ndarray) -> bool:
 def _is_number(name: str, original: object) -> bool:
     try:
         return isinstance(original, (np.generic, bool, int, float, complex))
-    except Exception as problem:  # of the object's __class__
+    except Exception as problem:  # the object's __class__ may raise anything
         raise _raised(name, original, problem) from problem
 
 
@@ -143,7 +143,7 @@ def _number(name: str, original: object) -> object:
         return numpy_dtype(plain).type(original) if plain else original
     if isinstance(original, bool):
         return original
-    if isinstance(original, (float, complex)):  # as such, whatever a class derived from them does when it is converted
+    if isinstance(original, (float, complex)):  # a class derived from them may convert itself otherwise
         return float.__float__(original) if isinstance(original, float) else complex.__pos__(original)
     value = int.__int__(cast(int, original))
     if not -(2**63) <= value < 2**63:
@@ -227,7 +227,7 @@ def _text(problem: Exception) -> str:
     """Returns what an exception says, if it can."""
     try:
         return str(problem)
-    except Exception:  # of a class that is not ours
+    except Exception:  # a class that is not ours may raise anything
         return type(problem).__name__
 
 

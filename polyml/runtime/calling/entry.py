@@ -31,7 +31,7 @@ def bind(
     return with_results(artifact, make(artifact, code, threads, guards, check_overlap))
 
 
-_lock = threading.Lock()  # of what follows
+_lock = threading.Lock()  # guards what follows
 _preparing: list[threading.Thread] = []
 
 

@@ -10,7 +10,7 @@ from typing import cast
 
 import numpy as np
 
-_MS_ASYNC = 1  # of msync(2): with Linux since 2.6.19 it writes nothing, but it fails with ENOMEM where memory is not mapped
+_MS_ASYNC = 1  # a flag of msync(2): since Linux 2.6.19 it writes nothing, but it fails with ENOMEM where memory is not mapped
 
 
 def missing_memory(array: np.ndarray) -> str:

@@ -102,7 +102,7 @@ def _text(value: object) -> str | None:
         return f"{value.dtype.str} {value.tobytes().hex()}"
     if isinstance(value, ModuleType):
         return value.__name__
-    if isinstance(value, np.ufunc):  # which has no __module__ before NumPy 2
+    if isinstance(value, np.ufunc):  # it has no __module__ before NumPy 2
         is_numpys = getattr(np, value.__name__, None) is value
         return f"numpy.{value.__name__}" if is_numpys else None
     if is_library(value):

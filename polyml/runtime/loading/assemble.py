@@ -45,7 +45,7 @@ class Assembler:
         self._others, self._machines = others, _idle_machines(cpu, features, level)
         self._modules: list[_ObjectModule] = []
         self._threads: list[threading.Thread] = []
-        self._lock = threading.Lock()  # of what follows
+        self._lock = threading.Lock()  # guards what follows
         self._waiting: deque[_ObjectModule] = deque()
         self._at_work = 0
 

@@ -33,7 +33,7 @@ _LAYOUT, _LAYOUTS = "v2", re.compile(r"v\d+")
 _SUFFIX = ".bin"
 _TEMPORARY = ".tmp"
 _STALE_TEMPORARY_SECONDS = 3600
-_ATTEMPTS = 5  # to write an entry while others remove what they find
+_ATTEMPTS = 5  # attempts to write an entry while others remove what they find
 _MB = 1_000_000
 _FOR_THIS_USER = 0o700
 
@@ -83,7 +83,7 @@ class _File:
     path: str
     size_bytes: int
     used: float
-    is_entry: bool  # for all that one sees without reading it
+    is_entry: bool  # as far as one sees without reading it
 
 
 class Cache:
@@ -261,7 +261,7 @@ def _cache_at(folder: str, limit_bytes: int) -> Cache:
 
 @cache
 def _default_folder() -> str:
-    if sys.platform == "linux":  # as platformdirs has it, without the 10 ms of importing that
+    if sys.platform == "linux":  # the folder that platformdirs has, without the 10 ms of importing it
         home = os.environ.get("XDG_CACHE_HOME", "").strip()
         return os.path.join(home if os.path.isabs(home) else os.path.expanduser("~/.cache"), "polyml")
     from platformdirs import user_cache_dir

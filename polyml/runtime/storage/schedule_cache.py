@@ -112,7 +112,7 @@ def scop_key(scop: Scop) -> str:
 
 
 def _array_key(array: Array) -> str:
-    unbounded = array.element == PYINT  # whose sums may not be taken in another order
+    unbounded = array.element == PYINT  # their sums may not be taken in another order
     shape = "; ".join(map(str, array.shape))
     return f"{array.name} {array.role.value} {array.element.size_bytes} {unbounded} {array.pairs} {shape}"
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 FORMS = 32  # made for some sizes, of one kernel and types: the layers of a network
-NEAR = 2  # what extents may differ by that are taken to follow from one another
+NEAR = 2  # extents that differ by at most so much are taken to follow from one another
 EXACT = 32  # extents up to this are told apart one by one, longer ones by powers of two
 _LITTLE = {0: 1, 1: 4096, 2: 48, 3: 12, 4: 6}  # extents of arrays of so many dimensions for which no form is made
 _LITTLE_OF_MANY = 4
