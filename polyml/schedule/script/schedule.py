@@ -92,7 +92,7 @@ class Schedule:
     # loops
 
     def tile(self, sizes: Mapping[str, int] | None = None, /, **named: int) -> Schedule:
-        """Loops over tiles around the loops inside one tile (strip-mine and interchange; Halide and TVM: split, reorder).
+        """Loops over tiles go around the loops inside one tile (strip-mine and interchange; Halide and TVM: split, reorder).
 
             for i:                      for i_t by 32:
                 for j:                      for j_t by 8:
