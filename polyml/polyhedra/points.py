@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any, Union
 
 import islpy as isl
 
@@ -14,9 +15,10 @@ from polyml.polyhedra.unions import pieces
 _D = isl.dim_type
 
 Instance = tuple[str, tuple[int, ...]]
+_Relation = Union[isl.Set, isl.Map, isl.UnionSet, isl.UnionMap]
 
 
-def points(value, **sizes: int) -> set:
+def points(value: _Relation, **sizes: int) -> set[Any]:  # of Instance for sets, of pairs of them for relations
     """Returns every element for the given sizes: {("S", (1, 2)), ...}, of a relation {(("S", (1, 2)), ("A", (3,))), ...}.
 
     value: a Set, Map, UnionSet or UnionMap that is finite for these sizes; a parameter without a size is projected out
@@ -42,7 +44,7 @@ def _coordinates(point: isl.Point, dims: int) -> tuple[int, ...]:
     return tuple(point.get_coordinate_val(_D.set, k).to_python() for k in range(dims))
 
 
-def _labeller(space: isl.Space):
+def _labeller(space: isl.Space) -> Callable[[tuple[int, ...]], Any]:  # Any: as in `points`
     """Returns a function from coordinates to the element that `points` returns."""
     names = tuple_names(space)
     if len(names) == 1:
@@ -73,7 +75,7 @@ class Witness:
         return text if not self.sizes else f"{text} with {', '.join(f'{n} = {v}' for n, v in self.sizes)}"
 
 
-def witness(value) -> Witness | None:
+def witness(value: _Relation) -> Witness | None:
     """Returns a smallest element: of all sizes the smallest ones, then the lexicographically first element; None of an empty set.
 
     Where there is no smallest one (the set is unbounded below), some element is returned.
@@ -123,7 +125,7 @@ def _least(flat: isl.Set) -> isl.Point:
     return flat.sample_point() if found.is_void() else found  # isl may lose it where several divisions meet
 
 
-def text(value) -> str:
+def text(value: _Relation) -> str:
     """Returns a set or relation for people: one line per pair of names, without the list of parameters.
 
     S0[i] -> S1[j] : 0 <= i < N and j = i

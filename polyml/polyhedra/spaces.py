@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Protocol, TypeVar
 
 import islpy as isl
 
 from polyml.polyhedra.isl_context import CONTEXT
 
 _D = isl.dim_type
+
+_Function = TypeVar("_Function", isl.Aff, isl.PwAff, isl.Map)
+
+
+class _InSpace(Protocol):
+    """An _InSpace is an isl object that lives in a space."""
+
+    def get_space(self) -> isl.Space: ...
 
 
 @dataclass(frozen=True)
@@ -82,7 +91,7 @@ def renamed(domain: isl.Set, name: str) -> isl.PwMultiAff:
     return identity(domain).set_tuple_id(_D.out, _identifier(name))
 
 
-def rename_domain(value, name: str):
+def rename_domain(value: _Function, name: str) -> _Function:
     """Returns { [i] -> [..] } as { name[i] -> [..] }. value: an Aff, PwAff or map"""
     return value.set_tuple_id(_D.in_, _identifier(name))
 
@@ -93,13 +102,13 @@ def _identifier(name: str) -> isl.Id:
     return isl.Set.universe(isl.Space.set_alloc(CONTEXT, 0, 0)).set_tuple_name(name).get_tuple_id()
 
 
-def parameter_names(value) -> tuple[str, ...]:
+def parameter_names(value: _InSpace) -> tuple[str, ...]:
     """Returns the parameters of an isl object's space."""
     space = value.get_space()
-    return tuple(space.get_dim_name(_D.param, i) for i in range(space.dim(_D.param)))
+    return tuple(str(space.get_dim_name(_D.param, i)) for i in range(space.dim(_D.param)))  # parameters all have names
 
 
-def used_parameters(value) -> tuple[str, ...]:
+def used_parameters(value: isl.Set | isl.Map | isl.PwAff) -> tuple[str, ...]:
     """Returns the parameters that the constraints or coefficients of a Set, Map or PwAff mention."""
     names = parameter_names(value)
     return tuple(name for i, name in enumerate(names) if value.involves_dims(_D.param, i, 1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypeVar
+from typing import TypeVar, overload
 
 import islpy as isl
 
@@ -13,9 +13,22 @@ _D = isl.dim_type
 
 _Value = TypeVar("_Value", isl.Set, isl.Map, isl.UnionSet, isl.UnionMap)
 _SetOrMap = TypeVar("_SetOrMap", isl.Set, isl.Map)
+_Piece = TypeVar("_Piece", isl.Set, isl.Map)
 
 
-def pieces(value) -> list:
+@overload
+def pieces(value: isl.UnionMap) -> Sequence[isl.Map]: ...
+
+
+@overload
+def pieces(value: isl.UnionSet) -> Sequence[isl.Set]: ...
+
+
+@overload
+def pieces(value: _Piece) -> Sequence[_Piece]: ...
+
+
+def pieces(value: isl.UnionMap | isl.UnionSet | isl.Map | isl.Set) -> Sequence[isl.Map | isl.Set]:
     """Returns the sets of a UnionSet or the maps of a UnionMap, in the order of their names; [value] for anything else."""
     if isinstance(value, isl.UnionMap):
         map_list = value.get_map_list()

@@ -17,6 +17,7 @@ from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResul
 from polyml.model.core.dependence import Dependences
 from polyml.model.core.nest import children
 from polyml.model.core.scop import Access, Array, Check, Gather, Index, Load, ScalarArg, Scop, Statement, Value
+from polyml.source import Loc
 
 LIMIT = 400  # characters of an operand; one that is longer shows as "..."
 
@@ -210,7 +211,7 @@ def _inside(text: str) -> str:
     return text[text.index("{") + 1 : text.rindex("}")]
 
 
-def _braces(value) -> str:
+def _braces(value: isl.Set | isl.Map) -> str:
     """Returns a set or relation without its list of parameters."""
     text = str(value.coalesce())
     return text[text.index("{") :].replace("{  :", "{ :")
@@ -245,7 +246,7 @@ def _access_data(access: Access) -> dict:
     return {"array": access.array, "relation": str(access.relation), "may": access.may}
 
 
-def _place(loc) -> dict | None:
+def _place(loc: Loc | None) -> dict | None:
     return None if loc is None else {"file": loc.source.file, "line": loc.line, "column": loc.column}
 
 
