@@ -46,7 +46,7 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class LoopContext:
-    """What is known inside of loops.
+    """The context of loops that are being made: what is known inside of them.
 
     facts: rows of parameters alone.
     bounds: by loop, the rows that hold in it of which it is the innermost one.
@@ -69,6 +69,7 @@ class LoopContext:
 
     @property
     def depth(self) -> int:
+        """How many loops are around."""
         return len(self.values)
 
     def in_loop(self, rows: Iterable[Row], value: Affine, divisor: int) -> LoopContext:

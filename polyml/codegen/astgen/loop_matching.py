@@ -30,7 +30,7 @@ _VALUE = "value"  # names in rows, alone and with a loop's variable
 
 
 class LoopMatcher:
-    """Matches loops with the statements at the leaves of a schedule tree."""
+    """A matcher of loops with the statements at the leaves of a schedule tree."""
 
     def __init__(self, loop_cases: LoopCases, leaf_statements: Sequence[LeafStatement]):
         self._loop_cases, self._cases = loop_cases, loop_cases.cases
@@ -91,7 +91,7 @@ class LoopMatcher:
     def _progressions(
         self, node: Instance, leaf: LeafStatement, members: Sequence[LoopMember], loops: Sequence[Loop], values: Values
     ) -> tuple[tuple[int, Progression], ...]:
-        """Returns, by band member, what its loop's variable says of it where the loops further inside begin."""
+        """Returns, by band member, how its loop counts it, as is seen where the loops further inside begin."""
         found = []
         for k, each in enumerate(members):
             times = _first_times(loops[k + 1 :], node, leaf, each.member)

@@ -11,7 +11,7 @@ from polyml.schedule.tree.directives import NO_DIRECTIVES, Directives, parse_mar
 
 @dataclass(frozen=True)
 class LoopMarks:
-    """What the marks above a node of the schedule tree say of the next loop below.
+    """The marks above a node of the schedule tree, as fields of the next loop below it.
 
     parallel, role, partial: fields of that loop.
     name, directives: of a mark that is for that loop alone.

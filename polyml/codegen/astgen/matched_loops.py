@@ -19,7 +19,7 @@ class Unproved(Exception):
 
 @dataclass(frozen=True)
 class Progression:
-    """What a loop's variable says of its band member: member = scale * variable + shift.
+    """A progression is how a loop counts its band member's values: member = scale * variable + shift.
 
     isl counts in steps, and shifts statements whose strides begin at different numbers on to each other.
     """
@@ -33,10 +33,10 @@ _SAME = Progression()
 
 @dataclass(frozen=True)
 class Divergence:
-    """Where two occurrences part.
+    """A divergence is the point at which the ways to two occurrences part.
 
-    shared: how many loops they share.
-    is_first: whether the one that was asked may then go first.
+    shared: how many loops are around both.
+    is_first: whether the one whose `divergence` this is may go first there.
     """
 
     shared: int
@@ -47,18 +47,18 @@ class Divergence:
 class Occurrence:
     """A leaf's statement as some loops run it.
 
-    progressions: pairs of a band member's number and what its loop's variable says of it, where it is not the member itself.
+    progressions: pairs of a band member's number and how its loop counts it, where the loop's variable is not the member itself.
     """
 
     leaf: LeafStatement
     progressions: tuple[tuple[int, Progression], ...] = ()
 
     def progression(self, member: int) -> Progression:
-        """Returns what the variable of the member's loop says of it."""
+        """Returns how the loop of a band member counts its values."""
         return next((found for number, found in self.progressions if number == member), _SAME)
 
     def divergence(self, other: Occurrence) -> Divergence:
-        """Returns where this occurrence and another one part."""
+        """Returns the point at which the ways from the root to this occurrence and to another one part."""
         depth = 0
         for own, its in zip(self.leaf.path, other.leaf.path):
             if own != its:
@@ -73,7 +73,7 @@ class Occurrence:
 
 @dataclass(frozen=True)
 class LoopCase:
-    """One case of what holds inside loops.
+    """A loop case is one of the cases of what holds inside loops.
 
     case: constraints on parameters and iterations.
     values: by name of a loop's variable, its value as a row.
@@ -100,6 +100,7 @@ class MatchedInstance:
 
     @property
     def occurrences(self) -> tuple[Occurrence, ...]:
+        """The statement that runs, as one of several."""
         return (self.occurrence,)
 
 

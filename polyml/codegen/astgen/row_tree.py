@@ -33,7 +33,7 @@ class RowMark:
 
 @dataclass(frozen=True)
 class RowSequence:
-    """Children that run one after the other."""
+    """A sequence of children that run one after the other."""
 
     children: tuple[RowTree, ...]
 
@@ -120,7 +120,7 @@ def _lattice(expressions: Iterable[Row]) -> tuple[int, int]:
 
 
 def same_parameters(equal: Iterable[Row], order: Sequence[str]) -> dict[Name, Row]:
-    """Returns, by parameter, what it is in earlier ones of the order by these equations."""
+    """Returns, for parameters that the equations give, their values in parameters that are earlier in the order."""
     found: dict[Name, Row] = {}
     for row in equal:
         row = replaced(row, found)

@@ -48,7 +48,7 @@ def run(program: Program, arguments: Mapping[str, object], *, order: str = "sour
 
 @dataclass(frozen=True)
 class _CallMemory:
-    """What statements read and write in one call.
+    """The memory that statements read and write in one call.
 
     arrays: by name.
     arguments: by the names of the kernel's parameters.

@@ -46,7 +46,7 @@ class _Empty(Exception):
 
 
 class _TooLarge(Exception):
-    """It is not worth going on."""
+    """The system has become too large to go on."""
 
 
 def is_empty(system: System) -> bool | None:
