@@ -47,11 +47,11 @@ class CostTerm:
 
 @dataclass(frozen=True)
 class Products:
-    """Products are several products of matrices (rows, depth) @ (depth, columns).
+    """Products stand for calls of a kernel that multiplies several pairs of matrices, (rows, depth) @ (depth, columns).
 
-    count: products in one call.
-    times: calls.
-    a_count: different left sides in one call; 0 stands for one for each product.
+    count: pairs in one call.
+    times: how many calls there are.
+    a_count: different left matrices in one call; 0 where each pair has its own.
     """
 
     count: int

@@ -18,10 +18,10 @@ from polyml.performance.variants import Form
 
 @dataclass(frozen=True)
 class Prediction:
-    """A Prediction is a time in seconds, by its parts.
+    """A Prediction is the estimated time of a form, as the sum of its parts. All values are in seconds.
 
-    instructions: where all data are in the first cache.
-    moves: transfers, by the level that lines come from, the nearest first.
+    instructions: what they take where all data are in the first cache.
+    moves: what transfers take, by the level that lines come from, the nearest first.
     """
 
     instructions: float

@@ -51,7 +51,7 @@ def cycles(program: Program, sizes: Mapping[str, int], places: Mapping[str, Plac
 
 
 def cycles_of(sites: Sequence[Site], program: Program, places: Mapping[str, Placed], vector_bytes: int) -> Cycles:
-    """Returns the same for a program whose executions are known."""
+    """Returns the estimated cycles of a program whose trip counts are known. sites: its stretches of straight code."""
     table, found = AccessTable(program.scop.context), {False: 0.0, True: 0.0}
     for site in sites:
         found[site.is_shared] += _Stretch(program, table, places, vector_bytes, site).cycles

@@ -73,7 +73,7 @@ def forms(call: KernelCall, tile: Sequence[int] = ()) -> Iterator[Form]:
 
 
 def form_of(name: str, compiled: pipeline.Compiled) -> Form:
-    """Returns what the compiler made as a form."""
+    """Returns a Form of what the compiler made of a kernel. name: that of the form."""
     program = compiled.program
     return Form(name, compiled.scop, compiled.schedule, program, _lanes(program), compiled.artifact.notes)
 

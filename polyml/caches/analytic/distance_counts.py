@@ -1,4 +1,4 @@
-"""How many uses have at least a reuse distance: those that miss in a fully associative LRU cache of so many lines."""
+"""Counts of the uses that miss in a fully associative LRU cache: those whose reuse distance is at least the number of its lines."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _at(region: isl.Set, distance: Poly, sizes: Mapping[str, int]) -> tuple[isl.
 
 
 def _count_misses(region: isl.Set, distance: Poly, lines: int, deadline: float) -> int:
-    """Returns how many points have at least this distance."""
+    """Returns how many points of a region have a distance of at least so many lines."""
     distance = distance.substitute(_numbers(region))
     if distance.is_number:
         return _points(region, deadline) if distance.constant >= lines else 0

@@ -84,7 +84,7 @@ def footprints(
 
 @dataclass(frozen=True)
 class Compulsory:
-    """These are the lines that a whole kernel uses, each of which misses once.
+    """A Compulsory holds the lines that a whole kernel uses, each of which misses once.
 
     lines: by array.
     total: for the given sizes; a line that two arrays share counts once.

@@ -65,7 +65,7 @@ class ReuseDistances:
     units: Mapping[str, int]
 
     def misses(self, lines: int, sizes: Mapping[str, int] | None = None) -> int:
-        """Returns the misses in a cache of so many lines. sizes: of the parameters that are symbolic."""
+        """Returns the misses in a cache of so many lines. sizes: the values of parameters that are symbolic in the distances."""
         values = self.counted(sizes or {})
         return self.cold.evaluate(values) + sum(count_misses(r.region, r.distance, lines, values) for r in self.reuses)
 

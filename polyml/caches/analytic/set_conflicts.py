@@ -160,6 +160,6 @@ def _in_quotient(terms: Mapping, iterator: int) -> bool:
 
 
 def _first_address(access: Access, domain: isl.Set, sizes: Mapping[str, int], place: Placed) -> int:
-    """Returns the address that the first instance accesses, in the order of the iterators."""
+    """Returns the address that an access has in the first instance of a domain, in the order of the iterators."""
     element = polyhedra.first_image(polyhedra.fix(access.relation, sizes), domain)
     return place.address + sum(e * s for e, s in zip(element, place.strides))

@@ -41,7 +41,7 @@ class FullyAssociative(SimulatedLevel):
         return Lookup(address, word, "", fn.emit(f"icmp ne i32 {word}, 0"), instance)
 
     def word(self, fn: FunctionBuilder, found: Lookup) -> str:
-        """Returns the word of the line that was found."""
+        """Returns the word of the line that was found, which `look` has loaded."""
         return found.words
 
     def make_dirty(self, fn: FunctionBuilder, found: Lookup) -> None:

@@ -220,7 +220,7 @@ class _LevelFunctions:
         return fn.emit(f"udiv i64 {thread}, {theirs.sharing}"), fn.emit(f"select i1 {fewer}, i64 {last}, i64 {theirs.instances}")
 
     def _pass_on(self, fn: FunctionBuilder, line: str) -> None:
-        """Emits that a dirty line goes on to the next level."""
+        """Emits that a dirty line is written to the next level, and counted."""
         self._count_written(fn, line)
         if not self.is_last:
             fn.emit(f"call fastcc i32 @written_{self.number + 1}(ptr %state, ptr %count, i64 {line})")
@@ -288,7 +288,7 @@ class _LevelFunctions:
         done.terminator = f"ret i32 {before}"
 
     def _clean(self, fn: FunctionBuilder) -> None:
-        """Emits that a line becomes clean in a cache."""
+        """Emits the body of `clean_k`: a line becomes clean in one cache, where it is in it."""
         found = self.sets.look(fn, "%line", "%cache")
         hit, miss = fn.block("hit"), fn.block("miss")
         fn.branch(found.hit, hit, miss)

@@ -102,17 +102,17 @@ class _Nodes:
         self._fn, self._offset = fn, layout.stack
 
     def _field(self, node: str, field: int) -> str:
-        """Emits the address of a field of a node."""
+        """Emits the address of a field of one of the stack's nodes."""
         number = "0" if node == "0" else self._fn.emit(f"zext i32 {node} to i64")
         start = self._fn.emit(f"getelementptr i8, ptr %state, i64 {self._offset}")
         return self._fn.emit(f"getelementptr [{NODE_BYTES} x i8], ptr {start}, i64 {number}, i64 {field}")
 
     def get(self, node: str, field: int) -> str:
-        """Emits a load of a field of a node."""
+        """Emits a load of a field of one of the stack's nodes."""
         return self._fn.emit(f"load i32, ptr {self._field(node, field)}")
 
     def set(self, node: str, field: int, value: str) -> None:
-        """Emits a store to a field of a node."""
+        """Emits a store to a field of one of the stack's nodes."""
         self._fn.do(f"store i32 {value}, ptr {self._field(node, field)}")
 
 
