@@ -72,11 +72,8 @@ TARGETS = {
     "cuda": ReportTarget("h100", Gpu, "GPU", ("block",), _of_gpu),
     "systolic": ReportTarget("", Systolic, "systolic array", ("array", "dataflow", "links", "mapping", "rank"), _of_array),
 }
-OPTIONS = {
-    "caches": "--cache",
-    "simulate": "--no-simulation",
-    "addresses": "--address",
-}  # options that are not named as their settings
+# options that are not named as their settings
+OPTIONS = {"caches": "--cache", "simulate": "--no-simulation", "addresses": "--address"}
 
 
 def report(

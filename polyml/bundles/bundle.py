@@ -26,16 +26,8 @@ from polyml.errors import ConfigError
 from polyml.reading.userfiles import called, read_text
 
 LIMIT_BYTES = 1 << 22
-SETTINGS = (
-    "fp",
-    "schedule",
-    "fusion",
-    "threads",
-    "parallel",
-    "vectorize",
-    "tile",
-    "compile_budget_s",
-)  # code depends on these alone
+# code depends on these alone
+SETTINGS = ("fp", "schedule", "fusion", "threads", "parallel", "vectorize", "tile", "compile_budget_s")
 _PYTHON = {"int": int, "float": float, "complex": complex, "pybool": bool}
 _DATA = "# bundle: "  # the line of what is not source
 _MAIN = 'if __name__ == "__main__":\n    from polyml.defects.repeat import main\n\n    main(__file__)\n'

@@ -155,10 +155,11 @@ def test_wrong_claims_about_orders_are_found(monkeypatch):
 def test_code_that_differs_from_a_right_program(monkeypatch):
     true = passes.EMIT.function
 
-    def wrong(program, *, finished, **named):
-        return true(
-            program, finished=lambda unit: finished(replace(unit, definition=re.sub(r"\bfmul\b", "fadd", unit.definition))), **named
-        )
+    def wrong(program, *given, finished, **named):
+        def changed(unit):
+            finished(replace(unit, definition=re.sub(r"\bfmul\b", "fadd", unit.definition)))
+
+        return true(program, *given, finished=changed, **named)
 
     monkeypatch.setitem(pass_manager.instead, "llvm", wrong)
     found = bisect(BUNDLE)
