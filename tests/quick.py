@@ -44,7 +44,6 @@ QUICK = frozenset(
     machines/test_cpu.py
     machines/test_units.py
     measure/test_measurement.py
-    model/core/test_affine.py
     model/core/test_printer.py
     model/core/test_reductions.py
     model/counting/test_brascamp_lieb.py
@@ -64,6 +63,8 @@ QUICK = frozenset(
     performance/test_trip_counts.py
     pipeline/test_large_programs.py
     polyhedra/test_polyhedra.py
+    quasi_affine/test_affine.py
+    quasi_affine/test_to_isl.py
     report/gpu/test_report.py
     report/test_table.py
     runtime/calling/test_arguments.py

@@ -10,8 +10,8 @@ For all parameters in the context it is proved that
 3. what is run in one iteration of a loop, or in one node, has lexicographically lesser times than what is run in the next one,
    positions in sequences included.
 By 1 and 3 instances run in the schedule's order; by 1 no instance runs twice in one node, by 3 none runs in two. Each is that
-conjunctions of linear constraints with quotients hold no integers (`presburger.case_split`). What is not decided is not proved, so that right
-loops may be refused, and wrong ones are not taken. isl is asked for what the tree says and, where elimination does not decide,
+conjunctions of linear constraints with quotients hold no integers (`presburger.case_split`). What is not decided is not proved, so that
+right loops may be refused, and wrong ones are not taken. isl is asked for what the tree says and, where elimination does not decide,
 whether a conjunction is empty: what proofs of schedules rest on as well.
 
 Necula: "Translation validation for an optimizing compiler", PLDI 2000.
