@@ -164,6 +164,7 @@ def wrong_extremes(before: Program, after: Program) -> Finding | None:
 
 
 def _left_out(program: Program, parameter: Parameter) -> Finding | None:
+    """Returns an element that is not seen exactly once for a minimum or maximum of an index array; None where there is none."""
     scop = program.scop
     readers = {s.name for s in scop.statements.values() if s.write.array == parameter.name and s.reads}
     if not readers & {instance.statement for instance in instances(program.before)}:

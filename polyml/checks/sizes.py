@@ -82,6 +82,7 @@ class _Legal:
         return self._completed({}, wanted, (*wanted, *self.names), facts)
 
     def _completed(self, chosen: Sizes, wanted: Mapping[str, int], names: Sequence[str], facts: isl.Set) -> Sizes | None:
+        """Returns the chosen values with one for each other parameter, tried in order; None where there are none."""
         left = [name for name in dict.fromkeys(names) if name not in chosen]
         if not left:
             return {name: chosen[name] for name in self.names} | self._extremes

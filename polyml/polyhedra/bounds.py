@@ -104,9 +104,9 @@ def bounded(domain: isl.Set, dim: int, first: int, last: int) -> isl.Set:
 def is_within(values: isl.Set, length: int) -> bool:
     """Says whether all values of { [t] } differ by less than `length`, whatever the parameters are."""
     try:
-        apart = values.dim_max(0).sub(values.dim_min(0)).max_val()
+        spread = values.dim_max(0).sub(values.dim_min(0)).max_val()
     except isl.Error:  # ends that are quotients: isl has no maximum of these
         distances = isl.Map.from_domain_and_range(values, values).deltas()
         found = _range(distances.project_out_all_params(), 0)
         return found is not None and found[1] < length
-    return apart.is_int() and apart.to_python() < length
+    return spread.is_int() and apart.to_python() < length

@@ -81,7 +81,7 @@ def compared(
 
 
 def _known_by(iterators: Sequence[str], threads: Container[str]) -> tuple[int, ...]:
-    """Returns the positions of the iterators that tell instances apart."""
+    """Returns the positions of the iterators that identify instances."""
     return tuple(position for position, name in enumerate(iterators) if name not in threads)
 
 
@@ -96,6 +96,7 @@ def _as_of(
 
 
 def _instances_differ(before: Sequence[Instance], after: Sequence[tuple[Instance, InstanceEvent]]) -> Finding | None:
+    """Returns the first instance that does not run as often as it should."""
     wanted, got = Counter(before), Counter(instance for instance, _ in after)
     for instance in sorted((wanted - got) + (got - wanted)):
         text = instance_text(*instance)
@@ -110,6 +111,7 @@ def _instances_differ(before: Sequence[Instance], after: Sequence[tuple[Instance
 def _reads_differ(
     before: Mapping[Instance, InstanceEvent], after: Sequence[tuple[Instance, InstanceEvent]], terms: Terms, rows: Container[str]
 ) -> Finding | None:
+    """Returns the first instance that reads other values than before."""
     for instance, event in after:
         old = before[instance]
         if sorted(event.values) == sorted(old.values) or any(touch and touch.array in rows for touch in event.reads):
@@ -121,6 +123,7 @@ def _reads_differ(
 
 
 def _wrong_value(event: InstanceEvent, old: InstanceEvent, differing: Sequence[tuple[Touch, Touch]], terms: Terms) -> Finding:
+    """Returns the finding for an instance that reads or computes something else."""
     text = instance_text(*event.instance)
     for new, was in sorted(differing, key=lambda pair: pair[0].array != pair[1].array):
         element = element_text(new.array, new.element)
@@ -139,6 +142,7 @@ def _left_by(touch: Touch) -> str:
 
 
 def _values_differ(before: Run, after: Run, scops: tuple[Scop, Scop], named: Mapping[str, str], terms: Terms) -> Finding | None:
+    """Returns the first value that instances contribute in one run, and not as often in the other."""
     wanted = Counter((event.instance[0], tuple(sorted(event.values))) for event in before.events)
     ran = (event for event in after.events if event.instance[0] in named)
     got = Counter((named[event.instance[0]], tuple(sorted(event.values))) for event in ran)
@@ -157,6 +161,7 @@ def _values_differ(before: Run, after: Run, scops: tuple[Scop, Scop], named: Map
 
 
 def _results_differ(before: Run, after: Run, scops: tuple[Scop, Scop], terms: Terms) -> Finding | None:
+    """Returns the first element in which the caller sees something else."""
     results = {r.array for r in scops[0].results}
     shown = {a.name for a in scops[0].arrays.values() if a.role is not Role.LOCAL} | results
     for place in sorted({*before.visible, *after.visible}):

@@ -75,6 +75,8 @@ _Step = Union[_Loaded, _AffineInteger, _Operation, Term]  # a term is itself
 
 @dataclass(frozen=True)
 class _ElementRead:
+    """An _ElementRead is a read of a statement, with its subscripts compiled."""
+
     array: str
     subscripts: CodeType
     is_accumulator: bool

@@ -62,7 +62,7 @@ class Memory:
 
     def has(self, array: str, index: Index) -> bool:
         """Says whether the array has the element."""
-        if (array, index) in self._first:  # as most that are asked for: they were read before
+        if (array, index) in self._first:  # as most are: they were read before
             return True
         return all(0 <= e < n for e, n in zip(index, self._shapes[array]))
 

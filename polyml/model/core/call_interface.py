@@ -50,6 +50,7 @@ class Parameter:
 
     @property
     def is_size(self) -> bool:
+        """Says whether the parameter is `array.shape[dim]`."""
         return self.array is not None and not self.extreme
 
 

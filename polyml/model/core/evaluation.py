@@ -20,6 +20,7 @@ def operations(value: Value) -> list[tuple[Value, bool]]:
 
 
 def _collect(value: Value, is_certain: bool, order: dict[int, Value], certain: set[int]) -> None:
+    """Adds the sub-trees of a value to `order`, operands first, and those that are always evaluated to `certain`."""
     key = id(value)
     if key in certain or (key in order and not is_certain):
         return

@@ -92,6 +92,7 @@ class IterationContext:
 
     @cached_property
     def is_empty(self) -> bool:
+        """Says whether no iteration comes here, for sizes that are not negative."""
         return self.assumed.is_empty()
 
     def within(self, formula: Condition) -> IterationContext:
@@ -132,6 +133,7 @@ class IterationContext:
         return self._parametric_bound(value, 1)
 
     def _parametric_bound(self, value: Affine, side: int) -> Affine | None:
+        """Returns a bound of `value` in parameters: a lower one for side 0, an upper one for side 1; None where none is found."""
         for _ in range(8):
             inner = [(a, c) for a, c in value.terms if not isinstance(a, str) or a in self.bounds]
             if not inner:

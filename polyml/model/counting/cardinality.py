@@ -29,7 +29,7 @@ from polyml.polyhedra import LinearRow
 MOST_REMAINDERS = 64  # of an unknown inside floors
 MOST_PIECES = 4000  # of one count
 MOST_TERMS = 1000  # of one quasi-polynomial
-MOST_CASES = 100  # that are told apart for people
+MOST_CASES = 100  # of a formula for people
 
 LONGEST_CONDITION = 60  # characters of a formula's condition that are shown beside the sizes it is for
 NEAR = "sizes are like these"  # in place of a longer one

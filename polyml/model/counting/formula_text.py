@@ -93,6 +93,7 @@ def _divided_by(poly: Poly, monomial: Monomial) -> Poly:
 
 
 def _split(poly: Poly) -> list[Poly]:
+    """Returns factors of a polynomial: one linear in an atom or with an integer root, and what remains."""
     for atom in sorted(poly.atoms, key=str):
         by_power = poly.in_powers_of(atom)
         if len(by_power) == 2:

@@ -30,6 +30,7 @@ class Floor:
 
     @cached_property
     def names(self) -> frozenset[str]:
+        """Returns every name inside."""
         return frozenset().union(*(_names(atom) for atom, _ in self.terms))
 
     def __str__(self) -> str:
@@ -48,6 +49,7 @@ class Floor:
         return hash((self.terms, self.constant, self.divisor))
 
     def evaluate(self, values: Mapping[str, int]) -> int:
+        """Returns the value for these values of the names."""
         return (sum(c * _evaluate(a, values) for a, c in self.terms) + self.constant) // self.divisor
 
 
@@ -65,6 +67,7 @@ class Poly:
 
     @staticmethod
     def of(terms: Mapping[Monomial, Fraction | int]) -> Poly:
+        """Returns the sum of these terms, without those that are 0."""
         return Poly(frozenset([(monomial, c if type(c) is int else _number(c)) for monomial, c in terms.items() if c]))
 
     def __hash__(self) -> int:
@@ -76,14 +79,17 @@ class Poly:
 
     @staticmethod
     def number(value: Fraction | int) -> Poly:
+        """Returns a constant."""
         return Poly.of({(): value})
 
     @staticmethod
     def atom(atom: Atom) -> Poly:
+        """Returns one atom."""
         return Poly(frozenset(((((atom, 1),), 1),)))
 
     @staticmethod
     def linear(terms: Iterable[tuple[Atom, int]], constant: int = 0) -> Poly:
+        """Returns the sum of coefficient * atom, plus a constant."""
         total: dict[Monomial, Fraction | int] = {(): constant}
         for atom, c in terms:
             total[((atom, 1),)] = total.get(((atom, 1),), 0) + c
@@ -110,9 +116,11 @@ class Poly:
         return Poly.of(total)
 
     def scaled(self, factor: Fraction | int) -> Poly:
+        """Returns the value times a number."""
         return Poly.of({monomial: c * factor for monomial, c in self.terms})
 
     def power(self, exponent: int) -> Poly:
+        """Returns the value to a nonnegative integer power."""
         result = self if exponent else Poly.number(1)
         for _ in range(exponent - 1):
             result = result * self
@@ -120,6 +128,7 @@ class Poly:
 
     @property
     def atoms(self) -> frozenset[Atom]:
+        """Returns the atoms of all monomials."""
         return frozenset(atom for monomial, _ in self.terms for atom, _ in monomial)
 
     @property
@@ -129,10 +138,12 @@ class Poly:
 
     @property
     def is_number(self) -> bool:
+        """Says whether the value is a constant."""
         return all(not monomial for monomial, _ in self.terms)
 
     @property
     def constant(self) -> Fraction | int:
+        """Returns the constant term."""
         return dict(self.terms).get((), 0)
 
     def in_powers_of(self, name: Atom) -> list[Poly]:
@@ -176,6 +187,7 @@ class Poly:
         return Poly.of(total)
 
     def evaluate(self, values: Mapping[str, int]) -> Fraction | int:
+        """Returns the value for these values of the names."""
         total: Fraction | int = 0
         for monomial, c in self.terms:
             for atom, power in monomial:

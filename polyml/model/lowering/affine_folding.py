@@ -49,6 +49,7 @@ def folded(expr: syntax.Expr, operands: tuple[Value, ...]) -> Value | None:
 
 
 def _arithmetic(expr: syntax.Expr, integers: list[Affine]) -> Affine | None:
+    """Returns an operation on affine integers as an affine integer; None where it is not affine."""
     if isinstance(expr, syntax.Unary):
         a = integers[0]
         return {"-": -a, "+": a, "~": -a - 1}[expr.op]
@@ -81,6 +82,7 @@ def _affine_call(function: str, integers: list[Affine]) -> Affine | None:
 
 
 def _folded_choice(expr: syntax.IfExp, operands: tuple[Value, ...]) -> Value | None:
+    """Returns a select on an affine condition as one leaf, or as the branch that is taken; None where it is neither."""
     test, then, orelse = operands
     if isinstance(test, Integer):
         test = Truth(af.compare("!=", test.affine, Affine(0)), dtype=BOOL)
@@ -97,6 +99,7 @@ def _folded_choice(expr: syntax.IfExp, operands: tuple[Value, ...]) -> Value | N
 
 
 def _folded_cast(expr: syntax.Cast, operand: Value) -> Value | None:
+    """Returns a conversion between integers and truth values as a leaf; None for any other."""
     if isinstance(operand, Integer):
         if is_exact(expr.to):
             return Integer(operand.affine, dtype=expr.to)

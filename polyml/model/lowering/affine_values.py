@@ -87,6 +87,7 @@ class ValueResolver:
         return self.env.get(name) is Stale.STALE
 
     def _name(self, expr: syntax.Name) -> Value:
+        """Returns what a name stands for here. Raises NotAffineError for a loop variable after its loop."""
         here = self.env.get(expr.name)
         if here is Stale.STALE:
             raise NotAffineError(

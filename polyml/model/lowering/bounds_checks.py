@@ -129,6 +129,7 @@ def _walk(body: tuple[Node, ...], nest: Nest, context: IterationContext, found: 
 
 
 def _assign(assign: Assign, nest: Nest, context: IterationContext, found: _CheckCollector) -> None:
+    """Adds the checks of all accesses and conversions of an assignment."""
     for formula, value in split(assign.value, evaluated=True):
         here = context if formula == af.TRUE else context.within(formula)
         for part, may in operations(value):
@@ -216,6 +217,7 @@ def _cast(cast: syntax.Cast, value: af.Affine, may: bool, context: IterationCont
 
 
 def _shape_check(top: IterationContext, array: ArrayInfo, dim: int, extent: Affine) -> Check:
+    """Returns the check that an extent is not negative."""
     outside = top.set(af.non_negative(-extent - 1))
     return Check(
         kind="shape",

@@ -117,6 +117,7 @@ def _square(z: Pair) -> Pair:
 
 
 def _reciprocal(z: Pair) -> Pair:
+    """Returns 1/z by Smith's method: the part of smaller size is divided by the larger one."""
     one = _number(1.0, z.dtype)
 
     def steep(big: Expr, small: Expr) -> tuple[Expr, Expr]:
@@ -278,6 +279,7 @@ def _product(a: Pair, b: Pair) -> Pair:
 
 
 def _quotient(a: Pair, b: Pair) -> Pair:
+    """Returns a/b by Smith's method: the part of b of smaller size is divided by the larger one."""
     one, sizes = _number(1.0, a.dtype), [_call("abs", part) for part in b]
 
     def steep(big: Expr, small: Expr) -> tuple[Expr, Expr]:
@@ -315,6 +317,7 @@ def _small_integer(exponent: Pair) -> int | None:
 
 
 def _integer_power(a: Pair, times: int) -> Pair:
+    """Returns a power by repeated squaring."""
     one = constant(1 + 0j, a.dtype)
     if times in (0, 1):
         return a if times else one

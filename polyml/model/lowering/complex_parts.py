@@ -77,6 +77,7 @@ class _ComplexSplitter:
         self._is_certain = True  # whether what is read now is evaluated whatever the data are
 
     def kernel(self) -> syntax.Kernel:
+        """Returns the rewritten kernel."""
         body = self._block(self._kernel.body)
         scalars: list[tuple[str, DType]] = []
         for name, dtype in (*self._scalars.items(), *self._made.items()):
@@ -93,6 +94,7 @@ class _ComplexSplitter:
         return made
 
     def _stmt(self, stmt: Stmt) -> None:
+        """Appends what a statement becomes."""
         match stmt:
             case syntax.For():
                 start, stop = self._real(stmt.start), self._real(stmt.stop)
@@ -140,6 +142,7 @@ class _ComplexSplitter:
         return self._aliased or read.array == place.array and read.indices[0] == place.indices[0]
 
     def _alloc(self, stmt: syntax.Alloc) -> None:
+        """Appends an allocation, and the loops that fill the parts with different values."""
         shape = tuple(map(self._real, stmt.extents))
         if not stmt.dtype.is_complex or stmt.fill is None:
             same = None if stmt.fill is None else self._real(stmt.fill)

@@ -90,6 +90,7 @@ def _structural_names(nest: Nest) -> frozenset[str]:
 
 
 def _collect_structure(body: tuple[Node, ...], found: set[str]) -> None:
+    """Adds the names in bounds, conditions and subscripts of a body to `found`."""
     for node in body:
         if isinstance(node, Loop):
             found |= node.start.names | node.stop.names
@@ -104,6 +105,9 @@ def _collect_structure(body: tuple[Node, ...], found: set[str]) -> None:
 
 
 def _collect_value(value: Value, found: set[str]) -> None:
+    """Adds the names in subscripts, affine expressions and affine conditions of a value to `found`, except in a mere variable or
+    flag.
+    """
     tests: set[int] = set()
     for part in subvalues(value):
         if isinstance(part, syntax.IfExp):

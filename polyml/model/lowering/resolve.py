@@ -75,6 +75,7 @@ class _NestBuilder:
         self._returned = _returned_arrays(kernel)
 
     def nest(self) -> Nest:
+        """Returns the nest of the whole kernel."""
         body = self._block(self._kernel.body, _Scope())
         results: tuple[ScalarResult | ArrayResult, ...] = ()
         is_tuple = False
@@ -107,6 +108,7 @@ class _NestBuilder:
         return ()
 
     def _require(self, stmt: syntax.Require) -> None:
+        """Adds a requirement that the call must meet."""
         condition = self._values.truth(stmt.condition)
         if not isinstance(condition, Truth):
             raise NotAffineError(f"whether there is {stmt.what} is not affine", loc=stmt.loc, notes=[BOUND_NOTE], code="PML-F030")
@@ -118,6 +120,7 @@ class _NestBuilder:
         self._requirements.append(Requirement(around, condition.formula, stmt.what, stmt.loc))
 
     def _assign(self, stmt: syntax.Assign, predicate: Value | None) -> Assign:
+        """Returns an assignment, and records what a local scalar equals from now on."""
         value = self._values.value(stmt.value)
         target = stmt.target
         if isinstance(target, syntax.Subscript):
@@ -137,6 +140,7 @@ class _NestBuilder:
         return Assign(to.array, to.subscripts, value, predicate is not None, loc, to.loc, to.inside)
 
     def _for(self, stmt: syntax.For, scope: _Scope) -> Loop:
+        """Returns a loop. What its body assigns is unknown at its start, and its variable is stale after it."""
         env = self._values.env
         start, stop = self._values.bound(stmt.start), self._values.bound(stmt.stop)
         iterator = self._declared.names.local(stmt.var, scope.iterators)
@@ -161,6 +165,7 @@ class _NestBuilder:
         return replace(loop, body=body)
 
     def _if(self, stmt: syntax.If, scope: _Scope) -> tuple[Node, ...]:
+        """Returns guards where the condition is affine, selects where it depends on data, and both for `affine and data`."""
         test = self._values.truth(stmt.condition)
         if isinstance(test, Truth):
             if self._has_few_quotients(test.formula):

@@ -89,6 +89,7 @@ def _count(assign: Assign, name: str) -> int:
 
 
 def _renamed(node: Node, copy: _ArrayCopy) -> Node:
+    """Returns the node with the target in place of the source."""
     if copy.source not in touched((node,)):
         return node
     if not isinstance(node, Assign):

@@ -86,6 +86,7 @@ class _Substituter:
         return self._live(nodes, live_out)
 
     def _inner(self, body: tuple[Node, ...], live_out: frozenset[str]) -> Iterable[Node]:
+        """Returns the nodes with their inner blocks substituted."""
         live = live_out
         result: list[Node] = []
         for node in reversed(body):
@@ -244,6 +245,7 @@ def _without_unread(body: tuple[Node, ...], nest: Nest, results: frozenset[str])
 
 
 def _dropped(body: tuple[Node, ...], names: set[str]) -> tuple[Node, ...]:
+    """Returns the body without assignments to these arrays, and without loops and guards that are empty then."""
     kept: list[Node] = []
     for node in body:
         if isinstance(node, Assign):

@@ -75,6 +75,7 @@ class _ArrayInliner:
                 self._reads[name] = self._reads.get(name, 0) + 1
 
     def block(self, body: tuple[Node, ...]) -> tuple[Node, ...]:
+        """Returns the block with its arrays inlined, inner blocks first; the same object where nothing changes."""
         nodes = [n if isinstance(n, Assign) else self._inside(n) for n in body]
         changed = any(a is not b for a, b in zip(nodes, body))
         while self._inlines_any(nodes):  # what had several uses may have one now
@@ -160,7 +161,7 @@ def _is_in_place(node: Node, operands: frozenset[str]) -> bool:
     """Says whether the node is one assignment, to other elements in every iteration, that reads of the array it writes that
     element alone.
 
-    operands: the arrays for which this is asked
+    operands: the arrays whose reads matter
     """
     loops: list[Loop] = []
     while isinstance(node, Loop) and len(node.body) == 1:
@@ -195,6 +196,7 @@ def _uses(node: Node, name: str, loops: tuple[Loop, ...]) -> Iterator[tuple[Read
 
 
 def _substituted(node: Node, definition: _ArrayDefinition) -> Node:
+    """Returns the node with the definition's value in place of each read of its array."""
     if not isinstance(node, Assign):
         return replace(node, body=tuple(_substituted(inner, definition) for inner in node.body))
     known: dict[tuple[Affine, ...], Value] = {}

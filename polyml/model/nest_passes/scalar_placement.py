@@ -44,6 +44,7 @@ class _Placer:
         self.read_names = ReadNames()
 
     def block(self, body: tuple[Node, ...], context: IterationContext) -> tuple[Node, ...]:
+        """Returns the block with its scalars placed, inner blocks first."""
         if not any(node.array in self.scalars for node in assigns(body)):
             return body
         nodes = list(self._inner(body, context))

@@ -26,6 +26,7 @@ def term_by_term(scop: Scop, found: Mapping[str, Reduction]) -> Scop:
 
 
 def _added_in_turn(statement: Statement, access: int) -> Statement:
+    """Returns the statement with the terms of its sum added to the accumulator one by one, if there are several with products."""
     value = statement.value
     if not (isinstance(value, syntax.Binary) and value.op in ("+", "-") and value.dtype.is_float):
         return statement

@@ -52,6 +52,7 @@ class _ScopReader:
         self.types = LeafTypes((), self._arrays)
 
     def scop(self) -> Scop:
+        """Returns the SCoP, whose parts stand in the order of the grammar."""
         line = self.next("kernel")
         name = line.name("the kernel's name")
         line.expect("(")
@@ -98,6 +99,7 @@ class _ScopReader:
         return loc
 
     def set(self, line: Line) -> isl.Set:
+        """Returns the set at the end of a line."""
         found = self.isl.read(isl.Set, line, "a set")
         line.finish()
         return found
@@ -162,6 +164,7 @@ class _ScopReader:
         )  # fmt: skip
 
     def below(self, word: str) -> Line:
+        """Returns the next line, which is indented and begins with this word."""
         line = self.lines.next(f"`{word}`", _STEP)
         line.expect(word)
         return line
@@ -184,6 +187,7 @@ class _ScopReader:
         return is_tuple, results
 
     def _order(self, statements: dict[str, Statement]) -> isl.Schedule:
+        """Returns the schedule tree. Its instances must be those of the statements."""
         line = self.next("order")
         line.finish()
         try:
@@ -211,6 +215,7 @@ class _StatementReader:
         self._reads: tuple[Access, ...] = ()
 
     def read(self) -> Statement:
+        """Returns the statement that is next."""
         line = self._scop.next("statement")
         self._name = line.name("the statement's name")
         line.expect("[")
@@ -264,6 +269,7 @@ class _StatementReader:
             line.finish()
 
     def _leaf(self, reader: ExpressionReader) -> Expr | None:
+        """Returns the leaf of a value that is next on the line, None where there is none."""
         line, token = reader.line, reader.line.token
         if line.is_at("{", "["):
             return reader.made(Index(self._isl.read_expression(line, self._name, self._iterators)), token)

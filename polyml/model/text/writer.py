@@ -60,6 +60,7 @@ def lines(scop: Scop, places: PlaceWriter) -> Iterator[str]:
 
 
 def quoted(name: str) -> str:
+    """Returns a name, in quotes where it is no plain word of the grammar."""
     return quoted_name(name, RESERVED)
 
 
@@ -87,6 +88,7 @@ class LeafTypes:
         self.reads: tuple[Access, ...] = ()  # of the statement at hand
 
     def natural(self, leaf: Expr) -> DType | None:
+        """Returns the type that a leaf has when none is written; None where it is unknown."""
         match leaf:
             case Load():
                 return self._element(self.reads[leaf.access].array)
@@ -114,6 +116,7 @@ class _ScopWriter:
         self._statement: Statement
 
     def lines(self) -> Iterator[str]:
+        """Yields all lines, in the order of the grammar."""
         scop, of = self._scop, self._isl.written
         given = ", ".join(f"{quoted(name)}: {kind}" for name, kind in zip(scop.params, scop.types, strict=True))
         yield f"kernel {quoted(scop.name)}({given})"
