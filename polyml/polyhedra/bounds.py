@@ -109,4 +109,4 @@ def is_within(values: isl.Set, length: int) -> bool:
         distances = isl.Map.from_domain_and_range(values, values).deltas()
         found = _range(distances.project_out_all_params(), 0)
         return found is not None and found[1] < length
-    return spread.is_int() and apart.to_python() < length
+    return spread.is_int() and spread.to_python() < length

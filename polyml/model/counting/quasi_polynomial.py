@@ -229,8 +229,8 @@ def floor(value: Poly, divisor: int) -> Poly:
     if divisor == 1:
         return outside + Poly.linear(rows, left)
     if 2 * rows[0][1] > divisor:  # floor(e/d) = -floor((d - 1 - e)/d): one of the two forms for both
-        turned = tuple((a, divisor - c) for a, c in rows)
-        return outside + Poly.linear((a, 1) for a, _ in rows) - Poly.atom(Floor(turned, divisor - 1 - left, divisor))
+        reflected = tuple((a, divisor - c) for a, c in rows)
+        return outside + Poly.linear((a, 1) for a, _ in rows) - Poly.atom(Floor(reflected, divisor - 1 - left, divisor))
     return outside + Poly.atom(Floor(rows, left, divisor))
 
 
