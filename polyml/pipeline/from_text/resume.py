@@ -19,6 +19,8 @@ from polyml import config
 from polyml.codegen.ir import printer as program_text
 from polyml.codegen.ir.program import CannotRunTogether, Program
 from polyml.codegen.llvm import builder
+from polyml.codegen.llvm.addresses import ArrayArguments
+from polyml.codegen.llvm.arithmetic import FloatArithmetic
 from polyml.codegen.text import reader as program_reader
 from polyml.codegen.text import writer as program_writer
 from polyml.config import Options
@@ -119,10 +121,8 @@ def after_program(program: Program, options: Options, full: bool = False) -> Tex
     @cache
     def llvm() -> str:
         try:
-            units = PassRunner().run(
-                passes.EMIT, program, fp=options.fp, aliased=False, layouts=_layouts(program.scop), fused=cpu.host().fma,
-                threads=not options.runs_alone,
-            )  # fmt: skip
+            arguments, floats = ArrayArguments(_layouts(program.scop), False), FloatArithmetic(options.fp, cpu.host().fma)
+            units = PassRunner().run(passes.EMIT, program, arguments, floats, threads=not options.runs_alone)
         except (BudgetExceeded, CannotRunTogether, isl.Error) as reason:
             raise ScheduleError(f"there is no code for the program: {reason}") from reason
         return builder.text(units)
