@@ -180,55 +180,6 @@ class Arithmetic:
         left, right = self.broadcast(left, right)
         return SsaValue(self.once(f"icmp ult {left.type} {left.ssa}, {right.ssa}"), BOOL, left.lanes)
 
-    def floor_divide(self, left: SsaValue, right: SsaValue, remainder: bool) -> SsaValue:
-        """Returns // or % as NumPy defines them: they round down, and integers divided by zero give 0."""
-        if left.dtype.is_float:
-            return self._float_floor_divide(left, right, remainder)
-        left, right = self.broadcast(left, right)
-        zero, one = SsaValue("0", left.dtype), SsaValue("1", left.dtype)
-        by_zero = self.compare("==", right, zero)
-        if left.dtype.kind == "u":
-            safe = self.select(by_zero, one, right)
-            name = "urem" if remainder else "udiv"
-            quotient = SsaValue(self.once(f"{name} {left.type} {left.ssa}, {safe.ssa}"), left.dtype, left.lanes)
-            return self.select(by_zero, zero, quotient)
-        least = SsaValue(literal(1 << (left.dtype.bits - 1), left.dtype), left.dtype)
-        leaves = self.logical("and", self.compare("==", left, least), self.compare("==", right, SsaValue("-1", left.dtype)))
-        safe = self.select(self.logical("or", by_zero, leaves), one, right)
-        quotient = SsaValue(self.once(f"sdiv {left.type} {left.ssa}, {safe.ssa}"), left.dtype, left.lanes)
-        rest = self.plain("-", left, self.plain("*", quotient, safe))
-        opposite = self.compare("<", self.logical("xor", rest, safe), zero)
-        adjust = self.logical("and", self.compare("!=", rest, zero), opposite)
-        if remainder:
-            result = self.select(adjust, self.plain("+", rest, safe), rest)
-            return self.select(self.logical("or", by_zero, leaves), zero, result)
-        result = self.select(adjust, self.plain("-", quotient, one), quotient)
-        return self.select(by_zero, zero, result)
-
-    def _float_floor_divide(self, left: SsaValue, right: SsaValue, remainder: bool) -> SsaValue:
-        """Returns NumPy's npy_divmod: the remainder is exact (fmod) and has the divisor's sign."""
-        left, right = self.broadcast(left, right)
-        zero = SsaValue(literal(0, left.dtype), left.dtype)
-        rest = self.library("fmod", left, right)
-        negative_zero_safe = self.compare("!=", rest, zero)
-        differs = self.logical("xor", self.compare("<", right, zero), self.compare("<", rest, zero))
-        adjust = self.logical("and", negative_zero_safe, differs)
-        moved = self.select(adjust, self.plain("+", rest, right), rest)
-        if remainder:
-            signed_zero = self.intrinsic("copysign", zero if left.lanes == 1 else self.splat(zero, left.lanes), right)
-            result = self.select(negative_zero_safe, moved, signed_zero)
-            return self.select(self.compare("==", right, zero), rest, result)
-        quotient = self.plain("/", self.plain("-", left, rest), right)
-        quotient = self.select(adjust, self.plain("-", quotient, SsaValue(literal(1, left.dtype), left.dtype)), quotient)
-        floor = self.intrinsic("floor", quotient)
-        half = SsaValue(literal(0.5, left.dtype), left.dtype)
-        up = self.compare(">", self.plain("-", quotient, floor), half)
-        rounded = self.select(up, self.plain("+", floor, SsaValue(literal(1, left.dtype), left.dtype)), floor)
-        whole = self.plain("/", left, right)
-        signed_zero = self.intrinsic("copysign", self.splat(zero, left.lanes), whole)
-        result = self.select(self.compare("!=", quotient, zero), rounded, signed_zero)
-        return self.select(self.compare("==", right, zero), whole, result)
-
     def minimum(self, op: str, left: SsaValue, right: SsaValue) -> SsaValue:
         """Returns Python's min or max: the first operand unless the second is strictly smaller (greater)."""
         return self.select(self.compare("<" if op == "min" else ">", right, left), right, left)

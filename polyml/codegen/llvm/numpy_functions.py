@@ -47,6 +47,57 @@ def _part_of_complex(math: Arithmetic, name: str, part: str, values: Sequence[Ss
     return numbers[0] if values[0].lanes == 1 else math.vector(numbers)
 
 
+def floor_divide(math: Arithmetic, left: SsaValue, right: SsaValue, remainder: bool) -> SsaValue:
+    """Returns // or % as NumPy defines them: they round down, and integers divided by zero give 0."""
+    if left.dtype.is_float:
+        return _float_floor_divide(math, left, right, remainder)
+    left, right = math.broadcast(left, right)
+    zero, one = SsaValue("0", left.dtype), SsaValue("1", left.dtype)
+    by_zero = math.compare("==", right, zero)
+    if left.dtype.kind == "u":
+        safe = math.select(by_zero, one, right)
+        name = "urem" if remainder else "udiv"
+        quotient = SsaValue(math.once(f"{name} {left.type} {left.ssa}, {safe.ssa}"), left.dtype, left.lanes)
+        return math.select(by_zero, zero, quotient)
+    least = SsaValue(literal(1 << (left.dtype.bits - 1), left.dtype), left.dtype)
+    leaves = math.logical("and", math.compare("==", left, least), math.compare("==", right, SsaValue("-1", left.dtype)))
+    safe = math.select(math.logical("or", by_zero, leaves), one, right)
+    quotient = SsaValue(math.once(f"sdiv {left.type} {left.ssa}, {safe.ssa}"), left.dtype, left.lanes)
+    rest = math.plain("-", left, math.plain("*", quotient, safe))
+    opposite = math.compare("<", math.logical("xor", rest, safe), zero)
+    adjust = math.logical("and", math.compare("!=", rest, zero), opposite)
+    if remainder:
+        result = math.select(adjust, math.plain("+", rest, safe), rest)
+        return math.select(math.logical("or", by_zero, leaves), zero, result)
+    result = math.select(adjust, math.plain("-", quotient, one), quotient)
+    return math.select(by_zero, zero, result)
+
+
+def _float_floor_divide(math: Arithmetic, left: SsaValue, right: SsaValue, remainder: bool) -> SsaValue:
+    """Returns NumPy's npy_divmod: the remainder is exact (fmod) and has the divisor's sign."""
+    left, right = math.broadcast(left, right)
+    zero = SsaValue(literal(0, left.dtype), left.dtype)
+    rest = math.library("fmod", left, right)
+    negative_zero_safe = math.compare("!=", rest, zero)
+    differs = math.logical("xor", math.compare("<", right, zero), math.compare("<", rest, zero))
+    adjust = math.logical("and", negative_zero_safe, differs)
+    moved = math.select(adjust, math.plain("+", rest, right), rest)
+    if remainder:
+        signed_zero = math.intrinsic("copysign", zero if left.lanes == 1 else math.splat(zero, left.lanes), right)
+        result = math.select(negative_zero_safe, moved, signed_zero)
+        return math.select(math.compare("==", right, zero), rest, result)
+    quotient = math.plain("/", math.plain("-", left, rest), right)
+    quotient = math.select(adjust, math.plain("-", quotient, SsaValue(literal(1, left.dtype), left.dtype)), quotient)
+    floor = math.intrinsic("floor", quotient)
+    half = SsaValue(literal(0.5, left.dtype), left.dtype)
+    up = math.compare(">", math.plain("-", quotient, floor), half)
+    rounded = math.select(up, math.plain("+", floor, SsaValue(literal(1, left.dtype), left.dtype)), floor)
+    whole = math.plain("/", left, right)
+    signed_zero = math.intrinsic("copysign", math.splat(zero, left.lanes), whole)
+    result = math.select(math.compare("!=", quotient, zero), rounded, signed_zero)
+    return math.select(math.compare("==", right, zero), whole, result)
+
+
 def _abs(math: Arithmetic, value: SsaValue) -> SsaValue:
     if value.dtype.is_float:
         return math.intrinsic("fabs", value)
@@ -61,7 +112,7 @@ def _square(math: Arithmetic, value: SsaValue) -> SsaValue:
 
 def _reciprocal(math: Arithmetic, value: SsaValue) -> SsaValue:
     one = SsaValue(literal(1, value.dtype), value.dtype)
-    return math.plain("/", one, value) if value.dtype.is_float else math.floor_divide(one, value, False)
+    return math.plain("/", one, value) if value.dtype.is_float else floor_divide(math, one, value, False)
 
 
 def _sign(math: Arithmetic, value: SsaValue) -> SsaValue:

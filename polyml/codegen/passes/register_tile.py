@@ -226,9 +226,7 @@ def _ranged(
     end = extremum("min", upper)
     if plan.line is not None and lanes > 1 and limit is None and not plan.reduces:
         short = modulo(Affine(0) - first - plan.line, lanes)  # iterations before the first cache line
-        once = f"{loop.var}_{level}s"
-        jammed = JammedLoop(loop.var, variable(once), 1, lanes, extremum("min", [first + short - 1, *upper]), plan.ordered[level])
-        nodes.append(Loop(once, (first, *lower), (first + short - 1, *upper), lanes, _loop(plan, level + 1, (*active, jammed))))
+        nodes.append(_before_line(plan, level, (first, *lower), (first + short - 1, *upper), active))
         first = first + short
     one_by_one = plan.reduces and plan.scalar_remainder
     sizes = [count, 1] if one_by_one and count > 1 and lanes > 1 else [count]
@@ -272,6 +270,14 @@ def _ranged(
     else:
         nodes.append(replace(loop, lower=(first, *lower), upper=upper, body=_loop(plan, level + 1, active), resumes=resumes))
     return tuple(nodes)
+
+
+def _before_line(plan: _TiledNest, level: int, lower: _Bounds, upper: _Bounds, active: tuple[JammedLoop, ...]) -> Loop:
+    """Returns the loop, of at most one masked vector, over the iterations before the first cache line."""
+    loop, lanes = plan.loops[level], plan.lanes[level]
+    once = f"{loop.var}_{level}s"
+    jammed = JammedLoop(loop.var, variable(once), 1, lanes, extremum("min", upper), plan.ordered[level])
+    return Loop(once, lower, upper, lanes, _loop(plan, level + 1, (*active, jammed)))
 
 
 def _body(nodes: tuple[Node, ...], active: tuple[JammedLoop, ...]) -> tuple[Node, ...]:

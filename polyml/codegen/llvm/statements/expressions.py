@@ -224,7 +224,7 @@ class ExpressionEmitter:
         if op in ("//", "%"):
             if dtype == PYINT and op == "//":
                 self._checks.fits_floor_division(left, right)
-            return math.floor_divide(left, right, op == "%")
+            return numpy_functions.floor_divide(math, left, right, op == "%")
         if op in ("<<", ">>"):
             shifted = math.shift(op, left, right)
             if dtype == PYINT and op == "<<":
