@@ -16,9 +16,9 @@ from polyml.gpu.launches import CudaKernel, Launches, MappedAccess, StagedCopy
 from polyml.gpu.occupancy import Occupancy, occupancy
 from polyml.gpu.register_estimate import registers
 from polyml.gpu.shared_memory import Buffer
-from polyml.gpu.thread_accesses import ThreadAccess
+from polyml.gpu.thread_accesses import Piece, ThreadAccess, value_range
 from polyml.gpu.thread_blocks import Threads
-from polyml.gpu.warp_requests import AccessBlock, Piece, Requests, value_range
+from polyml.gpu.warp_requests import AccessBlock, Requests
 from polyml.machines.roofline import Roofline
 from polyml.schedule.gpu.mapping import AXES, Mapped, mapped
 

@@ -13,9 +13,9 @@ from polyml.caches.analytic import line_runs
 from polyml.codegen.ir.array_layout import Placed
 from polyml.gpu.occupancy import Occupancy
 from polyml.gpu.shared_memory import Buffer
-from polyml.gpu.thread_accesses import ThreadAccess, ThreadAccesses, points, uses
+from polyml.gpu.thread_accesses import ThreadAccess, ThreadAccesses, points, uses, value_range
 from polyml.gpu.thread_blocks import Threads
-from polyml.gpu.warp_requests import Requests, value_range
+from polyml.gpu.warp_requests import Requests
 from polyml.machines.descriptions import Gpu
 from polyml.machines.roofline import Roofline
 from polyml.model.core.scop import Scop

@@ -21,9 +21,9 @@ import numpy as np
 from polyml import polyhedra
 from polyml.codegen.ir.array_layout import Placed
 from polyml.gpu import bank_conflicts
-from polyml.gpu.thread_accesses import ThreadAccess
+from polyml.gpu.thread_accesses import ThreadAccess, value_range
 from polyml.gpu.thread_blocks import Threads
-from polyml.gpu.warp_requests import Requests, different, spread, value_range
+from polyml.gpu.warp_requests import Requests, different, spread
 from polyml.machines.descriptions import Gpu
 from polyml.polyhedra import LinearRow
 from polyml.schedule.gpu.mapping import Mapped

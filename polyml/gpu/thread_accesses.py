@@ -8,7 +8,7 @@ launch only reads is held over the innermost loops along which it is the same. A
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import takewhile
@@ -18,14 +18,14 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.codegen.ir.accesses import reads_and_write
 from polyml.codegen.ir.array_layout import Placed, in_memory
-from polyml.gpu.warp_requests import Piece
 from polyml.model.core.nest import subvalues
 from polyml.model.core.printer import access_text
 from polyml.model.core.scop import Access, Gather, Role, Scop
-from polyml.polyhedra import LinearRow
+from polyml.polyhedra import LinearRow, Quotient
 from polyml.schedule.gpu.mapping import LaunchNest, SurroundingLoop, ThreadStatement
 
 TIME = "T"  # the tuple of the loops' values
+Piece = tuple[isl.Set, LinearRow, int]  # where, and there the byte address: a row over a number
 
 
 @dataclass(frozen=True)
@@ -222,3 +222,49 @@ class _ThreadAccessFinder:
 def _is_same(use: ThreadAccess, other: ThreadAccess) -> bool:
     """Whether both load, or both store, the same elements in the same loops."""
     return (use.is_write, use.loops) == (other.is_write, other.loops) and use.elements.is_equal(other.elements)
+
+
+# Points in convex parts
+
+
+@dataclass(frozen=True)
+class PointsPart:
+    """A convex part of some points is given by rows that are 0 and rows that are at least 0, with the addresses of its points."""
+
+    zero: list[LinearRow]
+    least: list[LinearRow]
+    addresses: tuple[LinearRow, ...]
+
+    @property
+    def rows(self) -> list[tuple[LinearRow, bool]]:
+        return [*((row, True) for row in self.zero), *((row, False) for row in self.least)]
+
+
+def value_range(points: isl.Set, dim: int) -> tuple[int, int]:
+    """Returns the least and the greatest value along a dimension of bounded points { T[t] } without parameters."""
+    found = polyhedra.extremes(polyhedra.along(points, dim))
+    assert found is not None, "loops of a launch are bounded"
+    return found
+
+
+def parts_of_points(points: isl.Set, addresses: Sequence[Sequence[Piece]]) -> Iterator[PointsPart]:
+    """Yields disjoint convex parts of the points { T[t] }. addresses: one address of any number of pieces, or several of one piece."""
+    regions = [points.intersect(where) for where, _, _ in addresses[0]] if len(addresses[0]) > 1 else [points]
+    for number, region in enumerate(regions):
+        rows = tuple(_row(*address[number][1:]) for address in addresses)
+        for part in polyhedra.disjoint(region):
+            zero, least = _integer_rows(part)
+            yield PointsPart(zero, least, rows)
+
+
+def _integer_rows(part: isl.Set) -> tuple[list[LinearRow], list[LinearRow]]:
+    """Returns the rows that are 0, and those that are at least 0, in points of a part without parameters."""
+    found = polyhedra.integer_rows(part)
+    assert found is not None, "disjoint parts are conjunctions"
+    return found
+
+
+def _row(row: LinearRow, divisor: int) -> LinearRow:
+    """Returns the row over a divisor, rounded down, as a row of one quotient."""
+    terms, constant = row
+    return row if divisor == 1 else ({Quotient(frozenset(terms.items()), constant, divisor): 1}, 0)

@@ -11,13 +11,13 @@ import islpy as isl
 import numpy as np
 
 from polyml import polyhedra
+from polyml.gpu.thread_accesses import PointsPart, value_range
 from polyml.gpu.thread_blocks import Threads
 from polyml.polyhedra import LinearRow, Quotient
 
 EXACT = "exact"
 _CHUNK = 1 << 15  # warps or requests that are examined at once
 _NONE = np.iinfo(np.int64).max
-Piece = tuple[isl.Set, LinearRow, int]  # where, and there the byte address: a row over a number
 
 
 @dataclass(frozen=True)
@@ -68,49 +68,6 @@ class AccessBlock:
     threads: Threads
     grains: tuple[int, int, int]
     items: Mapping[int, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class PointsPart:
-    """A convex part of some points is given by rows that are 0 and rows that are at least 0, with the addresses of its points."""
-
-    zero: list[LinearRow]
-    least: list[LinearRow]
-    addresses: tuple[LinearRow, ...]
-
-    @property
-    def rows(self) -> list[tuple[LinearRow, bool]]:
-        return [*((row, True) for row in self.zero), *((row, False) for row in self.least)]
-
-
-def value_range(points: isl.Set, dim: int) -> tuple[int, int]:
-    """Returns the least and the greatest value along a dimension of bounded points { T[t] } without parameters."""
-    found = polyhedra.extremes(polyhedra.along(points, dim))
-    assert found is not None, "loops of a launch are bounded"
-    return found
-
-
-def parts_of_points(points: isl.Set, addresses: Sequence[Sequence[Piece]]) -> Iterator[PointsPart]:
-    """Yields disjoint convex parts of the points { T[t] }. addresses: one address of any number of pieces, or several of one piece."""
-    regions = [points.intersect(where) for where, _, _ in addresses[0]] if len(addresses[0]) > 1 else [points]
-    for number, region in enumerate(regions):
-        rows = tuple(_row(*address[number][1:]) for address in addresses)
-        for part in polyhedra.disjoint(region):
-            zero, least = _integer_rows(part)
-            yield PointsPart(zero, least, rows)
-
-
-def _integer_rows(part: isl.Set) -> tuple[list[LinearRow], list[LinearRow]]:
-    """Returns the rows that are 0, and those that are at least 0, in points of a part without parameters."""
-    found = polyhedra.integer_rows(part)
-    assert found is not None, "disjoint parts are conjunctions"
-    return found
-
-
-def _row(row: LinearRow, divisor: int) -> LinearRow:
-    """Returns the row over a divisor, rounded down, as a row of one quotient."""
-    terms, constant = row
-    return row if divisor == 1 else ({Quotient(frozenset(terms.items()), constant, divisor): 1}, 0)
 
 
 @dataclass(frozen=True)

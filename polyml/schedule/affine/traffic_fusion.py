@@ -187,8 +187,6 @@ class _TrafficFusion:
         part = _FlatNest(domain, tuple(m.intersect_domain(domain) for m in members), band.get("child"))
         return _FusedNests((part,), child, bool(band.get("permutable")))
 
-    # -- the choice ------------------------------------------------------------------------------------------------
-
     def _joined(self, groups: list[_FusedNests | Tree], prefix: tuple[isl.UnionPwAff, ...]) -> list[_FusedNests | Tree]:
         """Returns the children of a sequence, each nest fused with one before it where that pays.
 
@@ -260,7 +258,7 @@ class _TrafficFusion:
         mine, theirs = ({a.array for n in g.names for a in accesses(self._scop.statements[n])} for g in (first, second))
         return any(len(self._scop.arrays[name].shape) >= DEEPEST for name in mine & theirs)
 
-    # -- traffic ---------------------------------------------------------------------------------------------------
+    # traffic
 
     def _saved(self, first: _FusedNests, second: _FusedNests, shared: isl.UnionPwAff) -> int:
         """Returns the bytes of what both access in the same iteration of the shared loop, row by row in memory."""
@@ -284,7 +282,7 @@ class _TrafficFusion:
             if access.array == array
         )
 
-    # -- legality --------------------------------------------------------------------------------------------------
+    # legality
 
     def _dependences_of(self, domain: isl.UnionSet, other: isl.UnionSet, prefix: tuple[isl.UnionPwAff, ...]) -> isl.UnionMap:
         """Returns the dependences of either set of instances on the other, within one iteration of the loops around."""
@@ -342,8 +340,6 @@ class _TrafficFusion:
         if self._free is None:
             self._free = relaxed(self._scop, self._setting.reductions) if self._setting.reductions else isl.UnionMap("{ }")
         return self._free
-
-    # -- the tree --------------------------------------------------------------------------------------------------
 
     def _tree(self, group: _FusedNests) -> Tree:
         """Returns the nests as a child of a sequence."""
