@@ -99,6 +99,7 @@ def _float_floor_divide(math: Arithmetic, left: SsaValue, right: SsaValue, remai
 
 
 def _abs(math: Arithmetic, value: SsaValue) -> SsaValue:
+    """Returns |value|."""
     if value.dtype.is_float:
         return math.intrinsic("fabs", value)
     if value.dtype.kind != "i":
@@ -107,15 +108,18 @@ def _abs(math: Arithmetic, value: SsaValue) -> SsaValue:
 
 
 def _square(math: Arithmetic, value: SsaValue) -> SsaValue:
+    """Returns value * value."""
     return math.plain("*", value, value)
 
 
 def _reciprocal(math: Arithmetic, value: SsaValue) -> SsaValue:
+    """Returns 1 / value; of integers the quotient is rounded down."""
     one = SsaValue(literal(1, value.dtype), value.dtype)
     return math.plain("/", one, value) if value.dtype.is_float else floor_divide(math, one, value, False)
 
 
 def _sign(math: Arithmetic, value: SsaValue) -> SsaValue:
+    """Returns -1, 0 or 1; a NaN is its own sign."""
     zero = SsaValue(literal(0, value.dtype), value.dtype)
     one, minus = SsaValue(literal(1, value.dtype), value.dtype), SsaValue(literal(-1, value.dtype), value.dtype)
     result = math.select(math.compare(">", value, zero), one, zero)
@@ -125,16 +129,19 @@ def _sign(math: Arithmetic, value: SsaValue) -> SsaValue:
 
 
 def _isnan(math: Arithmetic, value: SsaValue) -> SsaValue:
+    """Returns whether the value is a NaN."""
     return math.compare("!=", value, value) if value.dtype.is_float else SsaValue("false", BOOL)
 
 
 def _isinf(math: Arithmetic, value: SsaValue) -> SsaValue:
+    """Returns whether the value is infinite."""
     if not value.dtype.is_float:
         return SsaValue("false", BOOL)
     return math.compare("==", math.intrinsic("fabs", value), SsaValue(literal(float("inf"), value.dtype), value.dtype))
 
 
 def _isfinite(math: Arithmetic, value: SsaValue) -> SsaValue:
+    """Returns whether the value is neither infinite nor a NaN."""
     if not value.dtype.is_float:
         return SsaValue("true", BOOL)
     return math.compare("<", math.intrinsic("fabs", value), SsaValue(literal(float("inf"), value.dtype), value.dtype))
