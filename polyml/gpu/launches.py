@@ -108,7 +108,7 @@ class CudaKernel:
             return None
 
     def _sectors(self, some: Sequence[ThreadAccess], bounds: Sequence[tuple[int, int]]) -> int:
-        """Does what `sectors` does; raises CannotCount where there are too many."""
+        """Returns how many sectors are loaded and stored, each counted once. Raises CannotCount where there are too many."""
         found: dict[tuple[str, bool], isl.Set] = {}
         for use in some:
             when = use.points

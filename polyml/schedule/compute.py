@@ -247,7 +247,7 @@ class _Planner:
         return not self.request.pieces.isdisjoint(scop.statements)
 
     def _mapped(self, part: _ProgramPart, sizes: Mapping[str, int] | None, slab: int = 0) -> tuple[isl.Schedule, Notes, bool]:
-        """Returns the part with blocks of contractions, tiles and threads, notes, and whether the result has been proved.
+        """Returns the part with blocks of contractions, tiles and threads; notes; and whether its legality has been proved.
 
         slab: iterations of the slab that all of the part is in; 0: it is in none.
         """

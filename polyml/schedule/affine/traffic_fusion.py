@@ -132,7 +132,7 @@ class _FusedNests:
         return polyhedra.set_names(self.domain)
 
     def interchanged(self) -> Iterator[_FusedNests]:
-        """Yields the nests as they are, and a nest that was not fused with each other loop outermost that may be."""
+        """Yields the nests as they are; then a single nest, whose loops may be exchanged, with each other loop outermost."""
         yield self
         if self.given is None or not self.permutable:
             return
