@@ -109,7 +109,10 @@ class _NestInterpreter:
         return tuple(s % n for s, n in zip(index, shape))
 
     def _value(self, value: Value, env: Env, seen: dict[int, object]) -> object:
-        """Returns the value of an expression. seen: values of sub-trees that are shared, by identity"""
+        """Returns the value of an expression.
+
+        seen: values of sub-trees that are shared, by identity
+        """
         if id(value) not in seen:
             seen[id(value)] = self._leaf(value, env) if not children(value) else self._operation(value, env, seen)
         return seen[id(value)]

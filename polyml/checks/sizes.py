@@ -20,7 +20,10 @@ LARGEST = 70  # of the numbers around which sizes are tried: two-dimensional nes
 
 
 def sizes(scop: Scop, factors: Sequence[int] = ()) -> Iterator[Sizes]:
-    """Yields distinct values of all parameters that a call may have. factors: numbers at which loops are split"""
+    """Yields distinct values of all parameters that a call may have.
+
+    factors: numbers at which loops are split
+    """
     legal = _Legal(scop)
     seen: set[tuple[int, ...]] = set()
     for wanted in _wanted(legal.names, factors):

@@ -202,7 +202,10 @@ def bounding(domain: isl.Set, directions: Sequence[Sequence[int]]) -> isl.Set:
 
 
 def _row_text(row: LinearRow, names: Sequence[str]) -> str:
-    """Returns a row as isl reads it. names: of the iterators, by position"""
+    """Returns a row as isl reads it.
+
+    names: of the iterators, by position
+    """
 
     def name(each: str | int | Quotient) -> str:
         if not isinstance(each, Quotient):

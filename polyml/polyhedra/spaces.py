@@ -92,7 +92,10 @@ def renamed(domain: isl.Set, name: str) -> isl.PwMultiAff:
 
 
 def rename_domain(value: _Function, name: str) -> _Function:
-    """Returns { [i] -> [..] } as { name[i] -> [..] }. value: an Aff, PwAff or map"""
+    """Returns { [i] -> [..] } as { name[i] -> [..] }.
+
+    value: an Aff, PwAff or map
+    """
     return value.set_tuple_id(_D.in_, _identifier(name))
 
 

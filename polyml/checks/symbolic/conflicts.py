@@ -85,6 +85,9 @@ class Conflicts:
             self._regions.pop()
 
     def touched(self, place: Place, instance: Instance, *, writes: bool, update: str) -> None:
-        """Records an access. update: the operator of the reduction that makes it, or ""."""
+        """Records an access.
+
+        update: the operator of the reduction that makes it, or ""
+        """
         for region in self._regions:
             region.touched(place, instance, writes, update)

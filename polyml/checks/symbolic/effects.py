@@ -44,7 +44,10 @@ class AccessWatcher(Protocol):
     """An AccessWatcher is told of accesses, as `Conflicts` is of those of iterations that run at the same time."""
 
     def touched(self, place: Place, instance: Instance, *, writes: bool, update: str) -> None:
-        """Records an access. update: the operator of the reduction that makes it, or ""."""
+        """Records an access.
+
+        update: the operator of the reduction that makes it, or ""
+        """
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,10 @@ class InOrder:
     """An InOrder is a SCoP whose instances run one after the other. It is compiled once, for all sizes."""
 
     def __init__(self, scop: Scop, terms: Terms, free: Mapping[str, Reduction]):
-        """Compiles a SCoP. free: the updates that are compared in any order, by statement"""
+        """Compiles a SCoP.
+
+        free: the updates that are compared in any order, by statement
+        """
         self._scop, self._terms, self._table = scop, terms, AccessTable(scop.context)
         self._effects = effects(scop, self._table, terms, free)
 
@@ -114,7 +117,10 @@ class Executable:
         return execute
 
     def _node(self, node: Node, lanes: bool) -> Execute:
-        """Returns a node as a function. lanes: whether iterations of a jam around it run together"""
+        """Returns a node as a function.
+
+        lanes: whether iterations of a jam around it run together
+        """
         if isinstance(node, InstanceNode):
             return self._instance(node, lanes)
         if isinstance(node, Loop):

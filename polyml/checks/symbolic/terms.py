@@ -49,7 +49,10 @@ class Terms:
         return found
 
     def leaf(self, text: str, *key: Hashable) -> Term:
-        """Returns the number of a term without operands. text: for people"""
+        """Returns the number of a term without operands.
+
+        text: for people
+        """
         found = self.of(*key)
         self._texts[found] = text
         return found

@@ -58,7 +58,10 @@ EXTREMES_OF_NOTHING = {"min": 2**62, "max": -(2**62)}  # adding a size to them s
 
 
 def extreme(array: Any, which: str) -> int:  # a NumPy array, which this module does without
-    """Returns the least or greatest element of an integer array, at most 2**63 - 1. which: "min" or "max"."""
+    """Returns the least or greatest element of an integer array, at most 2**63 - 1.
+
+    which: "min" or "max"
+    """
     found = getattr(array, which)() if array.size else EXTREMES_OF_NOTHING[which]
     return min(int(found), 2**63 - 1)
 

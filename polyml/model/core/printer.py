@@ -136,7 +136,10 @@ def access_text(access: Access, integer: Callable[[isl.PwAff], str] | None = Non
 
 
 def statement_leaf(statement: Statement, integer: Callable[[isl.PwAff], str]) -> Callable[[Value], Printed]:
-    """Returns a function that prints the leaves of a statement's value. integer: prints affine integers"""
+    """Returns a function that prints the leaves of a statement's value.
+
+    integer: prints affine integers
+    """
 
     def leaf(value: Value) -> Printed:
         if isinstance(value, Load):
@@ -271,7 +274,10 @@ def _indented(text: str) -> str:
 
 
 def _printed(value: Value, leaf: Callable[[Value], Printed], seen: dict[int, Printed]) -> Printed:
-    """Returns the text of a value. seen: texts of sub-trees by identity, which a value may share"""
+    """Returns the text of a value.
+
+    seen: texts of sub-trees by identity, which a value may share
+    """
     known = seen.get(id(value))
     if known is None:
         operands = [_printed(child, leaf, seen) for child in children(value)]

@@ -47,7 +47,10 @@ class Reduction:
 
 
 def reductions(scop: Scop, fp: str) -> dict[str, Reduction]:
-    """Returns the reductions by statement. fp: "strict", "reassociate" or "fast"."""
+    """Returns the reductions by statement.
+
+    fp: "strict", "reassociate" or "fast"
+    """
     found = {}
     for statement in scop.statements.values():
         element = scop.arrays[statement.write.array].element

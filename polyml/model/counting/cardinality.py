@@ -50,7 +50,10 @@ class Count:
     pieces: tuple[tuple[isl.Set, Poly], ...]
 
     def evaluate(self, values: Mapping[str, int]) -> int:
-        """Returns the count. values: of every name in formulas and regions"""
+        """Returns the count.
+
+        values: of every name in formulas and regions
+        """
         return self.compiled(values)
 
     @cached_property
@@ -103,8 +106,9 @@ class Count:
         return Count(tuple((region.gist(context).coalesce(), value) for region, value in cases))
 
     def cases(self, values: Mapping[str, int] | None = None) -> list[tuple[str, str]]:
-        """Returns (formula, condition) of each case; the condition is "" where the formula always holds. values: only the case
-        for these
+        """Returns (formula, condition) of each case; the condition is "" where the formula always holds.
+
+        values: only the case for these
         """
         pieces = [(r, v) for r, v in self.pieces if values is None or not polyhedra.fix(r, values).is_empty()]
         return [(formula_text.text(value), polyhedra.condition_text(region)) for region, value in pieces]

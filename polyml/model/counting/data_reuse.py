@@ -100,7 +100,10 @@ class ReuseBound:
         return round(m / (float(self.power) ** (1 / self.root) * (1 + m) ** float(self.degree)), 12)
 
     def loads(self, sizes: Mapping[str, int], elements: int) -> int:
-        """Returns the least number of elements that are loaded. elements: S"""
+        """Returns the least number of elements that are loaded.
+
+        elements: S
+        """
         return loads([self], sizes, elements)
 
     def text(self, context: isl.Set, sizes: Mapping[str, int] | None) -> str:
@@ -122,7 +125,10 @@ class ReuseBound:
         return f"{shown}{_factor(most)}/{power} - {segment}" + (f" - {_factor(made)}" if made != "0" else "")
 
     def symbolic(self, memory: Any, context: isl.Set) -> Any:  # of a library without types
-        """Returns the bound as a sympy expression. memory: the symbol of S"""
+        """Returns the bound as a sympy expression.
+
+        memory: the symbol of S
+        """
         import sympy
 
         m, (power, root, degree) = self.multiple, (self.power, self.root, self.degree)

@@ -146,7 +146,10 @@ def divided(poly: Poly, by: Poly) -> Poly | None:
 
 
 def code(poly: Poly, names: Mapping[str, str]) -> tuple[str, int]:
-    """Returns Python expressions (the value times a divisor, the divisor). names: of the variables, by parameter"""
+    """Returns Python expressions (the value times a divisor, the divisor).
+
+    names: of the variables, by parameter
+    """
     divisor = lcm(*(c.denominator for _, c in poly.terms)) if poly.terms else 1
     terms = []
     for monomial, c in poly.terms:

@@ -74,8 +74,9 @@ class LowerBound:
             yield together
 
     def text(self, sizes: Mapping[str, int] | None = None) -> str:
-        """Returns loads and stores as formulas, where S is all of the fast memory including `registers`. sizes: only the cases
-        for these
+        """Returns loads and stores as formulas, where S is all of the fast memory including `registers`.
+
+        sizes: only the cases for these
         """
         inputs, outputs = (case_text(added(each.values()), self.context, sizes) for each in (self.inputs, self.outputs))
         bounds = dict.fromkeys([inputs, *(r.text(self.context, sizes) for r in self.reuse)])

@@ -85,7 +85,10 @@ def rows_of(part: isl.Set) -> tuple[list[LinearRow], list[LinearRow]]:
 
 
 def row_value(row: LinearRow, points: np.ndarray, sizes: Mapping[str, int] = {}) -> np.ndarray:
-    """Returns the row's value at each point. sizes: values of the parameters"""
+    """Returns the row's value at each point.
+
+    sizes: values of the parameters
+    """
     at: Values = {**sizes, **dict(enumerate(points.T))}
     return np.broadcast_to(row_at(row, at), len(points))
 

@@ -73,7 +73,10 @@ class ValueResolver:
         return syntax.Cast(value, BOOL, True, dtype=BOOL, loc=expr.loc)
 
     def assigned(self, target: syntax.Name, expr: syntax.Expr, value: Value) -> None:
-        """Records what a local number equals from now on. value: of the expression assigned to it"""
+        """Records what a local number equals from now on.
+
+        value: of the expression assigned to it
+        """
         found: Known | None = known(value)
         if found is None:
             found = self._unchanged_index(value)

@@ -37,7 +37,10 @@ class Pair(NamedTuple):
 
 
 def constant(value: complex, dtype: DType) -> Pair:
-    """Returns a constant as a pair. dtype: of the parts"""
+    """Returns a constant as a pair.
+
+    dtype: of the parts
+    """
     return Pair(syntax.Const(value.real, dtype=dtype), syntax.Const(value.imag, dtype=dtype))
 
 

@@ -88,7 +88,10 @@ class _ArgmaxBlocker:
         self.made: dict[str, ArrayInfo] = {}
 
     def block(self, body: tuple[Node, ...], around: tuple[Loop, ...]) -> tuple[Node, ...]:
-        """Returns a block with its searches rewritten. around: the loops around it, outermost first"""
+        """Returns a block with its searches rewritten.
+
+        around: the loops around it, outermost first
+        """
         return tuple(made for node in body for made in self._node(node, around))
 
     def _node(self, node: Node, around: tuple[Loop, ...]) -> Iterator[Node]:

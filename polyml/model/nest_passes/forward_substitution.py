@@ -75,7 +75,10 @@ class _Substituter:
         return not self.aliases.isdisjoint(writes) and not self.aliases.isdisjoint(operands)
 
     def block(self, body: tuple[Node, ...], live_out: frozenset[str]) -> tuple[Node, ...]:
-        """Returns the block with its scalars substituted, inner blocks first. live_out: the scalars that are read after it"""
+        """Returns the block with its scalars substituted, inner blocks first.
+
+        live_out: the scalars that are read after it
+        """
         nodes = list(self._inner(body, live_out))
         position = 0
         while position < len(nodes):

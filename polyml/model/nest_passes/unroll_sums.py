@@ -27,7 +27,10 @@ def unrolled(nest: Nest) -> Nest:
 
 
 def _block(body: Sequence[Node], around: tuple[str, ...]) -> tuple[Node, ...]:
-    """Returns a block with its short loops unrolled. around: the iterators of the loops around it"""
+    """Returns a block with its short loops unrolled.
+
+    around: the iterators of the loops around it
+    """
     done: list[Node] = []
     for node in body:
         if isinstance(node, Loop):

@@ -45,7 +45,10 @@ def _from_absolute(statement: Statement) -> isl.PwMultiAff | None:
 
 
 def _rebased(statement: Statement, back: isl.PwMultiAff) -> Statement:
-    """Returns the statement over new iterators. back: { S[new] -> S[old] }"""
+    """Returns the statement over new iterators.
+
+    back: { S[new] -> S[old] }
+    """
 
     def access(a: Access) -> Access:
         relation = isl.Map.from_pw_multi_aff(back).apply_range(a.relation)

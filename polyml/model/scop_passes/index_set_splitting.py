@@ -49,7 +49,10 @@ def piece_names(name: str, pieces: Sequence[isl.Set]) -> tuple[str, ...]:
 
 
 def restricted(statement: Statement, piece: isl.Set, name: str) -> Statement:
-    """Returns the statement for some of its instances, with its subscripts simplified for them. piece: { S[i] }"""
+    """Returns the statement for some of its instances, with its subscripts simplified for them.
+
+    piece: { S[i] }
+    """
     domain = polyhedra.with_iterators(piece.set_tuple_name(name), statement.iterators)
 
     def there(value: isl.PwAff) -> isl.PwAff:

@@ -108,7 +108,10 @@ def ranges(domain: isl.Set, context: isl.Set) -> tuple[tuple[isl.PwAff, ...], tu
 
 
 def _expanded(statement: Statement, name: str, starts: tuple[isl.PwAff, ...]) -> Statement:
-    """Returns the statement with an element per iteration in place of the scalar. starts: the loops' first values"""
+    """Returns the statement with an element per iteration in place of the scalar.
+
+    starts: the loops' first values
+    """
 
     def access(a: Access) -> Access:
         if a.array != name:

@@ -52,7 +52,10 @@ class IslTexts:
         return braces if names == usual(braces) else f"[{', '.join(names)}] -> {braces}"
 
     def read(self, kind: type[_Read], line: Line, what: str) -> _Read:
-        """Returns the object that is next on the line. what: it is, for the error where isl cannot read it"""
+        """Returns the object that is next on the line.
+
+        what: it is, for the error where isl cannot read it
+        """
         token = line.token
         text = self._named(line.braces(what), self._mentioned)
         return self._made(kind, text, lambda: line.refused(f"isl cannot read this as {what}", token=token))

@@ -55,7 +55,10 @@ def text(scop: Scop) -> str:
 
 
 def lines(scop: Scop, places: PlaceWriter) -> Iterator[str]:
-    """Yields the lines of `scop` in the grammar. places: collects the sources, which stand at the text's end"""
+    """Yields the lines of `scop` in the grammar.
+
+    places: collects the sources, which stand at the text's end
+    """
     return _ScopWriter(scop, places).lines()
 
 
