@@ -112,7 +112,9 @@ class ArrayInfo:
 
 @dataclass(frozen=True)
 class Requirement:
-    """A requirement is a condition that must hold at every point of the loops and guards around it; a call that violates it runs as plain Python.
+    """A requirement is a condition that must hold at every point of the loops and guards around it.
+
+    A call that violates it runs as plain Python.
 
     around: outermost first, without their bodies
     what: what the call contains when the condition does not hold, for messages

@@ -1,6 +1,6 @@
 """Lower bounds on the elements that any order of a kernel's instances moves between a fast memory of S elements and a slow one.
 
-Whatever is read of the kernel's arguments is loaded, and what it leaves in arguments and results is stored. ReuseBound costs more, by the
+Whatever is read of the kernel's arguments is loaded, and what it leaves in arguments and results is stored. Reuse costs more, by the
 inequalities of `data_reuse` (Hong and Kung 1981; Olivry, Langou, Pouchet, Sadayappan and Rastello, "Automated derivation of
 parametric data movement lower bounds for affine programs", PLDI 2020). For C += A @ B the bound is 2*M*N*K/sqrt(S) - 2*S, the
 constant of Kwasniewski et al. 2019.

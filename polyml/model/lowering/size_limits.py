@@ -17,7 +17,7 @@ from polyml.source import Loc
 
 LIMITS = tuple(2**bits for bits in (40, 36, 32, 28, 24, 20, 16))  # the first that suffices is taken
 COMPARED_LIMIT = 2**60  # of numbers that are only compared or that an array's extent is
-ROOM = 2**61  # schedules need some besides: for ends of tiles and loops that lean
+ROOM = 2**61  # leaves some for what schedules add: ends of tiles, and skewed loops
 
 Range = tuple[int, int]  # the least and the greatest value
 

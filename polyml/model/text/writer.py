@@ -1,7 +1,7 @@
 """A SCoP as text with all that it is, which `reader.parse` reads back to an equal one.
 
     text      = "polyml scop, format 1" scop {source}
-    scop      = "kernel" NAME "(" {NAME ":" type ","} ")" [at] parameters context [usual] [limits] {array} {statement} {check} [returns]
+    scop      = "kernel" NAME "(" {NAME ":" type ","} ")" parameters context [usual] [limits] {array} {statement} {check} [returns]
                 "order" {a line of isl's schedule tree}
     parameters = "parameters" "[" {NAME ","} "]" {NAME "=" (NAME | NAME ".shape[" INTEGER "]" | NAME "." ("min" | "max") "()") ["for" NAME]}
     context   = "context" set                   usual = "usual" set          limits = "limits" {NAME "<=" INTEGER ","}
