@@ -27,13 +27,13 @@ from polyml.api.calls.lifted_parts import PartCall
 from polyml.api.calls.plain_calls import is_exact, left_to_python
 from polyml.api.calls.specialisation import NO_ENTRY, Hot, Request, Specialisation, is_unusual
 from polyml.api.compiling.compile_lock import alone
-from polyml.api.left_to_python import LeftToPython
+from polyml.api.gpu_calls import OnGpu
 from polyml.api.reports import Reported
 from polyml.api.schedules import Schedulable
 from polyml.api.specialised import Specialised
 from polyml.api.status import KernelStatus, ProcessStatus
 from polyml.api.status import of as status_of
-from polyml.api.target import Target
+from polyml.api.target import AnyTarget, GpuTarget, Target
 from polyml.config import active
 from polyml.errors import (
     CompileError,
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 _RECENT = 8  # entries tried natively before Python looks at the arguments
 
 
-class Kernel(Schedulable, Reported, Specialised, LeftToPython):
+class Kernel(Schedulable, Reported, Specialised, OnGpu):
     """A kernel is a function that is compiled on its first call for each combination of argument types.
 
     py_func: the function itself.
@@ -83,9 +83,10 @@ class Kernel(Schedulable, Reported, Specialised, LeftToPython):
     """
 
     def __init__(
-        self, function: FunctionType, settings: Mapping[str, object], given: Saved | None = None, target: Target | None = None
+        self, function: FunctionType, settings: Mapping[str, object], given: Saved | None = None, target: AnyTarget | None = None
     ):
         super().__init__(function, settings, given, target)
+        self._gpu_forms, self._sized, self._gpu_form = {}, set(), None
         self._simulation: ArraySimulation | None = None  # the last call, where the target is an array
         self._recent: tuple[Hot, ...] = ()
         self._left_by_data: set[tuple[Specialisation, int]] = set()  # forms and statuses after which Python decides
@@ -133,6 +134,8 @@ class Kernel(Schedulable, Reported, Specialised, LeftToPython):
           options: fp reassociate, schedule auto, fusion model, threads all cores
         ...
         """
+        if self.gpu is not None and self._gpu_form is not None:
+            return self._explained_on_gpu(self.gpu)
         last = self._last
         called = "" if last is None else explain.signature(last.request.types, last.request.layouts)
         if self._simulation is not None:
@@ -203,6 +206,8 @@ class Kernel(Schedulable, Reported, Specialised, LeftToPython):
         if self.target is not None:
             self._simulation = self._simulated(self._arguments(values), self._target_settings())
             return self._simulation.result
+        if self.gpu is not None:
+            return self._on_gpu(values, self.gpu)
         scope = active()
         for hot in self._recent:
             if hot.scope is not scope:
@@ -316,15 +321,17 @@ class Kernel(Schedulable, Reported, Specialised, LeftToPython):
 
 
 @overload
-def kernel(function: Callable[..., object], /, *, target: Target | None = None, **settings) -> Kernel: ...
+def kernel(function: Callable[..., object], /, *, target: AnyTarget | str | None = None, **settings) -> Kernel: ...
 
 
 @overload
-def kernel(function: None = None, /, *, target: Target | None = None, **settings) -> Callable[[Callable[..., object]], Kernel]: ...
+def kernel(
+    function: None = None, /, *, target: AnyTarget | str | None = None, **settings
+) -> Callable[[Callable[..., object]], Kernel]: ...
 
 
 def kernel(
-    function: Callable[..., object] | None = None, /, *, target: Target | None = None, **settings
+    function: Callable[..., object] | None = None, /, *, target: AnyTarget | str | None = None, **settings
 ) -> Kernel | Callable[[Callable[..., object]], Kernel]:
     """Makes a function of loops over NumPy arrays a kernel, which is compiled on its first call.
 
@@ -342,16 +349,22 @@ def kernel(
     >>> float(dot(np.arange(3.0), np.ones(3)))
     3.0
     """
-    if target is not None and not isinstance(target, Target):
+    if isinstance(target, str):
+        target = GpuTarget(target)
+    if target is not None and not isinstance(target, (Target, GpuTarget)):
         kind = type(target).__name__
-        raise ConfigError(f"target= does not take a {kind}", notes=["expected polyml.Target.systolic(rows=16, cols=16)"])
+        raise ConfigError(
+            f"target= does not take a {kind}", notes=['expected polyml.Target.systolic(rows=16, cols=16) or "opencl"']
+        )
     if function is None:
         config.check(settings)
         return lambda function: kernel(function, target=target, **settings)
     if isinstance(function, Kernel):
         if target is not None and function._given is not None:
             raise ConfigError(f"{function.__name__} has a schedule, which is for the processor")
-        return Kernel(function.py_func, {**function.settings, **settings}, function._given, target or function.target)
+        return Kernel(
+            function.py_func, {**function.settings, **settings}, function._given, target or function.target or function.gpu
+        )
     if isinstance(function, (classmethod, staticmethod)) and isinstance(function.__func__, (FunctionType, Kernel)):
         return type(function)(kernel(function.__func__, target=target, **settings))
     if not isinstance(function, FunctionType):

@@ -15,7 +15,7 @@ from polyml.api.calls.specialisation import Request, Specialisation, timed
 from polyml.api.compiling import memory_shortage
 from polyml.api.compiling.compile_lock import alone, is_alone, without_collections
 from polyml.api.compiling.deep_stack import on_deep_stack
-from polyml.api.target import Target
+from polyml.api.target import AnyTarget, GpuTarget, Target
 from polyml.errors import CompileError, NotAffineError, PolymlError
 from polyml.runtime.calling import arguments, signature
 from polyml.runtime.calling.arguments import CallArgument
@@ -35,7 +35,8 @@ class KernelFunction:
 
     py_func: the function itself.
     settings: those given to the decorator, which win over scopes and the environment.
-    target: what it runs on; None: the processor.
+    target: the systolic array that it runs on; None: none.
+    gpu: the GPU that it runs on; both None: the processor.
     """
 
     __name__: str
@@ -43,12 +44,13 @@ class KernelFunction:
     __call__: Callable[..., Any]  # `Kernel` defines it
 
     def __init__(
-        self, function: FunctionType, settings: Mapping[str, object], given: Saved | None = None, target: Target | None = None
+        self, function: FunctionType, settings: Mapping[str, object], given: Saved | None = None, target: AnyTarget | None = None
     ):
         functools.update_wrapper(cast(Callable, self), function)
         self.py_func = function
         self.settings = config.check(settings)
-        self.target = target
+        self.target = target if isinstance(target, Target) else None
+        self.gpu = target if isinstance(target, GpuTarget) else None
         self._given = given  # the schedule to compile with
         self._names = signature.parameters(function)
         self._last: Specialisation | None = None

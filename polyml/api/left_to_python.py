@@ -13,7 +13,7 @@ from polyml.api.calls.lifted_parts import PartCall
 from polyml.api.calls.plain_calls import Kinds, Plain, Tally, reasons, refusals
 from polyml.api.calls.specialisation import NO_ENTRY, Hot
 from polyml.api.function import KernelFunction, outside
-from polyml.api.target import Target
+from polyml.api.target import AnyTarget
 from polyml.config import active
 from polyml.errors import PolymlError, PolymlPerformanceWarning
 from polyml.runtime.calling.binding import CaptureGuard
@@ -36,7 +36,7 @@ class LeftToPython(KernelFunction):
     _call_of_part: Callable[[LiftedPart], PartCall]  # makes a part's kernel; `Kernel` defines it
 
     def __init__(
-        self, function: FunctionType, settings: Mapping[str, object], given: Saved | None = None, target: Target | None = None
+        self, function: FunctionType, settings: Mapping[str, object], given: Saved | None = None, target: AnyTarget | None = None
     ):
         super().__init__(function, settings, given, target)
         self.compiled: bool | None = None

@@ -14,7 +14,7 @@ from polyml.api import explain
 from polyml.api.calls.specialisation import Request, Specialisation, take_kept, timed
 from polyml.api.compiling import simpler_forms
 from polyml.api.function import KernelFunction, outside
-from polyml.api.target import Target
+from polyml.api.target import AnyTarget
 from polyml.config import Options
 from polyml.errors import LanguageError, PolymlDefectWarning, PolymlError, PolymlOverflowError, PolymlTypeError, RecompileError
 from polyml.runtime.calling import arguments
@@ -38,7 +38,7 @@ class Specialised(KernelFunction):
     """
 
     def __init__(
-        self, function: FunctionType, settings: Mapping[str, object], given: Saved | None = None, target: Target | None = None
+        self, function: FunctionType, settings: Mapping[str, object], given: Saved | None = None, target: AnyTarget | None = None
     ):
         super().__init__(function, settings, given, target)
         self._renew_lock()

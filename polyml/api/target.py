@@ -9,6 +9,8 @@ from polyml.errors import ConfigError
 from polyml.machines.descriptions import DATAFLOWS, LINKS, LONGEST, Systolic
 from polyml.reading.input_limits import shown
 
+LANGUAGES = ("opencl", "cuda")
+
 
 @dataclass(frozen=True)
 class Target:
@@ -63,6 +65,17 @@ class Target:
                 raise ConfigError(f"Target.systolic has no {name} {shown(value)}", notes=[expected])
         return Target(array, dataflow, links, found)
 
+    @staticmethod
+    def opencl(device: str = "") -> GpuTarget:
+        """Returns a device of OpenCL, which `pip install polyml[opencl]` and a driver (ICD) of the device make ready.
+
+        device: a part of its name or of its platform's; "": the first one, GPUs before others.
+
+        >>> print(Target.opencl("pocl"))
+        opencl on pocl
+        """
+        return GpuTarget("opencl", device)
+
     def __str__(self) -> str:
         """Returns the array in words.
 
@@ -97,3 +110,31 @@ def _machine(machine: Systolic | str | os.PathLike | None) -> Systolic | None:
     called = getattr(found, "name", None) or shown(found)
     notes = ["expected a systolic array of `polyml machine --list`, or its file"]
     raise ConfigError(f"{called} is no systolic array", notes=notes)
+
+
+@dataclass(frozen=True)
+class GpuTarget:
+    """A GPU, or another device of its languages.
+
+    language: "opencl" or "cuda". device: a part of its name or of its platform's; "": the first one, GPUs before others.
+    """
+
+    language: str
+    device: str = ""
+
+    def __post_init__(self) -> None:
+        if self.language not in LANGUAGES:
+            raise ConfigError(
+                f"there is no target {self.language!r}",
+                notes=[f"expected {', '.join(LANGUAGES)} or polyml.Target.systolic(rows=16, cols=16)"],
+            )
+
+    def __str__(self) -> str:
+        """
+        >>> print(GpuTarget("opencl"), GpuTarget("opencl", "pocl"), sep="; ")
+        opencl; opencl on pocl
+        """
+        return f"{self.language} on {self.device}" if self.device else self.language
+
+
+AnyTarget = Target | GpuTarget

@@ -130,7 +130,8 @@ def run(call: CallSpec, spec: RunSpec, settings: Settings, as_json: bool) -> Non
 @gathered(
     "what",
     ShowSpec,
-    click.option("--stage", type=click.Choice(STAGES), help="Which stage's result."),
+    click.option("--stage", type=click.Choice((*STAGES, "opencl", "cuda")),
+                 help="Which stage's result; or the text for GPUs in OpenCL C or CUDA C++."),
     click.option("--after", type=click.Choice(PASSES), help="What there is after this pass, in place of a stage."),
     click.option("--from", "file", metavar="FILE",
                  help="A kernel, SCoP or program that `--full` wrote, in place of FILE.py:FUNC."),

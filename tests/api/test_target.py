@@ -316,4 +316,11 @@ def test_what_is_no_target_is_refused_at_once(options, message):
 def test_a_target_is_a_target():
     with pytest.raises(ConfigError) as refused:
         polyml.kernel(target="systolic")
-    assert str(refused.value) == "error: target= does not take a str\n  note: expected polyml.Target.systolic(rows=16, cols=16)"
+    assert str(refused.value) == (
+        "error: there is no target 'systolic'\n  note: expected opencl, cuda or polyml.Target.systolic(rows=16, cols=16)"
+    )
+    with pytest.raises(ConfigError) as refused:
+        polyml.kernel(target=16)
+    assert str(refused.value) == (
+        'error: target= does not take a int\n  note: expected polyml.Target.systolic(rows=16, cols=16) or "opencl"'
+    )

@@ -163,6 +163,9 @@ _SCRIPTS = (  # take as long as all others together
     Engine("script", _scripted("strict")),
     Engine("script-sums", _scripted("reassociate"), reorders=True),
 )
+_DEVICES = (  # where OpenCL has a device
+    Engine("opencl", _compiled(fp="strict", target="opencl")),
+)
 NAMES = tuple(engine.name for engine in _ALL)
 SCRIPTS = tuple(engine.name for engine in _SCRIPTS)
-ENGINES = {engine.name: engine for engine in (*_ALL, *_SCRIPTS)}
+ENGINES = {engine.name: engine for engine in (*_ALL, *_SCRIPTS, *_DEVICES)}

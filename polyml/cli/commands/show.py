@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from polyml import config
+from polyml.api.target import LANGUAGES
 from polyml.cli.inputs import output
 from polyml.cli.inputs.arguments import call_types
 from polyml.cli.inputs.command_specs import CallSpec
 from polyml.cli.inputs.kernel_file import KernelFile, load_kernel_file
 from polyml.errors import ConfigError, LanguageError, PolymlError, PolymlOverflowError, PolymlTypeError
-from polyml.frontend.syntax import ArrayType
+from polyml.frontend.syntax import ArgType, ArrayType
 from polyml.reading.userfiles import called, read_text, reason
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ def show(spec: CallSpec, stage: str, settings: Mapping[str, object], as_json: bo
 
     target = load_kernel_file(spec.kernel)
     types, said = call_types(target, spec)
+    if stage in LANGUAGES:
+        _show_gpu(target, types, said, stage, settings, as_json)
+        return
     with config.scope(**settings):
         compiled = kernel(target.function).lower(*types)
     if as_json:
@@ -39,6 +43,22 @@ def show(spec: CallSpec, stage: str, settings: Mapping[str, object], as_json: bo
     _say(said)
     texts = compiled.stages | (compiled.full if full else {})
     click.echo(texts[stage]().rstrip("\n"))
+
+
+def _show_gpu(
+    target: KernelFile, types: Sequence[ArgType], said: Sequence[str], language: str, settings: Mapping[str, object], as_json: bool
+) -> None:
+    """Prints the text of the launches for a GPU."""
+    from polyml.api import kernel
+
+    with config.scope(**settings):
+        made = kernel(target.function)
+        text = made.inspect_opencl(*types) if language == "opencl" else made.inspect_cuda(*types)
+    if as_json:
+        output.as_json({language: text})
+        return
+    _say(said)
+    click.echo(text.rstrip("\n"))
 
 
 def show_from(path: str, stage: str, settings: Mapping[str, object], full: bool) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from polyml.codegen.interpreter import call, scalars
-from polyml.codegen.interpreter.order import Env, evaluate, integer_code, threads, tuple_code, walk
+from polyml.codegen.interpreter.order import Env, Visit, evaluate, integer_code, threads, tuple_code, walk
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.program import Program
 from polyml.dtypes import PYINT, DType
@@ -18,7 +18,7 @@ from polyml.errors import BoundsError
 from polyml.frontend import syntax
 from polyml.model.core import call_interface
 from polyml.model.core.nest import children
-from polyml.model.core.scop import Access, Gather, Index, Load, ScalarArg, Statement, Value
+from polyml.model.core.scop import Access, Gather, Index, Load, ScalarArg, Scop, Statement, Value
 from polyml.numpy_dtypes import numpy_dtype
 
 Element = tuple[np.ndarray, tuple[int, ...]]  # an array, and subscripts
@@ -39,11 +39,16 @@ def run(program: Program, arguments: Mapping[str, object], *, order: str = "sour
     scop = program.scop
     team = {program.threads: threads(order)} if program.threads else {}
     sizes, arrays = call.begin(scop, arguments, team)
-    memory = _CallMemory(arrays, arguments, sizes, AccessTable(scop.context))
     with np.errstate(all="ignore"):
-        effects = {name: _Effect(s, scop.arrays[s.write.array].element, memory) for name, s in scop.statements.items()}
-        walk(program, sizes, lambda name, point: effects[name].run(point), order=order, seed=seed)
+        walk(program, sizes, effects(scop, arrays, arguments, sizes), order=order, seed=seed)
     return call.result(scop, arrays, arguments)
+
+
+def effects(scop: Scop, arrays: Mapping[str, np.ndarray], arguments: Mapping[str, object], sizes: Env) -> Visit:
+    """Returns what an instance, given by its statement's name and its point, does to the arrays."""
+    memory = _CallMemory(arrays, arguments, sizes, AccessTable(scop.context))
+    found = {name: _Effect(s, scop.arrays[s.write.array].element, memory) for name, s in scop.statements.items()}
+    return lambda name, point: found[name].run(point)
 
 
 @dataclass(frozen=True)

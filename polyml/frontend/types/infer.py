@@ -53,6 +53,8 @@ from polyml.pass_manager import apply
 def infer(kernel: syntax.Kernel, types: Sequence[ArgType], *, aliased: bool = False) -> syntax.Kernel:
     """Returns the kernel for arguments of these types, typed throughout, its array expressions as loops over elements.
 
+        A[i] = A[i] + 1   ->   A[i] = A[i] + Cast(1, f32), for A of f32
+
     types: one per parameter
     aliased: whether arguments may share memory
     Raises PolymlTypeError or PolymlOverflowError, with the place and what would be accepted.

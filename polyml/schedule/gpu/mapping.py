@@ -122,11 +122,18 @@ def nests(
     reductions: updates whose order is free; messages tell where only they keep a loop from threads. Raises IllegalSchedule, with
     two iterations that depend on each other, where there is no loop for threads.
     """
-    found = tuple(_LaunchFinder(scop, dependences, reductions).nests(tree, (), scop.domain))
+    found = every_nest(tree, scop, dependences, reductions)
     if all(nest.serial for nest in found):
         notes = [nest.serial for nest in found] + ["a GPU runs loops whose iterations do not depend on each other"]
         raise IllegalSchedule(f"no loop of {scop.name} may go to the threads of a GPU", notes=notes)
     return found
+
+
+def every_nest(
+    tree: Node, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({})
+) -> tuple[LaunchNest, ...]:
+    """Returns the launches of a tree, in order, also where none of them has a loop for threads."""
+    return tuple(_LaunchFinder(scop, dependences, reductions).nests(tree, (), scop.domain))
 
 
 def mapped(nest: LaunchNest, order: Sequence[int], sizes: Sequence[int], items: Sequence[int] = ()) -> Mapped:

@@ -1,0 +1,187 @@
+"""Calls of a kernel on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polyml import config
+from polyml.api.calls.call_arguments import exact_types, originals, types_of
+from polyml.api.calls.plain_calls import is_exact, left_to_python
+from polyml.api.inspection import Inspected
+from polyml.api.left_to_python import LeftToPython
+from polyml.api.target import GpuTarget
+from polyml.errors import (
+    ConfigError,
+    LanguageError,
+    NotAffineError,
+    PolymlError,
+    PolymlOverflowError,
+    PolymlTypeError,
+    SizesNeeded,
+)
+from polyml.frontend.syntax import ArgType
+from polyml.runtime.calling import arguments
+from polyml.runtime.calling.arguments import CallArgument
+from polyml.runtime.calling.guards import captures
+from polyml.runtime.storage.size_classes import Sizes, sizes_of
+
+if TYPE_CHECKING:
+    from polyml.pipeline.gpu.compile import GpuCompiled
+    from polyml.runtime.gpu.call import GpuCode
+    from polyml.runtime.gpu.driver import Driver
+
+
+@dataclass(frozen=True)
+class GpuForm:
+    """What a kernel is compiled to for arguments of some types and classes of sizes. problem: why it is not, in place of the rest."""
+
+    types: tuple[ArgType, ...]
+    sizes: Sizes | None
+    compiled: GpuCompiled | None = None
+    code: GpuCode | None = None
+    problem: PolymlError | None = None
+
+
+class OnGpu(Inspected, LeftToPython):
+    """A kernel that runs on a GPU where it has such a target."""
+
+    gpu: GpuTarget | None
+    _run_refused: Callable[..., object]  # as `Kernel` does it
+    _gpu_forms: dict[tuple, GpuForm]
+    _sized: set[tuple[ArgType, ...]]  # types for which the kernel is affine at given sizes alone
+    _gpu_form: GpuForm | None  # of the last call
+
+    def inspect_opencl(self, *args_or_types: object) -> str:
+        """Returns the text in OpenCL C for these arguments, or for their types; of the last call's types where none are given.
+
+        >>> import polyml
+        >>> @polyml.kernel
+        ... def double(A):
+        ...     for i in range(A.shape[0]):
+        ...         A[i] = A[i] * 2
+        >>> print(double.inspect_opencl("f32[:]").rpartition("    if ")[2])
+        (i < A_0)
+                A[i] = A[i] * 2.0f;
+        }
+        <BLANKLINE>
+        """
+        return self._gpu_text("opencl", args_or_types)
+
+    def inspect_cuda(self, *args_or_types: object) -> str:
+        """Returns the text in CUDA C++ for these arguments, or for their types; of the last call's types where none are given.
+
+        >>> import polyml
+        >>> @polyml.kernel
+        ... def double(A):
+        ...     for i in range(A.shape[0]):
+        ...         A[i] = A[i] * 2
+        >>> print(double.inspect_cuda("f32[:]").rpartition("    if ")[2])
+        (i < A_0)
+                A[i] = A[i] * 2.0f;
+        }
+        <BLANKLINE>
+        """
+        return self._gpu_text("cuda", args_or_types)
+
+    def _gpu_text(self, language: str, args_or_types: tuple) -> str:
+        if not args_or_types and self._gpu_form is not None:
+            types, sizes = self._gpu_form.types, self._gpu_form.sizes
+            return self._compiled_for_gpu(types, sizes, language).source.text
+        made = self._of_these(args_or_types, lambda types, layouts, sizes: self._compiled_for_gpu(types, sizes, language))
+        return made.source.text
+
+    def _explained_on_gpu(self, target: GpuTarget) -> str:
+        """What the last call ran on, and how long the stages of its compilation took."""
+        form = self._gpu_form
+        if form is None or form.compiled is None:
+            return f"{self._where}: plain Python: {self._python_reason}"
+        spent = ", ".join(f"{stage} {seconds * 1e3:.0f} ms" for stage, seconds in form.compiled.timings.items())
+        return "\n".join([f"{self._where}: {target}", *(f"  {note}" for note in form.compiled.notes), f"  compiled in {spent}"])
+
+    def _on_gpu(self, values: tuple[object, ...], target: GpuTarget) -> object:
+        """What the call returns."""
+        try:
+            given = self._arguments(values)
+            if problem := left_to_python(given):
+                raise self._in_call(problem)
+        except (PolymlTypeError, PolymlOverflowError) as problem:
+            about = frozenset(name for name, value in zip(self._names, values) if not is_exact(value))
+            return self._run_as_python(*self._passed(values), problem, kinds=values, about=about)
+        driver = opened(target.language, target.device)
+        form = self._gpu_form = self._form_for(given, target, driver)
+        if form.code is None:
+            return self._run_refused(given, form.problem)
+        if unfit := self._unfit(given, form.code.written):
+            return self._run_refused(given, unfit)
+        from polyml.codegen.interpreter.call import UncertainBounds
+        from polyml.runtime.gpu import call
+
+        try:
+            result = call.run(form.code, {a.name: a.value for a in given}, driver)
+        except UncertainBounds as problem:
+            return self._run_refused(given, problem, decided=False)
+        except PolymlError as problem:
+            raise self._in_call(problem) from None
+        self.compiled, self._python_reason = True, ""
+        return originals(result, given)
+
+    def _unfit(self, given: tuple[CallArgument, ...], written: tuple[str, ...]) -> PolymlError | None:
+        """Why the arrays of a call are not for the code."""
+        found = (arguments.not_writable(a) for a in given if a.name in written)
+        problem = next(filter(None, found), None)
+        if problem is not None:
+            return self._in_call(problem)
+        arrays = {a.name: a.value for a in given if isinstance(a.value, np.ndarray)}
+        pair = arguments.overlap(arrays, written)
+        if pair is None:
+            return None
+        return self._in_call(NotAffineError(f"`{pair[0]}` and `{pair[1]}` overlap, and code for GPUs is for arrays that do not"))
+
+    def _form_for(self, given: tuple[CallArgument, ...], target: GpuTarget, driver: Driver) -> GpuForm:
+        """The code for the types of these arguments, made at the first call."""
+        options, found, types = config.resolve(self.settings), captures(self.py_func), types_of(given)[0]
+        if types in self._sized:
+            types = exact_types(given)
+        key = (types, found.content, options.compile_key(), target)
+        if key not in self._gpu_forms:
+            try:
+                self._gpu_forms[key] = self._form_of(given, types, target, driver)
+            except SizesNeeded:
+                self._sized.add(types)
+                return self._form_for(given, target, driver)
+        return self._gpu_forms[key]
+
+    def _form_of(self, given: tuple[CallArgument, ...], types: tuple[ArgType, ...], target: GpuTarget, driver: Driver) -> GpuForm:
+        from polyml.runtime.gpu import call
+
+        sizes = sizes_of(arguments.shapes(given))
+        try:
+            compiled = self._compiled_for_gpu(types, sizes, target.language)
+            return GpuForm(types, sizes, compiled, call.compiled(compiled.program, compiled.source, driver))
+        except SizesNeeded:
+            raise
+        except (LanguageError, PolymlTypeError, PolymlOverflowError) as problem:
+            return GpuForm(types, sizes, problem=problem)
+
+    def _compiled_for_gpu(self, types: tuple[ArgType, ...], sizes: Sizes | None, language: str) -> GpuCompiled:
+        def made() -> GpuCompiled:
+            from polyml.pipeline.gpu.compile import compile_for_gpu
+
+            return compile_for_gpu(self._parsed(), types, config.resolve(self.settings), language, sizes)
+
+        return self._compiling(made)
+
+
+@lru_cache(maxsize=8)
+def opened(dialect: str, device: str) -> Driver:
+    """The device, with one queue for all kernels of the process."""
+    if dialect == "opencl":
+        from polyml.runtime.gpu.opencl import open_device
+
+        return open_device(device)
+    raise ConfigError("target cuda has no driver here yet", notes=['its text: k.inspect_gpu(*arguments, dialect="cuda")'])

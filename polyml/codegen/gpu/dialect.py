@@ -1,0 +1,93 @@
+"""The two languages of kernels for GPUs, where they differ: OpenCL C 1.2 and CUDA C++."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from polyml.dtypes import HALVES, DType
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a language says what both have.
+
+    types: of numbers in registers, by kind and bits. kernel: before the name of a kernel; function: of a function that kernels call.
+    pointer: before the type of an array in global memory. shared: before an array of a block. barrier: of the threads of a block.
+    block, thread: numbers along an axis. launch_bounds: of threads in a block, behind `kernel`.
+    restrict: of pointers to arrays that do not overlap. splits: along which axes there may be more blocks than one launch takes.
+    atomics: names of functions, by what they do. preamble: what a text begins with.
+    """
+
+    name: str
+    types: Mapping[tuple[str, int], str]
+    kernel: str
+    function: str
+    pointer: str
+    shared: str
+    barrier: str
+    block: tuple[str, str, str]
+    thread: tuple[str, str, str]
+    launch_bounds: str
+    restrict: str
+    splits: tuple[bool, bool, bool]
+    atomics: Mapping[str, str]
+    preamble: str = ""
+
+    def register_type(self, dtype: DType) -> str:
+        """The type of a value; halves are floats that a half holds."""
+        if dtype in HALVES:
+            return self.types["f", 32]
+        return self.types[dtype.kind, dtype.bits]
+
+    def memory_type(self, dtype: DType) -> str:
+        """The type of an element; halves are their bits."""
+        return self.types["u", 16] if dtype in HALVES else self.types[dtype.kind, dtype.bits]
+
+    def unsigned(self, bits: int) -> str:
+        return self.types["u", bits]
+
+    @property
+    def index(self) -> str:
+        """The type of loop variables and sizes."""
+        return self.types["i", 64]
+
+
+_TYPES = {("f", 64): "double", ("f", 32): "float", ("i", 32): "int", ("i", 16): "short", ("b", 8): "uchar"}
+OPENCL = Dialect(
+    name="opencl",
+    types={
+        **_TYPES, ("i", 64): "long", ("i", 8): "char", ("u", 64): "ulong", ("u", 32): "uint", ("u", 16): "ushort", ("u", 8): "uchar",
+    },
+    kernel="__kernel void",
+    function="",
+    pointer="__global ",
+    shared="__local ",
+    barrier="barrier(CLK_LOCAL_MEM_FENCE);",
+    block=("get_group_id(0)", "get_group_id(1)", "get_group_id(2)"),
+    thread=("get_local_id(0)", "get_local_id(1)", "get_local_id(2)"),
+    launch_bounds="__attribute__((reqd_work_group_size({x}, {y}, {z})))",
+    restrict="restrict",
+    splits=(False, False, False),
+    atomics={"cas": "atomic_cmpxchg"},
+    preamble="#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n#pragma OPENCL FP_CONTRACT {contract}\n",
+)  # fmt: skip
+CUDA = Dialect(
+    name="cuda",
+    types={
+        **_TYPES, ("b", 8): "unsigned char", ("i", 64): "long long", ("i", 8): "signed char", ("u", 64): "unsigned long long",
+        ("u", 32): "unsigned int", ("u", 16): "unsigned short", ("u", 8): "unsigned char",
+    },
+    kernel='extern "C" __global__ void',
+    function="__device__ ",
+    pointer="",
+    shared="__shared__ ",
+    barrier="__syncthreads();",
+    block=("blockIdx.x", "blockIdx.y", "blockIdx.z"),
+    thread=("threadIdx.x", "threadIdx.y", "threadIdx.z"),
+    launch_bounds="__launch_bounds__({threads})",
+    restrict="__restrict__",
+    splits=(False, True, True),
+    atomics={"cas": "atomicCAS"},
+)  # fmt: skip
+DIALECTS = {each.name: each for each in (OPENCL, CUDA)}

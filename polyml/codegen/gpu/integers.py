@@ -1,0 +1,71 @@
+"""Integer expressions and conditions of a program as C, which divides towards zero."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from polyml.quasi_affine.affine import Affine, Choice, Compare, Condition, Extremum, FloorDiv, Logic
+
+Use = Callable[[str], str]  # the name of a device function, once told that it is needed
+
+
+def integer(value: Affine, use: Use) -> str:
+    """The text of an expression: a sum, without parentheses around it."""
+    parts = []
+    for atom, factor in value.terms:
+        text = atom if isinstance(atom, str) else _atom(atom, use)
+        parts.append((" - " if factor < 0 else " + ") + (text if abs(factor) == 1 else f"{abs(factor)}*{text}"))
+    if value.constant or not parts:
+        parts.append((" - " if value.constant < 0 else " + ") + str(abs(value.constant)))
+    text = "".join(parts)
+    return text[3:] if text.startswith(" + ") else "-" + text[3:]
+
+
+def factor(value: Affine, use: Use) -> str:
+    """The text of an expression that something is multiplied with or that an index is."""
+    text = integer(value, use)
+    plain = value.is_constant and value.constant >= 0 or len(value.terms) == 1 and not value.constant and value.terms[0][1] >= 0
+    return text if plain else f"({text})"
+
+
+def _atom(atom: FloorDiv | Extremum | Choice, use: Use) -> str:
+    if isinstance(atom, FloorDiv):
+        return f"{use('floor_divide_index')}({integer(atom.operand, use)}, {atom.divisor})"
+    if isinstance(atom, Extremum):
+        return extreme(atom.op, atom.operands, use)
+    return f"({condition(atom.condition, use)} ? {integer(atom.then, use)} : {integer(atom.orelse, use)})"
+
+
+def extreme(op: str, operands: Sequence[Affine], use: Use) -> str:
+    """min or max of one or more expressions."""
+    text = integer(operands[0], use)
+    for operand in operands[1:]:
+        text = f"{use(f'{op}_index')}({text}, {integer(operand, use)})"
+    return text
+
+
+def condition(value: Condition, use: Use) -> str:
+    """The text of a condition, without parentheses around it where it is one comparison or a conjunction."""
+    if isinstance(value, Compare):
+        return _comparison(value, use)
+    if not value.parts:
+        return "1" if value.op == "and" else "0"
+    texts = [
+        f"({condition(part, use)})" if isinstance(part, Logic) and len(part.parts) > 1 else condition(part, use)
+        for part in value.parts
+    ]
+    return f" {'&&' if value.op == 'and' else '||'} ".join(texts)
+
+
+def _comparison(value: Compare, use: Use) -> str:
+    """Both sides with positive terms, the one with more names first: i < n rather than n >= i + 1."""
+    terms, constant = value.expr.terms, value.expr.constant
+    left = tuple((a, c) for a, c in terms if c > 0)
+    right = tuple((a, -c) for a, c in terms if c < 0)
+    op, flipped = ("==", "==") if value.op == "==" else (">=", "<=")
+    if op != "==" and constant < 0:  # a >= b + 1 is a > b
+        op, flipped, constant = ">", "<", constant + 1
+    big, small = Affine(max(constant, 0), left), Affine(max(-constant, 0), right)
+    if right and (len(left) < len(right) or len(left) == len(right) and constant >= 0 and op == ">"):
+        return f"{integer(small, use)} {flipped} {integer(big, use)}"
+    return f"{integer(big, use)} {op} {integer(small, use)}"

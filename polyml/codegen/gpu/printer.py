@@ -1,0 +1,230 @@
+"""The text of a program for GPUs: one kernel for each launch, and the functions that they call.
+
+GpuProgram   ->   __kernel void copy_0(__global double *restrict B, ...) { const long i = ...; if (i < n) B[i] = A[i]; }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from polyml.codegen.gpu.dialect import Dialect
+from polyml.codegen.gpu.functions import definitions
+from polyml.codegen.gpu.integers import condition, extreme, factor
+from polyml.codegen.gpu.program import GpuProgram, Launch, LaunchAxis
+from polyml.codegen.gpu.values import Needs, Values
+from polyml.codegen.ir.accesses import AccessTable
+from polyml.codegen.ir.program import Guard, Instance, Loop, Node, instances, loops
+from polyml.dtypes import DType
+from polyml.model.core.scop import Scop
+from polyml.quasi_affine.affine import Affine, Condition, variable
+
+_STEP = "    "
+_KEYWORDS = frozenset(
+    "auto break case char const continue default do double else enum extern float for goto if inline int long register restrict return "
+    "short signed sizeof static struct switch typedef union unsigned void volatile while bool half uchar ushort uint ulong kernel global "
+    "local constant private read_only write_only read_write event_t sampler_t image2d_t image3d_t size_t ptrdiff_t complex imaginary "
+    "class new delete this template typename namespace using public protected virtual operator friend throw try catch true false NULL "
+    "and or not xor asm mutable explicit export static_cast status abs min max".split()
+)
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What a kernel is called with, in this order.
+
+    arrays: pointers to the first element, of arrays stored row by row, and whether the kernel writes them. integers: sizes, host loops and
+    first blocks. numbers: arguments that are numbers, by name. status: whether an int for failures comes last.
+
+    integers are sizes and host loops; firsts: numbers of axes whose first block is told; extents: of axes whose number of blocks is.
+    """
+
+    arrays: tuple[tuple[str, bool], ...]
+    integers: tuple[str, ...]
+    firsts: tuple[int, ...]
+    extents: tuple[int, ...]
+    numbers: tuple[tuple[str, DType], ...]
+    status: bool
+
+
+@dataclass(frozen=True)
+class Source:
+    """text: of the whole. signatures: by kernel."""
+
+    text: str
+    signatures: dict[str, Signature]
+
+
+def source(program: GpuProgram, dialect: Dialect, strict: bool = True) -> Source:
+    """The program in a language. strict: a*b + c is rounded twice."""
+    needs: dict[str, None] = {}
+    kernels, signatures = [], {}
+    for launch in program.launches.values():
+        kernel = _Kernel(program.scop, launch, dialect)
+        kernels.append(kernel.text())
+        signatures[launch.name] = kernel.signature
+        needs |= kernel.needs.functions
+    functions = definitions(needs, dialect)
+    preamble = dialect.preamble.replace("{contract}", "OFF" if strict else "ON")
+    return Source("\n\n".join(filter(None, (preamble.rstrip(), functions, *kernels))) + "\n", signatures)
+
+
+class _Kernel:
+    """One kernel's text."""
+
+    def __init__(self, scop: Scop, launch: Launch, dialect: Dialect):
+        self._scop, self._launch, self._dialect = scop, launch, dialect
+        self.needs = Needs()
+        self._table = AccessTable(scop.context)
+        self._arrays: dict[str, bool] = {}
+        self._integers: dict[str, None] = {}
+        self._names = _loop_names(launch, scop)
+        self._renaming = {name: variable(new) for name, new in self._names.items() if new != name}
+        self._values = Values(scop, dialect, self.needs, self._element, self._renamed)
+
+    @property
+    def signature(self) -> Signature:
+        known = {*self._launch.host, *(p.name for p in self._scop.parameters)}
+        integers = tuple(sorted(self._integers.keys() & known))
+        numbers = tuple(self.needs.numbers.items())
+        return Signature(tuple(self._arrays.items()), integers, self._firsts, self._extents, numbers, self.needs.status)
+
+    @property
+    def _firsts(self) -> tuple[int, ...]:
+        """Axes that do not begin with block 0, or that a device may not take at once."""
+        return tuple(k for k, axis in enumerate(self._launch.axes) if axis.first != Affine() or self._dialect.splits[min(k, 2)])
+
+    @property
+    def _extents(self) -> tuple[int, ...]:
+        """Axes that share the third one of blocks, but for the last."""
+        return tuple(range(2, len(self._launch.axes) - 1))
+
+    def text(self) -> str:
+        for node in instances(self._launch.body):
+            self._arrays[self._scop.statements[node.statement].write.array] = True
+        body = [_STEP + line for node in self._launch.body for line in self._lines(node)]
+        starts = [_STEP + self._start(number, axis) for number, axis in enumerate(self._launch.axes)]
+        sizes = [axis.threads for axis in self._launch.axes[:3]] + [1] * (3 - len(self._launch.axes))
+        bounds = self._dialect.launch_bounds.format(x=sizes[0], y=sizes[1], z=sizes[2], threads=sizes[0] * sizes[1] * sizes[2])
+        head = f"{self._dialect.kernel} {bounds}\n{self._launch.name}({', '.join(self._parameters())})"
+        return "\n".join([f"{head}\n{{", *starts, *body, "}"])
+
+    def _start(self, number: int, axis: LaunchAxis) -> str:
+        block, index = self._block_number(number), self._dialect.index
+        if number in self._firsts:
+            block = f"({block} + {_first(axis)})"
+        thread = f" + {self._dialect.thread[number]}" if axis.threads > 1 else ""
+        extent = axis.threads * axis.items
+        scaled = f"({index}){block} * {extent}" if extent > 1 else f"({index}){block}"
+        return f"const {index} {_named(axis.start)} = {scaled}{thread};"
+
+    def _block_number(self, number: int) -> str:
+        """The block along an axis; those from the third one on share the third one of the grid."""
+        text, axes = self._dialect.block[min(number, 2)], self._launch.axes
+        if len(axes) <= 3 or number < 2:
+            return text
+        for axis in axes[2:number]:
+            text = f"{text} / {_blocks(axis)}"
+        return f"({text} % {_blocks(axes[number])})" if number in self._extents else f"({text})"
+
+    def _parameters(self) -> Iterator[str]:
+        signature, dialect = self.signature, self._dialect
+        for array, is_written in signature.arrays:
+            element = dialect.memory_type(self._scop.arrays[array].element)
+            const = "" if is_written else "const "
+            yield f"{dialect.pointer}{const}{element} *{dialect.restrict} {_named(array)}"
+        yield from (f"const {dialect.index} {_named(name)}" for name in signature.integers)
+        yield from (f"const {dialect.index} {_first(self._launch.axes[k])}" for k in signature.firsts)
+        yield from (f"const {dialect.index} {_blocks(self._launch.axes[k])}" for k in signature.extents)
+        yield from (f"const {dialect.memory_type(dtype)} {_named(name.replace('.', '_'))}" for name, dtype in signature.numbers)
+        if signature.status:
+            yield f"{dialect.pointer}int *status"
+
+    # -- what a thread runs ---------------------------------------------------------------------------------------
+
+    def _lines(self, node: Node) -> Iterator[str]:
+        if isinstance(node, Instance):
+            yield from self._instance(node)
+        elif isinstance(node, Guard):
+            yield from self._block(f"if ({condition(self._renamed_condition(node.condition), self._use)})", node.body)
+        elif isinstance(node, Loop):
+            name = self._names[node.var]
+            lower = extreme("max", [self._renamed(e) for e in node.lower], self._use)
+            last = extreme("min", [self._renamed(e + 1) for e in node.upper], self._use)
+            step = f"{name}++" if node.step == 1 else f"{name} += {node.step}"
+            yield from self._block(f"for ({self._dialect.index} {name} = {lower}; {name} < {last}; {step})", node.body)
+        else:
+            raise TypeError(f"not a node of a thread: {node!r}")
+
+    def _block(self, head: str, body: Sequence[Node]) -> Iterator[str]:
+        inside = [line for node in body for line in self._lines(node)]
+        if len(inside) == 1:
+            yield head
+            yield _STEP + inside[0]
+            return
+        yield f"{head} {{"
+        yield from (_STEP + line for line in inside)
+        yield "}"
+
+    def _instance(self, node: Instance) -> Iterator[str]:
+        lines = self._values.assignment(self._scop.statements[node.statement], node.point)
+        if len(lines) == 1:
+            yield lines[0]
+            return
+        yield "{"
+        yield from (_STEP + line for line in lines)
+        yield "}"
+
+    def _element(self, array: str, subscripts: Sequence[str]) -> str:
+        """The element of an array that is stored row by row."""
+        self._arrays.setdefault(array, False)
+        offset = subscripts[0] if subscripts else "0"
+        for text, extent in zip(subscripts[1:], self._scop.arrays[array].shape[1:]):
+            size = factor(self._renamed(self._table.affine(extent)), self._use)
+            rows = offset if offset.isidentifier() or offset.isdigit() else f"({offset})"
+            offset = f"{rows}*{size} + {f'({text})' if '?' in text else text}"
+        return f"{_named(array)}[{offset}]"
+
+    def _renamed(self, value: Affine) -> Affine:
+        """With the names that the text has; what occurs is noted."""
+        for name in value.names:
+            self._integers[name] = None
+        return value.substitute(self._renaming)
+
+    def _renamed_condition(self, value: Condition) -> Condition:
+        for name in value.names:
+            self._integers[name] = None
+        return value.substitute(self._renaming)
+
+    def _use(self, function: str) -> str:
+        return self.needs.function(function)
+
+
+def _first(axis: LaunchAxis) -> str:
+    """The name of the number of the first block."""
+    return f"first_{axis.start}"
+
+
+def _blocks(axis: LaunchAxis) -> str:
+    """The name of the number of blocks."""
+    return f"blocks_{axis.start}"
+
+
+def _named(name: str) -> str:
+    """The name in C."""
+    return f"{name}_" if name in _KEYWORDS else name
+
+
+def _loop_names(launch: Launch, scop: Scop) -> dict[str, str]:
+    """Names in the text: loops as the schedule calls them, others as they are, but for words of C."""
+    outer = {*launch.host, *(axis.start for axis in launch.axes), *(p.name for p in scop.parameters)}
+    taken = {_named(name) for name in (*outer, *scop.arrays, *scop.params)}
+    found = {name: _named(name) for name in outer}
+    for loop in loops(launch.body):
+        wanted = _named(loop.name or loop.var)
+        name, number = wanted, 2
+        while name in taken:
+            name, number = f"{wanted}_{number}", number + 1
+        found[loop.var] = name
+        taken.add(name)
+    return found

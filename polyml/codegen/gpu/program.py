@@ -1,0 +1,188 @@
+"""A schedule as what a host does for a GPU: loops of which each iteration starts launches, and the loops that a thread runs.
+
+for t:                     host loop
+    launch of k0[t]        blocks and threads: parameters of what a thread runs
+        for k: S           a thread's own loops
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from functools import reduce
+from itertools import chain, count, groupby
+
+import islpy as isl
+
+from polyml.codegen.astgen.build import nodes_of
+from polyml.codegen.ir.program import Node
+from polyml.model.core.scop import Scop
+from polyml.polyhedra import dimensions
+from polyml.quasi_affine.affine import Affine
+from polyml.quasi_affine.from_isl import integer_expression
+from polyml.schedule.gpu.mapping import GridAxis, LaunchNest, Mapped, SurroundingLoop
+from polyml.schedule.tree import loop_tree
+
+
+@dataclass(frozen=True)
+class LaunchAxis:
+    """Blocks along one axis.
+
+    loop: its name in the schedule. start: a parameter of what a thread runs, the iteration that it begins with.
+    first: number of the first block that has work; blocks: how many from there on; both over the sizes and the host's loops.
+    threads: of a block. items: iterations of a thread, `threads` apart.
+    """
+
+    loop: str
+    start: str
+    first: Affine
+    blocks: Affine
+    threads: int
+    items: int
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A kernel of the GPU.
+
+    name: of the kernel. host: names of the host's loops around it, outermost first. axes: x first.
+    body: what a thread runs, over the sizes, the host's loops and the axes' starts.
+    """
+
+    name: str
+    host: tuple[str, ...]
+    axes: tuple[LaunchAxis, ...]
+    body: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class GpuProgram:
+    """launches: by name. order: what the host runs, whose instances are launches with values of their host loops."""
+
+    scop: Scop
+    launches: dict[str, Launch]
+    order: tuple[Node, ...]
+
+
+def gpu_program(scop: Scop, mapped: Sequence[Mapped]) -> GpuProgram:
+    """The launches of all nests, in their order. mapped: the nests of one schedule tree, in order."""
+    names = [f"{scop.name}_{number}" for number in range(len(mapped))]
+    launches = {name: _launch(name, each, scop) for name, each in zip(names, mapped)}
+    return GpuProgram(scop, launches, _host(scop, dict(zip(names, mapped))))
+
+
+def _launch(name: str, mapped: Mapped, scop: Scop) -> Launch:
+    nest, taken = mapped.nest, {*scop.arrays, *scop.params, *(p.name for p in scop.parameters)}
+    names = _fresh([around.name for around in (*nest.host, *(axis.loop for axis in mapped.axes))], taken)
+    host, starts = names[: len(nest.host)], names[len(nest.host) :]
+    instances = reduce(_at, zip(host, nest.host), nest.instances)
+    axes = [_grid_axis(axis, start, instances, scop) for axis, start in zip(mapped.axes, starts)]
+    inside, body, context = instances, nest.body, scop.checked.intersect(instances.params())
+    for axis, start in zip(mapped.axes, starts):
+        context = context.intersect(_starts(axis, start, instances))
+        inside = inside.intersect(_of_thread(inside, axis, start))
+        if axis.items > 1:
+            body = _with_items(body, axis.loop)
+    return Launch(name, host, tuple(axes), tuple(nodes_of(loop_tree.write(inside, body), context)))
+
+
+def _fresh(names: Sequence[str], taken: Set[str]) -> tuple[str, ...]:
+    """The names, with numbers where they would be others' too."""
+    found: list[str] = []
+    for name in names:
+        free = (each for each in chain((name,), (f"{name}_{k}" for k in count(2))) if each not in taken and each not in found)
+        found.append(next(free))
+    return tuple(found)
+
+
+def _at(instances: isl.UnionSet, fixed: tuple[str, SurroundingLoop]) -> isl.UnionSet:
+    """Those with the loop at the value of a parameter."""
+    name, around = fixed
+    return instances.intersect(_where(instances, around, f"e = {name}", (name,)))
+
+
+def _where(instances: isl.UnionSet, around: SurroundingLoop, condition: str, parameters: Sequence[str]) -> isl.UnionSet:
+    """{ S[i] : condition of the loop's value e }."""
+    values = isl.Map(f"[{', '.join(parameters)}] -> {{ [e] -> [] : {condition} }}").domain()
+    return _as_map(around, instances).intersect_range(isl.UnionSet.from_set(values)).domain()
+
+
+def _as_map(around: SurroundingLoop, instances: isl.UnionSet) -> isl.UnionMap:
+    """{ S[i] -> [e] }"""
+    return isl.UnionMap.from_union_pw_aff(around.values).intersect_domain(instances)
+
+
+def _of_thread(instances: isl.UnionSet, axis: GridAxis, start: str) -> isl.UnionSet:
+    """The instances of a thread that begins there."""
+    steps = f"e = {start}" if axis.items == 1 else f"exists m: e = {start} + {axis.size} m and 0 <= m < {axis.items}"
+    return _where(instances, axis.loop, steps, (start,))
+
+
+def _starts(axis: GridAxis, start: str, instances: isl.UnionSet) -> isl.Set:
+    """[start] -> { : facts about where a thread of the grid begins }"""
+    first = _blocks(axis, instances).dim_min(0)
+    if not first.is_cst():
+        return isl.Set("{ : }")
+    least = first.max_val().to_python() * axis.extent
+    return isl.Set(f"[{start}] -> {{ : {start} >= {least} }}")
+
+
+def _blocks(axis: GridAxis, instances: isl.UnionSet) -> isl.Set:
+    """{ [b] }: the blocks that have work."""
+    numbers = isl.Map(f"{{ [e] -> [floor(e/{axis.extent})] }}")
+    return isl.Set.from_union_set(_as_map(axis.loop, instances).range()).apply(numbers)
+
+
+def _with_items(body: loop_tree.Node, loop: SurroundingLoop) -> loop_tree.Node:
+    """The tree with the loop innermost: a thread's items run together (register tile)."""
+    if isinstance(body, loop_tree.Leaf):
+        return loop_tree.Loop(loop.name, loop_tree.on(loop.values, body.statements), body)
+    if isinstance(body, loop_tree.Loop):
+        return loop_tree.Loop(body.name, body.member, _with_items(body.body, loop), body.directives, body.cut)
+    return loop_tree.Block(tuple(loop_tree.BlockPart(part.instances, _with_items(part.body, loop)) for part in body.parts))
+
+
+def _grid_axis(axis: GridAxis, start: str, instances: isl.UnionSet, scop: Scop) -> LaunchAxis:
+    numbers = _blocks(axis, instances)
+    low, high = (integer_expression(end.gist(scop.checked).coalesce()) for end in (numbers.dim_min(0), numbers.dim_max(0)))
+    return LaunchAxis(axis.loop.name, start, low, high - low + 1, axis.size, axis.items)
+
+
+def _host(scop: Scop, named: Mapping[str, Mapped]) -> tuple[Node, ...]:
+    """The host's loops around launches."""
+    launched = [_launched(name, each.nest) for name, each in named.items()]
+    domain = reduce(isl.UnionSet.union, map(isl.UnionSet.from_set, launched))
+    hosts = [(set_, each.nest.host) for set_, each in zip(launched, named.values())]
+    return tuple(nodes_of(loop_tree.write(domain, _host_tree(hosts, 0)), scop.checked))
+
+
+def _launched(name: str, nest: LaunchNest) -> isl.Set:
+    """{ k[h0, h1] }: the values of the host's loops for which a nest has instances."""
+    if not nest.host:
+        return isl.Set.from_params(nest.instances.params()).set_tuple_name(name)
+    values = reduce(isl.UnionMap.flat_range_product, (_as_map(around, nest.instances) for around in nest.host))
+    return isl.Set.from_union_set(values.range()).set_tuple_name(name)
+
+
+def _host_tree(hosts: Sequence[tuple[isl.Set, tuple[SurroundingLoop, ...]]], depth: int) -> loop_tree.Node:
+    """The loops from this depth on. hosts: { k[h] } of each launch, in order, with the loops around it."""
+    parts = []
+    for shared, some in groupby(hosts, key=lambda host: id(host[1][depth].values) if len(host[1]) > depth else None):
+        inside = list(some)
+        if shared is None:
+            parts += [_part([set_], loop_tree.Leaf((set_.get_tuple_name(),))) for set_, _ in inside]
+            continue
+        sets = [set_ for set_, _ in inside]
+        member = reduce(isl.UnionPwAff.union_add, (isl.UnionPwAff(_dimension(set_, depth)) for set_ in sets))
+        parts.append(_part(sets, loop_tree.Loop(inside[0][1][depth].name, member, _host_tree(inside, depth + 1))))
+    return loop_tree.block(parts)
+
+
+def _part(sets: Sequence[isl.Set], body: loop_tree.Node) -> loop_tree.BlockPart:
+    return loop_tree.BlockPart(reduce(isl.UnionSet.union, map(isl.UnionSet.from_set, sets)), body)
+
+
+def _dimension(launched: isl.Set, depth: int) -> str:
+    """{ k[h0, h1] -> [(h1)] }"""
+    names = ", ".join(f"h{k}" for k in range(dimensions(launched)))
+    return f"{{ {launched.get_tuple_name()}[{names}] -> [(h{depth})] }}"

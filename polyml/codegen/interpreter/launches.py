@@ -1,0 +1,50 @@
+"""Runs a program for GPUs on NumPy arrays, thread by thread in any order: the check of launches that needs no device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from random import Random
+
+import numpy as np
+
+from polyml.codegen.gpu.program import GpuProgram, Launch
+from polyml.codegen.interpreter import call
+from polyml.codegen.interpreter.order import ORDERS, Env, walk
+from polyml.codegen.interpreter.run import effects
+from polyml.codegen.ir.program import Program
+
+
+def run(program: GpuProgram, arguments: Mapping[str, object], *, order: str = "source", seed: int = 0) -> object:
+    """Returns what the kernel returns for the arguments (by the names of its parameters), whose arrays it changes in place.
+
+    order: of the threads of a launch: "source", "reversed", or "shuffled" by `seed`. A thread runs all of its loops before the next one
+    begins. Raises what `interpreter.run.run` does.
+    """
+    if order not in ORDERS:
+        raise ValueError(f"order is one of {', '.join(ORDERS)}, not {order!r}")
+    scop, random = program.scop, Random(seed)
+    sizes, arrays = call.begin(scop, arguments)
+    visit = effects(scop, arrays, arguments, sizes)
+
+    def launch(name: str, point: tuple[int, ...]) -> None:
+        found = program.launches[name]
+        values = {**sizes, **dict(zip(found.host, point))}
+        starts = list(threads(found, values))
+        for start in starts[::-1] if order == "reversed" else random.sample(starts, len(starts)) if order == "shuffled" else starts:
+            walk(Program(scop, found.body), {**values, **start}, visit)
+
+    with np.errstate(all="ignore"):
+        walk(Program(scop, program.order), sizes, launch)
+    return call.result(scop, arrays, arguments)
+
+
+def threads(launch: Launch, values: Env) -> Iterator[dict[str, int]]:
+    """The iterations that the threads of a launch begin with, by axis, in the order of their numbers."""
+    along: list[Sequence[int]] = []
+    for axis in launch.axes:
+        first, blocks = axis.first.evaluate(values), axis.blocks.evaluate(values)
+        extent = axis.threads * axis.items
+        along.append([block * extent + thread for block in range(first, first + blocks) for thread in range(axis.threads)])
+    for starts in product(*along):
+        yield {axis.start: start for axis, start in zip(launch.axes, starts)}

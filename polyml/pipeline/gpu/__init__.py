@@ -1,0 +1,1 @@
+"""A kernel for a GPU in place of the processor. The door is `compile.compile_for_gpu`."""

@@ -1,0 +1,72 @@
+"""A kernel for a GPU: the model of the CPU's pipeline, launches in place of loops for threads, and their text in a language of GPUs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from polyml.codegen.gpu.dialect import DIALECTS
+from polyml.codegen.gpu.printer import Source
+from polyml.codegen.gpu.program import GpuProgram
+from polyml.config import Options
+from polyml.errors import NotAffineError
+from polyml.frontend import syntax
+from polyml.pipeline import passes
+from polyml.pipeline.pass_runner import PassRunner
+from polyml.pipeline.stages import Model, ModelRequest, modelled
+from polyml.polyhedra import BudgetExceeded
+from polyml.runtime.storage.size_classes import Sizes
+from polyml.schedule.gpu.launch_plan import on_one_thread
+from polyml.schedule.gpu.mapping import Mapped
+
+
+@dataclass(frozen=True)
+class GpuCompiled:
+    """A kernel's launches and their text.
+
+    timings: stage -> seconds. notes: what each launch runs on, one line each.
+    """
+
+    program: GpuProgram
+    source: Source
+    timings: dict[str, float]
+    notes: tuple[str, ...]
+
+
+def compile_for_gpu(
+    kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], options: Options, dialect: str, sizes: Sizes | None = None
+) -> GpuCompiled:
+    """The launches of a parsed kernel for arguments of these types that do not overlap, in a dialect: "opencl" or "cuda".
+
+    Raises what `pipeline.compile` does, and NotAffineError for what GPUs do not have or where it takes too long to find the launches.
+    """
+    runner = PassRunner()
+    model = modelled(kernel, types, ModelRequest(options, sizes=sizes), runner)
+    mapped, program = _launches(model, runner)
+    text = runner.run(passes.GPU_PRINT, program, DIALECTS[dialect], strict=options.fp == "strict")
+    return GpuCompiled(program, text, runner.timings, tuple(_note(name, each) for name, each in zip(program.launches, mapped)))
+
+
+def _launches(model: Model, runner: PassRunner) -> tuple[tuple[Mapped, ...], GpuProgram]:
+    """The launches and their loops, in the first of three forms for which both are found in time."""
+    scop = model.scop
+    for plan in (passes.LAUNCHES, passes.LAUNCHES_AS_WRITTEN):
+        try:
+            mapped = runner.run(plan, scop, model.dependences, model.reductions)
+            return mapped, runner.run(passes.GPU_BUILD, scop, mapped)
+        except BudgetExceeded:
+            continue
+    mapped = on_one_thread(scop)
+    try:
+        return mapped, runner.run(passes.GPU_BUILD, scop, mapped)
+    except BudgetExceeded as problem:
+        raise NotAffineError("no launches for a GPU were found in time", notes=[str(problem)]) from None
+
+
+def _note(name: str, mapped: Mapped) -> str:
+    """What a launch runs on."""
+    nest = mapped.nest
+    host = f", once for each iteration of {', '.join(around.name for around in nest.host)}" if nest.host else ""
+    if nest.serial:
+        return f"{name}: one thread{host}: {nest.serial}"
+    axes = ", ".join(f"{axis.loop.name} in blocks of {axis.size}" if axis.size > 1 else axis.loop.name for axis in mapped.axes)
+    return f"{name}: threads for {axes}{host}"

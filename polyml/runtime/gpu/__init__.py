@@ -1,0 +1,1 @@
+"""What runs kernels on GPUs: drivers of devices, and calls through them. The door is `call.run`."""

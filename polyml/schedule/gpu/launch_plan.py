@@ -1,0 +1,90 @@
+"""The launches of a kernel without a model of a machine: which loop goes along x, and blocks of the usual sizes.
+
+for i: for j: B[i, j] = A[i, j]   ->   one launch: j along x in blocks of 32 threads, i along y in blocks of 8
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+import islpy as isl
+
+from polyml.model.core.dependence import Dependences
+from polyml.model.core.reductions import Reduction
+from polyml.model.core.scop import Scop
+from polyml.polyhedra import BudgetExceeded, budget
+from polyml.schedule.affine.fusion import fuse
+from polyml.schedule.affine.scheduler import parallel_schedule
+from polyml.schedule.analysis.strides import accesses, goes_to_neighbours, iterators_of
+from polyml.schedule.gpu.mapping import LaunchNest, Mapped, SurroundingLoop, every_nest, mapped
+from polyml.schedule.legality.check import check_legal
+from polyml.schedule.tree import loop_tree
+
+BLOCKS = {1: (128,), 2: (32, 8), 3: (32, 4, 2)}  # threads along x, y and z, by the number of loops
+_OPERATIONS = 5_000_000  # of isl, for one tree
+
+
+def planned(scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({})) -> tuple[Mapped, ...]:
+    """Returns the launches that run the kernel, in order: those of the fused parallel form where fusion leaves every statement as many
+    loops for threads, else of the form that it was made of, else of the source's loops.
+
+    A nest without a loop for threads runs on one thread. Raises BudgetExceeded where it takes too long to find what is parallel.
+    """
+
+    def found(tree: isl.Schedule) -> tuple[LaunchNest, ...]:
+        with budget(_OPERATIONS):
+            check_legal(tree, scop, dependences, reductions)
+            return every_nest(loop_tree.read(tree, scop.statements), scop, dependences, reductions)
+
+    try:
+        parallel = parallel_schedule(scop, dependences)
+        unfused = found(parallel)
+    except (BudgetExceeded, isl.Error):
+        return planned_as_written(scop, dependences, reductions)
+    try:
+        with budget(_OPERATIONS):
+            tree = fuse(parallel, scop, dependences)
+        fused = found(tree)
+    except (BudgetExceeded, isl.Error):
+        fused = unfused
+    return tuple(_usual(nest, scop) for nest in (fused if _threads(fused) == _threads(unfused) else unfused))
+
+
+def planned_as_written(
+    scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({})
+) -> tuple[Mapped, ...]:
+    """Returns the launches of the source's loops. Raises BudgetExceeded where it takes too long to find which of them are parallel."""
+    with budget(_OPERATIONS):
+        nests = every_nest(loop_tree.read(scop.schedule, scop.statements), scop, dependences, reductions)
+    return tuple(_usual(nest, scop) for nest in nests)
+
+
+def on_one_thread(scop: Scop) -> tuple[Mapped, ...]:
+    """Returns one launch of one thread, which runs all of the source's loops."""
+    reason = "which loops are parallel was not found in time"
+    return (mapped(LaunchNest((), (), loop_tree.read(scop.schedule, scop.statements), scop.domain, reason), (), ()),)
+
+
+def _threads(nests: Sequence[LaunchNest]) -> dict[str, int]:
+    """By statement, how many loops around it go to threads."""
+    return {name: len(nest.grid) for nest in nests for name in nest.statements}
+
+
+def _usual(nest: LaunchNest, scop: Scop) -> Mapped:
+    """The mapping with the loop along x that most references follow from neighbour to neighbour, else the innermost one."""
+    grid = range(len(nest.grid))
+    if not grid:
+        return mapped(nest, (), ())
+    x = max(grid, key=lambda loop: (_followers(nest, nest.grid[loop], scop), loop))
+    order = [x, *(loop for loop in reversed(grid) if loop != x)]
+    return mapped(nest, order, BLOCKS[min(len(order), 3)])
+
+
+def _followers(nest: LaunchNest, loop: SurroundingLoop, scop: Scop) -> int:
+    """How many accesses go to a neighbour as the loop runs."""
+    return sum(
+        goes_to_neighbours(access, iterators_of(loop.values, name))
+        for name in nest.statements
+        for access in accesses(scop.statements[name])
+    )

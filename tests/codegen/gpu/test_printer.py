@@ -1,0 +1,111 @@
+"""The text of kernels for GPUs."""
+
+import numpy as np
+import pytest
+
+import polyml
+from polyml.errors import NotAffineError
+from tests.frontend.define import define
+
+
+def smooth(A, B):
+    n, m = A.shape
+    for i in range(1, n - 1):
+        for j in range(1, m - 1):
+            B[i, j] = 0.25 * (A[i - 1, j] + A[i + 1, j] + A[i, j - 1] + A[i, j + 1])
+
+
+OPENCL = """\
+__kernel void __attribute__((reqd_work_group_size(32, 8, 1)))
+smooth_0(__global float *restrict B, __global const float *restrict A, const long B_1, const long m, const long n)
+{
+    const long j = (long)get_group_id(0) * 32 + get_local_id(0);
+    const long i = (long)get_group_id(1) * 8 + get_local_id(1);
+    if (i > 0 && j > 0 && m > j + 1 && n > i + 1)
+        B[i*B_1 + j] = 0.25f * (A[(i - 1)*m + j] + A[(i + 1)*m + j] + A[i*m + j - 1] + A[i*m + j + 1]);
+}
+"""
+CUDA = """\
+extern "C" __global__ void __launch_bounds__(256)
+smooth_0(float *__restrict__ B, const float *__restrict__ A, const long long B_1, const long long m, const long long n, const long long first_i)
+{
+    const long long j = (long long)blockIdx.x * 32 + threadIdx.x;
+    const long long i = (long long)(blockIdx.y + first_i) * 8 + threadIdx.y;
+    if (i > 0 && j > 0 && m > j + 1 && n > i + 1)
+        B[i*B_1 + j] = 0.25f * (A[(i - 1)*m + j] + A[(i + 1)*m + j] + A[i*m + j - 1] + A[i*m + j + 1]);
+}
+"""
+
+
+def test_a_kernel_has_the_names_of_the_source():
+    kernel = polyml.kernel(smooth)
+    assert kernel.inspect_opencl("f32[:, :]", "f32[:, :]").endswith(OPENCL)
+    assert kernel.inspect_cuda("f32[:, :]", "f32[:, :]") == CUDA
+
+
+def body_of(function, *types, **settings):
+    """The lines between the braces of the only launch."""
+    text = polyml.kernel(function, **settings).inspect_opencl(*types)
+    return text[text.rindex("__kernel") :].partition("{\n")[2]
+
+
+def one_element(value):
+    """A kernel that stores the value, of a, b and x."""
+    return define(f"def store(y, x, a, b):\n    y[0] = {value}\n", "store")
+
+
+@pytest.mark.parametrize("value, kinds, expected", [
+    ("x[0] - (a - b)", ("f64", "f64"), "y[0] = x[0] - (a - b);"),
+    ("x[0] - a - b", ("f64", "f64"), "y[0] = x[0] - a - b;"),
+    ("-x[0] * -a", ("f64", "f64"), "y[0] = -x[0] * -a;"),
+    ("a if x[0] < b else -a", ("f64", "f64"), "y[0] = x[0] < b ? a : -a;"),
+    ("np.arctan2(x[0], a)", ("f64", "f64"), "y[0] = atan2(x[0], a);"),
+    ("np.maximum(x[0], a)", ("f64", "f64"), "y[0] = maximum_f64(x[0], a);"),
+    ("max(x[0], a)", ("f64", "f64"), "y[0] = first_max_f64(x[0], a);"),
+    ("x[0] // a", ("f64", "f64"), "y[0] = floor_divide_f64(x[0], a);"),
+    ("x[0] + x[0]", ("i32", "i32"), "y[0] = (int)((uint)x[0] + (uint)x[0]);"),
+    ("x[0] * x[0]", ("i16", "i16"), "y[0] = (short)((uint)x[0] * (uint)x[0]);"),
+    ("x[0] // x[0]", ("i64", "i64"), "y[0] = floor_divide_i64(x[0], x[0]);"),
+    ("x[0] << x[0]", ("u8", "u8"), "y[0] = shift_left_u8(x[0], x[0]);"),
+    ("a * b + 1", ("i64", "int"), "y[0] = checked_add(checked_multiply(a, b, status), 1l, status);"),
+    ("x[0]", ("bf16", "f16"), "y[0] = bf16_bits(rounded_bf16(f16_value(x[0])));"),
+])  # fmt: skip
+def test_values_are_c_that_computes_what_numpy_does(value, kinds, expected):
+    element, other = kinds
+    number = element if other == "f64" or other == "int" else "f64"
+    number = "int" if other == "int" else number
+    array = "i64" if other == "int" else other
+    assert expected in body_of(one_element(value), f"{element}[:]", f"{array}[:]", number, number)
+
+
+def test_what_is_shared_is_computed_once():
+    def powers(x, y):
+        for i in range(x.shape[0]):
+            t = np.exp(x[i]) + 1
+            y[i] = t * t * t
+
+    assert "const double v0 = exp(x[i]) + 1.0;" in body_of(powers, "f64[:]", "f64[:]")
+
+
+def test_fused_multiply_adds_are_off_in_strict_mode_alone():
+    assert "FP_CONTRACT OFF" in polyml.kernel(smooth, fp="strict").inspect_opencl("f32[:, :]", "f32[:, :]")
+    assert "FP_CONTRACT ON" in polyml.kernel(smooth).inspect_opencl("f32[:, :]", "f32[:, :]")
+
+
+def test_words_of_c_are_no_names():
+    def kernel(int, long):
+        for half in range(int.shape[0]):
+            int[half] = long[half]
+
+    text = polyml.kernel(kernel).inspect_opencl("f64[:]", "f64[:]")
+    assert "int_[half_] = long_[half_];" in text
+
+
+def test_functions_of_complex_numbers_are_refused_with_the_place():
+    def spectrum(z, y):
+        for i in range(z.shape[0]):
+            y[i] = np.arctan(z[i])
+
+    with pytest.raises(NotAffineError, match="no code for GPUs") as caught:
+        polyml.kernel(spectrum).inspect_opencl("c128[:]", "c128[:]")
+    assert caught.value.loc is not None

@@ -1,0 +1,55 @@
+"""Runs kernels on an OpenCL device:  python -m tests.opencl [--only TEXT] [--random N] [--device TEXT]
+
+Prints each program that is wrong or that the device did not run. The exit status is 1 where one is wrong. For Oclgrind, name its driver
+as the only one: OCL_ICD_VENDORS=FOLDER (with a file oclgrind.icd in which its library's path stands) OCLGRIND_DATA_RACES=1
+OCLGRIND_UNINITIALIZED=1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from itertools import chain
+
+from polyml import kernels
+from polyml.kernels.arrays import workloads
+from tests.fuzz.check import check
+from tests.fuzz.generate import program
+from tests.opencl.programs import Outcome, array_programs, polybench
+
+
+def main() -> int:
+    """The number of wrong programs decides the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.opencl", description=__doc__)
+    parser.add_argument("--only", default="", help="the kernels and array programs whose names contain this text")
+    parser.add_argument("--random", type=int, default=0, help="how many random programs")
+    parser.add_argument("--seed", type=int, default=1, help="the number of the first one")
+    parser.add_argument("--device", default="", help="a part of the device's or its platform's name")
+    options = parser.parse_args()
+    names = tuple(name for name in kernels.NAMES if options.only in name)
+    arrays = tuple(name for name in workloads() if options.only in name)
+    start, wrong, refused, total = time.monotonic(), 0, 0, 0
+    groups = [polybench(names, device=options.device)] if names else []
+    groups += [array_programs(arrays, device=options.device)] if arrays else []
+    for outcome in chain(*groups, _random(options.seed, options.random)):
+        total += 1
+        wrong += bool(outcome.problem)
+        refused += bool(outcome.refused)
+        if outcome.problem or outcome.refused:
+            print(f"{outcome.name}: {outcome.problem or f'not run: {outcome.refused}'}", flush=True)
+    print(f"{total} programs in {time.monotonic() - start:.0f} s: {wrong} wrong, {refused} not run")
+    return 1 if wrong else 0
+
+
+def _random(first: int, count: int) -> Iterator[Outcome]:
+    """Random programs of the fuzzer's grammar."""
+    for seed in range(first, first + count):
+        outcome = check(program(seed), ["opencl"])
+        refusal = outcome.detail or outcome.reason
+        yield Outcome(f"random {seed}", refusal if outcome.kind == "failed" else "", refusal if outcome.kind == "refused" else "")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
