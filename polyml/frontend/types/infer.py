@@ -1,5 +1,7 @@
 """Type inference: the types of the arguments give each expression a type, and each conversion is written as a Cast.
 
+    total[j] + A[i, j], A: f32, total: f64    ->    total[j] + Cast(A[i, j], f64), of type f64
+
 The rules are NumPy 2's promotion (NEP 50), asked of NumPy itself (`promotion`); Python's numbers are weak. What
 follows from them:
 
