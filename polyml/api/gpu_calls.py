@@ -96,7 +96,7 @@ class OnGpu(Inspected, LeftToPython):
         return made.source.text
 
     def _explained_on_gpu(self, target: GpuTarget) -> str:
-        """What the last call ran on, and how long the stages of its compilation took."""
+        """Returns what the last call ran on, and how long the stages of its compilation took."""
         form = self._gpu_form
         if form is None or form.compiled is None:
             return f"{self._where}: plain Python: {self._python_reason}"
@@ -104,7 +104,7 @@ class OnGpu(Inspected, LeftToPython):
         return "\n".join([f"{self._where}: {target}", *(f"  {note}" for note in form.compiled.notes), f"  compiled in {spent}"])
 
     def _on_gpu(self, values: tuple[object, ...], target: GpuTarget) -> object:
-        """What the call returns."""
+        """Returns what the call returns: on the device, or as plain Python where no code for it is to be had."""
         try:
             given = self._arguments(values)
             if problem := left_to_python(given):
@@ -131,7 +131,7 @@ class OnGpu(Inspected, LeftToPython):
         return originals(result, given)
 
     def _unfit(self, given: tuple[CallArgument, ...], written: tuple[str, ...]) -> PolymlError | None:
-        """Why the arrays of a call are not for the code."""
+        """Returns why the arrays of a call are not for the code; None where they are."""
         found = (arguments.not_writable(a) for a in given if a.name in written)
         problem = next(filter(None, found), None)
         if problem is not None:
@@ -143,7 +143,7 @@ class OnGpu(Inspected, LeftToPython):
         return self._in_call(NotAffineError(f"`{pair[0]}` and `{pair[1]}` overlap, and code for GPUs is for arrays that do not"))
 
     def _form_for(self, given: tuple[CallArgument, ...], target: GpuTarget, driver: Driver) -> GpuForm:
-        """The code for the types of these arguments, made at the first call."""
+        """Returns the code for the types of these arguments, which is made at the first call."""
         options, found, types = config.resolve(self.settings), captures(self.py_func), types_of(given)[0]
         if types in self._sized:
             types = exact_types(given)
@@ -179,7 +179,7 @@ class OnGpu(Inspected, LeftToPython):
 
 @lru_cache(maxsize=8)
 def opened(dialect: str, device: str) -> Driver:
-    """The device, with one queue for all kernels of the process."""
+    """Returns the device, with one queue for all kernels of the process."""
     if dialect == "opencl":
         from polyml.runtime.gpu.opencl import open_device
 

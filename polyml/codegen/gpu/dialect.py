@@ -12,11 +12,16 @@ from polyml.dtypes import HALVES, DType
 class Dialect:
     """How a language says what both have.
 
-    types: of numbers in registers, by kind and bits. kernel: before the name of a kernel; function: of a function that kernels call.
-    pointer: before the type of an array in global memory. shared: before an array of a block. barrier: of the threads of a block.
-    block, thread: numbers along an axis. launch_bounds: of threads in a block, behind `kernel`.
-    restrict: of pointers to arrays that do not overlap. splits: along which axes there may be more blocks than one launch takes.
-    atomics: names of functions, by what they do. preamble: what a text begins with.
+    types: names of the types of numbers in registers, by kind and bits.
+    kernel: what stands before the name of a kernel.
+    function: what stands before a function that kernels call.
+    pointer: what stands before the type of an array in global memory.
+    block, thread: expressions of the number of a block and of a thread along x, y and z.
+    launch_bounds: what says how many threads a block has.
+    restrict: the word for pointers to arrays that do not overlap.
+    splits: along which axes there may be more blocks than one launch takes.
+    atomics: names of functions, by what they do.
+    preamble: what a text begins with.
     """
 
     name: str
@@ -24,8 +29,6 @@ class Dialect:
     kernel: str
     function: str
     pointer: str
-    shared: str
-    barrier: str
     block: tuple[str, str, str]
     thread: tuple[str, str, str]
     launch_bounds: str
@@ -35,13 +38,13 @@ class Dialect:
     preamble: str = ""
 
     def register_type(self, dtype: DType) -> str:
-        """The type of a value; halves are floats that a half holds."""
+        """Returns the type of a value; halves are floats that a half holds."""
         if dtype in HALVES:
             return self.types["f", 32]
         return self.types[dtype.kind, dtype.bits]
 
     def memory_type(self, dtype: DType) -> str:
-        """The type of an element; halves are their bits."""
+        """Returns the type of an element; halves are their bits."""
         return self.types["u", 16] if dtype in HALVES else self.types[dtype.kind, dtype.bits]
 
     def unsigned(self, bits: int) -> str:
@@ -62,8 +65,6 @@ OPENCL = Dialect(
     kernel="__kernel void",
     function="",
     pointer="__global ",
-    shared="__local ",
-    barrier="barrier(CLK_LOCAL_MEM_FENCE);",
     block=("get_group_id(0)", "get_group_id(1)", "get_group_id(2)"),
     thread=("get_local_id(0)", "get_local_id(1)", "get_local_id(2)"),
     launch_bounds="__attribute__((reqd_work_group_size({x}, {y}, {z})))",
@@ -81,8 +82,6 @@ CUDA = Dialect(
     kernel='extern "C" __global__ void',
     function="__device__ ",
     pointer="",
-    shared="__shared__ ",
-    barrier="__syncthreads();",
     block=("blockIdx.x", "blockIdx.y", "blockIdx.z"),
     thread=("threadIdx.x", "threadIdx.y", "threadIdx.z"),
     launch_bounds="__launch_bounds__({threads})",

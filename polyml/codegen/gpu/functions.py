@@ -297,7 +297,7 @@ _NAME = re.compile(r"\b([a-z0-9_]+)\(")
 
 
 def text(name: str, dialect: Dialect) -> str:
-    """The definition of one function. KeyError where there is none of the name."""
+    """Returns the definition of one function. Raises KeyError where there is none of the name."""
     found = _ONCE.get(name)
     if found is None:
         stem, _, of = name.rpartition("_")
@@ -328,7 +328,7 @@ def _typed(stem: str, of: str, dialect: Dialect) -> str:
 
 
 def definitions(names: Iterable[str], dialect: Dialect) -> str:
-    """The definitions of these functions and of all that they call, each once, callees first."""
+    """Returns the definitions of these functions and of all that they call, each once, callees first."""
     found: dict[str, str] = {}
     for name in names:
         for each, definition in _with_callees(name, dialect):
@@ -346,5 +346,5 @@ def _with_callees(name: str, dialect: Dialect) -> Iterator[tuple[str, str]]:
 
 
 def suffix(dtype: DType) -> str:
-    """Of the functions for a type: Python's int is an i64, its float an f64."""
+    """Returns the end of the names of functions for a type: Python's int is an i64, its float an f64."""
     return BY_NUMPY_NAME[dtype.numpy_name].name

@@ -10,7 +10,7 @@ Use = Callable[[str], str]  # the name of a device function, once told that it i
 
 
 def integer(value: Affine, use: Use) -> str:
-    """The text of an expression: a sum, without parentheses around it."""
+    """Returns the text of an expression, a sum without parentheses around it."""
     parts = []
     for atom, factor in value.terms:
         text = atom if isinstance(atom, str) else _atom(atom, use)
@@ -22,7 +22,7 @@ def integer(value: Affine, use: Use) -> str:
 
 
 def factor(value: Affine, use: Use) -> str:
-    """The text of an expression that something is multiplied with or that an index is."""
+    """Returns the text of an expression as a factor: in parentheses where it is a sum."""
     text = integer(value, use)
     plain = value.is_constant and value.constant >= 0 or len(value.terms) == 1 and not value.constant and value.terms[0][1] >= 0
     return text if plain else f"({text})"
@@ -37,7 +37,7 @@ def _atom(atom: FloorDiv | Extremum | Choice, use: Use) -> str:
 
 
 def extreme(op: str, operands: Sequence[Affine], use: Use) -> str:
-    """min or max of one or more expressions."""
+    """Returns the text of the minimum or maximum of one or more expressions."""
     text = integer(operands[0], use)
     for operand in operands[1:]:
         text = f"{use(f'{op}_index')}({text}, {integer(operand, use)})"
@@ -45,7 +45,7 @@ def extreme(op: str, operands: Sequence[Affine], use: Use) -> str:
 
 
 def condition(value: Condition, use: Use) -> str:
-    """The text of a condition, without parentheses around it where it is one comparison or a conjunction."""
+    """Returns the text of a condition, without parentheses around it."""
     if isinstance(value, Compare):
         return _comparison(value, use)
     if not value.parts:
@@ -58,7 +58,7 @@ def condition(value: Condition, use: Use) -> str:
 
 
 def _comparison(value: Compare, use: Use) -> str:
-    """Both sides with positive terms, the one with more names first: i < n rather than n >= i + 1."""
+    """Returns a comparison of two sides with positive terms: i < n rather than n >= i + 1."""
     terms, constant = value.expr.terms, value.expr.constant
     left = tuple((a, c) for a, c in terms if c > 0)
     right = tuple((a, -c) for a, c in terms if c < 0)

@@ -30,13 +30,15 @@ _KEYWORDS = frozenset(
 
 
 @dataclass(frozen=True)
-class Signature:
-    """What a kernel is called with, in this order.
+class LaunchSignature:
+    """The parameters of a kernel, in this order.
 
-    arrays: pointers to the first element, of arrays stored row by row, and whether the kernel writes them. integers: sizes, host loops and
-    first blocks. numbers: arguments that are numbers, by name. status: whether an int for failures comes last.
-
-    integers are sizes and host loops; firsts: numbers of axes whose first block is told; extents: of axes whose number of blocks is.
+    arrays: names of arrays stored row by row, each a pointer to its first element, and whether the kernel writes it.
+    integers: names of sizes and of host loops.
+    firsts: numbers of axes whose first block is a parameter.
+    extents: numbers of axes whose number of blocks is a parameter.
+    numbers: names and types of arguments that are numbers.
+    status: whether a pointer to an int, where a kernel says that the call fails, comes last.
     """
 
     arrays: tuple[tuple[str, bool], ...]
@@ -48,29 +50,29 @@ class Signature:
 
 
 @dataclass(frozen=True)
-class Source:
-    """text: of the whole. signatures: by kernel."""
+class LaunchSource:
+    """The text of all launches of a program, and the signature of each kernel in it, by name."""
 
     text: str
-    signatures: dict[str, Signature]
+    signatures: dict[str, LaunchSignature]
 
 
-def source(program: GpuProgram, dialect: Dialect, strict: bool = True) -> Source:
-    """The program in a language. strict: a*b + c is rounded twice."""
+def source(program: GpuProgram, dialect: Dialect, strict: bool = True) -> LaunchSource:
+    """Returns the program in a language. strict: whether a*b + c is rounded twice."""
     needs: dict[str, None] = {}
     kernels, signatures = [], {}
     for launch in program.launches.values():
-        kernel = _Kernel(program.scop, launch, dialect)
+        kernel = _KernelText(program.scop, launch, dialect)
         kernels.append(kernel.text())
         signatures[launch.name] = kernel.signature
         needs |= kernel.needs.functions
     functions = definitions(needs, dialect)
     preamble = dialect.preamble.replace("{contract}", "OFF" if strict else "ON")
-    return Source("\n\n".join(filter(None, (preamble.rstrip(), functions, *kernels))) + "\n", signatures)
+    return LaunchSource("\n\n".join(filter(None, (preamble.rstrip(), functions, *kernels))) + "\n", signatures)
 
 
-class _Kernel:
-    """One kernel's text."""
+class _KernelText:
+    """Writes one kernel, and collects what it refers to as it is written."""
 
     def __init__(self, scop: Scop, launch: Launch, dialect: Dialect):
         self._scop, self._launch, self._dialect = scop, launch, dialect
@@ -83,20 +85,20 @@ class _Kernel:
         self._values = Values(scop, dialect, self.needs, self._element, self._renamed)
 
     @property
-    def signature(self) -> Signature:
+    def signature(self) -> LaunchSignature:
         known = {*self._launch.host, *(p.name for p in self._scop.parameters)}
         integers = tuple(sorted(self._integers.keys() & known))
         numbers = tuple(self.needs.numbers.items())
-        return Signature(tuple(self._arrays.items()), integers, self._firsts, self._extents, numbers, self.needs.status)
+        return LaunchSignature(tuple(self._arrays.items()), integers, self._firsts, self._extents, numbers, self.needs.status)
 
     @property
     def _firsts(self) -> tuple[int, ...]:
-        """Axes that do not begin with block 0, or that a device may not take at once."""
+        """Returns the axes that do not begin with block 0, or of which one launch may not take all blocks."""
         return tuple(k for k, axis in enumerate(self._launch.axes) if axis.first != Affine() or self._dialect.splits[min(k, 2)])
 
     @property
     def _extents(self) -> tuple[int, ...]:
-        """Axes that share the third one of blocks, but for the last."""
+        """Returns the axes that share the third axis of the grid, but for the last of them."""
         return tuple(range(2, len(self._launch.axes) - 1))
 
     def text(self) -> str:
@@ -119,7 +121,7 @@ class _Kernel:
         return f"const {index} {_named(axis.start)} = {scaled}{thread};"
 
     def _block_number(self, number: int) -> str:
-        """The block along an axis; those from the third one on share the third one of the grid."""
+        """Returns the number of the block along an axis; axes from the third one on share the third axis of the grid."""
         text, axes = self._dialect.block[min(number, 2)], self._launch.axes
         if len(axes) <= 3 or number < 2:
             return text
@@ -176,7 +178,7 @@ class _Kernel:
         yield "}"
 
     def _element(self, array: str, subscripts: Sequence[str]) -> str:
-        """The element of an array that is stored row by row."""
+        """Returns the element of an array that is stored row by row."""
         self._arrays.setdefault(array, False)
         offset = subscripts[0] if subscripts else "0"
         for text, extent in zip(subscripts[1:], self._scop.arrays[array].shape[1:]):
@@ -186,7 +188,7 @@ class _Kernel:
         return f"{_named(array)}[{offset}]"
 
     def _renamed(self, value: Affine) -> Affine:
-        """With the names that the text has; what occurs is noted."""
+        """Returns the expression with the names that the text has, and notes which of them occur."""
         for name in value.names:
             self._integers[name] = None
         return value.substitute(self._renaming)
@@ -201,22 +203,22 @@ class _Kernel:
 
 
 def _first(axis: LaunchAxis) -> str:
-    """The name of the number of the first block."""
+    """Returns the name of the parameter that is the number of the first block."""
     return f"first_{axis.start}"
 
 
 def _blocks(axis: LaunchAxis) -> str:
-    """The name of the number of blocks."""
+    """Returns the name of the parameter that is the number of blocks."""
     return f"blocks_{axis.start}"
 
 
 def _named(name: str) -> str:
-    """The name in C."""
+    """Returns the name in C, whose words are no names."""
     return f"{name}_" if name in _KEYWORDS else name
 
 
 def _loop_names(launch: Launch, scop: Scop) -> dict[str, str]:
-    """Names in the text: loops as the schedule calls them, others as they are, but for words of C."""
+    """Returns the names in the text: loops have those that the schedule gives them, all others their own, but for words of C."""
     outer = {*launch.host, *(axis.start for axis in launch.axes), *(p.name for p in scop.parameters)}
     taken = {_named(name) for name in (*outer, *scop.arrays, *scop.params)}
     found = {name: _named(name) for name in outer}

@@ -26,11 +26,14 @@ from polyml.schedule.tree import loop_tree
 
 @dataclass(frozen=True)
 class LaunchAxis:
-    """Blocks along one axis.
+    """The blocks and threads along one axis of a launch.
 
-    loop: its name in the schedule. start: a parameter of what a thread runs, the iteration that it begins with.
-    first: number of the first block that has work; blocks: how many from there on; both over the sizes and the host's loops.
-    threads: of a block. items: iterations of a thread, `threads` apart.
+    loop: the name in the schedule of the loop whose iterations they run.
+    start: the name of the parameter of a thread's loops that is the iteration it begins with.
+    first: the number of the first block that has work, over the sizes and the host's loops.
+    blocks: the number of blocks from there on, over the same.
+    threads: the threads of a block.
+    items: the iterations of a thread, at a distance of `threads`.
     """
 
     loop: str
@@ -43,10 +46,12 @@ class LaunchAxis:
 
 @dataclass(frozen=True)
 class Launch:
-    """A kernel of the GPU.
+    """A launch is a kernel for a grid of blocks of threads.
 
-    name: of the kernel. host: names of the host's loops around it, outermost first. axes: x first.
-    body: what a thread runs, over the sizes, the host's loops and the axes' starts.
+    name: the name of the kernel.
+    host: the names of the host's loops around it, outermost first.
+    axes: x first; those behind the third one have one thread per block.
+    body: what a thread runs, over the sizes, the host's loops and the starts of the axes.
     """
 
     name: str
@@ -57,7 +62,11 @@ class Launch:
 
 @dataclass(frozen=True)
 class GpuProgram:
-    """launches: by name. order: what the host runs, whose instances are launches with values of their host loops."""
+    """A SCoP as launches.
+
+    launches: by name.
+    order: what the host runs; an instance in it is a launch with the values of its host loops.
+    """
 
     scop: Scop
     launches: dict[str, Launch]
@@ -65,7 +74,7 @@ class GpuProgram:
 
 
 def gpu_program(scop: Scop, mapped: Sequence[Mapped]) -> GpuProgram:
-    """The launches of all nests, in their order. mapped: the nests of one schedule tree, in order."""
+    """Returns the launches of all nests of one schedule tree, in order. Raises BudgetExceeded where their loops are not found in time."""
     names = [f"{scop.name}_{number}" for number in range(len(mapped))]
     launches = {name: _launch(name, each, scop) for name, each in zip(names, mapped)}
     return GpuProgram(scop, launches, _host(scop, dict(zip(names, mapped))))
@@ -87,7 +96,7 @@ def _launch(name: str, mapped: Mapped, scop: Scop) -> Launch:
 
 
 def _fresh(names: Sequence[str], taken: Set[str]) -> tuple[str, ...]:
-    """The names, with numbers where they would be others' too."""
+    """Returns the names, with numbers where others have them already."""
     found: list[str] = []
     for name in names:
         free = (each for each in chain((name,), (f"{name}_{k}" for k in count(2))) if each not in taken and each not in found)
@@ -96,30 +105,30 @@ def _fresh(names: Sequence[str], taken: Set[str]) -> tuple[str, ...]:
 
 
 def _at(instances: isl.UnionSet, fixed: tuple[str, SurroundingLoop]) -> isl.UnionSet:
-    """Those with the loop at the value of a parameter."""
+    """Returns the instances in which the loop is at the value of a parameter."""
     name, around = fixed
     return instances.intersect(_where(instances, around, f"e = {name}", (name,)))
 
 
 def _where(instances: isl.UnionSet, around: SurroundingLoop, condition: str, parameters: Sequence[str]) -> isl.UnionSet:
-    """{ S[i] : condition of the loop's value e }."""
+    """Returns { S[i] : condition }, where the condition is on the loop's value, which it calls e."""
     values = isl.Map(f"[{', '.join(parameters)}] -> {{ [e] -> [] : {condition} }}").domain()
     return _as_map(around, instances).intersect_range(isl.UnionSet.from_set(values)).domain()
 
 
 def _as_map(around: SurroundingLoop, instances: isl.UnionSet) -> isl.UnionMap:
-    """{ S[i] -> [e] }"""
+    """Returns the loop's values { S[i] -> [e] } as a relation."""
     return isl.UnionMap.from_union_pw_aff(around.values).intersect_domain(instances)
 
 
 def _of_thread(instances: isl.UnionSet, axis: GridAxis, start: str) -> isl.UnionSet:
-    """The instances of a thread that begins there."""
+    """Returns the instances of the thread that begins at the iteration `start`, a parameter."""
     steps = f"e = {start}" if axis.items == 1 else f"exists m: e = {start} + {axis.size} m and 0 <= m < {axis.items}"
     return _where(instances, axis.loop, steps, (start,))
 
 
 def _starts(axis: GridAxis, start: str, instances: isl.UnionSet) -> isl.Set:
-    """[start] -> { : facts about where a thread of the grid begins }"""
+    """Returns [start] -> { : facts about where threads of the grid begin }."""
     first = _blocks(axis, instances).dim_min(0)
     if not first.is_cst():
         return isl.Set("{ : }")
@@ -128,13 +137,13 @@ def _starts(axis: GridAxis, start: str, instances: isl.UnionSet) -> isl.Set:
 
 
 def _blocks(axis: GridAxis, instances: isl.UnionSet) -> isl.Set:
-    """{ [b] }: the blocks that have work."""
+    """Returns { [b] }, the numbers of the blocks that have work."""
     numbers = isl.Map(f"{{ [e] -> [floor(e/{axis.extent})] }}")
     return isl.Set.from_union_set(_as_map(axis.loop, instances).range()).apply(numbers)
 
 
 def _with_items(body: loop_tree.Node, loop: SurroundingLoop) -> loop_tree.Node:
-    """The tree with the loop innermost: a thread's items run together (register tile)."""
+    """Returns the tree with the loop innermost, so that the items of a thread run together (register tile)."""
     if isinstance(body, loop_tree.Leaf):
         return loop_tree.Loop(loop.name, loop_tree.on(loop.values, body.statements), body)
     if isinstance(body, loop_tree.Loop):
@@ -149,7 +158,7 @@ def _grid_axis(axis: GridAxis, start: str, instances: isl.UnionSet, scop: Scop) 
 
 
 def _host(scop: Scop, named: Mapping[str, Mapped]) -> tuple[Node, ...]:
-    """The host's loops around launches."""
+    """Returns the host's loops around launches."""
     launched = [_launched(name, each.nest) for name, each in named.items()]
     domain = reduce(isl.UnionSet.union, map(isl.UnionSet.from_set, launched))
     hosts = [(set_, each.nest.host) for set_, each in zip(launched, named.values())]
@@ -157,7 +166,7 @@ def _host(scop: Scop, named: Mapping[str, Mapped]) -> tuple[Node, ...]:
 
 
 def _launched(name: str, nest: LaunchNest) -> isl.Set:
-    """{ k[h0, h1] }: the values of the host's loops for which a nest has instances."""
+    """Returns { k[h0, h1] }, the values of the host's loops for which the nest has instances."""
     if not nest.host:
         return isl.Set.from_params(nest.instances.params()).set_tuple_name(name)
     values = reduce(isl.UnionMap.flat_range_product, (_as_map(around, nest.instances) for around in nest.host))
@@ -165,7 +174,7 @@ def _launched(name: str, nest: LaunchNest) -> isl.Set:
 
 
 def _host_tree(hosts: Sequence[tuple[isl.Set, tuple[SurroundingLoop, ...]]], depth: int) -> loop_tree.Node:
-    """The loops from this depth on. hosts: { k[h] } of each launch, in order, with the loops around it."""
+    """Returns the loops from this depth on. hosts: { k[h] } of each launch in order, with the loops around it."""
     parts = []
     for shared, some in groupby(hosts, key=lambda host: id(host[1][depth].values) if len(host[1]) > depth else None):
         inside = list(some)
@@ -183,6 +192,6 @@ def _part(sets: Sequence[isl.Set], body: loop_tree.Node) -> loop_tree.BlockPart:
 
 
 def _dimension(launched: isl.Set, depth: int) -> str:
-    """{ k[h0, h1] -> [(h1)] }"""
+    """Returns { k[h0, h1] -> [(h1)] } for depth 1."""
     names = ", ".join(f"h{k}" for k in range(dimensions(launched)))
     return f"{{ {launched.get_tuple_name()}[{names}] -> [(h{depth})] }}"

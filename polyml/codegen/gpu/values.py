@@ -47,19 +47,24 @@ _EXTREMES = {"minimum": "minimum", "maximum": "maximum", "fmin": "least", "fmax"
 
 @dataclass(frozen=True)
 class Text:
-    """An expression. binds: how tightly its outermost operator does."""
+    """The text of an expression, and how tightly its outermost operator binds."""
 
     text: str
     binds: int = _ATOM
 
     def within(self, binds: int) -> str:
-        """The text as an operand of an operator that binds so."""
+        """Returns the text as an operand of an operator that binds so."""
         return self.text if self.binds >= binds else f"({self.text})"
 
 
 @dataclass
 class Needs:
-    """What the text of a kernel refers to. status: whether it may find that the call fails."""
+    """What the text of a kernel refers to.
+
+    functions: names of device functions, in the order of their first use.
+    numbers: arguments that are numbers, with their types.
+    status: whether the kernel may find that the call fails.
+    """
 
     functions: dict[str, None] = field(default_factory=dict)
     numbers: dict[str, DType] = field(default_factory=dict)
@@ -78,27 +83,27 @@ class Values:
         self._table = AccessTable(scop.context)
 
     def assignment(self, statement: Statement, point: Sequence[Affine]) -> list[str]:
-        """The lines of one instance."""
-        instance = _Instance(self, statement, dict(zip(statement.iterators, point, strict=True)))
+        """Returns the lines of one instance of the statement."""
+        instance = _StatementText(self, statement, dict(zip(statement.iterators, point, strict=True)))
         target = instance.access(statement.write)
         value = instance.value(statement.value)
         stored = self.stored(value, self._scop.arrays[statement.write.array].element)
         return [*instance.constants, f"{target} = {stored};"]
 
     def stored(self, value: Text, element: DType) -> str:
-        """The value as memory holds it."""
+        """Returns the value as memory holds it."""
         if element == F16:
             return f"{self._needs.function('f16_bits')}({value.text})"
         return f"{self._needs.function('bf16_bits')}({value.text})" if element == BF16 else value.text
 
     def loaded(self, text: str, element: DType) -> Text:
-        """The element as a value."""
+        """Returns an element of memory as a value."""
         if element not in HALVES:
             return Text(text)
         return Text(f"{self._needs.function(f'{element.name}_value')}({text})")
 
     def call(self, function: str, *operands: Text | str, checked: bool = False) -> Text:
-        """A device function of polyml's. checked: it is told where to say that the call fails."""
+        """Returns a call of a device function. checked: whether the function is told where to say that the call fails."""
         texts = [each if isinstance(each, str) else each.text for each in operands]
         if checked:
             self._needs.status = True
@@ -110,13 +115,13 @@ class Values:
         return self._dialect
 
     def number(self, name: str, dtype: DType) -> str:
-        """A number argument."""
+        """Returns the name of an argument that is a number."""
         named = name.replace(".", "_")
         self._needs.numbers[name] = dtype
         return named
 
     def index(self, value: Affine) -> str:
-        """The text of an integer expression of the program's names."""
+        """Returns the text of an integer expression of the program's names."""
         return integer(self._rename(value), self._needs.function)
 
     def subscripts(self, access: Access) -> tuple[Affine, ...]:
@@ -133,8 +138,8 @@ class Values:
         return self._scop
 
 
-class _Instance:
-    """The value of one instance."""
+class _StatementText:
+    """Writes the value of one instance of a statement."""
 
     def __init__(self, values: Values, statement: Statement, point: Mapping[str, Affine]):
         self._values, self._statement, self._point = values, statement, point
@@ -234,7 +239,7 @@ class _Instance:
         return self._values.dialect.unsigned(max(dtype.bits, 32))
 
     def _wrapped(self, text: str, dtype: DType) -> Text:
-        """An expression of unsigned numbers as a number of the type, which wraps."""
+        """Returns an expression of unsigned numbers as a number of the type: it wraps, where C says nothing of signed ones."""
         return Text(f"({self._values.dialect.register_type(dtype)})({text})", _PREFIX)
 
     def _binary(self, e: syntax.Binary) -> Text:
@@ -344,7 +349,7 @@ class _Instance:
 
 
 def _float(value: float, is_double: bool) -> Text:
-    """The shortest text that reads back to the number."""
+    """Returns the shortest text that reads back to the number."""
     ending = "" if is_double else "f"
     if math.isnan(value):
         return Text("NAN")
@@ -355,7 +360,7 @@ def _float(value: float, is_double: bool) -> Text:
 
 
 def _shared(statement: Statement) -> set[int]:
-    """The sub-trees that are operands more than once, by identity, but for those that may fail or load where they must not."""
+    """Returns the sub-trees that are operands more than once, by identity, but for those that may fail or load what is not there."""
     uses: Counter[int] = Counter()
     unsafe: dict[int, bool] = {}
 

@@ -40,7 +40,7 @@ def run(program: GpuProgram, arguments: Mapping[str, object], *, order: str = "s
 
 
 def threads(launch: Launch, values: Env) -> Iterator[dict[str, int]]:
-    """The iterations that the threads of a launch begin with, by axis, in the order of their numbers."""
+    """Yields the iterations that the threads of a launch begin with, by axis, in the order of their numbers."""
     along: list[Sequence[int]] = []
     for axis in launch.axes:
         first, blocks = axis.first.evaluate(values), axis.blocks.evaluate(values)

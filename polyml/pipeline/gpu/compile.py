@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from polyml.codegen.gpu.dialect import DIALECTS
-from polyml.codegen.gpu.printer import Source
+from polyml.codegen.gpu.printer import LaunchSource
 from polyml.codegen.gpu.program import GpuProgram
 from polyml.config import Options
 from polyml.errors import NotAffineError
@@ -21,13 +21,13 @@ from polyml.schedule.gpu.mapping import Mapped
 
 @dataclass(frozen=True)
 class GpuCompiled:
-    """A kernel's launches and their text.
+    """The launches of a kernel, and their text.
 
     timings: stage -> seconds. notes: what each launch runs on, one line each.
     """
 
     program: GpuProgram
-    source: Source
+    source: LaunchSource
     timings: dict[str, float]
     notes: tuple[str, ...]
 
@@ -35,7 +35,7 @@ class GpuCompiled:
 def compile_for_gpu(
     kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], options: Options, dialect: str, sizes: Sizes | None = None
 ) -> GpuCompiled:
-    """The launches of a parsed kernel for arguments of these types that do not overlap, in a dialect: "opencl" or "cuda".
+    """Returns the launches of a parsed kernel for arguments of these types that do not overlap, in a dialect: "opencl" or "cuda".
 
     Raises what `pipeline.compile` does, and NotAffineError for what GPUs do not have or where it takes too long to find the launches.
     """
@@ -47,7 +47,7 @@ def compile_for_gpu(
 
 
 def _launches(model: Model, runner: PassRunner) -> tuple[tuple[Mapped, ...], GpuProgram]:
-    """The launches and their loops, in the first of three forms for which both are found in time."""
+    """Returns the launches and their loops, in the first of three forms for which both are found in time."""
     scop = model.scop
     for plan in (passes.LAUNCHES, passes.LAUNCHES_AS_WRITTEN):
         try:
@@ -63,7 +63,7 @@ def _launches(model: Model, runner: PassRunner) -> tuple[tuple[Mapped, ...], Gpu
 
 
 def _note(name: str, mapped: Mapped) -> str:
-    """What a launch runs on."""
+    """Returns what a launch runs on, as a line."""
     nest = mapped.nest
     host = f", once for each iteration of {', '.join(around.name for around in nest.host)}" if nest.host else ""
     if nest.serial:

@@ -10,7 +10,7 @@ from typing import Any  # a number of a caller's, whose type is known by name
 
 import numpy as np
 
-from polyml.codegen.gpu.printer import Signature, Source
+from polyml.codegen.gpu.printer import LaunchSignature, LaunchSource
 from polyml.codegen.gpu.program import GpuProgram, Launch
 from polyml.codegen.interpreter import call
 from polyml.codegen.interpreter.order import walk
@@ -20,41 +20,41 @@ from polyml.errors import PolymlOverflowError
 from polyml.model.core import call_interface
 from polyml.model.core.scop import Role
 from polyml.numpy_dtypes import numpy_dtype
-from polyml.runtime.gpu.driver import Buffer, Driver, Module
+from polyml.runtime.gpu.driver import DeviceBuffer, DeviceModule, Driver
 
 _AXES = 3  # of a grid
 
 
 @dataclass(frozen=True)
 class GpuCode:
-    """A kernel that is compiled for a device."""
+    """A kernel that is compiled for a device: its launches, their text, and what the device made of it."""
 
     program: GpuProgram
-    source: Source
-    module: Module
+    source: LaunchSource
+    module: DeviceModule
 
     @property
     def written(self) -> tuple[str, ...]:
-        """The kernel's arguments that launches write."""
+        """Returns the names of the kernel's arguments that launches write."""
         arrays = self.program.scop.arrays
         names = {name for signature in self.source.signatures.values() for name, is_written in signature.arrays if is_written}
         return tuple({arrays[name].source_name or name for name in names if arrays[name].role is Role.ARGUMENT})
 
 
-def compiled(program: GpuProgram, source: Source, driver: Driver) -> GpuCode:
-    """The launches of a program on a device."""
+def compiled(program: GpuProgram, source: LaunchSource, driver: Driver) -> GpuCode:
+    """Returns the launches of a program, compiled for a device."""
     return GpuCode(program, source, driver.compile(source.text))
 
 
 def run(code: GpuCode, arguments: Mapping[str, object], driver: Driver) -> object:
-    """What the kernel returns for the arguments (by the names of its parameters), whose arrays it changes in place.
+    """Returns what the kernel returns for the arguments (by the names of its parameters), whose arrays it changes in place.
 
     Nothing is changed where an error is raised: BoundsError, UncertainBounds, ValueError or PolymlOverflowError for a violated check,
     PolymlOverflowError for a Python int that leaves 64 bits on the device, PolymlMemoryError where the device has too little memory.
     """
     scop = code.program.scop
     sizes, arrays = call.begin(scop, arguments)
-    memory = _Memory(code, arrays, arguments, driver)
+    memory = _DeviceMemory(code, arrays, arguments, driver)
 
     def launch(name: str, point: tuple[int, ...]) -> None:
         found = code.program.launches[name]
@@ -65,16 +65,16 @@ def run(code: GpuCode, arguments: Mapping[str, object], driver: Driver) -> objec
     return call.result(scop, arrays, arguments)
 
 
-class _Memory:
-    """The arrays of one call on the device. Each is copied there when the first launch uses it."""
+class _DeviceMemory:
+    """The arrays of one call on the device, each copied there when the first launch uses it."""
 
     def __init__(self, code: GpuCode, arrays: Mapping[str, np.ndarray], arguments: Mapping[str, object], driver: Driver):
         self._code, self._arrays, self._arguments, self._driver = code, arrays, arguments, driver
-        self._buffers: dict[str, Buffer] = {}
+        self._buffers: dict[str, DeviceBuffer] = {}
         self._written: set[str] = set()
-        self._status: Buffer | None = None
+        self._status: DeviceBuffer | None = None
 
-    def launch(self, launch: Launch, signature: Signature, values: Mapping[str, int]) -> None:
+    def launch(self, launch: Launch, signature: LaunchSignature, values: Mapping[str, int]) -> None:
         blocks = [axis.blocks.evaluate(values) for axis in launch.axes]
         if any(number <= 0 for number in blocks):
             return
@@ -92,7 +92,7 @@ class _Memory:
             self._code.module.launch(launch.name, grid, block, [*before, *given, *after])
 
     def finish(self) -> None:
-        """Copy back what launches have written, if they found no fault."""
+        """Copies back what launches have written. Raises PolymlOverflowError, with nothing copied, where one of them found that the call fails."""
         if self._status is not None:
             status = np.zeros(1, np.int32)
             self._driver.download(self._status, status)
@@ -109,7 +109,7 @@ class _Memory:
                 self._driver.download(self._buffers[name], whole)
                 array[...] = whole
 
-    def _buffer(self, name: str) -> Buffer:
+    def _buffer(self, name: str) -> DeviceBuffer:
         found = self._buffers.get(name)
         if found is None:
             array = self._arrays[name]
@@ -125,7 +125,7 @@ class _Memory:
         made = numpy_dtype(dtype).type(value)
         return made.view(np.uint16) if dtype in HALVES else made
 
-    def _flag(self) -> Buffer:
+    def _flag(self) -> DeviceBuffer:
         if self._status is None:
             self._status = self._driver.allocate(4)
             self._driver.upload(self._status, np.zeros(1, np.int32))
@@ -137,7 +137,7 @@ def _padded(numbers: list[int]) -> tuple[int, ...]:
 
 
 def _parts(blocks: tuple[int, ...], most: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """(first, blocks) of launches that together are a grid, none of more blocks than a device takes."""
+    """Yields (first, blocks) of launches that together are a grid, none of more blocks than a device takes."""
     for start in product(*(range(0, number, limit) for number, limit in zip(blocks, most))):
         yield start, tuple(min(number - first, limit) for number, limit, first in zip(blocks, most, start))
 

@@ -20,30 +20,30 @@ class Driver(Protocol):
     most_blocks: tuple[int, int, int]
     dialect: str
 
-    def compile(self, text: str) -> Module:
-        """The kernels of a text. Raises CompileError with the compiler's messages."""
+    def compile(self, text: str) -> DeviceModule:
+        """Returns the kernels of a text. Raises CompileError with the compiler's messages."""
         ...
 
-    def allocate(self, size_bytes: int) -> Buffer:
-        """Memory of the device. Raises PolymlMemoryError where there is not so much."""
+    def allocate(self, size_bytes: int) -> DeviceBuffer:
+        """Returns memory of the device. Raises PolymlMemoryError where there is not so much."""
         ...
 
-    def upload(self, buffer: Buffer, array: np.ndarray) -> None:
-        """Copy an array that is stored row by row to the device."""
+    def upload(self, buffer: DeviceBuffer, array: np.ndarray) -> None:
+        """Copies an array that is stored row by row to the device."""
         ...
 
-    def download(self, buffer: Buffer, array: np.ndarray) -> None:
-        """Copy the device's memory to an array that is stored row by row, once all launches before are done."""
+    def download(self, buffer: DeviceBuffer, array: np.ndarray) -> None:
+        """Copies the device's memory to an array that is stored row by row, once all launches before are done."""
         ...
 
 
-class Buffer(Protocol):
+class DeviceBuffer(Protocol):
     """Memory of a device, which is given back once nothing refers to it."""
 
 
-class Module(Protocol):
+class DeviceModule(Protocol):
     """Compiled kernels."""
 
     def launch(self, name: str, grid: Sequence[int], block: Sequence[int], arguments: Sequence[Argument]) -> None:
-        """Begin one launch. grid: blocks along each axis, x first; block: threads of a block along each."""
+        """Begins one launch. grid: blocks along each axis, x first; block: threads of a block along each."""
         ...

@@ -24,7 +24,7 @@ class OpenCl:
         self._queue = cl.CommandQueue(self._context)
 
     def compile(self, text: str) -> OpenClModule:
-        """The kernels of a text. Raises CompileError with the compiler's messages."""
+        """Returns the kernels of a text. Raises CompileError with the compiler's messages."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", self._cl.CompilerWarning)
             try:
@@ -35,19 +35,19 @@ class OpenCl:
                 ) from None
 
     def allocate(self, size_bytes: int) -> Any:
-        """Memory of the device, of one byte at least. Raises PolymlMemoryError where there is not so much."""
+        """Returns memory of the device, of one byte at least. Raises PolymlMemoryError where there is not so much."""
         try:
             return self._cl.Buffer(self._context, self._cl.mem_flags.READ_WRITE, max(size_bytes, 1))
         except (self._cl.MemoryError, self._cl.LogicError) as problem:
             raise PolymlMemoryError(f"{self.name} has no {size_bytes:,} bytes of memory left: {problem}") from None
 
     def upload(self, buffer: Any, array: np.ndarray) -> None:
-        """Copy an array that is stored row by row to the device."""
+        """Copies an array that is stored row by row to the device."""
         if array.nbytes:
             self._cl.enqueue_copy(self._queue, buffer, array, is_blocking=True)
 
     def download(self, buffer: Any, array: np.ndarray) -> None:
-        """Copy the device's memory to an array that is stored row by row, once all launches before are done."""
+        """Copies the device's memory to an array that is stored row by row, once all launches before are done."""
         if array.nbytes:
             self._cl.enqueue_copy(self._queue, array, buffer, is_blocking=True)
 
@@ -60,7 +60,7 @@ class OpenClModule:
         self._kernels: dict[str, Any] = {}
 
     def launch(self, name: str, grid: Sequence[int], block: Sequence[int], arguments: Sequence[object]) -> None:
-        """Begin one launch."""
+        """Begins one launch."""
         kernel = self._kernels.get(name)
         if kernel is None:
             kernel = self._kernels[name] = self._cl.Kernel(self._program, name)
@@ -69,7 +69,7 @@ class OpenClModule:
 
 
 def open_device(wanted: str = "") -> OpenCl:
-    """The first device whose name or whose platform's contains the text, GPUs before others.
+    """Returns the first device whose name or whose platform's contains the text, GPUs before others.
 
     Raises ConfigError where pyopencl or a device is missing, with what there is.
     """

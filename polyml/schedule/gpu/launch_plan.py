@@ -67,7 +67,7 @@ def on_one_thread(scop: Scop) -> tuple[Mapped, ...]:
 
 
 def _threads(nests: Sequence[LaunchNest]) -> dict[str, int]:
-    """By statement, how many loops around it go to threads."""
+    """Returns, by statement, how many loops around it go to threads."""
     return {name: len(nest.grid) for nest in nests for name in nest.statements}
 
 
