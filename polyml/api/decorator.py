@@ -8,15 +8,13 @@ call -> native entry of the last specialisation -> the kernel
 
 from __future__ import annotations
 
-import functools
-import importlib
 import inspect
 import os
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, cast, overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -27,13 +25,14 @@ from polyml.api.calls.lifted_parts import PartCall
 from polyml.api.calls.plain_calls import is_exact, left_to_python
 from polyml.api.calls.specialisation import NO_ENTRY, Hot, Request, Specialisation, is_unusual
 from polyml.api.compiling.compile_lock import alone
+from polyml.api.function import KernelReference, given_to
 from polyml.api.gpu_calls import OnGpu
 from polyml.api.reports import Reported
 from polyml.api.schedules import Schedulable
 from polyml.api.specialised import Specialised
 from polyml.api.status import KernelStatus, ProcessStatus
 from polyml.api.status import of as status_of
-from polyml.api.target import AnyTarget, GpuTarget, Target
+from polyml.api.target import AnyTarget, as_target
 from polyml.config import active
 from polyml.errors import (
     CompileError,
@@ -86,7 +85,6 @@ class Kernel(Schedulable, Reported, Specialised, OnGpu):
         self, function: FunctionType, settings: Mapping[str, object], given: Saved | None = None, target: AnyTarget | None = None
     ):
         super().__init__(function, settings, given, target)
-        self._gpu_forms, self._sized, self._gpu_form = {}, set(), None
         self._simulation: ArraySimulation | None = None  # the last call, where the target is an array
         self._recent: tuple[Hot, ...] = ()
         self._left_by_data: set[tuple[Specialisation, int]] = set()  # forms and statuses after which Python decides
@@ -116,7 +114,7 @@ class Kernel(Schedulable, Reported, Specialised, OnGpu):
 
     def __reduce__(self) -> str | tuple:
         if self._given is not None:
-            return _given_to, (_KernelReference(self.__module__, self.__qualname__), self.settings, self._given)
+            return given_to, (KernelReference(self.__module__, self.__qualname__), self.settings, self._given)
         return self.__qualname__  # pickled by reference, as functions are
 
     def explain(self) -> str:
@@ -349,22 +347,15 @@ def kernel(
     >>> float(dot(np.arange(3.0), np.ones(3)))
     3.0
     """
-    if isinstance(target, str):
-        target = GpuTarget(target)
-    if target is not None and not isinstance(target, (Target, GpuTarget)):
-        kind = type(target).__name__
-        raise ConfigError(
-            f"target= does not take a {kind}", notes=['expected polyml.Target.systolic(rows=16, cols=16) or "opencl"']
-        )
+    target = as_target(target)
     if function is None:
         config.check(settings)
         return lambda function: kernel(function, target=target, **settings)
     if isinstance(function, Kernel):
         if target is not None and function._given is not None:
             raise ConfigError(f"{function.__name__} has a schedule, which is for the processor")
-        return Kernel(
-            function.py_func, {**function.settings, **settings}, function._given, target or function.target or function.gpu
-        )
+        target = target or function.target or function.gpu
+        return Kernel(function.py_func, {**function.settings, **settings}, function._given, target)
     if isinstance(function, (classmethod, staticmethod)) and isinstance(function.__func__, (FunctionType, Kernel)):
         return type(function)(kernel(function.__func__, target=target, **settings))
     if not isinstance(function, FunctionType):
@@ -372,18 +363,6 @@ def kernel(
             f"polyml.kernel takes a function, not a {type(function).__name__}", notes=["write the kernel with `def`"]
         )
     return Kernel(function, settings, target=target)
-
-
-@dataclass(frozen=True)
-class _KernelReference:
-    """A reference finds a kernel by its module and its name, as pickles have it."""
-
-    module: str
-    name: str
-
-    def __call__(self) -> Kernel:
-        place: object = importlib.import_module(self.module)
-        return cast(Kernel, functools.reduce(getattr, self.name.split("."), place))
 
 
 def status() -> ProcessStatus:
@@ -394,11 +373,6 @@ def status() -> ProcessStatus:
     True
     """
     return status_of(k.status() for k in list(_kernels) if not k._is_part)
-
-
-def _given_to(reference: _KernelReference, settings: dict[str, object], given: Saved) -> Kernel:
-    """Returns the kernel of a pickle, with its settings and the schedule it was given."""
-    return Kernel(reference().py_func, settings, given)
 
 
 _kernels: weakref.WeakSet[Kernel] = weakref.WeakSet()

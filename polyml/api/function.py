@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -157,6 +159,24 @@ class KernelFunction:
 
             with interrupts.answered():
                 return made()
+
+
+@dataclass(frozen=True)
+class KernelReference:
+    """A reference finds a kernel by its module and its name, as pickles have it."""
+
+    module: str
+    name: str
+
+    def __call__(self) -> KernelFunction:
+        place: object = importlib.import_module(self.module)
+        return cast(KernelFunction, functools.reduce(getattr, self.name.split("."), place))
+
+
+def given_to(reference: KernelReference, settings: dict[str, object], given: Saved) -> KernelFunction:
+    """Returns the kernel of a pickle, with its settings and the schedule it was given."""
+    found = reference()
+    return type(found)(found.py_func, settings, given)
 
 
 def outside() -> int:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from types import FunctionType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +15,7 @@ from polyml.api.calls.call_arguments import exact_types, originals, types_of
 from polyml.api.calls.plain_calls import is_exact, left_to_python
 from polyml.api.inspection import Inspected
 from polyml.api.left_to_python import LeftToPython
-from polyml.api.target import GpuTarget
+from polyml.api.target import AnyTarget, GpuTarget
 from polyml.errors import (
     ConfigError,
     LanguageError,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from polyml.pipeline.gpu.compile import GpuCompiled
     from polyml.runtime.gpu.call import GpuCode
     from polyml.runtime.gpu.driver import Driver
+    from polyml.schedule.script.file import Saved
 
 
 @dataclass(frozen=True)
@@ -50,11 +52,15 @@ class GpuForm:
 class OnGpu(Inspected, LeftToPython):
     """A kernel that runs on a GPU where it has such a target."""
 
-    gpu: GpuTarget | None
     _run_refused: Callable[..., object]  # as `Kernel` does it
-    _gpu_forms: dict[tuple, GpuForm]
-    _sized: set[tuple[ArgType, ...]]  # types for which the kernel is affine at given sizes alone
-    _gpu_form: GpuForm | None  # of the last call
+
+    def __init__(
+        self, function: FunctionType, settings: Mapping[str, object], given: Saved | None = None, target: AnyTarget | None = None
+    ):
+        super().__init__(function, settings, given, target)
+        self._gpu_forms: dict[tuple, GpuForm] = {}
+        self._sized: set[tuple[ArgType, ...]] = set()  # types for which the kernel is affine at given sizes alone
+        self._gpu_form: GpuForm | None = None  # of the last call
 
     def inspect_opencl(self, *args_or_types: object) -> str:
         """Returns the text in OpenCL C for these arguments, or for their types; of the last call's types where none are given.

@@ -138,3 +138,13 @@ class GpuTarget:
 
 
 AnyTarget = Target | GpuTarget
+
+
+def as_target(target: object) -> AnyTarget | None:
+    """Returns the target that `polyml.kernel(target=...)` names, None for the processor. Raises ConfigError for what is none."""
+    if isinstance(target, str):
+        return GpuTarget(target)
+    if target is None or isinstance(target, (Target, GpuTarget)):
+        return target
+    notes = ['expected polyml.Target.systolic(rows=16, cols=16) or "opencl"']
+    raise ConfigError(f"target= does not take a {type(target).__name__}", notes=notes)
