@@ -1,8 +1,10 @@
 """Runs kernels on an OpenCL device:  python -m tests.opencl [--only TEXT] [--random N] [--device TEXT]
 
-Prints each program that is wrong or that the device did not run. The exit status is 1 where one is wrong. For Oclgrind, name its driver
-as the only one: OCL_ICD_VENDORS=FOLDER (with a file oclgrind.icd in which its library's path stands) OCLGRIND_DATA_RACES=1
-OCLGRIND_UNINITIALIZED=1.
+Prints each program that is wrong or that the device did not run. The exit status is 1 where one is wrong.
+
+--oclgrind LIBRARY runs them in Oclgrind, whose driver is that library (/usr/lib/oclgrind/liboclgrind-rt-icd.so of Debian), each in a process
+of its own. A program that it reports is wrong: a race between threads, an access out of bounds, memory that is read before it is written, or
+a barrier that not all threads reach.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from polyml import kernels
 from polyml.kernels.arrays import workloads
 from tests.fuzz.check import check
 from tests.fuzz.generate import program
+from tests.opencl.oclgrind import watched
 from tests.opencl.programs import Outcome, array_programs, polybench
 
 
@@ -27,10 +30,13 @@ def main() -> int:
     parser.add_argument("--random", type=int, default=0, help="how many random programs")
     parser.add_argument("--seed", type=int, default=1, help="the number of the first one")
     parser.add_argument("--device", default="", help="a part of the device's or its platform's name")
+    parser.add_argument("--oclgrind", default="", metavar="LIBRARY", help="run each program in Oclgrind, whose driver this is")
     options = parser.parse_args()
     names = tuple(name for name in kernels.NAMES if options.only in name)
     arrays = tuple(name for name in workloads() if options.only in name)
     start, wrong, refused, total = time.monotonic(), 0, 0, 0
+    if options.oclgrind:
+        return watched(options.oclgrind, (*names, *arrays), range(options.seed, options.seed + options.random))
     groups = [polybench(names, device=options.device)] if names else []
     groups += [array_programs(arrays, device=options.device)] if arrays else []
     for outcome in chain(*groups, _random(options.seed, options.random)):
