@@ -17,7 +17,7 @@ from polyml.quasi_affine.affine import Affine, variable
 
 @dataclass(frozen=True)
 class AccessBox:
-    """A box of elements of an array, which a nest of loops accesses a part of.
+    """A box of an array's elements that contains those which an access in a nest of loops refers to.
 
     array: the array's name.
     low: the first index in each dimension, as an expression of loop variables and parameters.
@@ -30,15 +30,15 @@ class AccessBox:
 
     @property
     def names(self) -> frozenset[str]:
-        """The names of the loop variables and parameters that decide where the box begins."""
+        """The names of the loop variables and parameters on which the box's first indices depend."""
         return frozenset().union(*(e.names for e in self.low))
 
 
 def box(array: str, subscripts: tuple[Affine, ...], inner: Sequence[Loop], may_be_whole: bool) -> AccessBox | None:
-    """Returns the box that contains the element at these subscripts while the inner loops run over their tiles, or None if a
-    dimension has no constant length.
+    """Returns a box that contains the elements with the given subscripts in all iterations of the inner loops, or None if a
+    dimension of it has no constant length.
 
-    subscripts: of the element, one per dimension, in terms of loop variables.
+    subscripts: one per dimension, in terms of loop variables.
     inner: the loops whose iterations the box covers, outermost first.
     may_be_whole: a dimension without a constant length is taken as a whole instead.
     """
@@ -55,20 +55,20 @@ Tiles = Sequence[tuple[Loop, tuple[Affine, Affine] | None]]  # loops, each with 
 
 
 def _range(e: Affine, inner: Sequence[Loop]) -> tuple[Affine, int] | None:
-    """Returns the least value of a subscript while the inner loops run over their tiles, and how many consecutive values follow
-    from it; None if that number is not a constant.
+    """Returns the least value of a subscript over all iterations of the inner loops, and how many consecutive integers from there
+    contain all its values; None if that number is not a constant.
     """
     return _span(e, e, [(loop, tile_of(loop)) for loop in inner], len(inner), {})
 
 
 def _span(low: Affine, high: Affine, loops: Tiles, count: int, known: dict) -> tuple[Affine, int] | None:
-    """Returns the first of the integers from low to high over all iterations of the first `count` loops, and their number; None
-    if the number is not a constant.
+    """Returns the least value of `low` over all iterations of the first `count` loops, and the number of integers from there to the
+    greatest value of `high`; None if the number is not a constant.
 
-    The loops are eliminated one after the other, from the innermost one outwards: low is minimised and high is maximised over
-    each.
+    The loops are eliminated one after the other, from the innermost one outwards: low is minimised and high is maximised over each.
 
-    known: results for (low, high, count) that were found before.
+    loops: outermost first, each with its first and last value as `tile_of` returns them.
+    known: results for (low, high, count) that were found before; new results are added.
     """
     if count == 0:
         return (low, high.constant - low.constant + 1) if low.terms == high.terms else None
@@ -78,8 +78,8 @@ def _span(low: Affine, high: Affine, loops: Tiles, count: int, known: dict) -> t
 
 
 def _spanned(low: Affine, high: Affine, loops: Tiles, count: int, known: dict) -> tuple[Affine, int] | None:
-    """Minimises low and maximises high over the innermost of the first `count` loops, and returns `_span` of the results over
-    the other loops.
+    """Minimises low and maximises high over the innermost of the first `count` loops, and returns the result of `_span` for what is
+    left over the other loops; None if that has no constant length for any choice of bounds.
     """
     loop, ends = loops[count - 1]
     down, up = low.coefficient(loop.var), high.coefficient(loop.var)
@@ -95,10 +95,10 @@ def _spanned(low: Affine, high: Affine, loops: Tiles, count: int, known: dict) -
 
 
 def tile_of(loop: Loop) -> tuple[Affine, Affine] | None:
-    """Returns the first and the last value of the loop's variable as expressions that differ by a constant, or None if no two
-    bounds do.
+    """Returns the first and the last value of the loop's variable as expressions that differ by a constant, or None if no lower and
+    upper bound do.
 
-    The loop may run over fewer values, since other bounds may cut it.
+    The loop may run over fewer values, since it may have other bounds too.
     """
     for low in loop.lower:
         for high in loop.upper:
@@ -108,7 +108,9 @@ def tile_of(loop: Loop) -> tuple[Affine, Affine] | None:
 
 
 def moving_names(subscripts: tuple[Affine, ...], loops: Sequence[Loop]) -> frozenset[str]:
-    """Returns the variables of all loops that the subscripts change with, directly or through the bounds of an inner loop."""
+    """Returns the loop variables and parameters that the subscripts' values depend on, directly or through the bounds of an inner
+    loop.
+    """
     moving = frozenset().union(*(e.names for e in subscripts))
     for loop in reversed(loops):
         if loop.var in moving:
@@ -118,7 +120,11 @@ def moving_names(subscripts: tuple[Affine, ...], loops: Sequence[Loop]) -> froze
 
 
 def begins_on_step(tile: Loop, low: Affine, around: Sequence[Enclosing]) -> bool:
-    """Tells whether each tile of the loop begins at `low` plus a multiple of the tile's size."""
+    """Returns whether each value of a tile loop's variable is `low` plus a multiple of the loop's step, which is the size of a
+    tile.
+
+    around: the loops and guards around the tile loop.
+    """
     if tile.last or len(tile.lower) != 1:
         return False
     loops = {n.var: n for n in around if isinstance(n, Loop)}
@@ -126,7 +132,10 @@ def begins_on_step(tile: Loop, low: Affine, around: Sequence[Enclosing]) -> bool
 
 
 def _divisor(e: Affine, loops: Mapping[str, Loop]) -> int:
-    """Returns an integer that divides every value of the expression, or 0 if all values are 0."""
+    """Returns an integer that divides every value of the expression, or 0 if all values are 0.
+
+    loops: by name of a variable, its loop.
+    """
     found = abs(e.constant)
     for atom, coefficient in e.terms:
         loop = loops.get(atom) if isinstance(atom, str) else None
@@ -137,8 +146,10 @@ def _divisor(e: Affine, loops: Mapping[str, Loop]) -> int:
 
 
 def lower_outside(bound: Affine, around: Sequence[Enclosing], inside: set[str]) -> Iterator[Affine]:
-    """Yields lower bounds of the expression `bound` that name no loop of `inside`: variables of those loops are replaced by
-    their own lower bounds.
+    """Yields lower bounds of the expression `bound` that name no loop of `inside`: variables of those loops are replaced by their
+    own lower bounds. Yields nothing where `bound` is not such a variable alone.
+
+    around: the loops and guards in which the bounds are found.
     """
     if not bound.names & inside:
         yield bound

@@ -27,7 +27,7 @@ InstanceAccess = tuple[Access, Instance]
 
 
 def _is_isl_term(e: Affine) -> bool:
-    """Tells whether isl's syntax has the expression: a minimum or a maximum may be all of it, but not a term of a sum."""
+    """Returns whether isl's syntax has the expression: a minimum or a maximum may be all of it, but not a term of a sum."""
     return all(isinstance(a, str) or (isinstance(a, FloorDiv) and _is_isl_term(a.operand)) for a, _ in e.terms) or (
         len(e.terms) == 1 and isinstance(e.terms[0][0], Extremum) and all(map(_is_isl_term, e.terms[0][0].operands))
     )
@@ -35,16 +35,14 @@ def _is_isl_term(e: Affine) -> bool:
 
 @dataclass(frozen=True)
 class Range:
-    """The values of a loop's variable, low <= var <= high. Bounds that isl cannot express are left out, which only assumes
-    less.
-    """
+    """The values of a loop's variable, low <= var <= high, without the bounds that isl cannot express."""
 
     var: str
     low: tuple[Affine, ...]
     high: tuple[Affine, ...]
 
     def facts(self, side: int = SHARED) -> list[Fact]:
-        """Returns the bounds as constraints on the iteration of one of the two accesses, or on one that both share."""
+        """Returns the bounds as constraints on one of two compared iterations (FIRST, SECOND) or on what both share (SHARED)."""
         mine = (variable(self.var), side)
         low = [Fact(">=", mine, (e, side)) for e in self.low if _is_isl_term(e)]
         return low + [Fact(">=", (e, side), mine) for e in self.high if _is_isl_term(e)]
@@ -57,7 +55,7 @@ def loop_range(loop: Loop) -> Range:
 
 @dataclass(frozen=True)
 class RangedAccess:
-    """An access of an instance, with the ranges of loops around it that it does not share with the access it is compared to."""
+    """An access of an instance, with the ranges of those loops around it that are not around the access it is compared to."""
 
     access: InstanceAccess
     ranges: tuple[Range, ...]
@@ -83,14 +81,14 @@ def _facts_around(nodes: Iterable[Enclosing]) -> tuple[Fact, ...]:
 
 
 def compares(condition: Condition) -> list[Compare]:
-    """Returns comparisons that all hold where the condition does. Alternatives (`or`) are left out, which only assumes less."""
+    """Returns comparisons that all hold where the condition does; from alternatives (`or`) none are taken."""
     if isinstance(condition, Compare):
         return [condition]
     return [c for p in condition.parts for c in compares(p)] if condition.op == "and" else []
 
 
 def jam_range(jam: Jam | Unroll) -> Range:
-    """Returns the range of the iterations that run together."""
+    """Returns the range of a loop's iterations that an unrolled or jammed node runs together."""
     if isinstance(jam, Unroll):
         return Range(jam.var, (jam.base,), (jam.base + (jam.count - 1),))
     high = [jam.base + (jam.count * jam.lanes - 1)]
@@ -98,9 +96,9 @@ def jam_range(jam: Jam | Unroll) -> Range:
 
 
 class Differences:
-    """A set { [d0, d1, ...] } of the distances, loop by loop, between two iterations of a chain of loops that access the same
-    element.
+    """A set { [d0, d1, ...] } of the distances, loop by loop, between two iterations that access the same element.
 
+    count: the number of loops.
     known: constraints that contain the set, by the Omega test; None if it gave up.
     whole: the constraints on both iterations that `known` was projected from, if they are complete; else None.
     exact: computes the set itself by isl; the result is None if isl takes too long.
@@ -118,7 +116,7 @@ class Differences:
         return self._ask()
 
     def may_be(self, zero: Iterable[int] = (), moved: int | None = None) -> bool:
-        """Tells whether the set has, or may have, a point at which d[k] = 0 for each k in `zero`, and d[moved] is not 0."""
+        """Returns whether the set has, or may have, a point at which d[k] = 0 for each k in `zero`, and d[moved] is not 0."""
         zero = frozenset(zero)
         if self._is_never or moved in zero or moved is not None and self._bounds.get(moved) == (0, 0):
             return False
@@ -133,7 +131,7 @@ class Differences:
         return self.allows(where & at_least({moved: 1}, -1)) or self.allows(where & at_least({moved: -1}, -1))
 
     def allows(self, where: System) -> bool:
-        """Tells whether the set has, or may have, a point for which the constraints `where` on d0, d1, ... hold."""
+        """Returns whether the set has, or may have, a point for which the constraints `where` on d0, d1, ... hold."""
         if self._known is not None:
             system = self._known.system
             is_not = system is None or self._is_never or is_empty(system & where)
@@ -146,7 +144,7 @@ class Differences:
 
 
 def _is_nothing(bounds: tuple[int | None, int | None]) -> bool:
-    """Tells whether no integer lies within the bounds."""
+    """Returns whether no integer lies within the bounds."""
     low, high = bounds
     return low is not None and high is not None and low > high
 
@@ -160,7 +158,7 @@ def _isl_set(system: System, count: int) -> isl.Set:
 
 @dataclass(frozen=True, eq=False)
 class _EnclosingFacts:
-    """What holds inside of some loops and guards.
+    """The constraints that hold inside of some loops and guards.
 
     facts: the constraints as they were written.
     system: the same as linear constraints over the integers.
@@ -173,7 +171,7 @@ class _EnclosingFacts:
 
     @classmethod
     def of(cls, nodes: Sequence[Enclosing]) -> _EnclosingFacts:
-        """Collects the constraints of the loops and guards."""
+        """Returns the constraints that the loops and guards put on what is inside of them all."""
         facts = _facts_around(nodes)
         systems = Systems(Sides())
         for fact in facts:
@@ -182,9 +180,7 @@ class _EnclosingFacts:
 
 
 class ConflictTest:
-    """Tests whether accesses of one SCoP's statements refer to the same element. Answers are kept, since passes ask for many of
-    them again.
-    """
+    """A test of whether accesses of one SCoP's statements refer to the same element, which keeps its answers."""
 
     def __init__(self, scop: Scop, table: AccessTable):
         self._table, self._parameters = table, scop.checked
@@ -226,15 +222,17 @@ class ConflictTest:
     def may_conflict_in(
         self, a: InstanceAccess, b: InstanceAccess, shared: Sequence[Enclosing], loops: Sequence[Loop], others: Sequence[Loop]
     ) -> bool:
-        """Tells whether `a`, in some iteration of `loops`, and `b`, in some iteration of `others`, may access the same element."""
+        """Returns whether `a` in an iteration of `loops` and `b` in one of `others` may access one element; `shared` is around
+        both.
+        """
         first, second = RangedAccess(a, tuple(map(loop_range, loops))), RangedAccess(b, tuple(map(loop_range, others)))
         return self.deltas(first, second, shared, ()).may_be()
 
     def is_within(
         self, accessed: InstanceAccess, around: Sequence[Enclosing], low: Sequence[Affine], lengths: Sequence[int | None]
     ) -> bool:
-        """Tells whether low[d] <= subscript d < low[d] + lengths[d] always holds inside of these loops and guards, for each d
-        whose length is not None.
+        """Returns whether low[d] <= subscript d < low[d] + lengths[d] inside of the nodes `around`, for each length that is not
+        None.
         """
         context = self._context_of(around)
         for e, first, length in zip(self.subscripts(accessed), low, lengths):
@@ -247,8 +245,10 @@ class ConflictTest:
         return True
 
     def may_conflict(self, a: RangedAccess, b: RangedAccess, path: Sequence[Enclosing], loop: Loop) -> bool:
-        """Tells whether `a` and `b`, each with the iterations that run together around it, may access the same element in any
-        two iterations of `loop`.
+        """Returns whether `a` and `b` may access the same element in any two iterations of `loop`, be they the same one or not.
+
+        a, b: the accesses, with the ranges of the iterations that run together around each.
+        path: the loops and guards around the loop, whose iteration is the same for both.
         """
         own = loop_range(loop)
         first, second = (own, *a.ranges), (own, *b.ranges)
@@ -259,7 +259,7 @@ class ConflictTest:
         )
 
     def _is_possible(self, context: _EnclosingFacts, facts: Sequence[Fact], sides: Sides) -> bool:
-        """Tells whether some pair of iterations inside of the enclosing loops and guards satisfies the facts."""
+        """Returns whether some pair of iterations inside of the enclosing loops and guards satisfies, or may satisfy, the facts."""
         key = (context, tuple(facts), sides)
         if key not in self._possible:
             system, is_complete = self._system(context, facts, sides, False)
@@ -270,7 +270,7 @@ class ConflictTest:
         return self._possible[key]
 
     def _is_possible_exactly(self, context: _EnclosingFacts, facts: Sequence[Fact], sides: Sides) -> bool:
-        """Tells whether some pair of iterations satisfies the facts, decided by isl. It may if a fact is not affine."""
+        """Returns whether some pair of iterations satisfies the facts, decided by isl; True also if a fact is not affine."""
         renamed = sides.renamed()
         try:
             constraints = [fact_text(f, renamed) for f in (*context.facts, *facts)]
@@ -280,13 +280,13 @@ class ConflictTest:
         return not isl.Set(f"{{ [{', '.join(names)}] : {' and '.join(constraints) or 'true'} }}").is_empty()
 
     def _names(self, context: _EnclosingFacts, facts: Sequence[Fact], sides: Sides) -> frozenset[str]:
-        """Returns the names in the facts that belong to neither iteration alone: parameters and variables of enclosing loops."""
+        """Returns the names in the facts that are the same for both iterations: parameters and variables of enclosing loops."""
         names = frozenset().union(*(f.names for f in (*context.facts, *facts)))
         return names.difference(sides.moving, sides.first, sides.second)
 
     def _exact_differences(self, context: _EnclosingFacts, facts: Sequence[Fact], sides: Sides) -> isl.Set | None:
-        """Computes the differences by isl. Returns None past the budget of one test, which must not use up the budget of the
-        whole code.
+        """Returns the set { [d0, d1, ...] } of differences of the chain's variables by isl, or None if a fact is not affine or isl
+        exceeds the budget of one test, which must not use up the budget of the whole code.
         """
         _, first, second = renamed = sides.renamed()
         try:
@@ -308,7 +308,7 @@ class ConflictTest:
     # -- systems -----------------------------------------------------------------------------------------------------
 
     def _context_of(self, around: Sequence[Enclosing]) -> _EnclosingFacts:
-        """Returns what holds inside of these loops and guards, as the same object each time."""
+        """Returns the constraints that hold inside of the loops and guards, as the same object each time."""
         key = SameNodes(around)
         if key not in self._contexts:
             self._contexts[key] = _EnclosingFacts.of(around)
@@ -317,10 +317,8 @@ class ConflictTest:
     def _shadow(
         self, context: _EnclosingFacts, facts: Sequence[Fact], sides: Sides, in_context: bool
     ) -> tuple[Shadow | None, System | None]:
-        """Projects the facts onto the differences of the chain's variables.
-
-        Returns the projection, and the constraints that it was made from if they are complete, else None. in_context: what the
-        SCoP says of its parameters is used too.
+        """Projects the facts onto the differences of the chain's variables. Returns the projection, which is None if the Omega test
+        gives up, and the constraints that it was made from if they are complete, else None.
         """
         system, is_complete = self._system(context, facts, sides, in_context)
         if system is None:
@@ -333,8 +331,10 @@ class ConflictTest:
     def _system(
         self, context: _EnclosingFacts, facts: Sequence[Fact], sides: Sides, in_context: bool
     ) -> tuple[System | None, bool]:
-        """Returns the facts and what holds around them as one system (None if it has no solution), and whether it says all that
-        they say.
+        """Returns the facts and the context's constraints as one system of linear constraints (None if it has no solution), and
+        whether the system is complete: no fact was left out as not linear.
+
+        in_context: what the SCoP says of its parameters is used too.
         """
         systems = Systems(sides)
         for fact in facts:
@@ -345,8 +345,8 @@ class ConflictTest:
         return None if around is None else around & system, is_complete
 
     def _around(self, context: _EnclosingFacts, names: frozenset, in_context: bool) -> System | None:
-        """Returns what holds inside of the enclosing loops and guards, projected onto the names that matter; None if nothing
-        runs there.
+        """Returns the constraints that hold inside of the enclosing loops and guards, projected onto the given names where that is
+        exact; None if nothing runs there.
         """
         system = context.system
         if in_context and self._limits is not None:
@@ -374,10 +374,11 @@ class ConflictTest:
 
 
 def _uniform(x: tuple[Affine, ...], y: tuple[Affine, ...], chain: Sequence[Range], inner: tuple) -> Differences | None:
-    """Returns the differences of two accesses whose subscripts differ by constants alone (uniformly generated); else None.
+    """Returns the differences of two accesses whose subscripts x and y differ by constants alone (uniformly generated); None for
+    other accesses.
 
-    Loop bounds are left out unless a loop has a constant length: this is quick, and the set that it returns is rarely larger
-    than the exact one.
+    Loop bounds are left out unless a loop has a constant length: this is quick, and the set that it returns is rarely larger than
+    the exact one.
     """
     private = {r.var for r in inner}
     moving = {r.var for r in chain}

@@ -14,7 +14,7 @@ from polyml.quasi_affine.affine import Affine
 
 
 class StrideKind(Enum):
-    """The kinds of strides, by where the next iteration's element lies."""
+    """The kinds of strides, told apart by where the element of a loop's next iteration lies."""
 
     INVARIANT = "the same element"
     UNIT = "the next or the previous one in a row of memory"
@@ -48,7 +48,7 @@ NO_STRIDE = Stride(StrideKind.INVARIANT)
 
 @dataclass(frozen=True)
 class AccessStrides:
-    """An access of a nest, with its stride along each loop of the nest's chain."""
+    """An access of a nest, with its stride along each loop of the nest's chain, outermost first."""
 
     access: NestAccess
     strides: tuple[Stride, ...]
@@ -59,7 +59,7 @@ class AccessStrides:
 
     @staticmethod
     def of(access: NestAccess, nest: LoopNest, unit_dims: Mapping[str, int | None]) -> AccessStrides:
-        """Finds the strides of an access.
+        """Returns an access of a nest with its strides.
 
         unit_dims: { array -> the dimension along which its elements are neighbours in memory, None if there is none }.
         """
@@ -68,7 +68,11 @@ class AccessStrides:
 
 
 def _stride(subscripts: tuple[Affine, ...], variable: str, unit: int | None) -> Stride:
-    """Finds the stride of the subscripts along one loop. unit: the dimension along which elements are neighbours in memory."""
+    """Returns the stride of an access along one loop.
+
+    variable: of that loop.
+    unit: the array's dimension along which elements are neighbours in memory, None if there is none.
+    """
     moving: dict[int, int] = {}  # steps by dimension
     for d, e in enumerate(subscripts):
         step = e.coefficient(variable)

@@ -30,7 +30,7 @@ CHAIN_WAITS = 0.5  # the share of its instructions that a long chain waits for, 
 
 @dataclass(frozen=True)
 class CostContext:
-    """What costs depend on besides the nest.
+    """The data besides the nest of loops that the costs of its register tilings depend on.
 
     unit_dims: { array -> the dimension along which its elements are neighbours in memory, None if there is none }.
     vector_bytes: the width of a vector register.
@@ -48,9 +48,9 @@ class CostContext:
 
 @dataclass(frozen=True)
 class InnermostAccess:
-    """One access in the nest's innermost loop.
+    """How one access of a nest behaves in the innermost loop.
 
-    weight: how often it is made per iteration of the chain.
+    weight: how often it is made per iteration of the nest's chain of loops.
     is_invariant: its element is the same in all iterations of the innermost loop.
     jumps: each iteration starts a new cache line, which does not follow the last one.
     """
@@ -62,8 +62,10 @@ class InnermostAccess:
 
 @dataclass(frozen=True)
 class Innermost:
-    """What the choice of the innermost loop decides: the accesses in the order of the nest, and the cycles that an iteration
-    waits, as in CycleTerms.
+    """The properties of a nest that the choice of its innermost loop decides.
+
+    accesses: the nest's accesses in the order of the nest.
+    waits: the cycles that an iteration waits for results of earlier ones, as in CycleTerms.
     """
 
     accesses: Sequence[InnermostAccess]
@@ -74,7 +76,7 @@ class Innermost:
 class _StepAccesses:
     """The accesses of one step of the innermost loop, counted in instructions.
 
-    loads: loads that are none of those below.
+    loads: loads that are neither `lined` nor `broadcasts`.
     lined: loads of vectors that begin on cache lines.
     broadcasts: loads of one element into all lanes.
     stores: stores.
@@ -91,7 +93,7 @@ class _StepAccesses:
 
 
 class CostModel:
-    """The cost of each register tiling of one nest.
+    """A model that estimates the cycles of each register tiling of one nest.
 
     accesses: the accesses of the nest with their strides.
     trips: the number of iterations of each loop of the chain, known or assumed.
@@ -129,7 +131,7 @@ class CostModel:
             self.interleaved = (1, 2, 4) if context.registers >= 32 else (1, 2)
 
     def _depends(self, operation: PricedOperation, instance: Instance) -> frozenset[int]:
-        """Returns the numbers of the chain's loops that the operation's value changes with."""
+        """Returns the positions in the chain of the loops that the operation's value changes with, in an instance's statement."""
         moved: set[int] = set()
         mine = [r for r in self.accesses if r.access.instance is instance and not r.access.writes]
         for index in operation.loads:
@@ -138,11 +140,10 @@ class CostModel:
         return frozenset(moved | {v for v, loop in enumerate(self.nest.chain) if loop.var in names})
 
     def is_vectorizable(self, loop: int) -> bool:
-        """Tells whether the loop's iterations can be lanes: its step is 1, every subscript is linear in its variable, and every
-        operation that changes with it exists for vectors.
+        """Returns whether the iterations of a loop, given by its position in the chain, can be lanes: its step is 1, every
+        subscript is linear in its variable, and every operation that changes with it exists for vectors.
 
-        An element that all iterations write rules lanes out, unless they add to it: such iterations are independent only in
-        code that never runs.
+        An element that all iterations write rules lanes out, unless they add to it.
         """
         if self.nest.chain[loop].step != 1 or any(r.strides[loop].kind is StrideKind.NOT_LINEAR for r in self.accesses):
             return False
@@ -151,9 +152,7 @@ class CostModel:
         return all(changes is not None and loop not in changes for changes in self._scalar_only)
 
     def shares(self, loop: int) -> bool:
-        """Tells whether running several iterations of the loop together saves accesses, since they may refer to the same
-        elements.
-        """
+        """Returns whether running several iterations of a loop together saves accesses, as they may be to the same elements."""
         return self._touches_arrays_twice or any(r.strides[loop].is_invariant for r in self.accesses)
 
     @cached_property
@@ -202,14 +201,14 @@ class CostModel:
         )
 
     def _step_accesses(self, tiling: RegisterTiling, inside: Innermost) -> _StepAccesses:
-        """Counts the accesses of one step of the innermost loop."""
+        """Returns the counts of the accesses that a tiling makes in one step of the innermost loop."""
         found = _StepAccesses()
         for access, innermost in zip(self.accesses, inside.accesses):
             self._count(found, tiling, access, innermost)
         return found
 
     def _count(self, found: _StepAccesses, tiling: RegisterTiling, access: AccessStrides, innermost: InnermostAccess) -> None:
-        """Adds one access to the counts: how many elements the iterations of a step refer to, and with which instructions."""
+        """Adds the loads, stores, accumulators and cache-line waits of one access in one step of a tiling to the counts `found`."""
         nest_access, weight = access.access, innermost.weight
         lane = NO_STRIDE if tiling.vector is None else access.strides[tiling.vector]
         number = lines = 1.0
@@ -238,7 +237,7 @@ class CostModel:
             found.loads += number * each * weight
 
     def _computed(self, tiling: RegisterTiling) -> tuple[float, float]:
-        """Returns the simple instructions, and the cycles of slow ones, of one step of the innermost loop."""
+        """Returns the number of simple instructions in one step of the innermost loop, and the cycles of slow ones in it."""
         arithmetic = slow = 0.0
         for operation, moved, weight in self._arithmetic:
             copies = 1
@@ -255,14 +254,14 @@ class CostModel:
         return arithmetic, slow
 
     def _leaves_rows(self, access: AccessStrides, tiling: RegisterTiling) -> bool:
-        """Tells whether each lane reads from another row of memory, although another loop of the nest could run along the rows."""
+        """Returns whether each lane reads another row of memory, although another loop of the nest could run along the rows."""
         if tiling.vector is None or tiling.vector != tiling.innermost or access.strides[tiling.vector].kind is not StrideKind.LONG:
             return False
         along = (v for v, move in enumerate(access.strides) if move.is_unit)
         return any(self.nest.is_independent(v, tuple(range(v))) for v in along)
 
     def _scans(self) -> int:
-        """Returns the number of statements that may be scans."""
+        """Returns the number of statements in the nest that are scans or reductions, each of which may be a scan over lanes."""
         program = self.nest.program
         return sum(s.name in program.scans or s.name in program.reductions for s, _, _ in self.nest.statements())
 
@@ -274,8 +273,8 @@ class CostModel:
         return [*dict.fromkeys(e for e in found if e is not None)]
 
     def _in_line(self, access: AccessStrides, vector: int) -> Affine | None:
-        """Returns what, added to the vector loop's variable, is the element's position in its cache line; None if that differs
-        between rows or is not known.
+        """Returns the expression which, added to the vector loop's variable, is the element's position in its cache line; None if
+        that differs between rows or is not known.
         """
         nest_access, array = access.access, access.array
         unit = self._context.unit_dims[array]
@@ -286,9 +285,7 @@ class CostModel:
         return position + variable(self._context.phases[array]) if position.names.isdisjoint(inside) else None
 
     def _is_on_lines(self, access: AccessStrides, tiling: RegisterTiling) -> bool:
-        """Tells whether the vectors of this access begin on cache lines, or at a multiple of a vector's length after one
-        begins.
-        """
+        """Returns whether the access's vectors begin on cache lines, or a multiple of a vector's length after one begins."""
         if tiling.line is None or tiling.vector is None:
             return False
         position = self._in_line(access, tiling.vector)
@@ -298,15 +295,15 @@ class CostModel:
         return difference.is_constant and difference.constant % tiling.lanes == 0
 
     def remainder(self, loop: int, count: int) -> int:
-        """Returns how many iterations of a loop are left over when `count` run together: the most of what its whole range and
-        its last tile leave.
+        """Returns how many iterations of a loop are left over when `count` run together: the larger of what its whole range and its
+        last tile leave.
         """
         ends = [e for e in self.nest.chain[loop].upper if e.names and e.names <= self._known.keys()]
         last = max((e.evaluate(self._known) for e in ends), default=None)
         return max(self.trips[loop] % count, 0 if last is None else (last + 1) % count)
 
     def _used(self, tiling: RegisterTiling) -> float:
-        """Returns the share of lanes and copies that do work that the program needs, which falls where loops are short."""
+        """Returns the share (0 to 1) of lanes and copies that do work which the program needs; it falls where loops are short."""
         share = 1.0
         if tiling.vector is not None:
             length, block = max(1, self.trips[tiling.vector]), tiling.lanes * tiling.vectors
@@ -321,7 +318,7 @@ class CostModel:
         return share
 
     def _with_innermost(self, innermost: int | None) -> Innermost:
-        """Returns what the choice of the innermost loop decides; None stands for the loops of the body."""
+        """Returns what the choice of a loop of the chain as the innermost one decides; None stands for the loops in the body."""
         if innermost not in self._innermost:
             pairs = zip(self.accesses, self._weights)
             accesses = [self._innermost_access(access, weight, innermost) for access, weight in pairs]
@@ -329,7 +326,9 @@ class CostModel:
         return self._innermost[innermost]
 
     def _innermost_access(self, access: AccessStrides, weight: float, innermost: int | None) -> InnermostAccess:
-        """Returns how the access behaves in the innermost loop. An invariant one is made once per run of that loop."""
+        """Returns how an access behaves in the innermost loop. An access to the same element in all its iterations counts once per
+        run of that loop.
+        """
         is_invariant = self._is_invariant(access, innermost)
         if is_invariant:
             weight /= max(1, self._innermost_trips(access.access, innermost))
@@ -342,14 +341,14 @@ class CostModel:
         return 1 if innermost is None else self.trips[innermost]
 
     def _is_invariant(self, access: AccessStrides, innermost: int | None) -> bool:
-        """Tells whether the access refers to the same element in all iterations of the innermost loop around it."""
+        """Returns whether the access refers to the same element in all iterations of the innermost loop around it."""
         if access.access.inner:
             name = access.access.inner[-1].var
             return not any(name in e.names for e in access.access.subscripts)
         return innermost is not None and access.strides[innermost].is_invariant
 
     def _jumps(self, access: AccessStrides, innermost: int | None) -> bool:
-        """Tells whether each iteration of the innermost loop starts a new cache line that does not follow the last one."""
+        """Returns whether each iteration of the innermost loop starts a new cache line that does not follow the last one."""
         if access.access.inner:
             unit, name = self._context.unit_dims.get(access.array), access.access.inner[-1].var
             steps = [e.coefficient(name) for e in access.access.subscripts]
@@ -357,9 +356,7 @@ class CostModel:
         return innermost is not None and not (access.strides[innermost].is_invariant or access.strides[innermost].is_unit)
 
     def _waits(self, innermost: int | None, accesses: Sequence[InnermostAccess]) -> float:
-        """Returns a lower bound on the cycles of one iteration of the chain, from the results of earlier iterations that it
-        waits for.
-        """
+        """Returns a lower bound on the cycles per iteration of the chain in which results of earlier iterations are awaited."""
         if innermost is None:
             return self._inner_waits
         others = tuple(v for v in range(len(self.nest.chain)) if v != innermost)
@@ -388,7 +385,11 @@ class CostModel:
 
 
 def _instructions(lane: Stride, lanes: int, writes: bool) -> float:
-    """Returns the number of instructions that load or store the elements of one vector, whose lanes have this stride."""
+    """Returns the number of instructions that load or store one vector.
+
+    lane: the stride between the elements of neighbouring lanes.
+    writes: whether the vector is stored.
+    """
     if lane.kind is StrideKind.SHORT and not writes:
         return lane.elements + 0.5  # loads, and a shuffle beside them
     if lane.is_invariant or lane.is_unit:

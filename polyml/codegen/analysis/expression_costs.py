@@ -28,7 +28,7 @@ GATHERED = Price(cycles=4.0)  # the gather of one register
 
 @dataclass(frozen=True)
 class PricedOperation:
-    """One operation of an expression.
+    """One operation of an expression with its cost and the values that it depends on.
 
     quick: the number of simple instructions that it takes.
     slow: the cycles that it occupies a unit which runs one operation after the other.
@@ -45,23 +45,25 @@ class PricedOperation:
 
 
 def operations(value: Value) -> list[PricedOperation]:
-    """Returns the operations of an expression; common subexpressions count once.
+    """Returns the operations of an expression with their costs; common subexpressions count once.
 
-    A product that is added at once costs nothing, since a multiply-add does both. Nor does the comparison of a minimum or
-    maximum.
+    A product that is added at once costs nothing, since a multiply-add does both. The comparison of a minimum or maximum costs
+    nothing either.
     """
     return _Collector().collected(value)
 
 
 def index_names(index: Index, instance: Instance) -> frozenset[str]:
-    """Returns the loop variables that an affine integer changes with."""
+    """Returns the loop variables and parameters that an affine integer changes with, in the instance of a statement."""
     used = polyhedra.used_iterators(index.value)
     return frozenset().union(*(instance.point[k].names for k in used))
 
 
 @dataclass(frozen=True)
 class _Subvalue:
-    """A subexpression: a number that equal ones share, and the loads and affine integers that it depends on."""
+    """A subexpression of a value: its number, which equal subexpressions share, and the loads and affine integers that it depends
+    on.
+    """
 
     number: int
     loads: frozenset[int] = frozenset()
@@ -69,8 +71,8 @@ class _Subvalue:
 
 
 class _Collector:
-    """Collects the operations of one expression (local value numbering). Leaves are told apart by identity, since the
-    expression keeps them alive.
+    """A collector of one expression's operations, by local value numbering. It tells leaves apart by identity, since the expression
+    keeps them alive.
     """
 
     def __init__(self) -> None:
@@ -83,7 +85,7 @@ class _Collector:
         return self._found
 
     def _part(self, value: Value) -> _Subvalue:
-        """Numbers a subexpression after all of its operands."""
+        """Returns a subexpression with its number, after numbering all of its operands."""
         if isinstance(value, Load):
             return self._leaf(("load", value.access), frozenset({value.access}))
         if isinstance(value, Index):
@@ -95,11 +97,15 @@ class _Collector:
         return self._operation(value, [self._part(v) for v in children(value)])
 
     def _leaf(self, key: Hashable, loads: frozenset[int] = frozenset(), indices: tuple[Index, ...] = ()) -> _Subvalue:
-        """Numbers a leaf, unless one with this key has a number."""
+        """Returns the leaf that has a key, with a new number if no leaf had this key before."""
         return self._known.setdefault(key, _Subvalue(len(self._known), loads, indices))
 
     def _operation(self, value: Value, below: list[_Subvalue]) -> _Subvalue:
-        """Numbers an operation and records its cost, unless an equal one has a number. Each gather counts."""
+        """Returns an operation with its number, and records its cost unless an equal operation was found before. Each gather
+        counts.
+
+        below: its operands.
+        """
         kind = (getattr(value, name, None) for name in ("op", "function", "to", "dtype"))
         key = (type(value), *kind, *(part.number for part in below))
         if isinstance(value, Gather) or key not in self._known:
@@ -113,14 +119,14 @@ class _Collector:
 
 
 def _is_fused(value: Value) -> bool:
-    """Tells whether one multiply-add computes both this sum and a product that is its operand."""
+    """Returns whether the value is a sum or difference that one multiply-add computes along with a product that is its operand."""
     if not isinstance(value, syntax.Binary) or value.op not in "+-" or not value.dtype.is_float:
         return False
     return any(isinstance(v, syntax.Binary) and v.op == "*" for v in (value.left, value.right))
 
 
 def _is_extreme(value: syntax.IfExp) -> bool:
-    """Tells whether a select returns the smaller or the larger one of the two values that its condition compares."""
+    """Returns whether a select returns the smaller or the larger one of the two values that its condition compares."""
     test = value.condition
     if not isinstance(test, syntax.Compare) or test.op in ("==", "!="):
         return False
@@ -151,7 +157,7 @@ def _price_of_power(value: syntax.Binary) -> Price:
 
 
 def _lanes_may(value: Value) -> bool:
-    """Tells whether vector instructions exist for the operation. Arithmetic on Python's ints has none, since each result is
+    """Returns whether vector instructions exist for the operation. Arithmetic on Python's ints has none, since each result is
     checked for overflow.
     """
     if isinstance(value, syntax.Cast):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Price:
-    """What one operation on one number takes.
+    """The cost of one operation on one number.
 
     instructions: simple instructions, several of which run in a cycle.
     cycles: cycles of a unit that runs one operation after the other, as for divisions.
@@ -57,7 +57,7 @@ LONGEST_SHORT_STRIDE = 4  # elements between neighbouring lanes up to which a ro
 def price_of_function(name: str) -> Price:
     """Returns the price of a function, by its NumPy name, or of a part of a function of complex numbers, as in "sin.real".
 
-    Raises LookupError for a function that has none.
+    Raises LookupError for a function without a price.
     """
     if "." in name:
         return LIBRARY_CALL

@@ -25,7 +25,7 @@ class LeavesRange(CannotRunTogether):
 
 
 class Ranges:
-    """The intervals of names: of parameters, and of the variables of those loops for which `enter` was called."""
+    """The intervals in which a program's parameters, and the variables of the loops passed to `enter`, have their values."""
 
     def __init__(self, program: Program):
         scop, self._names = program.scop, {}
@@ -64,6 +64,7 @@ class Ranges:
         return found
 
     def _sum(self, e: Affine) -> Interval:
+        """Returns an interval that contains all values of the sum of the expression's terms."""
         low = high = e.constant
         for atom, c in e.terms:
             least, most = self._names.get(atom, _ANY) if isinstance(atom, str) else self._of_atom(atom)
@@ -72,6 +73,7 @@ class Ranges:
         return low, high
 
     def _of_atom(self, atom: FloorDiv | Extremum | Choice) -> Interval:
+        """Returns an interval that contains all values of a quotient, a minimum or maximum, or a choice."""
         if isinstance(atom, FloorDiv):
             low, high = self.of(atom.operand)
             return low // atom.divisor, high // atom.divisor

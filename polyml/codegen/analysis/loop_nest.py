@@ -19,7 +19,7 @@ class NestAccess:
 
     writes: it is the instance's write.
     accumulates: it reads or writes the accumulator of a reduction.
-    inner: the loops between the chain and the instance, outermost first.
+    inner: the loops between the nest's chain and the instance, outermost first.
     subscripts: of the element, in terms of loop variables.
     """
 
@@ -35,13 +35,13 @@ class NestAccess:
         return self.access.array
 
     def ranged(self) -> RangedAccess:
-        """Returns the access with the ranges of the loops between the chain and the instance."""
+        """Returns the access with the ranges of the loops between the nest's chain and the instance."""
         return RangedAccess((self.access, self.instance), tuple(map(loop_range, self.inner)))
 
 
 @dataclass(eq=False)
 class LoopNest:
-    """A perfect nest of loops, the chain, around a body that may have loops of its own.
+    """A perfect nest of loops, called its chain, around a body that may have loops of its own.
 
     program: the program that the nest is a part of.
     tests: the tests of which iterations access the same element.
@@ -59,7 +59,7 @@ class LoopNest:
     _free: dict[tuple, bool] = field(default_factory=dict, repr=False)
 
     def statements(self) -> Iterator[tuple[Statement, Instance, tuple[Loop, ...]]]:
-        """Yields each instance of the body with its statement and the loops between the chain and the instance."""
+        """Yields, for each instance of the body, its statement, the instance and the loops between the chain and the instance."""
         for instance, inner in instances_in(self.body):
             yield self.program.scop.statements[instance.statement], instance, inner
 
@@ -77,7 +77,7 @@ class LoopNest:
         return found
 
     def is_independent(self, var: int, fixed: Iterable[int], reorder: bool = False) -> bool:
-        """Tells whether chain[var] carries no dependence between iterations in which the loops `fixed` have equal values.
+        """Returns whether chain[var] carries no dependence between iterations in which the loops `fixed` have equal values.
 
         var, fixed: positions in the chain.
         reorder: updates of reductions may run in any order, so dependences among them are left out.
@@ -88,14 +88,16 @@ class LoopNest:
         return self._free[key]
 
     def is_distinct(self, array: str, var: int, fixed: Iterable[int]) -> bool:
-        """Tells whether different iterations of chain[var] access different elements of the array when the loops `fixed` have
+        """Returns whether different iterations of chain[var] access different elements of the array when the loops `fixed` have
         equal values.
+
+        var, fixed: positions in the chain.
         """
         return not any(d.may_be(fixed, var) for d in self.deltas() if d.array == array)
 
     def only_reductions_meet(self, array: str, fixed: Iterable[int]) -> bool:
-        """Tells whether, in iterations with equal values of the loops `fixed`, no element of the array is accessed twice except
-        by the updates of a reduction.
+        """Returns whether, in iterations with equal values of the loops `fixed` (positions in the chain), no element of the array
+        is accessed twice except by the updates of a reduction.
         """
         return not any(d.may_be(fixed) for d in self.deltas() if d.array == array and not d.reduces)
 
@@ -108,7 +110,9 @@ class LoopNest:
         return self._deltas
 
     def deltas_but(self, skips: Callable[[NestAccess, NestAccess], bool]) -> list[Delta]:
-        """Returns what `deltas` does, without the pairs of accesses for which `skips` holds."""
+        """Returns the distances between iterations of the chain that access the same element, for all pairs of accesses of which at
+        least one writes, without the pairs for which `skips` holds.
+        """
         accesses = self.accesses()
         chain = [loop_range(loop) for loop in self.chain]
         seen: set = set()
@@ -131,7 +135,7 @@ class LoopNest:
 
 @dataclass(frozen=True)
 class Delta:
-    """The distances between iterations of the chain that access the same element of one array.
+    """The distances between iterations of a nest's chain of loops that access the same element of one array.
 
     differences: sets { [d0, d1, ...] }, one for each pair of accesses; their union is meant.
     reduces: both accesses of each pair are to the accumulator of one reduction.
@@ -142,18 +146,20 @@ class Delta:
     differences: tuple[Differences, ...]
 
     def may_be(self, zero: Iterable[int], moved: int | None = None) -> bool:
-        """Tells whether some distance may be 0 in each dimension of `zero`, and not 0 in dimension `moved`."""
+        """Returns whether some distance may be 0 in each dimension of `zero`, and not 0 in dimension `moved`."""
         return any(each.may_be(zero, moved) for each in self.differences)
 
 
 def instances_in(nodes: tuple[Node, ...]) -> Iterator[tuple[Instance, tuple[Loop, ...]]]:
-    """Yields every instance below the nodes with the loops around it, outermost first."""
+    """Yields every instance below the nodes with the loops around it in there, outermost first."""
     for instance, path in with_paths(nodes):
         yield instance, tuple(node for node in path if isinstance(node, Loop))
 
 
 def chain_of(loop: Loop) -> tuple[tuple[Loop, ...], tuple[Node, ...]]:
-    """Returns the loops of the perfect nest that begins with `loop`, outermost first, and the body of the innermost one."""
+    """Returns the loops of the perfect nest that begins with `loop`, outermost first, and the body of the innermost one. The nest
+    ends before a further parallel loop.
+    """
     chain = [loop]
     while len(chain[-1].body) == 1 and isinstance(chain[-1].body[0], Loop) and not chain[-1].body[0].parallel:
         chain.append(chain[-1].body[0])
@@ -161,12 +167,12 @@ def chain_of(loop: Loop) -> tuple[tuple[Loop, ...], tuple[Node, ...]]:
 
 
 def has_guard(nodes: tuple[Node, ...]) -> bool:
-    """Tells whether there is a guard below."""
+    """Returns whether a guard is among the nodes or below them."""
     return any(isinstance(n, Guard) or (not isinstance(n, Instance) and has_guard(n.body)) for n in nodes)
 
 
 def guard_names(nodes: tuple[Node, ...]) -> frozenset[str]:
-    """Returns every name that a guard below tests."""
+    """Returns every name in the condition of a guard that is among the nodes or below them."""
     found: frozenset[str] = frozenset()
     for node in nodes:
         if isinstance(node, Guard):

@@ -9,8 +9,8 @@ from polyml.quasi_affine.affine import Affine
 
 @dataclass(frozen=True)
 class RegisterTiling:
-    """One way to run a nest (register tiling, or unroll-and-jam with lanes). Loops are named by their positions in the nest's
-    chain.
+    """One way to run a nest by register tiling: unroll-and-jam, with the iterations of one loop as lanes. Loops are named by their
+    positions in the nest's chain.
 
     start: the first loop that takes part.
     innermost: the loop that is moved inside all others of the chain; None if the body has loops.
@@ -21,8 +21,8 @@ class RegisterTiling:
     unrolled: the loops of `jams` whose iterations keep their order.
     interleaved: the vectors run instruction by instruction, as one long vector does.
     remainders: pairs of a loop of `jams` and how many of the iterations left over at its end run together.
-    line: an expression which, added to the vector loop's variable, is a multiple of the lanes where a cache line begins;
-        vectors then begin on cache lines. None if vectors begin where the loop does.
+    line: an expression which, added to the vector loop's variable, is a multiple of the lanes where a cache line begins; vectors
+        then begin on cache lines. None if vectors begin where the loop does.
     keeps_order: no loop is moved inside another.
     scalar_remainder: the iterations left over of a reduction over lanes run one by one, not under a mask.
     scans: the lanes share prefix sums.

@@ -23,8 +23,8 @@ from polyml.quasi_affine.affine import Affine, variable
 
 
 def may_scan(nest: LoopNest, v: int) -> bool:
-    """Tells whether the iterations of chain[v] may be lanes that share scans. The loop must be the innermost one, around
-    instances alone, and have at least one scan.
+    """Returns whether the iterations of chain[v] may be lanes that share scans (prefix sums): the loop is the innermost one, around
+    instances alone, has a scan, and carries no dependence except those of scans.
     """
     if v != len(nest.chain) - 1 or not all(isinstance(node, Instance) for node in nest.body):
         return False
@@ -38,8 +38,10 @@ def may_scan(nest: LoopNest, v: int) -> bool:
 
 
 def scanned_read(program: Program, tests: ConflictTest, statement: Statement, instance: Instance, name: str) -> int | None:
-    """Returns the position, in the statement's reads, of the element that the iteration of `name` before has written; None if
-    the statement is no such scan.
+    """Returns the position, in the statement's reads, of the element that the previous iteration of a loop has written, through
+    which the statement continues a prefix sum; None if the statement is no such scan.
+
+    name: the loop's variable.
     """
     scan = program.scans.get(statement.name)
     if scan is None:
@@ -50,7 +52,7 @@ def scanned_read(program: Program, tests: ConflictTest, statement: Statement, in
 
 
 def _may_come_first(nest: LoopNest, instance: Instance) -> bool:
-    """Tells whether nothing that the instance accesses is written by the instances before it in the body."""
+    """Returns whether nothing that the instance accesses is written by the instances before it in the body."""
     statements = nest.program.scop.statements
     statement, before = statements[instance.statement], takewhile(lambda node: node is not instance, nest.body)
     written = {statements[node.statement].write.array for node in before if isinstance(node, Instance)}
@@ -58,7 +60,7 @@ def _may_come_first(nest: LoopNest, instance: Instance) -> bool:
 
 
 def is_read_before(program: Program, tests: ConflictTest, body: tuple[Node, ...], instance: Instance) -> bool:
-    """Tells whether an instance before this one in the body reads the element that this one writes."""
+    """Returns whether another instance that precedes this one in the body reads the element that this one writes."""
     statements = program.scop.statements
     write = statements[instance.statement].write
     before = takewhile(lambda node: node is not instance, body)
@@ -73,8 +75,11 @@ def is_read_before(program: Program, tests: ConflictTest, body: tuple[Node, ...]
 
 
 def _passes_on(nest: LoopNest, write: NestAccess, name: str, accesses: list[NestAccess]) -> bool:
-    """Tells whether the access writes the running values of a scan: each to an element of its own, or all to one accumulator
-    that other accesses read.
+    """Returns whether the access writes the running values of a scan: each to an element of its own, or all to one accumulator that
+    other accesses read.
+
+    name: the variable of the loop that scans.
+    accesses: all accesses of the nest.
     """
     if _before(nest, write, name) is not None:
         return True
@@ -84,7 +89,10 @@ def _passes_on(nest: LoopNest, write: NestAccess, name: str, accesses: list[Nest
 
 
 def _is_of_scan(nest: LoopNest, a: NestAccess, b: NestAccess, name: str) -> bool:
-    """Tells whether the only reason why these accesses refer to one element in different iterations is a scan."""
+    """Returns whether a scan is the only reason why two accesses refer to one element in different iterations of a loop.
+
+    name: the loop's variable.
+    """
     for write, other in ((a, b), (b, a)):
         if not write.writes:
             continue
@@ -103,21 +111,25 @@ def _is_of_scan(nest: LoopNest, a: NestAccess, b: NestAccess, name: str) -> bool
 
 
 def _before(nest: LoopNest, write: NestAccess, name: str) -> int | None:
-    """Returns the read through which the instance of this write continues a scan, as `scanned_read` does."""
+    """Returns the position, in its statement's reads, of the read through which the instance of a write continues a scan along a
+    loop; None if it does not.
+
+    name: the loop's variable.
+    """
     statement = nest.program.scop.statements[write.instance.statement]
     return scanned_read(nest.program, nest.tests, statement, write.instance, name)
 
 
 def _comes_later(nest: LoopNest, write: NestAccess, read: NestAccess) -> bool:
-    """Tells whether the read stands after the write in a body of instances alone."""
+    """Returns whether the read stands after the write in a body of instances alone."""
     return any(node is read.instance for node in dropwhile(lambda node: node is not write.instance, nest.body))
 
 
 def _moves(subscripts: tuple[Affine, ...], name: str) -> bool:
-    """Tells whether a subscript names the loop variable."""
+    """Returns whether a subscript depends on the loop variable `name`."""
     return any(name in e.names for e in subscripts)
 
 
 def _earlier(subscripts: tuple[Affine, ...], name: str) -> tuple[Affine, ...]:
-    """Returns the subscripts in the iteration before."""
+    """Returns the subscripts as they are in the previous iteration of the loop over `name`."""
     return tuple(e.substitute({name: variable(name) - 1}) for e in subscripts)

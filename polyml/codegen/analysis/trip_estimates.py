@@ -12,8 +12,8 @@ DEFAULT_TRIPS = 500  # assumed for a loop whose length is known only at run time
 
 
 def trips(loop: Loop, known: Mapping[str, int]) -> int:
-    """Returns the number of iterations of the loop: exact if two bounds differ by a constant or by known values, otherwise
-    DEFAULT_TRIPS.
+    """Returns the number of iterations of the loop: exact if two bounds differ by a constant or by known values (but at most four
+    times DEFAULT_TRIPS), otherwise DEFAULT_TRIPS.
     """
     best = None
     for low in loop.lower:
@@ -26,7 +26,7 @@ def trips(loop: Loop, known: Mapping[str, int]) -> int:
 
 
 def middle_values(loops: Iterable[Loop], sizes: Mapping[str, int]) -> dict[str, int]:
-    """Returns the sizes together with a typical value of each loop's variable, in the middle of its range, and of each loop's
+    """Returns the sizes together with a typical value, in the middle of its range, of each loop's variable, and of each loop's
     `last`. Without sizes the result is empty.
 
     loops: nested loops, outermost first.
