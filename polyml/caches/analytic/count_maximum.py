@@ -15,16 +15,20 @@ MOST_SLICES = 64  # values of one parameter for each of which those of another a
 
 
 def argmax(counted: Count, iterations: isl.Set) -> tuple[int, dict[str, int]]:
-    """Returns the largest value of a count over a nonempty set { : ... } of parameters, and parameters at which it is reached.
+    """Returns the largest value of a count over a nonempty set { : ... } of parameters, and the values of the parameters there.
 
-    Raises CannotCount where too many would have to be tried.
+    Raises CannotCount where too many values of the parameters would have to be tried.
     """
     found = [_argmax(region, value) for region, value in counted.disjoint_cases(iterations)]
     return max(found, key=lambda each: each[0])
 
 
 def _argmax(region: isl.Set, value: Poly) -> tuple[int, dict[str, int]]:
-    """Returns the maximum of one polynomial over a region of parameters, and where it is reached."""
+    """Returns the largest value of one polynomial over a region of parameters, and the values of the parameters where it is
+    reached.
+
+    Raises CannotCount where too many values would have to be tried.
+    """
     value = value.substitute({name: Poly.number(n) for name, n in polyhedra.fixed_parameters(region).items()})
     if value.is_number:
         return int(value.constant), polyhedra.some_parameters(region)

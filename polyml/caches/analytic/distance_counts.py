@@ -24,7 +24,7 @@ MOST_SLICES = 4096  # values of one coordinate of time that are looked at one af
 class CapacityTerm:
     """A CapacityTerm holds the capacity misses of one region as a formula.
 
-    number: over sizes and SPARE.
+    number: the misses, over sizes and the parameter SPARE.
     spare: the value of SPARE, a formula of sizes.
     """
 
@@ -32,7 +32,7 @@ class CapacityTerm:
     spare: Poly
 
     def evaluate(self, sizes: Mapping[str, int]) -> int:
-        """Returns the misses at given sizes, counted in their units."""
+        """Returns the number of misses at given sizes, which are counted in their units."""
         return self.number.evaluate({**sizes, SPARE: int(self.spare.evaluate(sizes))})
 
 
@@ -41,8 +41,8 @@ class MissFormula:
     """A MissFormula gives the misses of a reference in a cache of a given size, for any sizes of the arrays.
 
     cold: uses of lines that nothing used before.
-    capacity: whose sum are the other misses.
-    units: in which sizes are counted.
+    capacity: terms whose sum is the number of all other misses.
+    units: the numbers in whose multiples the formulas count sizes.
     """
 
     cold: Count
@@ -50,7 +50,7 @@ class MissFormula:
     units: Mapping[str, int]
 
     def evaluate(self, sizes: Mapping[str, int]) -> int:
-        """Returns the misses at given sizes."""
+        """Returns the number of misses at given sizes. Raises ValueError for a size that is no multiple of its unit."""
         values = counted(sizes, self.units)
         return self.cold.evaluate(values) + sum(term.evaluate(values) for term in self.capacity)
 
@@ -59,8 +59,9 @@ class MissFormula:
 class Spread:
     """A Spread tells how the reuse distances of a region's points are distributed.
 
-    points: how many there are.
-    misses: by capacity, how many points have at least that distance.
+    points: how many points there are.
+    least, greatest: the bounds of their distances.
+    misses: for each capacity that was asked for, how many points have at least that distance.
     """
 
     points: int
@@ -70,11 +71,15 @@ class Spread:
 
 
 def miss_terms(region: isl.Set, distance: Poly, lines: int, clock: Sequence[str], deadline: float = inf) -> Iterator[CapacityTerm]:
-    """Yields the points of a region that miss in a cache of so many lines, as formulas.
+    """Yields at most one formula: how many points of a region have a reuse distance of at least `lines`.
 
-    clock: the names that are coordinates of time, not sizes.
+    They are the uses that miss in a fully associative cache of so many lines.
 
-    Raises CannotCount for a distance that is not the sum of a linear function of these and a function of sizes.
+    distance: the reuse distance, a formula of sizes and coordinates of time.
+    clock: the names of the coordinates of time; other names are sizes.
+    deadline: when to give up, a time of `time.monotonic`.
+
+    Raises CannotCount for a distance that is not a linear function of time plus a function of sizes.
     """
     distance = distance.substitute(_numbers(region)) - Poly.number(lines)
     spare = Poly.of({m: c for m, c in distance.terms if Poly(frozenset(((m, c),))).names.isdisjoint(clock)})
@@ -95,7 +100,7 @@ def miss_terms(region: isl.Set, distance: Poly, lines: int, clock: Sequence[str]
 
 
 def count_misses(region: isl.Set, distance: Poly, lines: int, sizes: Mapping[str, int], deadline: float = inf) -> int:
-    """Returns how many points of a region miss in a cache of so many lines, at given sizes."""
+    """Returns how many points of a region have a reuse distance of at least `lines`, the capacity of a cache, at given sizes."""
     region, distance = _at(region, distance, sizes)
     return 0 if region.is_empty() else _count_misses(region, distance, lines, deadline)
 
@@ -103,7 +108,10 @@ def count_misses(region: isl.Set, distance: Poly, lines: int, sizes: Mapping[str
 def spread(
     region: isl.Set, distance: Poly, capacities: Sequence[int], sizes: Mapping[str, int], deadline: float = inf
 ) -> Spread | None:
-    """Returns the distances of a region at given sizes; None where no point is left. capacities: of caches, in lines."""
+    """Returns how the reuse distances of a region are distributed at given sizes; None where no point is left.
+
+    capacities: of the caches for which misses are counted, in lines.
+    """
     region, distance = _at(region, distance, sizes)
     if region.is_empty():
         return None
@@ -120,14 +128,14 @@ def spread(
 
 
 def _at(region: isl.Set, distance: Poly, sizes: Mapping[str, int]) -> tuple[isl.Set, Poly]:
-    """Returns region and distance at given sizes."""
+    """Returns the region and the distance with numbers in the place of sizes."""
     region = polyhedra.fix(region, sizes)
     numbers = {n: Poly.number(v) for n, v in sizes.items()} | _numbers(region)
     return region, distance.substitute(numbers)
 
 
 def _count_misses(region: isl.Set, distance: Poly, lines: int, deadline: float) -> int:
-    """Returns how many points of a region have a distance of at least so many lines."""
+    """Returns how many points of a region have a distance of at least `lines`."""
     distance = distance.substitute(_numbers(region))
     if distance.is_number:
         return _points(region, deadline) if distance.constant >= lines else 0
@@ -146,7 +154,7 @@ def _count_misses(region: isl.Set, distance: Poly, lines: int, deadline: float) 
 
 
 def _tabulated(region: isl.Set, distance: Poly, deadline: float) -> tuple[np.ndarray, np.ndarray]:
-    """Returns (distances, numbers): distances, some of them several times, and how many points of the region have each.
+    """Returns (distances, numbers): reuse distances, some of them several times, and how many points of the region have each.
 
     region: a bounded, nonempty set of parameters.
 
@@ -168,9 +176,12 @@ def _tabulated(region: isl.Set, distance: Poly, deadline: float) -> tuple[np.nda
 
 
 def _count_by_slices(region: isl.Set, missing: isl.Set, distance: Poly, deadline: float) -> int:
-    """Returns how many of a region's points are in `missing`, those with at least a given linear distance.
+    """Returns how many of a region's points are in `missing`, the set of those whose linear distance is at least the cache's lines.
 
-    The coordinate that the distance grows most with is taken value by value, but only where some points miss and others do not.
+    The coordinate with the largest factor in the distance is taken value by value, but only where some points miss and others do
+    not.
+
+    Raises CannotCount where there are too many values.
     """
     factors = [(abs(c), monomial[0][0]) for monomial, c in distance.terms if monomial and isinstance(monomial[0][0], str)]
     if not factors:
@@ -190,7 +201,7 @@ def _count_by_slices(region: isl.Set, missing: isl.Set, distance: Poly, deadline
 
 
 def _extremes(region: isl.Set, terms: Mapping[Atom, int], constant: int, factor: int) -> tuple[int, int]:
-    """Returns the least and the greatest value of a linear function, divided by the factor."""
+    """Returns the least and the greatest value of a linear function over a region, divided by `factor` and rounded down."""
     if not terms:
         return constant // factor, constant // factor
     region = polyhedra.with_condition(polyhedra.with_parameter(region, SPARE), f"{_text(terms, constant)} = {SPARE}")
@@ -199,30 +210,36 @@ def _extremes(region: isl.Set, terms: Mapping[Atom, int], constant: int, factor:
 
 
 def _linear(value: Poly) -> tuple[dict[Atom, int], int, int] | None:
-    """Returns (coefficients, constant, factor) of the value times the factor; None where it is not linear in its atoms."""
+    """Returns a polynomial times a factor as a linear function with integers: (coefficients, constant, factor).
+
+    It is None where the polynomial is not linear in its names and floors.
+    """
     factor = lcm(*(c.denominator for _, c in value.terms))
     found = value.scaled(factor).as_linear()
     return None if found is None else (*found, factor)
 
 
 def _condition(value: Poly) -> str | None:
-    """Returns as text that the value is at least 0; None where it is not linear."""
+    """Returns the condition that a polynomial is at least 0 as text for isl; None where the polynomial is not linear."""
     linear = _linear(value)
     return None if linear is None else f"{_text(*linear[:2])} >= 0"
 
 
 def _text(terms: Mapping[Atom, int], constant: int) -> str:
-    """Returns a linear function as isl reads it."""
+    """Returns a linear function as text for isl."""
     return " + ".join([*(f"{c}*{atom}" for atom, c in terms.items()), str(constant)])
 
 
 def _numbers(region: isl.Set) -> dict[str, Poly]:
-    """Returns the parameters that have only one value in a region."""
+    """Returns the parameters that have only one value in a region, with this value as a polynomial."""
     return {name: Poly.number(value) for name, value in polyhedra.fixed_parameters(region).items()}
 
 
 def _sliced(region: isl.Set, distance: Poly, lines: int, deadline: float) -> int:
-    """Returns how many points have at least this distance, value by value of a coordinate that makes it nonlinear."""
+    """Returns how many points of a region have a nonlinear distance of at least `lines`, by the values of one coordinate.
+
+    Raises CannotCount where it has too many values.
+    """
     powers = [atom for monomial, _ in distance.terms if sum(p for _, p in monomial) > 1 for atom, _ in monomial]
     names = sorted({n for atom in powers for n in ((atom,) if isinstance(atom, str) else atom.names)})
     ranges = {name: polyhedra.parameter_range(region, name) for name in names}
@@ -239,5 +256,5 @@ def _sliced(region: isl.Set, distance: Poly, lines: int, deadline: float) -> int
 
 
 def _points(region: isl.Set, deadline: float) -> int:
-    """Returns how many points a region of parameters has."""
+    """Returns how many points a region of parameters has, none of which stays symbolic."""
     return count(polyhedra.parameters_as_set(region), deadline).evaluate({})

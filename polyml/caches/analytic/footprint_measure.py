@@ -1,4 +1,4 @@
-"""Counts of the elements of an array, or of its lines, that a set has: as formulas of sizes, as numbers, or as upper bounds."""
+"""Counts of the elements, and of the cache lines, of a set of array elements: as formulas of sizes, numbers, or upper bounds."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Amount:
     count: the formula, of sizes, tile sizes and the iterators of loops around; None where only the value is known.
     context: { : constraints on parameters } under which the formula is shown.
     assumes: what the formula takes for granted, such as "rows begin on lines".
-    value: the number for the given sizes, of an iteration that has most; None without sizes.
-    accuracy: of formula and value.
+    value: the number for the given sizes, of an iteration of the loops around that has most; None without sizes.
+    accuracy: how exact formula and value are: EXACT, MOST, MIDDLE, BOX or UNKNOWN.
     at: that iteration, its iterators by name; None where there is none.
     """
 
@@ -57,7 +57,7 @@ class Amount:
             return self.count
 
     def text(self, sizes: Mapping[str, int] | None = None) -> str:
-        """Returns the formula as text.
+        """Returns the formula as text; the value, or "?", where there is no formula.
 
         sizes: where they are given, only the case that holds for them, and for the iteration that has most if there is one.
         """
@@ -67,7 +67,7 @@ class Amount:
         return self.shown.text() if here == "0" else here
 
     def scaled(self, factor: int) -> Amount:
-        """Returns the number times a factor."""
+        """Returns the amount times a factor, both the formula and the value."""
         counted = self.count and Count(tuple((region, value.scaled(factor)) for region, value in self.count.pieces))
         value = None if self.value is None else self.value * factor
         return replace(self, count=counted, value=value)
@@ -75,7 +75,7 @@ class Amount:
 
 @dataclass(frozen=True)
 class Footprint:
-    """A Footprint is what part of a kernel uses of one array."""
+    """A Footprint is the elements and cache lines of one array that a part of a kernel uses."""
 
     array: str
     element_bytes: int
@@ -84,18 +84,18 @@ class Footprint:
 
     @property
     def bytes(self) -> Amount:
-        """Returns the bytes of its elements."""
+        """Returns the bytes of the elements, as a formula or a value."""
         return self.elements.scaled(self.element_bytes)
 
     def share(self, cache: CacheLevel) -> float | None:
-        """Returns the fraction of a cache that its lines fill; None where their number is not known."""
+        """Returns the fraction of a cache that the footprint's lines fill; None where their number is not known."""
         return None if self.lines.value is None else self.lines.value * cache.line_bytes / cache.size_bytes
 
 
 def accessed_elements(scop: Scop, instances: Mapping[str, isl.Set]) -> dict[str, isl.Set]:
-    """Returns, by array, the set { A[j] } of the elements in memory that instances { S[i] } read or write.
+    """Returns, by array in memory, the set { A[j] } of the elements that instances read or write.
 
-    instances: by statement.
+    instances: the set { S[i] } of those of each statement, by its name.
     """
     found: dict[str, isl.Set] = {}
     for name, domain in instances.items():
@@ -111,9 +111,9 @@ def accessed_elements(scop: Scop, instances: Mapping[str, isl.Set]) -> dict[str,
 
 @dataclass(frozen=True)
 class Measure:
-    """A Measure counts the elements and lines that part of a kernel uses.
+    """A Measure counts the elements and lines that a part of a kernel uses.
 
-    sizes, places: of the parameters and arrays; None where formulas alone are wanted.
+    sizes, places: the values of parameters, and the addresses of arrays; None where formulas alone are wanted.
     around: the parameters that stand for iterators of loops around the part.
     seconds: about how long one formula may take, counted in operations, so that the clock does not decide.
     """
@@ -125,12 +125,19 @@ class Measure:
     seconds: float
 
     def footprint(self, array: Array, elements: isl.Set, context: isl.Set) -> Footprint:
-        """Returns the footprint of the elements of an array. context: { : constraints on parameters }, for formulas as text."""
+        """Returns the numbers of elements and of cache lines of a set of an array's elements.
+
+        context: { : constraints on parameters } under which formulas are shown as text.
+        """
         amount = self._amount(elements, None, "", context, self._number_of)
         return Footprint(array.name, array.element.size_bytes, amount, self.lines(array, elements, context, amount))
 
     def lines(self, array: Array, elements: isl.Set, context: isl.Set, amount: Amount | None = None) -> Amount:
-        """Returns the number of lines in which elements of an array lie. amount: the number of the elements, where it is known."""
+        """Returns the number of cache lines in which a set of an array's elements lies.
+
+        context: { : constraints on parameters } under which formulas are shown as text.
+        amount: the number of the elements, where it is known.
+        """
         assumes = "rows begin on lines" if len(array.shape) - array.pairs > 1 else "arrays begin on lines"
         rows = row_lines(array, self.line_bytes)
         if self.places is None:
@@ -149,7 +156,7 @@ class Measure:
         return Amount(formula, context, assumes, *self._numbered(number, elements, amount.at, how))
 
     def _formula(self, elements: isl.Set, mapped: isl.Map | None) -> Count | None:
-        """Returns the formula of the size of a set, or of its image; None where it takes too long."""
+        """Returns the number of points of a set, or of its image under `mapped`, as a formula; None where it takes too long."""
         try:
             with self._limited():
                 return _counted(elements, mapped, self._steps)
@@ -159,9 +166,10 @@ class Measure:
     def _amount(
         self, elements: isl.Set, mapped: isl.Map | None, assumes: str, context: isl.Set, number: Callable[[isl.Set], int]
     ) -> Amount:
-        """Returns the size of a set of elements, or of its image.
+        """Returns the number of points of a set of elements, or of its image, as a formula where one is found in time.
 
         mapped: { A[i] -> [...] }, or None for the elements themselves.
+        assumes, context: the fields of the result.
         number: counts for given sizes and one iteration, where no formula is found in time.
         """
         try:
@@ -177,7 +185,10 @@ class Measure:
     def _numbered(
         self, number: Callable[[isl.Set], int], elements: isl.Set, at: Mapping[str, int], accuracy: str
     ) -> tuple[int | None, str, Mapping[str, int]]:
-        """Returns (value, accuracy, iteration) of the amount in one iteration."""
+        """Returns (value, accuracy, iteration): what `number` counts of the elements in one iteration `at` of the loops around.
+
+        The value is None, and the accuracy UNKNOWN, where it cannot count.
+        """
         here = polyhedra.at_sizes(elements, {**(self.sizes or {}), **at})
         try:
             return number(here), accuracy, at
@@ -185,7 +196,9 @@ class Measure:
             return None, UNKNOWN, at
 
     def _box(self, elements: isl.Set, mapped: isl.Map | None, assumes: str, context: isl.Set) -> Amount:
-        """Returns the size of the box around the elements."""
+        """Returns an upper bound: the number of points of the box around a set of elements, or of the box's image under
+        `mapped`.
+        """
         try:
             with polyhedra.budget(BOX_OPERATIONS):
                 counted = _counted(polyhedra.box_around(elements), mapped, BOX_STEPS)
@@ -195,15 +208,15 @@ class Measure:
 
     @property
     def _steps(self) -> int:
-        """Returns the number of steps that a count may take."""
+        """Returns the number of steps that one count may take."""
         return int(self.seconds * STEPS_PER_SECOND)
 
     def _limited(self) -> AbstractContextManager[None]:
-        """Returns a context in which isl's work is limited."""
+        """Returns a context in which isl raises BudgetExceeded after the operations that the allowed seconds stand for."""
         return polyhedra.budget(max(1, int(self.seconds * OPERATIONS_PER_SECOND)))
 
     def _iterations(self, elements: isl.Set) -> isl.Set:
-        """Returns the iterations { : ... } of the loops around in which elements are used, for the given sizes."""
+        """Returns the set { : ... } of the iterations of the loops around that use any of the elements, for the given sizes."""
         return polyhedra.on_parameters(polyhedra.fix(elements.params(), self.sizes or {}), self.around)
 
     @staticmethod
@@ -212,7 +225,11 @@ class Measure:
         return here.count_val().to_python()
 
     def _largest(self, counted: Count, elements: isl.Set) -> tuple[int | None, str, Mapping[str, int] | None]:
-        """Returns (value, accuracy, iteration) of an iteration that has most."""
+        """Returns (value, accuracy, iteration): the largest value of a count at the given sizes, and an iteration of the loops
+        around with it.
+
+        Value and iteration are None without sizes.
+        """
         if self.sizes is None:
             return None, EXACT, None
         iterations = self._iterations(elements)
@@ -223,12 +240,12 @@ class Measure:
 
 
 def _counted(elements: isl.Set, mapped: isl.Map | None, steps: int) -> Count:
-    """Returns the formula of the size of a set, or of its image under a map. Raises CannotCount where it takes more steps."""
+    """Returns the number of points of a set, or of its image under a map, as a formula. Raises CannotCount after so many steps."""
     return count(elements if mapped is None else elements.apply(mapped), steps=steps)
 
 
 def row_lines(array: Array, line_bytes: int) -> isl.Map:
-    """Returns { A[i, j] -> [i, line in the row] }, for arrays whose rows begin on lines."""
+    """Returns the relation { A[i, j] -> [i, line in the row] } of an array whose rows begin on lines."""
     names = [f"s{d}" for d in range(len(array.shape))]
     size = array.element.size_bytes
     *rows, inside = names[1:] if array.pairs else names or [""]
@@ -237,13 +254,13 @@ def row_lines(array: Array, line_bytes: int) -> isl.Map:
 
 
 def rows_begin_on_lines(array: Array, place: Placed, line_bytes: int) -> bool:
-    """Returns whether the rows of an array begin on lines at this address."""
+    """Returns whether all rows of an array begin on cache lines at this address."""
     rows = place.strides[1:-1] if array.pairs else place.strides[:-1]
     return place.address % line_bytes == 0 and all(stride % line_bytes == 0 for stride in rows)
 
 
 def unused_name(name: str, taken: set[str]) -> str:
-    """Returns the name, with underscores appended as long as it is taken."""
+    """Returns the name, with underscores appended until it is none of those that are taken."""
     while name in taken:
         name += "_"
     return name

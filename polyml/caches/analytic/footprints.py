@@ -1,4 +1,4 @@
-"""Footprints: the elements and lines of each array that a kernel uses, or one iteration of some of its loops.
+"""Footprints: the elements and cache lines of each array that a kernel uses, or one iteration of some of its loops.
 
 They are formulas of sizes, and numbers for given sizes. What several references to an array use is united. Lines are counted by
 formulas where rows of arrays begin on lines, and by addresses for given sizes where they do not.
@@ -25,10 +25,10 @@ from polyml.schedule.tree.loop_tree import Block, Loop, Node
 
 @dataclass(frozen=True)
 class IterationFootprints:
-    """IterationFootprints are those of one iteration of each of some loops, or of the whole kernel.
+    """IterationFootprints are what one iteration of each of some loops, or the whole kernel, uses of each array.
 
     loops: their names, the outermost first; () for the whole kernel.
-    statements: those that run in it.
+    statements: those that run in the iteration.
     footprints: one for each array that it uses.
     seconds: how long it took to find them.
     """
@@ -41,12 +41,12 @@ class IterationFootprints:
 
     @property
     def depth(self) -> int:
-        """Returns how many loops there are."""
+        """Returns how many loops the iteration is of; 0 for the whole kernel."""
         return len(self.loops)
 
     @property
     def lines(self) -> int | None:
-        """Returns the lines of all arrays, for the given sizes; None where some are not known."""
+        """Returns the number of cache lines of all arrays, for the given sizes; None where some are not known."""
         values = [f.lines.value for f in self.footprints if f.lines.value is not None]
         return sum(values) if len(values) == len(self.footprints) else None
 
@@ -68,9 +68,10 @@ def footprints(
 
     Local arrays count as if they were whole.
 
-    schedule: { S[i] -> [time] } as a tree of loops; by default the source's order. sizes: of the parameters, where numbers are
-    wanted too. places: the addresses of the arrays; by default one array follows the other, each on lines of its own. seconds:
-    about how long one formula may take; where it takes longer there are numbers of a middle iteration, or, without sizes,
+    schedule: { S[i] -> [time] } as a tree of loops; by default the source's order.
+    sizes: of the parameters, where numbers are wanted too.
+    places: the addresses of the arrays; by default one array follows the other, each on lines of its own.
+    seconds: about how long one formula may take; where it takes longer there are numbers of a middle iteration, or, without sizes,
         the formula of a box.
 
     Raises ScheduleError for a schedule that is no tree of loops.
@@ -84,10 +85,10 @@ def footprints(
 
 @dataclass(frozen=True)
 class Compulsory:
-    """A Compulsory holds the lines that a whole kernel uses, each of which misses once.
+    """A Compulsory holds the numbers of cache lines that a whole kernel uses, each of which misses once.
 
     lines: by array.
-    total: for the given sizes; a line that two arrays share counts once.
+    total: for the given sizes; a line that two arrays share counts once. None where it is not known.
     """
 
     lines: dict[str, Amount]
@@ -102,7 +103,7 @@ def compulsory(
     places: Mapping[str, Placed] | None = None,
     seconds: float = 0.05,
 ) -> Compulsory:
-    """Returns the lines that the whole kernel uses. The arguments are those of `footprints`."""
+    """Returns how many cache lines the whole kernel uses: its compulsory misses. The arguments are those of `footprints`."""
     where = None if sizes is None else places or placed_whole(scop, sizes)
     level = _measured(scop, _KernelPart((), (), scop.domain), Measure(line_bytes, sizes, where, (), seconds))
     lines = {each.array: each.lines for each in level.footprints}
@@ -148,7 +149,7 @@ def _parts(tree: Node, domain: isl.UnionSet) -> Iterator[_KernelPart]:
 
 
 def _measured(scop: Scop, part: _KernelPart, measure: Measure) -> IterationFootprints:
-    """Returns the footprints of a part of the kernel."""
+    """Returns the footprints of a part of the kernel, and how long it took to find them."""
     start = time.perf_counter()
     instances = {s.get_tuple_name(): s for s in polyhedra.pieces(part.instances) if not s.is_empty()}
     context = reduce(isl.Set.intersect, (s.params() for s in instances.values()), scop.checked)

@@ -1,6 +1,6 @@
-"""Exact numbers of the cache lines in which sets of elements lie, for arrays at any address.
+"""Exact numbers of the cache lines in which sets of array elements lie, for arrays at any address.
 
-Each row of elements is a run of bytes; the lines of all runs are united as intervals.
+Elements next to each other in a row of an array are a run of bytes; the lines of all runs are united as intervals.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ Columns = list[np.ndarray]  # one array of integers for each coordinate
 
 
 def lines(elements: Iterable[tuple[isl.Set, Placed]], line_bytes: int) -> int:
-    """Returns the number of lines that elements lie in; a line with elements of two arrays counts once.
+    """Returns the number of cache lines that sets of elements lie in; a line with elements of two arrays counts once.
 
     elements: sets { A[i] } without parameters, each with the address of its array.
 
-    Raises CannotCount for too many rows.
+    Raises CannotCount for more than MOST_RUNS rows of elements.
     """
     firsts, lasts = [], []
     for domain, place in elements:
@@ -43,12 +43,12 @@ def lines(elements: Iterable[tuple[isl.Set, Placed]], line_bytes: int) -> int:
 
 
 def _is_whole(domain: isl.Set, place: Placed) -> bool:
-    """Returns whether the elements are all of an array."""
+    """Returns whether a set of elements is the whole array that is stored at `place`."""
     return place.size_bytes > 0 and domain.is_equal(polyhedra.box_of(domain, place.shape))
 
 
 def _covered(first: np.ndarray, last: np.ndarray) -> int:
-    """Returns how many integers lie in at least one of the intervals first ... last."""
+    """Returns how many integers lie in at least one of the intervals first[k] ... last[k]."""
     order = np.argsort(first, kind="stable")
     first, last = first[order], last[order]
     before = np.concatenate([[-1], np.maximum.accumulate(last)[:-1]])
@@ -56,9 +56,14 @@ def _covered(first: np.ndarray, last: np.ndarray) -> int:
 
 
 def _rows(domain: isl.Set) -> Iterator[tuple[Columns, np.ndarray, np.ndarray]]:
-    """Yields the elements as runs along the last dimension: all other coordinates, and the last one's first and last value.
+    """Yields the points of a set as runs, which are intervals of points that differ in the last coordinate only.
 
-    An element may be in several runs.
+    A point may be in several runs.
+
+    Each item holds many runs, as (columns, first, last): one array for each coordinate but the last one, with its value in each
+    run, and two arrays with the first and the last value of the last coordinate.
+
+    Raises CannotCount where the set is not bounded, or has too many runs.
     """
     if not polyhedra.dimensions(domain):
         if not domain.is_empty():
@@ -74,7 +79,13 @@ def _rows(domain: isl.Set) -> Iterator[tuple[Columns, np.ndarray, np.ndarray]]:
 def _rows_of(
     part: isl.Set, equalities: Sequence[polyhedra.LinearRow], inequalities: Sequence[polyhedra.LinearRow]
 ) -> Iterator[tuple[Columns, np.ndarray, np.ndarray]]:
-    """Yields the runs of a conjunction. equalities, inequalities: its constraints."""
+    """Yields the points of one conjunction of constraints as runs, intervals of points that differ in the last coordinate only.
+
+    Each item is (columns, first, last), as of `_rows`: the values of all other coordinates, one array for each, then the first and
+    the last value of the last coordinate, one number for each run.
+
+    equalities, inequalities: the constraints of `part`.
+    """
     last = polyhedra.dimensions(part) - 1
     columns: Columns = []
     for dim in range(last):
@@ -93,19 +104,19 @@ def _rows_of(
 
 
 def _at_least(equalities: Sequence[polyhedra.LinearRow], inequalities: Sequence[polyhedra.LinearRow]) -> list[polyhedra.LinearRow]:
-    """Returns the constraints as inequalities, row >= 0."""
+    """Returns equalities and inequalities as a list of inequalities alone, each of them as a linear row that is at least 0."""
     return [*inequalities, *equalities, *(({k: -c for k, c in terms.items()}, -number) for terms, number in equalities)]
 
 
 def _hull(part: isl.Set, dim: int) -> list[polyhedra.LinearRow]:
-    """Returns the inequalities of the projection on dimensions 0 ... dim."""
+    """Returns the inequalities of the projection of a set on its dimensions 0 ... dim, as linear rows that are at least 0."""
     found = polyhedra.integer_rows(polyhedra.first_dimensions(part, dim + 1))
     assert found is not None
     return _at_least(*found)
 
 
 def _chosen(columns: Columns, rows: Sequence[polyhedra.LinearRow]) -> Columns:
-    """Returns the points that meet all inequalities."""
+    """Returns those points that meet all inequalities (rows >= 0). columns: the points, one array of values for each coordinate."""
     holds = np.ones(len(columns[0]), bool)
     for row in rows:
         holds &= _value(row, columns) >= 0
@@ -113,7 +124,12 @@ def _chosen(columns: Columns, rows: Sequence[polyhedra.LinearRow]) -> Columns:
 
 
 def _bounds(rows: Sequence[polyhedra.LinearRow], dim: int, columns: Columns) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the least and the greatest value that inequalities allow of a dimension, for each point of those before it."""
+    """Returns the least and the greatest values that inequalities (rows >= 0) allow of dimension `dim`, one for each given point.
+
+    columns: the points, whose coordinates are the dimensions before `dim`.
+
+    Raises CannotCount where the inequalities do not bound the dimension.
+    """
     low: list[np.ndarray] = []
     high: list[np.ndarray] = []
     for terms, number in rows:
@@ -131,7 +147,10 @@ def _bounds(rows: Sequence[polyhedra.LinearRow], dim: int, columns: Columns) -> 
 
 
 def _extended(columns: Columns, first: np.ndarray, last: np.ndarray) -> Columns:
-    """Returns the points with one more coordinate, which takes all values from first to last."""
+    """Returns points with one more coordinate, which takes each value from first[k] to last[k] for the k-th point.
+
+    Raises CannotCount where they are more than MOST_RUNS.
+    """
     count = np.maximum(last - first + 1, 0)
     if count.sum() > MOST_RUNS:
         raise CannotCount(f"more than {MOST_RUNS} rows")
@@ -141,7 +160,7 @@ def _extended(columns: Columns, first: np.ndarray, last: np.ndarray) -> Columns:
 
 
 def _value(row: polyhedra.LinearRow, columns: Columns) -> np.ndarray:
-    """Returns the value of a linear row at each point."""
+    """Returns the value of a linear row at each point. columns: the points, one array of values for each coordinate."""
     terms, number = row
     total = np.full(len(columns[0]) if columns else 1, number)
     for name, c in terms.items():
@@ -150,7 +169,7 @@ def _value(row: polyhedra.LinearRow, columns: Columns) -> np.ndarray:
 
 
 def _column(name: str | int | polyhedra.Quotient, columns: Columns) -> np.ndarray:
-    """Returns the value of a dimension, or of a quotient, at each point."""
+    """Returns the value of a dimension (an int), or of an integer quotient of dimensions, at each point."""
     if isinstance(name, int):
         return columns[name]
     assert isinstance(name, polyhedra.Quotient)  # there are no parameters
@@ -158,5 +177,5 @@ def _column(name: str | int | polyhedra.Quotient, columns: Columns) -> np.ndarra
 
 
 def _involves(name: str | int | polyhedra.Quotient, dim: int) -> bool:
-    """Returns whether a name in a row is the dimension, or a quotient of it."""
+    """Returns whether a name in a linear row is the dimension `dim`, or an integer quotient in which this dimension occurs."""
     return name == dim or isinstance(name, polyhedra.Quotient) and any(_involves(inner, dim) for inner, _ in name.terms)

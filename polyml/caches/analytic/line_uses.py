@@ -1,4 +1,4 @@
-"""The lines that references use, in the order of a schedule, as isl relations."""
+"""The elements and cache lines that references use at each time of a schedule, as isl relations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from polyml.schedule.tree.loop_tree import loops, read
 
 @dataclass(frozen=True)
 class LineUses:
-    """LineUses are the elements and lines that one reference uses, by time.
+    """LineUses are the elements and cache lines that one reference uses at each time.
+
+    A time is the schedule's time of an instance, then the position of the reference among the accesses of its statement.
 
     elements: { [time, position] -> array[subscripts] }.
     lines: { [time, position] -> array[line] }.
@@ -32,16 +34,19 @@ class LineUses:
 
     @property
     def times(self) -> isl.Set:
-        """Returns the set { [time, position] } of its uses."""
+        """Returns the set { [time, position] } of the times at which the reference uses a line."""
         return self.lines.domain()
 
     def within(self, times: isl.Set) -> LineUses:
-        """Returns the uses at those of the times that are in a set { [time, position] }."""
+        """Returns only the uses whose times are in a given set { [time, position] }."""
         return LineUses(self.reference, self.elements.intersect_domain(times), self.lines.intersect_domain(times))
 
 
 def line_uses(accesses: ScheduledAccesses, reference: ArrayReference, line_bytes: int, facts: SizeFacts) -> LineUses:
-    """Returns the uses of a reference, with sizes counted in their units."""
+    """Returns the elements and lines that a reference uses, by time.
+
+    facts: what is known of symbolic sizes; a size that has a unit stands for its multiple of the unit in the result.
+    """
     scop, sizes = accesses.scop, accesses.sizes
     statement = scop.statements[reference.statement]
     access = reads_and_write(statement)[reference.position]
@@ -63,17 +68,27 @@ def line_uses(accesses: ScheduledAccesses, reference: ArrayReference, line_bytes
 
 
 def _placed(array: str, place: Placed, line_bytes: int) -> isl.Map:
-    """Returns { array[subscripts] -> array[line] } at an address: by rows where these begin on lines."""
+    """Returns the relation { array[subscripts] -> array[line] } of an array at an address.
+
+    Dimensions whose steps are whole lines stay coordinates of the line where the array begins on a line; all others are in its
+    number.
+    """
     return _lines(array, place.strides, place.address, line_bytes)
 
 
 def _rows(array: Array, sizes: Mapping[str, int], line_bytes: int) -> isl.Map:
-    """Returns { array[subscripts] -> array[line] }, where whatever a symbolic size separates begins on a line."""
+    """Returns the relation { array[subscripts] -> array[line] } of an array without an address.
+
+    The array, and each part of it whose distance from the one before depends on a symbolic size, counts as beginning on a line.
+    """
     return _lines(array.name, _known_strides(array, sizes), 0, line_bytes)
 
 
 def _known_strides(array: Array, sizes: Mapping[str, int]) -> list[int | None]:
-    """Returns the strides of an array in bytes, None for one that a symbolic size is a factor of."""
+    """Returns the strides of an array's dimensions in bytes; None for a stride that has a symbolic size as a factor.
+
+    sizes: the values of the parameters that are known.
+    """
     strides: list[int | None] = []
     step: int | None = array.element.size_bytes
     shape = [*array.shape[1:], array.shape[0]] if array.pairs else [*array.shape]
@@ -85,13 +100,20 @@ def _known_strides(array: Array, sizes: Mapping[str, int]) -> list[int | None]:
 
 
 def begin_on_lines(array: Array, place: Placed, line_bytes: int) -> bool:
-    """Returns whether an array at this address has the lines that are counted where no size is known."""
+    """Returns whether an array at an address begins on a line, and so does each part whose distance from the one before depends on
+    a size.
+
+    Then its lines are those that are counted where no size is known.
+    """
     steps = zip(_known_strides(array, {}), place.strides)
     return place.address % line_bytes == 0 and all(known is not None or step % line_bytes == 0 for known, step in steps)
 
 
 def _lines(array: str, strides: Sequence[int | None], address: int, line_bytes: int) -> isl.Map:
-    """Returns { array[subscripts] -> array[line] }. strides: in bytes, None for a number of whole lines."""
+    """Returns the relation { array[subscripts] -> array[line] } of an array with given strides and address.
+
+    strides: in bytes; None for a number of whole lines that is not known.
+    """
     names = [f"s{d}" for d in range(len(strides))]
     if not names:
         return isl.Map(f"{{ {array}[] -> {array}[{address // line_bytes}] }}")
@@ -104,7 +126,11 @@ def _lines(array: str, strides: Sequence[int | None], address: int, line_bytes: 
 
 
 def coordinates(schedule: isl.Schedule, known: Mapping[str, Statement]) -> dict[str, tuple[str, ...]]:
-    """Returns, by statement, which loop each coordinate of its time in `Schedule.get_map` counts; "" for a place in a sequence.
+    """Returns, by statement, the names of the loops that the coordinates of its time in `Schedule.get_map` count.
+
+    The name is "" for a coordinate that says which child of a sequence the statement is in.
+
+    known: all statements, by name.
 
     Raises ScheduleError for a tree with other nodes than loops and sequences.
     """
@@ -113,7 +139,12 @@ def coordinates(schedule: isl.Schedule, known: Mapping[str, Statement]) -> dict[
 
 
 def _coordinates(node: isl.ScheduleNode, names: Iterator[str]) -> dict[str, tuple[str, ...]]:
-    """Returns the same below a node. names: the names of the loops below it, in their order in the tree."""
+    """Returns, by statement, the names of the loops at a node of a schedule tree and below that the coordinates of its time count.
+
+    The name is "" for a coordinate that says which child of a sequence the statement is in.
+
+    names: the names of the loops at the node and below, in their order in the tree, which are taken from it one by one.
+    """
     kind = node.get_type()
     if kind == NODE.leaf:
         return dict.fromkeys(polyhedra.set_names(node.get_universe_domain()), ())
@@ -131,6 +162,6 @@ def _coordinates(node: isl.ScheduleNode, names: Iterator[str]) -> dict[str, tupl
 
 
 def _both(some: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns the names for a statement that is in two parts of a sequence."""
+    """Returns, by coordinate of time, the loops of a statement in two parts of a sequence: "i or j" where they differ."""
     pairs = zip_longest(some, others, fillvalue="")
     return tuple(" or ".join(dict.fromkeys(filter(None, pair))) for pair in pairs)

@@ -29,15 +29,15 @@ from polyml.model.counting.quasi_polynomial import Poly
 
 @dataclass(frozen=True)
 class ReuseClass:
-    """A ReuseClass holds the uses of lines that one reference used last, of one kind and carried by one loop.
+    """A ReuseClass holds the uses, by one reference, of lines that another one used last, of one kind and carried by one loop.
 
-    source: that reference.
+    source: the reference that used the lines last.
     kind: "temporal" where the element itself was used then, "spatial" where only its line was.
     carried: the loop of which an earlier iteration used the line; "" for the same iteration of all loops around both.
     uses: how many, at the sizes.
-    distance: other lines used since, in sizes and iterators, for most of the uses.
-    usual: for how many of them.
-    least, greatest: the distances of all uses, at the sizes.
+    distance: how many other lines were used since, in sizes and iterators, as a formula that holds for most of the uses.
+    usual: for how many uses it holds.
+    least, greatest: the bounds of the distances of all uses, at the sizes.
     hits: by level, the uses that find the line there and not before; last, those that find it nowhere.
     """
 
@@ -54,14 +54,15 @@ class ReuseClass:
 
 @dataclass(frozen=True)
 class ReferenceReuse:
-    """A ReferenceReuse is all that is found of the reuse of one reference.
+    """A ReferenceReuse holds all that is found of the reuse of lines by one reference.
 
-    uses: how many it makes, at the sizes. first: how many of lines that nothing used before. classes: those with most uses
-    first. in_the_middle: whether only iterations in the middle of each loop, a line's length of it, are known; then `first` and
-    the numbers of
-        classes are estimates, as if all others were like them.
+    uses: how many times it uses a line, at the sizes.
+    first: how many of these use lines that nothing used before.
+    classes: its reuses by source, kind and loop, those with most uses first.
+    in_the_middle: whether only iterations in the middle of each loop, a line's length of it, are known; then `first` and the
+        numbers of classes are estimates, as if all other iterations were like them.
     problem: why nothing is known, "" where it is.
-    distances: for all sizes that meet the facts, or of iterations in the middle.
+    distances: the formulas for all sizes that meet the facts, or of iterations in the middle.
     """
 
     reference: ArrayReference
@@ -73,7 +74,7 @@ class ReferenceReuse:
     distances: ReuseDistances | None = field(default=None, repr=False, compare=False)
 
     def formulas(self) -> tuple[Count, Count] | None:
-        """Returns the uses and first uses as formulas of the sizes; None where not all of them are known."""
+        """Returns (uses, first uses of lines) as formulas of the sizes; None where not all uses are known."""
         if self.distances is None or self.in_the_middle:
             return None
         accesses, cold = self.distances.accesses, self.distances.cold
@@ -82,12 +83,13 @@ class ReferenceReuse:
 
 @dataclass(frozen=True)
 class Reuses:
-    """Reuses hold the reuse of all references, and what it takes for granted.
+    """Reuses hold the reuse of lines by each reference, and what the numbers and formulas take for granted.
 
-    capacities: of the levels, in lines.
-    facts: what formulas take for granted of sizes.
+    capacities: of the cache levels, in lines.
+    facts: what formulas take for granted of sizes, such as "N >= 16".
     unaligned: arrays whose rows do not begin on lines, though they are counted so; where there are none, all is exact for fully
         associative LRU caches.
+    seconds: how long it took to find.
     """
 
     references: dict[ArrayReference, ReferenceReuse]
@@ -97,9 +99,9 @@ class Reuses:
     seconds: float
 
     def misses(self, reference: ArrayReference) -> tuple[int, ...] | None:
-        """Returns the misses by level, in fully associative caches; None where they are not known.
+        """Returns the misses of a reference by cache level, in fully associative caches; None where they are not known.
 
-        They are estimates where only iterations in the middle are known.
+        They are estimates where only iterations in the middle of the loops are known.
         """
         each = self.references[reference]
         if each.problem:
@@ -108,11 +110,12 @@ class Reuses:
 
 
 def reuse(accesses: ScheduledAccesses, levels: Sequence[CacheLevel], seconds: float = 1.0, whole: bool = True) -> Reuses:
-    """Returns the reuse of all references, which are given with sizes and addresses.
+    """Returns the reuse of lines of all references, whose sizes and addresses are given.
 
     levels: caches with lines of one length.
     seconds: after how many to stop; references whose reuse is not found by then say so.
-    whole: whether all uses of each reference are looked for once those in the middle are known, which takes most of the time.
+    whole: whether all uses of each reference are looked for once those in the middle of the loops are known, which takes most of
+        the time.
 
     Raises ScheduleError for a schedule that is not made of loops and sequences.
     """
@@ -139,11 +142,12 @@ def reuse(accesses: ScheduledAccesses, levels: Sequence[CacheLevel], seconds: fl
 
 @dataclass(frozen=True)
 class _ReuseSearch:
-    """A _ReuseSearch finds the reuse of references for sizes that are counted in units, until a deadline.
+    """A _ReuseSearch finds the reuse of references, until a deadline.
 
-    capacities: of the levels, in lines.
-    loops: by statement, what the coordinates of its time count.
-    deadline: when to stop.
+    units: the numbers in whose multiples sizes are counted.
+    capacities: of the cache levels, in lines.
+    loops: by statement, the names of the loops that the coordinates of its time count.
+    deadline: when to stop, a time of `time.monotonic`.
     """
 
     accesses: ScheduledAccesses
@@ -155,11 +159,13 @@ class _ReuseSearch:
 
     @cached_property
     def values(self) -> dict[str, int]:
-        """Returns the sizes in their units."""
+        """Returns the given sizes, counted in their units."""
         return counted(self.accesses.sizes, self.units)
 
     def found(self, least: Mapping[str, int], in_the_middle: bool = False) -> dict[ArrayReference, ReferenceReuse]:
-        """Returns the reuse of each reference for sizes of at least so many.
+        """Returns the reuse of each reference as formulas for all sizes from `least` on.
+
+        in_the_middle: whether to look at iterations in the middle of the loops only.
 
         The time that is left is divided evenly among the references, then once more among those for which it was too short.
         """
@@ -181,7 +187,7 @@ class _ReuseSearch:
         return found
 
     def _one(self, finder: Finder, used: LineUses, in_the_middle: bool) -> ReferenceReuse:
-        """Returns the reuse of one reference, or why it is not known."""
+        """Returns the reuse of one reference, or a result whose `problem` says why it is not known."""
         try:
             with within(finder.deadline):
                 scop, sizes = self.accesses.scop, self.accesses.sizes
@@ -197,9 +203,10 @@ class _ReuseSearch:
     def _summary(
         self, reference: ArrayReference, finder: Finder, distances: ReuseDistances, total: int, in_the_middle: bool
     ) -> ReferenceReuse:
-        """Returns the classes of distances.
+        """Returns the reuse of a reference as classes of uses with one source, kind and loop.
 
-        total: how many uses the reference makes, of which the distances may be those of a part.
+        distances: of all uses of the reference, or of a sample of them.
+        total: how many uses the reference makes, for all of which a sample stands.
         """
         loops, values = self.loops[reference.statement], self.values
         together: dict[tuple[ArrayReference, str, str], list[tuple[Spread, Poly]]] = {}
@@ -216,14 +223,14 @@ class _ReuseSearch:
 
 
 def _steps(scop: Scop, schedule: isl.Schedule, line_bytes: int) -> list[int]:
-    """Returns the numbers whose multiples make simple formulas: the elements of a line, and tile sizes."""
+    """Returns the numbers whose multiples as sizes make simple formulas, ascending: the elements of a line, and tile sizes."""
     order = schedule.get_map().intersect_domain(scop.domain)
     tiles = {divisor for piece in polyhedra.pieces(order) for divisor in polyhedra.divisors(piece)}
     return sorted({line_bytes // a.element.size_bytes for a in scop.arrays.values()} | tiles)
 
 
 def _unit(size: int, steps: Sequence[int]) -> int:
-    """Returns the unit that a size is counted in: the product of those steps that divide it, as long as two units are left."""
+    """Returns the unit that a size is counted in: the product of those steps that divide it, as long as it is two units or more."""
     unit = 1
     for step in steps:
         both = lcm(unit, step)
@@ -232,7 +239,10 @@ def _unit(size: int, steps: Sequence[int]) -> int:
 
 
 def _formula(reuse: LineReuse, distances: ReuseDistances, loops: Sequence[str]) -> Poly:
-    """Returns the distance in sizes and the iterators of loops."""
+    """Returns the distance of a reuse as a formula over sizes and the iterators of loops.
+
+    loops: the name of the loop that each coordinate of time counts, "" for none.
+    """
     iterators = {}
     for name, loop, (step, start) in zip(distances.clock, loops, reuse.steps):
         if loop:
@@ -241,7 +251,11 @@ def _formula(reuse: LineReuse, distances: ReuseDistances, loops: Sequence[str]) 
 
 
 def _class(source: ArrayReference, kind: str, carried: str, spreads: Sequence[tuple[Spread, Poly]], times: Fraction) -> ReuseClass:
-    """Returns the class of uses with these spreads and formulas of distances. times: how many uses each of them stands for."""
+    """Returns the class of the uses in several regions.
+
+    spreads: for each region, how its distances are distributed, and the distance as a formula.
+    times: how many uses each use in the regions stands for.
+    """
     by_formula: dict[Poly, int] = {}
     for here, formula in spreads:
         by_formula[formula] = by_formula.get(formula, 0) + here.points

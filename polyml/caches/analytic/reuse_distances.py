@@ -33,12 +33,15 @@ OPERATIONS_PER_SECOND = 4_000_000  # isl's
 
 @dataclass(frozen=True)
 class LineReuse:
-    """A LineReuse holds uses of lines that one reference used last, and how many other lines were used since.
+    """A LineReuse holds uses of lines by one reference whose lines another reference (or itself) used last, and their reuse
+    distance.
 
-    source: that reference. same_element: whether the element itself was used before with the same first `carried` coordinates
-    of time, not only its line. carried: the first coordinate of time in which the last use differs. region: { : constraints on
-    sizes and coordinates of time } of these uses. distance: how many other lines were used since. steps: (s, r) for each
-    coordinate t of time, which stands for s * t + r in region and distance.
+    source: the reference that used the lines last.
+    same_element: whether the element itself was used before with the same first `carried` coordinates of time, not only its line.
+    carried: the first coordinate of time in which the last use differs.
+    region: { : constraints on sizes and coordinates of time } of the uses.
+    distance: how many other lines were used since, as a formula of sizes and coordinates of time.
+    steps: (s, r) for each coordinate t of time, which stands for s * t + r in region and distance.
     """
 
     source: ArrayReference
@@ -51,11 +54,12 @@ class LineReuse:
 
 @dataclass(frozen=True)
 class ReuseDistances:
-    """ReuseDistances are those of one reference, in regions of its uses.
+    """ReuseDistances are the reuse distances of one reference, by regions of its uses.
 
-    cold: uses of lines that nothing used before.
+    accesses: all uses. cold: uses of lines that nothing used before.
+    reuses: all other uses, by region.
     clock: the names of the coordinates of time in regions and distances; other names there are sizes.
-    units: in which sizes are counted there; methods take and give plain sizes.
+    units: the numbers in whose multiples sizes are counted in regions and distances; methods take and give plain sizes.
     """
 
     accesses: Count
@@ -65,29 +69,37 @@ class ReuseDistances:
     units: Mapping[str, int]
 
     def misses(self, lines: int, sizes: Mapping[str, int] | None = None) -> int:
-        """Returns the misses in a cache of so many lines. sizes: the values of parameters that are symbolic in the distances."""
+        """Returns the number of misses of the reference in a fully associative LRU cache of `lines` lines.
+
+        sizes: the values of parameters that are symbolic in the distances.
+        """
         values = self.counted(sizes or {})
         return self.cold.evaluate(values) + sum(count_misses(r.region, r.distance, lines, values) for r in self.reuses)
 
     def formula(self, lines: int, deadline: float = inf) -> MissFormula:
-        """Returns the misses in a cache of so many lines as a formula of the symbolic sizes.
+        """Returns the reference's misses in a fully associative LRU cache of `lines` lines, as a formula of the symbolic sizes.
 
-        Raises CannotCount where a distance is no linear function of time.
+        deadline: when to give up, a time of `time.monotonic`.
+
+        Raises CannotCount after the deadline, and where a distance is no linear function of time.
         """
         found = [term for r in self.reuses for term in miss_terms(r.region, r.distance, lines, self.clock, deadline)]
         return MissFormula(self.cold, tuple(found), self.units)
 
     def counted(self, sizes: Mapping[str, int]) -> dict[str, int]:
-        """Returns sizes in their units. Raises ValueError for one that is no multiple."""
+        """Returns sizes as multiples of their units. Raises ValueError for one that is no multiple."""
         return counted(sizes, self.units)
 
 
 def distances(
     accesses: ScheduledAccesses, line_bytes: int, seconds: float = 5.0, facts: SizeFacts = NO_FACTS
 ) -> dict[ArrayReference, ReuseDistances]:
-    """Returns the reuse distances of each reference. facts: what is known of symbolic sizes.
+    """Returns the reuse distances of each reference.
 
-    Raises CannotCount after so many seconds, or where there are too many regions.
+    seconds: how long this may take.
+    facts: what is known of symbolic sizes.
+
+    Raises CannotCount after this time, or where there are too many regions.
     """
     deadline = time.monotonic() + seconds
     with within(deadline):
@@ -98,7 +110,7 @@ def distances(
 
 @contextmanager
 def within(deadline: float) -> Iterator[None]:
-    """Returns a context in which isl's work ends at about this time of `time.monotonic`, by CannotCount."""
+    """Returns a context in which isl stops working at about a deadline, a time of `time.monotonic`, by raising CannotCount."""
     try:
         with polyhedra.budget(int(max(deadline - time.monotonic(), 0) * OPERATIONS_PER_SECOND) + 1):
             yield
@@ -107,11 +119,11 @@ def within(deadline: float) -> Iterator[None]:
 
 
 class Finder:
-    """A Finder finds the reuse distances of one reference after the other.
+    """A Finder computes the reuse distances of references, one after the other.
 
-    all_uses: of all references.
-    deadline: when to give up, by CannotCount; it can be moved.
-    units: in which sizes are counted in the uses.
+    all_uses: the uses of all references.
+    deadline: when to give up, a time of `time.monotonic`; it can be set later. Then CannotCount is raised.
+    units: the numbers in whose multiples sizes are counted in the uses.
     """
 
     def __init__(self, all_uses: Sequence[LineUses], deadline: float, units: Mapping[str, int]):
@@ -123,7 +135,7 @@ class Finder:
         self.clock = _clock([name for used in all_uses for name in polyhedra.parameter_names(used.lines)], all_uses)
 
     def of(self, used: LineUses) -> ReuseDistances:
-        """Returns the distances of a reference, for all of its uses or some of them."""
+        """Returns the reuse distances of a reference, for all of its uses or only some. Raises CannotCount at the deadline."""
         times, array = used.times, used.reference.array
         before = polyhedra.last_before(used.lines, self._lines[array])
         accesses, cold = count(times, self.deadline), count(times.subtract(before.domain()), self.deadline)
@@ -133,7 +145,10 @@ class Finder:
         )
 
     def _from(self, used: LineUses, source: LineUses, before: isl.Map) -> Iterator[LineReuse]:
-        """Yields the reuses of lines that `source` used last. before: { time -> the last time its line was used }."""
+        """Yields those reuses of a reference whose lines another reference, `source`, used last.
+
+        before: { time -> the last time before at which the line was used }.
+        """
         uses = before.intersect_range(source.times)
         for carried, pairs in polyhedra.by_first_difference(uses) if not uses.is_empty() else ():
             again = self._used_again(used, carried)
@@ -144,15 +159,19 @@ class Finder:
                         yield LineReuse(source.reference, same_element, carried, region, distance, steps)
 
     def _used_again(self, used: LineUses, carried: int) -> isl.Set:
-        """Returns the set { time } of uses of elements that were used before, at the same first `carried` coordinates of time."""
+        """Returns the times { time } of a reference whose element was used before, at a time with the same first `carried`
+        coordinates.
+        """
         others = [other for other in self._uses if other.reference.array == used.reference.array]
         found = [polyhedra.preceded(used.elements, other.elements, carried) for other in others]
         return reduce(isl.Set.union, found).coalesce()
 
     def _distances(self, piece: isl.Map, steps: Sequence[tuple[int, int]]) -> Iterator[tuple[isl.Set, Poly]]:
-        """Yields regions with their distances.
+        """Yields (region, distance): a set of times, and how many other lines are used between each of them and the last use of its
+        line.
 
         piece: { time -> the last time its line was used }, one conjunction.
+        steps: (s, r) for each coordinate of time, which is s * t + r for an integer t; regions and distances are over t.
         """
         scale = polyhedra.unstrided(steps)
         between = scale.apply_range(polyhedra.strictly_between(piece))
@@ -180,7 +199,7 @@ class Finder:
 
 
 def _clock(sizes: Iterable[str], all_uses: Sequence[LineUses]) -> tuple[str, ...]:
-    """Returns names for the coordinates of time that no size has."""
+    """Returns a name for each coordinate of the longest time, such as "_t0", which is no name of a size."""
     prefix = "_t"
     while any(name.startswith(prefix) for name in sizes):
         prefix = f"_{prefix}"
@@ -188,7 +207,10 @@ def _clock(sizes: Iterable[str], all_uses: Sequence[LineUses]) -> tuple[str, ...
 
 
 def _solved(region: isl.Set, value: Poly, clock: Sequence[str]) -> Poly:
-    """Returns the value without those coordinates of time that equalities of the region give."""
+    """Returns a polynomial in which coordinates of time are replaced by what equalities of the region say they are.
+
+    clock: the names of the coordinates of time.
+    """
     for terms, constant in polyhedra.equalities(region):
         for name in clock:
             if abs(terms.get(name, 0)) == 1:
@@ -199,7 +221,11 @@ def _solved(region: isl.Set, value: Poly, clock: Sequence[str]) -> Poly:
 
 
 def _near_floors(region: isl.Set, value: Poly, clock: Sequence[str]) -> Iterator[tuple[isl.Set, Poly]]:
-    """Yields regions of a nonlinear value, in which floors that always lie near each other, or near 0, are told by one another."""
+    """Yields (region, value): a nonlinear polynomial in cases with fewer floors.
+
+    Where a floor differs from another one, or from 0, by at most two neighbouring numbers, each difference is a case, in which the
+    other floor, or 0, plus the difference replaces it.
+    """
     floors: list[Floor] = []
     if any(sum(power for _, power in monomial) > 1 for monomial, _ in value.terms):
         floors = sorted((a for a in value.atoms if isinstance(a, Floor) and not a.names.isdisjoint(clock)), key=str)
@@ -218,9 +244,9 @@ def _near_floors(region: isl.Set, value: Poly, clock: Sequence[str]) -> Iterator
 
 
 def _simplified(region: isl.Set, value: Poly) -> Iterator[tuple[isl.Set, Poly]]:
-    """Yields regions in which one floor is left of those that differ in their constants only.
+    """Yields (region, value): a polynomial in cases that have one floor in the place of floors that differ in their constants only.
 
-    Floors of one quotient with different constants differ by 0 or 1; each region is where that is known.
+    Floors of one quotient with different constants differ by 0 or 1; each case is a region where the differences are known.
     """
     by_quotient: dict[tuple, set[int]] = {}
     for atom in value.atoms:
@@ -235,7 +261,9 @@ def _simplified(region: isl.Set, value: Poly) -> Iterator[tuple[isl.Set, Poly]]:
 
 
 def _by_remainder(region: isl.Set, value: Poly, base: Floor, constants: Sequence[int]) -> Iterator[tuple[isl.Set, Poly]]:
-    """Yields the regions for one quotient, by its remainder. base: the floor without a constant.
+    """Yields (region, value): a polynomial in cases by the remainder of one quotient, with its floors as `base` plus 0 or 1.
+
+    base: the floor without a constant. constants: those that are added to the quotient's numerator in the polynomial.
 
     floor((e + c)/d) is greater by one where e mod d >= d - c.
     """

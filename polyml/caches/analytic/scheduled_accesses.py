@@ -1,4 +1,4 @@
-"""References in the order of a schedule, and facts about sizes: the arguments of the analytic models."""
+"""The arguments of the analytic models of caches: references in the order of a schedule, and facts about sizes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from polyml.model.core.scop import Scop
 
 @dataclass(frozen=True)
 class ScheduledAccesses:
-    """ScheduledAccesses are references of a SCoP in the order of a schedule.
+    """ScheduledAccesses are references of a SCoP in the order of a schedule, with sizes and addresses.
 
     schedule: { S[i] -> [time] }, as a tree of loops and sequences.
     sizes: the values of parameters; those that are left out stay symbolic.
@@ -31,10 +31,10 @@ class ScheduledAccesses:
 
 @dataclass(frozen=True)
 class SizeFacts:
-    """SizeFacts are what is known of sizes that stay symbolic.
+    """SizeFacts hold what is known of the sizes that stay symbolic.
 
     context: { : constraints }; None for none.
-    units: the sizes that are multiples of a number, each with this number, in which it is counted.
+    units: by size, the number that it is known to be a multiple of; formulas count the size in this unit.
     """
 
     context: isl.Set | None = None

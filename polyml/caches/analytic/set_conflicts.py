@@ -1,4 +1,4 @@
-"""This module tells into how many sets of a cache the lines of a reference fall along one loop.
+"""The number of sets of a cache into which the lines of a reference fall along one loop.
 
 Where these sets are few, a cache that has room for the lines misses all the same; rows of another length (padding), or a
 contiguous copy (packing), help.
@@ -25,11 +25,11 @@ from polyml.schedule.tree.loop_tree import Loop, Node, children, pieces, read, s
 
 @dataclass(frozen=True)
 class StridedWalk:
-    """A StridedWalk is a reference along one loop, while all other loops stand still.
+    """A StridedWalk tells what lines one reference accesses along one loop, while all other loops stand still.
 
     iterations: the most that the loop has.
-    stride_bytes: from one iteration to the next.
-    lines: how many different ones it uses.
+    stride_bytes: the distance of the addresses of one iteration and the next.
+    lines: how many different lines it uses.
     sets: by level, how many sets these lines fall into.
     """
 
@@ -42,14 +42,14 @@ class StridedWalk:
     levels: tuple[CacheLevel, ...]
 
     def crowded(self, number: int) -> bool:
-        """Returns whether the level has room for all of the lines, but not in the sets that they fall into."""
+        """Returns whether level `number` has room for all lines of the walk, but not in the sets that they fall into."""
         level = self.levels[number]
         return self.sets[number] * level.ways < self.lines <= level.size_bytes // level.line_bytes
 
     def padding_bytes(self, number: int) -> int:
-        """Returns what to add to the stride, in whole lines, so that the lines fall into as many sets of the level as they can.
+        """Returns the bytes to add to the stride, in whole lines, so that the walk uses as many sets of level `number` as it can.
 
-        It is 0 for a walk inside lines.
+        It is 0 for a stride that is at most a line long.
         """
         line_bytes, count = self.levels[number].line_bytes, set_count(self.levels[number])
         if abs(self.stride_bytes) <= line_bytes:
@@ -64,7 +64,11 @@ def set_count(level: CacheLevel) -> int:
 
 
 def strided_walks(accesses: ScheduledAccesses, levels: Sequence[CacheLevel]) -> tuple[StridedWalk, ...]:
-    """Returns the walks along all loops that count one iterator, of references whose subscripts are linear in it and that it moves.
+    """Returns, for each reference, its walk along each loop that moves its address by a constant stride.
+
+    The loop counts one iterator of the statement, the subscripts are linear in it, and it has more than one iteration.
+
+    levels: caches with lines of one length.
 
     Raises ScheduleError for a schedule that is not made of loops and sequences.
     """
@@ -100,7 +104,9 @@ def strided_walks(accesses: ScheduledAccesses, levels: Sequence[CacheLevel]) -> 
 
 
 def lines_and_sets(start: int, stride: int, count: int, line_bytes: int, sets: int) -> tuple[int, int]:
-    """Returns how many lines `count` addresses from `start` on lie in, and how many of so many sets these lines fall into.
+    """Returns how many lines the addresses start, start + stride, ... lie in, and how many sets these lines fall into.
+
+    count: how many addresses there are. sets: how many sets the cache has.
 
     >>> lines_and_sets(0, 4096, 100, 64, 64), lines_and_sets(0, 4160, 100, 64, 64), lines_and_sets(8, 8, 8, 64, 64)
     ((100, 1), (100, 64), (2, 2))
@@ -121,7 +127,7 @@ def lines_and_sets(start: int, stride: int, count: int, line_bytes: int, sets: i
 
 
 def _gather(node: Node, around: tuple[Loop, ...], found: dict[str, list[tuple[Loop, ...]]]) -> None:
-    """Adds the loops around each statement, outer before inner, once for each place in the tree where it runs."""
+    """Adds to `found`, by statement below a node, the loops around it, outer before inner, once for each place where it runs."""
     if isinstance(node, Loop):
         around = (*around, node)
     if not children(node):
@@ -132,19 +138,23 @@ def _gather(node: Node, around: tuple[Loop, ...], found: dict[str, list[tuple[Lo
 
 
 def _moved(statement: Statement, loop: Loop) -> tuple[int, Fraction] | None:
-    """Returns the one iterator that a loop counts, and how far it moves as the loop's value grows by one; None for another loop."""
+    """Returns (iterator, step): the number of the iterator that a loop counts, and how far it moves as the loop's value grows by
+    one.
+
+    It is None where the loop counts no iterator of the statement, or several.
+    """
     row = polyhedra.linear_row(_own(loop, statement))
     along = [(k, slope) for k, slope in _slopes(row[0]).items() if isinstance(k, int) and slope] if row else []
     return (along[0][0], 1 / along[0][1]) if len(along) == 1 else None
 
 
 def _own(loop: Loop, statement: Statement) -> isl.PwAff:
-    """Returns the part { S[i] -> [(e)] } of a loop's iterator that belongs to one statement."""
+    """Returns a loop's iterator as a function { S[i] -> [(e)] } of the instances of one statement."""
     return next(piece for piece in pieces(loop.member) if piece.domain().get_tuple_name() == statement.name)
 
 
 def _slopes(terms: Mapping) -> dict[object, Fraction]:
-    """Returns, by name, how fast a sum of names and quotients grows with it in the long run."""
+    """Returns, by name, how fast a sum of names and integer quotients grows with it in the long run. terms: coefficients."""
     found: dict[object, Fraction] = {}
     for name, c in terms.items():
         inner = _slopes(dict(name.terms)) if isinstance(name, polyhedra.Quotient) else {name: Fraction(1)}
@@ -155,11 +165,11 @@ def _slopes(terms: Mapping) -> dict[object, Fraction]:
 
 
 def _in_quotient(terms: Mapping, iterator: int) -> bool:
-    """Returns whether a quotient has the iterator in it."""
+    """Returns whether the iterator occurs in an integer quotient of a linear row. terms: the row's coefficients."""
     return any(isinstance(name, polyhedra.Quotient) and _slopes(dict(name.terms)).get(iterator) for name in terms)
 
 
 def _first_address(access: Access, domain: isl.Set, sizes: Mapping[str, int], place: Placed) -> int:
-    """Returns the address that an access has in the first instance of a domain, in the order of the iterators."""
+    """Returns the address of the access in the first instance, in the order of the iterators, of a set of instances."""
     element = polyhedra.first_image(polyhedra.fix(access.relation, sizes), domain)
     return place.address + sum(e * s for e, s in zip(element, place.strides))

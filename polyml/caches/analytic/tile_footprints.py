@@ -1,4 +1,4 @@
-"""The elements and lines of each array that one tile of some loops uses, for tile sizes that may be names."""
+"""The elements and lines of each array that one tile of some loops uses, as formulas in which tile sizes may be names."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from polyml.schedule.tree.loop_tree import Node
 
 @dataclass(frozen=True)
 class Tile:
-    """A Tile holds what one tile of some loops uses, in the order of the schedule.
+    """A Tile holds what one tile of some loops uses of each array, in the order of the schedule.
 
-    sizes: by loop, a number or a name. statements: those that run in the tile. interior: footprints of a tile that iterations
-    fill. Formulas are over sizes, names of tile sizes, and the first iterations of the
-        tile where these matter; for lines they count in lines, such as `i_8` for i/8.
+    sizes: by loop, how many of its iterations the tile has, a number or a name.
+    statements: those that run in the tile.
+    interior: footprints of a full tile, as formulas over sizes, names of tile sizes, and the first iterations of the tile where
+        these matter; for lines they count in lines, such as `i_8` for i/8.
     seconds: how long it took to find them.
     """
 
@@ -35,7 +36,7 @@ class Tile:
     seconds: float = field(compare=False)
 
     def lines(self, values: Mapping[str, int]) -> int | None:
-        """Returns the lines of all arrays, for values of all names; None where some are not counted."""
+        """Returns the number of lines of all arrays in a full tile, for values of all names; None where some are not counted."""
         counts = [f.lines.count for f in self.interior if f.lines.count is not None]
         return None if len(counts) < len(self.interior) else sum(each.evaluate(values) for each in counts)
 
@@ -49,7 +50,7 @@ def tile(
     line_bytes: int = 64,
     seconds: float = 0.5,
 ) -> Tile:
-    """Returns what one tile uses whose first iterations are multiples of a line's elements.
+    """Returns what one tile uses that begins, in each loop, at a multiple of the number of elements in a cache line.
 
     sizes: by the loop's name, how many of its iterations the tile has; a loop that is left out is whole.
     schedule: by default the source's order.
@@ -120,7 +121,7 @@ def _around(tree: Node) -> dict[str, dict[str, isl.PwAff]]:
 def _interior(
     scop: Scop, around: Mapping[str, Mapping[str, isl.PwAff]], sizes: Mapping[str, int | str], step: int
 ) -> tuple[dict[str, isl.Set], isl.Set]:
-    """Returns what a tile uses of each array, as if it were full, and the context { : ... } in which it is.
+    """Returns what a full tile uses of each array, and the context { : ... }: the parameters for which the tile is full.
 
     around: by statement, the iterators of the loops around it.
     step: the tile begins at so many times the parameters that are named after the loops.

@@ -1,4 +1,4 @@
-"""Sizes that are multiples of known numbers, counted in units of these, and formulas back in the sizes themselves.
+"""Sizes as multiples of units: N = 32 counted in units of 8 is 4; and formulas over such counts as formulas over the sizes.
 
 A formula over N' = N / 8 has fewer floors and cases than one over N.
 """
@@ -15,12 +15,12 @@ from polyml.model.counting.quasi_polynomial import Atom, Poly, floor
 
 
 def counted(sizes: Mapping[str, int], units: Mapping[str, int]) -> dict[str, int]:
-    """Returns sizes in their units.
+    """Returns the sizes counted in their units; one without a unit stays as it is.
 
     >>> counted({"N": 32, "M": 5}, {"N": 8})
     {'N': 4, 'M': 5}
 
-    Raises ValueError for a size that is no multiple.
+    Raises ValueError for a size that is no multiple of its unit.
     """
     for name, value in sizes.items():
         if value % units.get(name, 1):
@@ -29,7 +29,7 @@ def counted(sizes: Mapping[str, int], units: Mapping[str, int]) -> dict[str, int
 
 
 def in_sizes(value: Poly, units: Mapping[str, int]) -> Poly:
-    """Returns a formula over counted sizes as one over the sizes.
+    """Returns a formula over sizes that are counted in units as a formula over the sizes themselves.
 
     >>> str(in_sizes(Poly.linear([("N", 2)], 1), {"N": 8}))
     '(1/4)*N + 1'
@@ -38,7 +38,10 @@ def in_sizes(value: Poly, units: Mapping[str, int]) -> Poly:
 
 
 def replaced(value: Poly, values: Mapping[str, Poly]) -> Poly:
-    """Returns a formula with values in the place of names. Values may have fractions; those inside floors are linear."""
+    """Returns a formula with polynomials in the place of some of its names, also inside floors, where they must be linear.
+
+    values: the polynomials by name; their coefficients may be fractions.
+    """
     total = Poly()
     for monomial, c in value.terms:
         product = Poly.number(c)
@@ -49,7 +52,7 @@ def replaced(value: Poly, values: Mapping[str, Poly]) -> Poly:
 
 
 def _atom(atom: Atom, values: Mapping[str, Poly]) -> Poly:
-    """Returns a name or a floor with values in the place of names."""
+    """Returns a name, or a floor of names, as a polynomial with others in the place of some of its names."""
     if isinstance(atom, str):
         return values.get(atom) or Poly.atom(atom)
     inside = Poly.number(atom.constant)
@@ -60,5 +63,5 @@ def _atom(atom: Atom, values: Mapping[str, Poly]) -> Poly:
 
 
 def count_in_sizes(count: Count, units: Mapping[str, int]) -> Count:
-    """Returns a count over counted sizes as one over the sizes."""
+    """Returns a count over sizes that are counted in units as a count over the sizes themselves, both regions and values."""
     return Count(tuple((polyhedra.from_units(region, units), in_sizes(value, units)) for region, value in count.pieces))

@@ -1,7 +1,8 @@
 """Fully associative LRU caches as LLVM code: a list of lines in the order of their last use.
 
-Each line of memory has a node, whose number is the line's plus 1: the next node, the previous node, and the line's word as in
-`set_associative`, 0 where the cache lacks it. The list is circular; node 0 is its start and holds the number of lines in it.
+Each line of memory has a node, whose number is the line's plus 1. It holds the next node, the previous node, and the line's word,
+which is 2 * (line + 1), plus 1 where it is dirty, or 0 where the cache lacks the line. The list is circular; node 0 is its start
+and holds the number of lines in it.
 """
 
 from __future__ import annotations
@@ -18,24 +19,24 @@ _NEXT, _PREVIOUS, _WORD = 0, 4, 8  # byte offsets in a node
 
 @dataclass(frozen=True, kw_only=True)
 class FullyAssociative(SimulatedLevel):
-    """A FullyAssociative level has caches of one set each, with LRU replacement.
+    """A FullyAssociative level has caches of one set each, with LRU replacement, as lists of nodes.
 
-    lines: how many lines the memory has.
+    lines: how many lines the memory has, each of which has a node.
     """
 
     lines: int
 
     @property
     def size_bytes(self) -> int:
-        """Returns the bytes of one cache in the state: a node for each line of memory, and node 0."""
+        """Returns how many bytes one cache takes in the simulator's state: a node for each line of memory, and node 0."""
         return state_header.rounded(NODE_BYTES * (self.lines + 1))
 
     def address(self, fn: FunctionBuilder, line: str, instance: str = "") -> str:
-        """Emits the address of the line's node."""
+        """Emits code for the address of a line's node in the list."""
         return fn.emit(f"getelementptr [{NODE_BYTES} x i8], ptr {self.begin(fn, instance)}, i64 {fn.emit(f'add i64 {line}, 1')}")
 
     def look(self, fn: FunctionBuilder, line: str, instance: str = "") -> Lookup:
-        """Emits a load of the word in the line's node, which says whether the cache has the line."""
+        """Emits a load of the word in a line's node, which is 0 where the cache lacks the line."""
         address = self.address(fn, line, instance)
         word = _get(fn, address, _WORD)
         return Lookup(address, word, "", fn.emit(f"icmp ne i32 {word}, 0"), instance)
@@ -45,15 +46,15 @@ class FullyAssociative(SimulatedLevel):
         return found.words
 
     def make_dirty(self, fn: FunctionBuilder, found: Lookup) -> None:
-        """Marks the line as dirty, and keeps its place in the list."""
+        """Emits code that marks a line that was found as dirty, and keeps its place in the list."""
         _set(fn, found.address, _WORD, fn.emit(f"or i32 {found.words}, 1"))
 
     def make_clean(self, fn: FunctionBuilder, found: Lookup) -> None:
-        """Marks the line as clean, and keeps its place in the list."""
+        """Emits code that marks a line that was found as clean, and keeps its place in the list."""
         _set(fn, found.address, _WORD, fn.emit(f"and i32 {found.words}, -2"))
 
     def is_newest(self, fn: FunctionBuilder, line: str, dirty: bool) -> str:
-        """Emits whether the line is the first of the list, and dirty where `dirty`."""
+        """Emits code that tells whether the line is the first of the list, and dirty where `dirty` is True."""
         begin = self.begin(fn)
         number = fn.emit(f"trunc i64 {fn.emit(f'add i64 {line}, 1')} to i32")
         same = fn.emit(f"icmp eq i32 {_get(fn, begin, _NEXT)}, {number}")
@@ -63,14 +64,14 @@ class FullyAssociative(SimulatedLevel):
         return fn.emit(f"and i1 {same}, {fn.emit(f'icmp ne i32 {bit}, 0')}")
 
     def use(self, fn: FunctionBuilder, found: Lookup, dirty: str) -> None:
-        """Moves the line to the front of the list."""
+        """Emits code that moves a line that was found to the front of the list, and makes it dirty where the value `dirty` is 1."""
         begin = self.begin(fn, found.instance)
         self._unlink(fn, begin, found.address)
         self._link(fn, begin, found.address)
         _set(fn, found.address, _WORD, fn.emit(f"or i32 {found.words}, {dirty}"))
 
     def put(self, fn: FunctionBuilder, address: str, word: str) -> str:
-        """Puts a line in front; the last line of a full list leaves it."""
+        """Emits code that puts a line in front; a full list loses its last line, whose word is returned, else 0."""
         begin = self.begin(fn)
         length = _get(fn, begin, _WORD)
         full, room, on = fn.block("full"), fn.block("room"), fn.block("on")
@@ -92,7 +93,7 @@ class FullyAssociative(SimulatedLevel):
         return went
 
     def remove(self, fn: FunctionBuilder, found: Lookup) -> None:
-        """Takes the line out of the list."""
+        """Emits code that takes a line that was found out of the list."""
         begin = self.begin(fn, found.instance)
         self._unlink(fn, begin, found.address)
         _set(fn, found.address, _WORD, "0")
@@ -103,13 +104,13 @@ class FullyAssociative(SimulatedLevel):
         return {}
 
     def _unlink(self, fn: FunctionBuilder, begin: str, node: str) -> None:
-        """Emits that a node leaves the list."""
+        """Emits code that takes a node out of the list. begin, node: addresses of the list's start and of the node."""
         above, below = _get(fn, node, _PREVIOUS), _get(fn, node, _NEXT)
         _set(fn, _node(fn, begin, above), _NEXT, below)
         _set(fn, _node(fn, begin, below), _PREVIOUS, above)
 
     def _link(self, fn: FunctionBuilder, begin: str, node: str) -> None:
-        """Emits that a node enters the list, in front."""
+        """Emits code that puts a node in front of the list. begin, node: addresses of the list's start and of the node."""
         top = _get(fn, begin, _NEXT)
         distance = fn.emit(f"sub i64 {fn.emit(f'ptrtoint ptr {node} to i64')}, {fn.emit(f'ptrtoint ptr {begin} to i64')}")
         number = fn.emit(f"trunc i64 {fn.emit(f'udiv exact i64 {distance}, {NODE_BYTES}')} to i32")
@@ -120,15 +121,15 @@ class FullyAssociative(SimulatedLevel):
 
 
 def _node(fn: FunctionBuilder, begin: str, number: str) -> str:
-    """Emits the address of a node, by its number."""
+    """Emits code for the address of the node with a given number, in the list that starts at `begin`."""
     return fn.emit(f"getelementptr [{NODE_BYTES} x i8], ptr {begin}, i64 {fn.emit(f'zext i32 {number} to i64')}")
 
 
 def _get(fn: FunctionBuilder, node: str, field: int) -> str:
-    """Emits a load of a field of a node."""
+    """Emits a load of a field of a node. node: its address. field: the field's byte offset."""
     return fn.emit(f"load i32, ptr {fn.emit(f'getelementptr i8, ptr {node}, i64 {field}')}")
 
 
 def _set(fn: FunctionBuilder, node: str, field: int, value: str) -> None:
-    """Emits a store to a field of a node."""
+    """Emits a store to a field of a node. node: its address. field: the field's byte offset."""
     fn.do(f"store i32 {value}, ptr {fn.emit(f'getelementptr i8, ptr {node}, i64 {field}')}")

@@ -15,8 +15,9 @@ _NEXT, _PREVIOUS, _REGION = 0, 4, 8  # byte offsets in a node
 
 
 def touch(fn: FunctionBuilder, line: str, count: str, layout: StateLayout, when: str) -> None:
-    """Emits one access; no function is called where the line is on top.
+    """Emits code for one access to the stack of lines by their last use; it calls no function where the line is on top.
 
+    count: the address of the reference's counters.
     when: the condition under which the stack has to see the access, "" for always.
     """
     node = _node_of(fn, line)
@@ -33,7 +34,7 @@ def touch(fn: FunctionBuilder, line: str, count: str, layout: StateLayout, when:
 
 
 def unit(layout: StateLayout) -> Unit:
-    """Returns the function that moves a line to the top and counts the capacities in which it misses."""
+    """Returns the LLVM function `use`, which moves a line to the top of the stack and counts the capacities in which it misses."""
     fn = FunctionBuilder("internal fastcc void @use(ptr %state, ptr %count, i32 %node)")
     fn.attributes = "nounwind noinline"
     nodes, count = _Nodes(fn, layout), len(layout.capacities)
@@ -91,36 +92,36 @@ def unit(layout: StateLayout) -> Unit:
 
 
 def _node_of(fn: FunctionBuilder, line: str) -> str:
-    """Emits the number of a line's node."""
+    """Emits code for the number of a line's node in the stack."""
     return fn.emit(f"trunc i64 {fn.emit(f'add i64 {line}, 1')} to i32")
 
 
 class _Nodes:
-    """_Nodes load and store the fields of the stack's nodes."""
+    """A _Nodes loads and stores the fields of the stack's nodes."""
 
     def __init__(self, fn: FunctionBuilder, layout: StateLayout):
         self._fn, self._offset = fn, layout.stack
 
     def _field(self, node: str, field: int) -> str:
-        """Emits the address of a field of one of the stack's nodes."""
+        """Emits code for the address of a field of one of the stack's nodes. node: its number. field: the field's byte offset."""
         number = "0" if node == "0" else self._fn.emit(f"zext i32 {node} to i64")
         start = self._fn.emit(f"getelementptr i8, ptr %state, i64 {self._offset}")
         return self._fn.emit(f"getelementptr [{NODE_BYTES} x i8], ptr {start}, i64 {number}, i64 {field}")
 
     def get(self, node: str, field: int) -> str:
-        """Emits a load of a field of one of the stack's nodes."""
+        """Emits a load of a field of one of the stack's nodes. node: its number. field: the field's byte offset."""
         return self._fn.emit(f"load i32, ptr {self._field(node, field)}")
 
     def set(self, node: str, field: int, value: str) -> None:
-        """Emits a store to a field of one of the stack's nodes."""
+        """Emits a store to a field of one of the stack's nodes. node: its number. field: the field's byte offset."""
         self._fn.do(f"store i32 {value}, ptr {self._field(node, field)}")
 
 
 def _length(fn: FunctionBuilder, layout: StateLayout) -> str:
-    """Emits the address of the number of nodes in the stack."""
+    """Emits code for the address of the number of nodes in the stack."""
     return fn.emit(f"getelementptr i8, ptr %state, i64 {layout.tails}")
 
 
 def _tail(fn: FunctionBuilder, layout: StateLayout, number: int) -> str:
-    """Emits the address of the tail of a capacity."""
+    """Emits code for the address of the number of the lowest stack node that capacity `number` still holds."""
     return fn.emit(f"getelementptr i8, ptr %state, i64 {layout.tails + 8 + 4 * number}")

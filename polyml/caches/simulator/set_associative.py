@@ -1,9 +1,9 @@
 """Set-associative caches as LLVM code.
 
-A set is a vector of 32-bit words, one for each way: a line's word, or 0. The word of line n is 2 * (n + 1), plus 1 where the
-line is dirty; n < 2**30. Behind the words of a PLRU set there is its tree, one bit per node: bit n says in which half below
-node n the next line is replaced, 0 for the left; node 1 is the root, and nodes 2n and 2n + 1 are below n. Behind the tree there
-is the word of the line that was used last, 0 where that is not known.
+A set is a vector of 32-bit words, one for each way, which is 0 where the way is free. The word of line n is 2 * (n + 1), plus 1
+where the line is dirty; n < 2**30. Behind the words of a PLRU set there is its tree, one bit per node: bit n says in which half
+below node n the next line is replaced, 0 for the left; node 1 is the root, and nodes 2n and 2n + 1 are below n. Behind the tree
+there is the word of the line that was used last, 0 where that is not known.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ LARGEST_LINE = 2**30  # no line has this number, or a greater one
 class Lookup:
     """A Lookup is the result of looking for a line in a cache, as names of LLVM values.
 
-    address: of the set, or of the line's node.
-    words: what the set or the node holds.
+    address: where the set begins, or the line's node in a fully associative cache.
+    words: the content of the set or of the node: for each line in it, a 32-bit word with the line's number and a dirty bit.
     same: which ways have the line (<n x i1>).
     hit: whether the cache has the line.
     instance: the cache's number, "" for the one of the thread whose access is made.
@@ -38,10 +38,13 @@ class Lookup:
 
 @dataclass(frozen=True)
 class SimulatedLevel(ABC):
-    """A SimulatedLevel emits the code that uses the caches of one level.
+    """A SimulatedLevel emits the LLVM code that uses the caches of one level.
+
+    A line in a cache is kept as its word: 2 * (line + 1), plus 1 where it is dirty. Methods that emit something return the name of
+    the LLVM value.
 
     level: the description of the hardware.
-    offset: where they begin in the simulator's state, in bytes.
+    offset: where the caches begin in the simulator's state, in bytes.
     instances: how many caches the level has.
     sharing: how many consecutive threads use one of them.
     """
@@ -54,10 +57,13 @@ class SimulatedLevel(ABC):
     @property
     @abstractmethod
     def size_bytes(self) -> int:
-        """Returns the bytes of one cache in the state."""
+        """Returns how many bytes one cache takes in the simulator's state."""
 
     def begin(self, fn: FunctionBuilder, instance: str = "") -> str:
-        """Emits the address of a cache; without a number, that of the thread whose access is made."""
+        """Emits code for the address of a cache.
+
+        instance: the cache's number; by default that of the thread whose access is made.
+        """
         start = fn.emit(f"getelementptr i8, ptr %state, i64 {self.offset}")
         if self.instances == 1:
             return start
@@ -65,86 +71,95 @@ class SimulatedLevel(ABC):
         return fn.emit(f"getelementptr [{self.size_bytes} x i8], ptr {start}, i64 {number}")
 
     def instance(self, fn: FunctionBuilder) -> str:
-        """Emits the number of the cache that this thread uses."""
+        """Emits code for the number of the cache that the thread whose access is made uses."""
         return "0" if self.instances == 1 else fn.emit(f"udiv i64 {state_header.get(fn, state_header.THREAD)}, {self.sharing}")
 
     @abstractmethod
     def address(self, fn: FunctionBuilder, line: str, instance: str = "") -> str:
-        """Emits the address of what the cache keeps for a line: its set, or its node."""
+        """Emits code for the address of what the cache keeps for a line: its set, or its node."""
 
     @abstractmethod
     def look(self, fn: FunctionBuilder, line: str, instance: str = "") -> Lookup:
-        """Looks for a line in a cache."""
+        """Emits code that looks for a line in a cache, without a use of it.
+
+        instance: the cache's number; by default that of the thread whose access is made.
+        """
 
     @abstractmethod
     def word(self, fn: FunctionBuilder, found: Lookup) -> str:
-        """Emits the word of the line that was found."""
+        """Emits code for the word, 2 * (line + 1) plus the dirty bit, of a line that was found."""
 
     @abstractmethod
     def is_newest(self, fn: FunctionBuilder, line: str, dirty: bool) -> str:
-        """Emits whether a use of the line changes nothing: a read, or where `dirty` a write."""
+        """Emits code that tells whether a use of the line would change nothing: it is the newest, and dirty where `dirty` is
+        True.
+        """
 
     @abstractmethod
     def use(self, fn: FunctionBuilder, found: Lookup, dirty: str) -> None:
-        """Makes the line that was found the newest one, and dirty where `dirty` is 1."""
+        """Emits code that makes a line that was found the newest one, and dirty where the value `dirty` is 1."""
 
     @abstractmethod
     def put(self, fn: FunctionBuilder, address: str, word: str) -> str:
-        """Inserts a line that is not there; emits the word of the line that is evicted, 0 for none."""
+        """Emits code that inserts a line that the cache lacks; returns the word of the line that is evicted, 0 for none.
+
+        address: of the line's set or node.
+        word: 2 * (line + 1), plus 1 where the line is dirty.
+        """
 
     @abstractmethod
     def remove(self, fn: FunctionBuilder, found: Lookup) -> None:
-        """Removes the line that was found."""
+        """Emits code that removes a line that was found from the cache."""
 
     @abstractmethod
     def make_dirty(self, fn: FunctionBuilder, found: Lookup) -> None:
-        """Marks the line that was found as dirty, without a use of it."""
+        """Emits code that marks a line that was found as dirty, without a use of it."""
 
     @abstractmethod
     def make_clean(self, fn: FunctionBuilder, found: Lookup) -> None:
-        """Marks the line that was found as clean, without a use of it."""
+        """Emits code that marks a line that was found as clean, without a use of it."""
 
     @abstractmethod
     def declarations(self) -> dict[str, str]:
-        """Returns what the code above needs to have declared, by name."""
+        """Returns the LLVM declarations that the emitted code needs, by name."""
 
 
 @dataclass(frozen=True)
 class SetAssociative(SimulatedLevel):
-    """A SetAssociative level has caches of sets; subclasses decide which line of a set is replaced."""
+    """A SetAssociative level has caches of several sets; subclasses decide which line of a set is replaced."""
 
     @property
     def ways(self) -> int:
-        """Returns the lines in a set; a level without a number of ways has one set."""
+        """Returns how many lines a set has; a level without a number of ways has one set."""
         return self.level.ways or self.level.lines
 
     @property
     def count(self) -> int:
-        """Returns the number of sets."""
+        """Returns the number of sets of one cache."""
         return self.level.sets
 
     @property
     def size_bytes(self) -> int:
-        """Returns the bytes of one cache in the state."""
+        """Returns how many bytes one cache takes in the simulator's state."""
         return state_header.rounded(self.count * self.stride)
 
     @property
     def stride(self) -> int:
-        """Returns the bytes from one set to the next."""
+        """Returns the bytes from one set to the next in the state."""
         return 4 * self.ways
 
     @property
     def type(self) -> str:
-        """Returns the LLVM type of a set's words."""
+        """Returns the LLVM type of a set: a vector with a word for each way."""
         return f"<{self.ways} x i32>"
 
     @property
     def mask(self) -> str:
-        """Returns the LLVM type of one bit for each way."""
+        """Returns the LLVM type of a vector with one bit for each way."""
         return f"<{self.ways} x i1>"
 
     def address(self, fn: FunctionBuilder, line: str, instance: str = "") -> str:
-        """Emits the address of the set that a line belongs to."""
+        """Emits code for the address of the set that a line belongs to."""
         if self.count & (self.count - 1) == 0:
             number = fn.emit(f"and i64 {line}, {self.count - 1}")
         else:
@@ -152,7 +167,7 @@ class SetAssociative(SimulatedLevel):
         return fn.emit(f"getelementptr [{self.stride} x i8], ptr {self.begin(fn, instance)}, i64 {number}")
 
     def look(self, fn: FunctionBuilder, line: str, instance: str = "") -> Lookup:
-        """Compares the line with all ways of its set at once."""
+        """Emits code that looks for a line by comparing it with all ways of its set at once."""
         address = self.address(fn, line, instance)
         words = self.words(fn, address)
         clean = fn.emit(f"and {self.type} {words}, splat (i32 -2)")
@@ -160,53 +175,56 @@ class SetAssociative(SimulatedLevel):
         return Lookup(address, words, same, fn.emit(f"icmp ne i{self.ways} {self._bits(fn, same)}, 0"), instance)
 
     def words(self, fn: FunctionBuilder, address: str) -> str:
-        """Emits a load of a set's words."""
+        """Emits a load of a set: a vector with the word of the line in each way, 0 for a free way."""
         return fn.emit(f"load {self.type}, ptr {address}, align 4")
 
     def word(self, fn: FunctionBuilder, found: Lookup) -> str:
-        """Emits the word of the line that was found."""
+        """Emits code for the word, 2 * (line + 1) plus the dirty bit, of a line that was found."""
         alone = fn.emit(f"select {self.mask} {found.same}, {self.type} {found.words}, {self.type} zeroinitializer")
         return fn.emit(f"call i32 @llvm.vector.reduce.or.v{self.ways}i32({self.type} {alone})")
 
     def make_dirty(self, fn: FunctionBuilder, found: Lookup) -> None:
-        """Marks the line that was found as dirty, and keeps its place in the set."""
+        """Emits code that marks a line that was found as dirty, and keeps its place in the set."""
         one = fn.emit(f"zext {self.mask} {found.same} to {self.type}")
         self._store(fn, found.address, fn.emit(f"or {self.type} {found.words}, {one}"))
 
     def make_clean(self, fn: FunctionBuilder, found: Lookup) -> None:
-        """Marks the line that was found as clean, and keeps its place in the set."""
+        """Emits code that marks a line that was found as clean, and keeps its place in the set."""
         one = fn.emit(f"zext {self.mask} {found.same} to {self.type}")
         kept = fn.emit(f"xor {self.type} {one}, splat (i32 -1)")
         self._store(fn, found.address, fn.emit(f"and {self.type} {found.words}, {kept}"))
 
     def declarations(self) -> dict[str, str]:
-        """Returns the declaration of the reduction that `word` uses."""
+        """Returns the LLVM declaration of the vector reduction that the method `word` uses, by its name."""
         name = f"llvm.vector.reduce.or.v{self.ways}i32"
         return {name: f"declare i32 @{name}({self.type})"}
 
     def _store(self, fn: FunctionBuilder, address: str, words: str) -> None:
-        """Emits a store of a set's words."""
+        """Emits a store of a set: a vector with a word for each way."""
         fn.do(f"store {self.type} {words}, ptr {address}, align 4")
 
     def _splat(self, fn: FunctionBuilder, word: str) -> str:
-        """Emits a vector that holds the word in each way."""
+        """Emits code for a vector that holds one word in each way."""
         first = fn.emit(f"insertelement {self.type} poison, i32 {word}, i32 0")
         return fn.emit(f"shufflevector {self.type} {first}, {self.type} poison, {self.type} zeroinitializer")
 
     def _bits(self, fn: FunctionBuilder, mask: str) -> str:
-        """Emits a mask of ways as an integer."""
+        """Emits code for a vector of one bit for each way as an integer."""
         return fn.emit(f"bitcast {self.mask} {mask} to i{self.ways}")
 
 
 class Lru(SetAssociative):
-    """The least recently used line of a set is replaced. Words are in the order of their last use, the newest first, zeros last."""
+    """An Lru level replaces the least recently used line of a set.
+
+    The words of a set are in the order of their lines' last use, the newest first, zeros last.
+    """
 
     def is_newest(self, fn: FunctionBuilder, line: str, dirty: bool) -> str:
-        """Emits whether the line is the first of its set, and dirty where `dirty`."""
+        """Emits code that tells whether the line is the first of its set, and dirty where `dirty` is True."""
         return _is_word(fn, fn.emit(f"load i32, ptr {self.address(fn, line)}, align 4"), line, dirty)
 
     def use(self, fn: FunctionBuilder, found: Lookup, dirty: str) -> None:
-        """Moves the line to the front of its set."""
+        """Emits code that moves a line that was found to the front of its set, and makes it dirty where the value `dirty` is 1."""
         newest = fn.emit(f"or i32 {self.word(fn, found)}, {dirty}")
         one = self._first(fn, found)
         up_to = fn.emit(f"or i{self.ways} {fn.emit(f'sub i{self.ways} {one}, 1')}, {one}")
@@ -215,13 +233,13 @@ class Lru(SetAssociative):
         self._store(fn, found.address, fn.emit(f"select {self.mask} {lanes}, {self.type} {moved}, {self.type} {found.words}"))
 
     def put(self, fn: FunctionBuilder, address: str, word: str) -> str:
-        """Puts a line in front; the last one of the set is replaced."""
+        """Emits code that puts a line in front of its set; returns the word of the set's last line, which leaves it, 0 for none."""
         words = self.words(fn, address)
         self._store(fn, address, self._behind(fn, word, words))
         return fn.emit(f"extractelement {self.type} {words}, i32 {self.ways - 1}")
 
     def remove(self, fn: FunctionBuilder, found: Lookup) -> None:
-        """Removes the line; the words behind it move up by one way."""
+        """Emits code that removes a line that was found; the lines behind it move up by one way."""
         order = ", ".join(f"i32 {way}" for way in range(1, self.ways + 1))
         moved = fn.emit(f"shufflevector {self.type} {found.words}, {self.type} zeroinitializer, <{self.ways} x i32> <{order}>")
         from_it = fn.emit(f"sub i{self.ways} 0, {self._first(fn, found)}")
@@ -229,33 +247,35 @@ class Lru(SetAssociative):
         self._store(fn, found.address, fn.emit(f"select {self.mask} {lanes}, {self.type} {moved}, {self.type} {found.words}"))
 
     def _first(self, fn: FunctionBuilder, found: Lookup) -> str:
-        """Emits the bit of the way that has the line."""
+        """Emits code for the way that has a line that was found, as an integer with this one bit set."""
         return self._bits(fn, found.same)
 
     def _behind(self, fn: FunctionBuilder, newest: str, words: str) -> str:
-        """Emits the words moved back by one way, behind the newest."""
+        """Emits code for a set whose words move back by one way, behind the word `newest`; the last one falls out."""
         first = fn.emit(f"insertelement {self.type} poison, i32 {newest}, i32 0")
         order = ", ".join(f"i32 {way}" for way in (self.ways, *range(self.ways - 1)))
         return fn.emit(f"shufflevector {self.type} {words}, {self.type} {first}, <{self.ways} x i32> <{order}>")
 
 
 class Plru(SetAssociative):
-    """The line that a tree of bits leads to is replaced (tree-PLRU).
+    """A Plru level replaces the line of a set that a tree of bits leads to (tree-PLRU).
 
     A free way is taken first, else the one that the tree leads to; each use turns the tree away from the line.
     """
 
     @property
     def stride(self) -> int:
-        """Returns the bytes from one set to the next: words, the tree, and the word of the last line."""
+        """Returns the bytes from one set to the next: a word for each way, the tree, and the word of the line used last."""
         return 4 * self.ways + 8
 
     def is_newest(self, fn: FunctionBuilder, line: str, dirty: bool) -> str:
-        """Emits whether the line was used last, and is dirty where `dirty`."""
+        """Emits code that tells whether the line is the last one used in its set, and dirty where `dirty` is True."""
         return _is_word(fn, fn.emit(f"load i32, ptr {self._last(fn, self.address(fn, line))}, align 4"), line, dirty)
 
     def use(self, fn: FunctionBuilder, found: Lookup, dirty: str) -> None:
-        """Marks the line as the one used last, and turns the tree away from it."""
+        """Emits code that makes a line that was found the one used last, dirty where `dirty` is 1, and turns the tree away from
+        it.
+        """
         written = self._splat(fn, dirty)
         one = fn.emit(f"select {self.mask} {found.same}, {self.type} {written}, {self.type} zeroinitializer")
         self._store(fn, found.address, fn.emit(f"or {self.type} {found.words}, {one}"))
@@ -263,7 +283,10 @@ class Plru(SetAssociative):
         fn.do(f"store i32 {fn.emit(f'or i32 {self.word(fn, found)}, {dirty}')}, ptr {self._last(fn, found.address)}, align 4")
 
     def put(self, fn: FunctionBuilder, address: str, word: str) -> str:
-        """Puts a line into a free way, else into the one that the tree leads to, and turns the tree away from it."""
+        """Emits code that puts a line into a free way, else into the way that the tree leads to, and turns the tree away from it.
+
+        It returns the word of the line that was in this way, 0 for none.
+        """
         words = self.words(fn, address)
         free = fn.emit(f"icmp eq {self.type} {words}, zeroinitializer")
         some = fn.emit(f"icmp ne i{self.ways} {self._bits(fn, free)}, 0")
@@ -274,7 +297,7 @@ class Plru(SetAssociative):
         return fn.emit(f"extractelement {self.type} {words}, i32 {way}")
 
     def remove(self, fn: FunctionBuilder, found: Lookup) -> None:
-        """Frees the line's way; the tree stays as it is."""
+        """Emits code that frees the way of a line that was found; the tree is not changed."""
         self._store(
             fn,
             found.address,
@@ -283,12 +306,12 @@ class Plru(SetAssociative):
         fn.do(f"store i32 0, ptr {self._last(fn, found.address)}, align 4")
 
     def make_clean(self, fn: FunctionBuilder, found: Lookup) -> None:
-        """Marks the line as clean; which line was used last is then unknown."""
+        """Emits code that marks a line that was found as clean; which line was used last is then unknown."""
         super().make_clean(fn, found)
         fn.do(f"store i32 0, ptr {self._last(fn, found.address)}, align 4")
 
     def declarations(self) -> dict[str, str]:
-        """Returns the tables of what to change in the tree for each way, and the declaration of the count of zeros."""
+        """Returns LLVM declarations by name: tables of the tree's bits to change for each way, and functions that are called."""
         away = [self._away(way) for way in range(self.ways)]
         path = ", ".join(f"i32 {~mask}" for mask, _ in away)
         value = ", ".join(f"i32 {bits}" for _, bits in away)
@@ -300,7 +323,9 @@ class Plru(SetAssociative):
         }
 
     def _away(self, way: int) -> tuple[int, int]:
-        """Returns the nodes above a way, as bits, and those among them whose bit has to be set to lead elsewhere."""
+        """Returns two masks of the tree's nodes: those above a way, and those of them whose bit is 1 when the tree leads
+        elsewhere.
+        """
         node, mask, bits = way + self.ways, 0, 0
         while node > 1:
             mask |= 1 << node // 2
@@ -309,7 +334,7 @@ class Plru(SetAssociative):
         return mask, bits
 
     def _way(self, fn: FunctionBuilder, mask: str) -> str:
-        """Emits the number of the first way of a mask."""
+        """Emits code for the number of the first way whose bit is set. mask: one bit for each way."""
         bits = self._bits(fn, mask)
         number = fn.emit(f"call i{self.ways} @llvm.cttz.i{self.ways}(i{self.ways} {bits}, i1 false)")
         if self.ways == 32:
@@ -317,7 +342,7 @@ class Plru(SetAssociative):
         return fn.emit(f"{'zext' if self.ways < 32 else 'trunc'} i{self.ways} {number} to i32")
 
     def _led_to(self, fn: FunctionBuilder, address: str) -> str:
-        """Emits the number of the way that the tree leads to."""
+        """Emits code for the number of the way that a set's tree leads to. address: of the set."""
         tree, node = self._tree(fn, address), "1"
         for _ in range(self.ways.bit_length() - 1):
             side = fn.emit(f"and i32 {fn.emit(f'lshr i32 {tree}, {node}')}, 1")
@@ -325,7 +350,7 @@ class Plru(SetAssociative):
         return fn.emit(f"sub i32 {node}, {self.ways}")
 
     def _turn(self, fn: FunctionBuilder, address: str, way: str) -> None:
-        """Emits that the tree of a set turns away from a way."""
+        """Emits code that turns the tree of a set away from a way. address: of the set. way: the way's number."""
         tree, found = self._tree(fn, address), []
         for table in ("path", "away"):
             place = fn.emit(f"getelementptr i32, ptr @plru_{table}_{self.ways}, i32 {way}")
@@ -335,11 +360,11 @@ class Plru(SetAssociative):
         fn.do(f"store i32 {fn.emit(f'or i32 {kept}, {found[1]}')}, ptr {place}, align 4")
 
     def _last(self, fn: FunctionBuilder, address: str) -> str:
-        """Emits the address of the word of the line that was used last."""
+        """Emits code for the address of the word of the line that was used last in a set. address: of the set."""
         return fn.emit(f"getelementptr i8, ptr {address}, i64 {4 * self.ways + 4}")
 
     def _tree(self, fn: FunctionBuilder, address: str) -> str:
-        """Emits a load of a set's tree."""
+        """Emits a load of the bits of a set's tree. address: of the set."""
         place = fn.emit(f"getelementptr i8, ptr {address}, i64 {4 * self.ways}")
         return fn.emit(f"load i32, ptr {place}, align 4")
 
@@ -348,19 +373,22 @@ REPLACEMENTS = {"lru": Lru, "plru": Plru}
 
 
 def word_of(fn: FunctionBuilder, line: str) -> str:
-    """Emits the word of a line that is clean."""
+    """Emits code for the 32-bit word by which caches keep a clean line: 2 * (line + 1)."""
     doubled = fn.emit(f"shl i32 {fn.emit(f'trunc i64 {line} to i32')}, 1")
     return fn.emit(f"add i32 {doubled}, 2")
 
 
 def _is_word(fn: FunctionBuilder, word: str, line: str, dirty: bool) -> str:
-    """Emits whether a word is the line's; where `dirty`, whether it is that of the dirty line."""
+    """Emits code that tells whether a way's word is that of a line, and where `dirty` is True, whether the line is dirty too.
+
+    The word of a line is 2 * (line + 1), plus 1 where it is dirty.
+    """
     if dirty:
         return fn.emit(f"icmp eq i32 {word}, {fn.emit(f'or i32 {word_of(fn, line)}, 1')}")
     return fn.emit(f"icmp eq i32 {fn.emit(f'and i32 {word}, -2')}, {word_of(fn, line)}")
 
 
 def line_of(fn: FunctionBuilder, word: str) -> str:
-    """Emits the line of a word."""
+    """Emits code for the number (i64) of the line that a cache keeps as `word`: 2 * (line + 1), plus 1 where it is dirty."""
     number = fn.emit(f"sub i32 {fn.emit(f'lshr i32 {word}, 1')}, 1")
     return fn.emit(f"zext i32 {number} to i64")
