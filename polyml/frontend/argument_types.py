@@ -34,9 +34,10 @@ def arg_type(value: object, name: str = "argument") -> ArgType:
 
 
 def with_ones(kind: ArgType, value: Any) -> ArgType:
-    """Returns the type of an argument with the dimensions of size 1, which decide how arrays broadcast.
+    """Returns an argument's type with its dimensions of size 1 in `sizes`, which decide how arrays broadcast.
 
-    value: the argument
+    kind: the type without sizes
+    value: the argument, which has a `shape` where the type is that of an array
     """
     if not isinstance(kind, ArrayType):
         return kind
@@ -44,8 +45,9 @@ def with_ones(kind: ArgType, value: Any) -> ArgType:
 
 
 def with_sizes(kind: ArgType, value: Any) -> ArgType:
-    """Returns the type of an argument with all that its value tells: the sizes of an array, or the value of a Python int.
+    """Returns an argument's type with all that its value tells: every size of an array, or the value of a Python int.
 
+    kind: the type without sizes and value
     value: the argument
     """
     if isinstance(kind, ArrayType):
@@ -54,7 +56,12 @@ def with_sizes(kind: ArgType, value: Any) -> ArgType:
 
 
 def _array_type(array: np.ndarray, name: str) -> ArrayType:
-    """Returns the type of an ndarray; masked arrays, matrices and foreign byte orders are refused."""
+    """Returns the type of an ndarray.
+
+    name: the parameter, which messages mention
+    Raises PolymlTypeError for masked arrays, matrices, element types that polyml does not
+    have, and foreign byte orders.
+    """
     if isinstance(array, (np.ma.MaskedArray, np.matrix)):
         raise PolymlTypeError(f"`{name}` is a {type(array).__name__}", notes=["accepted: a plain array, np.asarray(x)"])
     dtype = array.dtype

@@ -17,7 +17,7 @@ _OF_ARRAYS = frozenset(dir(np.ndarray))
 
 
 def liftable_attributes(tree: ast.FunctionDef, taken: Collection[str]) -> Mapping[str, tuple[str, str]]:
-    """Returns the attributes of parameters that may be read as values: new name -> (parameter, attribute).
+    """Returns the attributes of parameters that a function may take as parameters instead: new name -> (parameter, attribute).
 
     An attribute is left out where it is called, where ndarray has one of its name, and where the new name is in use.
 
@@ -36,9 +36,10 @@ def liftable_attributes(tree: ast.FunctionDef, taken: Collection[str]) -> Mappin
 
 
 class AttributeReplacer(ast.NodeTransformer):
-    """An AttributeReplacer is a transformer of Python's syntax tree that puts a name in the place of each of these attributes.
+    """An AttributeReplacer is a transformer of Python's syntax trees that puts a name in the place of attributes such as `self.a`.
 
-    used: the names that it has put there so far.
+    attributes: name -> (parameter, attribute), as of `liftable_attributes`.
+    used: the names that it has put into trees so far.
     """
 
     def __init__(self, attributes: Mapping[str, tuple[str, str]]):
@@ -55,9 +56,11 @@ class AttributeReplacer(ast.NodeTransformer):
 
 
 def positions(body: Sequence[ast.AST], attributes: Mapping[str, tuple[str, str]]) -> Iterator[tuple[int, int, int]]:
-    """Yields (line, first column, column behind the last) of each of these attributes that stands on one line.
+    """Yields (line, first column, column behind the last) of each read of one of the attributes that stands on one line.
 
     Lines count from 1; columns are offsets in bytes, as in Python's syntax tree.
+
+    attributes: name -> (parameter, attribute), as of `liftable_attributes`.
     """
     known = set(attributes.values())
     for stmt in body:
@@ -69,7 +72,7 @@ def positions(body: Sequence[ast.AST], attributes: Mapping[str, tuple[str, str]]
 
 
 def read(holder: object, attr: str) -> object:
-    """Returns the value of an attribute that can be read without running code.
+    """Returns the value of an attribute of an object if it can be read without running code, else MISSING.
 
     MISSING is returned for an attribute that is computed (a property, a descriptor, `__getattribute__`) or absent.
     """

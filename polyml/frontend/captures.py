@@ -28,7 +28,7 @@ class Captured:
 
     kind: "cell" for a closure's variable, "global" for a module's variable or, where the module has none, a builtin.
     name: the name by which the function's text reads it.
-    value: what it was then; MISSING where it had no value.
+    value: the value at that time; MISSING where the name had none.
     """
 
     kind: str
@@ -57,14 +57,14 @@ def is_library_module(module: ModuleType) -> bool:
 
 
 class OuterScope:
-    """An OuterScope looks up names outside a function as the function does, and remembers which were looked up."""
+    """An OuterScope looks up the globals, builtins and closure variables of a function, and remembers which were looked up."""
 
     def __init__(self, function: FunctionType):
         self._function = function
         self._used: dict[str, Captured] = {}
 
     def lookup(self, name: str) -> object:
-        """Returns the value of `name`, or MISSING if it has none now."""
+        """Returns the value of `name` outside the function, or MISSING if it has none; later look-ups return the same value."""
         if name not in self._used:
             kind = "cell" if name in self._function.__code__.co_freevars else "global"
             self._used[name] = Captured(kind, name, current(self._function, kind, name))
@@ -72,14 +72,14 @@ class OuterScope:
 
     @property
     def captured(self) -> tuple[Captured, ...]:
-        """The names that were looked up so far, with their values, in that order."""
+        """The names that were looked up so far, with their values, in the order of the first look-ups."""
         return tuple(self._used.values())
 
 
 def current(function: FunctionType, kind: str, name: str) -> object:
-    """Returns what `name` means to `function` at this moment; MISSING if nothing.
+    """Returns the value that `name` has now in `function`, as a closure variable, a global or a builtin; MISSING if it has none.
 
-    kind: that of `Captured`.
+    kind: "cell" or "global", as in `Captured`.
     """
     if kind == "cell":
         cell = (function.__closure__ or ())[function.__code__.co_freevars.index(name)]
@@ -95,7 +95,7 @@ def current(function: FunctionType, kind: str, name: str) -> object:
 
 
 def changed(function: FunctionType, captured: Iterable[Captured]) -> Captured | None:
-    """Returns the first captured value that is not what it was, or None.
+    """Returns the first captured value that differs from the one that its name has in the function now, or None.
 
     Numbers are compared by type and bits, so that 0.0 is not -0.0; all other objects by identity.
     """

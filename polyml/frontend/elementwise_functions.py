@@ -47,7 +47,7 @@ ALLOCATIONS = {
 
 
 def _table() -> dict[object, tuple[str, str, int]]:
-    """Returns the known functions: function object -> (NumPy's name, module, number of operands)."""
+    """Returns the functions that kernels may call: function object -> (NumPy's name, module, number of operands)."""
     known: dict[object, tuple[str, str, int]] = {}
     for names, operands in ((UNARY, 1), (BINARY, 2)):
         for name in names:
@@ -66,7 +66,7 @@ FUNCTIONS = _table()
 
 
 def dtype_of(value: Any) -> DType | None:  # Any, since a kernel may give anything for dtype=
-    """Returns the type that NumPy's `dtype=value` means, or None if it is not one of the language's."""
+    """Returns the type that NumPy's `dtype=value` means, or None if the language does not have it."""
     try:
         dtype = np.dtype(value)
     except TypeError:

@@ -33,8 +33,8 @@ from polyml.numpy_dtypes import numpy_dtype
 class TraceEvent:
     """A TraceEvent is one instance of a statement that reads or writes data, as the interpreter ran it.
 
-    path: the position of the statement in the kernel's body, then in the body of that statement, and so on; the statements of an
-        `else` count on after those of its `then`
+    path: the position of the statement in the kernel's body, then in the body of the statement there, and so on; statements of an
+        `else` are numbered after those of its `then`
     point: the values of the loop variables around the statement, outermost first; an Alloc that fills its array has one event per
         element, with the element's index appended
     reads: (array, index) of each element that was read, indices counted from 0; a local number is an array with index (). Arguments
@@ -50,7 +50,7 @@ class TraceEvent:
 
 
 def interpret(kernel: syntax.Kernel, args: Sequence[object]) -> object:
-    """Returns what the Python function returns for these arguments; arrays among them are changed in place.
+    """Runs a kernel and returns what its Python function returns for the arguments; arrays among them are changed in place.
 
     args: one value per parameter
     """
@@ -61,7 +61,7 @@ def interpret(kernel: syntax.Kernel, args: Sequence[object]) -> object:
 
 
 def trace(kernel: syntax.Kernel, args: Sequence[object]) -> Iterator[TraceEvent]:
-    """Runs the kernel, and yields a TraceEvent for each instance of a statement when it has run.
+    """Runs the kernel, and yields a TraceEvent for each instance of a statement when it has run; arguments are changed in place.
 
     For the kernel that `live_ranges.split` returns, the events name local numbers as the typed kernel does.
     """
@@ -69,7 +69,7 @@ def trace(kernel: syntax.Kernel, args: Sequence[object]) -> Iterator[TraceEvent]
 
 
 class Unspecialised(Exception):
-    """The exception that says that a Require does not hold: the call is one for plain Python."""
+    """The exception that says that a Require of the kernel does not hold, so that the call has to run as plain Python."""
 
 
 class _Interpreter:
@@ -158,9 +158,9 @@ class _Interpreter:
         return array
 
     def _type_of(self, wanted: syntax.TypeOf) -> np.dtype:
-        """Returns NumPy's type of an array of such elements.
+        """Returns the NumPy dtype that a TypeOf means.
 
-        Elements that the expression reads are taken to be ones, since there may be none.
+        Elements that its expression reads are taken to be ones, since there may be none.
         """
         kind = np.ones(1, _TypeSampler(self._values).dtype(wanted.of))
         if wanted.function == "truth":
@@ -170,7 +170,7 @@ class _Interpreter:
         return np.dtype(np.float32) if function != wanted.function and made.name in HALVES else made
 
     def _element(self, expr: syntax.Subscript) -> tuple[int, ...]:
-        """Returns the index of an element, counted from 0.
+        """Returns the index of the element that a subscript names, counted from 0.
 
         Raises IndexError if it is outside the array.
         """
@@ -236,7 +236,7 @@ class _Interpreter:
 
 
 class _TypeSampler(_Interpreter):
-    """A _TypeSampler evaluates an expression with a one in the place of every element, for the type of the result."""
+    """A _TypeSampler evaluates an expression with a one in the place of every element, to find the type of the result."""
 
     def __init__(self, values: dict[str, Any]):
         self._values, self._assigned, self._reads = values, set(), []

@@ -21,12 +21,12 @@ from polyml.frontend.syntax import Stmt
 
 
 def split(kernel: syntax.Kernel) -> syntax.Kernel:
-    """Returns the kernel with a name of its own for each live range of its local numbers."""
+    """Returns the kernel with a name of its own for each live range of its local numbers: x, x.1, x.2."""
     return _LiveRangeSplitter(kernel).kernel
 
 
 class _LiveRangeSplitter:
-    """A _LiveRangeSplitter unites the definitions that reach a common read, and renames each class of them (union-find).
+    """A _LiveRangeSplitter unites the assignments that reach a common read by union-find, and gives each group a name of its own.
 
     kernel: the kernel with its live ranges renamed
     """
@@ -75,7 +75,9 @@ class _LiveRangeSplitter:
         return definition
 
     def _named(self, kernel: syntax.Kernel) -> dict[reaching_definitions.Definition, str]:
-        """Returns a name for each live range that has an assignment; its key is the root of its definitions in the union-find."""
+        """Returns a name for each live range that has an assignment; the key is the definition that represents it in the
+        union-find.
+        """
         taken = {p.name for p in kernel.params}
         for stmt in statements(kernel.body):
             match stmt:

@@ -23,9 +23,9 @@ def resolved(params: Sequence[syntax.Param], body: Sequence[Stmt]) -> tuple[Stmt
 
 
 def _named_allocations(body: Sequence[Stmt], parameters: set[str]) -> tuple[Stmt, ...]:
-    """Replaces `T = zeros(N)` by `T.new = zeros(N); T = T.new` where T is bound to other arrays too.
+    """Returns the statements with `T.new = zeros(N); T = T.new` for each `T = zeros(N)` where T is also bound by assignments.
 
-    T then is a name that is bound to arrays, and T.new the allocated array's own name.
+    T then is a name that is bound to arrays, and the allocated array has a name of its own, an unused one such as T.1.
     """
     bound = {
         s.target.name
@@ -55,9 +55,9 @@ def _named_allocations(body: Sequence[Stmt], parameters: set[str]) -> tuple[Stmt
 
 
 def _array_updates(body: Sequence[Stmt]) -> tuple[Stmt, ...]:
-    """Replaces `T += x` by `T[...] += x` where T is bound by allocations alone.
+    """Returns the statements with `T[...] += x` for each `T += x` where T is bound by allocations alone.
 
-    Such a statement changes the array and binds nothing.
+    `T += x` changes such an array and binds nothing.
     """
     arrays, others = set(), set()
     for stmt in statements(body):
@@ -189,7 +189,7 @@ def _arrays(definitions: frozenset[reaching_definitions.Definition]) -> list[rea
 
 
 def statements(stmts: Sequence[Stmt]) -> Iterator[Stmt]:
-    """Yields every statement, and those inside it, in the order of the text."""
+    """Yields each of the statements, and those inside its body or branches, in the order of the text."""
     for stmt in stmts:
         yield stmt
         match stmt:
@@ -210,7 +210,7 @@ def unused(name: str, taken: set[str]) -> str:
 
 
 def bound_names(body: Sequence[Stmt]) -> set[str]:
-    """Returns the names that a block binds anew."""
+    """Returns the names that assignments in a block bind; `T += x` does not count, nor do loop variables and allocations."""
     return {
         stmt.target.name
         for stmt in statements(body)
@@ -219,7 +219,7 @@ def bound_names(body: Sequence[Stmt]) -> set[str]:
 
 
 def reads_of(body: Sequence[Stmt]) -> Counter:
-    """Counts how often a block mentions each name; the targets of assignments to names do not count."""
+    """Returns how often a block mentions each name; the targets of assignments to names do not count."""
     found: Counter = Counter()
     for stmt in statements(body):
         stored = (stmt.target,) if isinstance(stmt, syntax.Assign) and not isinstance(stmt.target, syntax.Name) else ()

@@ -28,10 +28,10 @@ LONGEST_PERIOD = 4  # how many iterations of a loop are written out at most
 
 @dataclasses.dataclass(frozen=True)
 class SwapCycle:
-    """A SwapCycle is how a loop swaps the arrays of names.
+    """A SwapCycle says how each iteration of a loop exchanges the arrays that names stand for, as `u, v = v, u` does.
 
-    period: the number of iterations after which the names stand again for what they did
-    others: names that the loop binds too, of which it must not read what they stood for before
+    period: the number of iterations after which every exchanged name stands again for the array that it stood for at first
+    others: further names that the loop binds to arrays; an iteration must not read the arrays of the iteration before through them
     """
 
     period: int
@@ -39,9 +39,10 @@ class SwapCycle:
 
 
 def swap_cycle(builder: LoopBuilder, stmt: syntax.For) -> SwapCycle | None:
-    """Returns how the loop swaps the arrays of names that stand for one at its start.
+    """Returns how each iteration of a loop exchanges the arrays that names stand for at its start.
 
-    None is returned where it binds no such name, or none to what another one stood for, or where the period is long.
+    None is returned where the loop exchanges no arrays, where its bounds read a name that it assigns, where its body cannot be
+    lowered, or where the period is longer than LONGEST_PERIOD.
     """
     assigned = bound_names(stmt.body)
     bound = [n for n in assigned - builder.kept if isinstance(builder.arrays.get(n), Elements)]
@@ -75,7 +76,7 @@ def swap_cycle(builder: LoopBuilder, stmt: syntax.For) -> SwapCycle | None:
 
 
 def unroll_cycle(builder: LoopBuilder, stmt: syntax.For, start: Expr, stop: Expr, cycle: SwapCycle) -> None:
-    """Adds the loop with a whole period in one iteration, and the iterations that are left."""
+    """Adds the loop, unrolled by the period of the cycle, and the iterations left over behind it, to the builder's statements."""
     period = cycle.period
     count = _iterations(start, stop, stmt.step)
     total = Linear.of(count)
@@ -113,7 +114,7 @@ def _forget(builder: LoopBuilder, names: Sequence[str]) -> None:
 
 
 def _as_iteration(builder: LoopBuilder, stmt: syntax.For, start: Expr, number: Expr) -> tuple[Stmt, ...]:
-    """Returns the loop's body as it is in one iteration; iterations are numbered from 0."""
+    """Returns the statements of the loop's body in the iteration of this number; iterations are numbered from 0."""
     known = builder.numbers.get(stmt.var)
     step = syntax.Binary("*", number, syntax.Const(stmt.step))
     builder.numbers[stmt.var] = Linear.of(syntax.Binary("+", start, step)).expr
@@ -125,9 +126,9 @@ def _as_iteration(builder: LoopBuilder, stmt: syntax.For, start: Expr, number: E
 
 
 def _is_on_cycle(source: dict[str, str | None], name: str) -> bool:
-    """Returns whether the name stands for its own array again after some iterations.
+    """Returns whether a name stands for its own array again after some iterations of a loop that rebinds names to arrays.
 
-    source: for each name, the one whose array it gets in an iteration, or None
+    source: for each name, the name whose array it stands for after one iteration; None where that is another array
     """
     at = source[name]
     for _ in source:
@@ -138,7 +139,7 @@ def _is_on_cycle(source: dict[str, str | None], name: str) -> bool:
 
 
 def _iterations(start: Expr, stop: Expr, step: int) -> Expr:
-    """Returns how often a loop runs; the number is zero or negative where it does not."""
+    """Returns the number of iterations of a loop as an expression, which is zero or negative where the loop does not run."""
     length = Linear.of(stop) - Linear.of(start) if step > 0 else Linear.of(start) - Linear.of(stop)
     size = abs(step)
     if length.is_constant:

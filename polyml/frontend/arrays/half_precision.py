@@ -19,7 +19,7 @@ _OF_INTEGERS = (
 
 
 def may_have_halves(kernel: syntax.Kernel, types: Sequence[ArgType]) -> bool:
-    """Returns whether a kernel may compute in float16 or bfloat16.
+    """Returns whether a kernel called with arguments of these types may compute in float16 or bfloat16.
 
     Halves come from arguments and conversions, and from functions that make float16 of the smallest integers.
     """
@@ -33,7 +33,10 @@ def may_have_halves(kernel: syntax.Kernel, types: Sequence[ArgType]) -> bool:
 
 
 def _named(kernel: syntax.Kernel, nodes: Sequence[syntax.Expr]) -> Iterator[DType | object]:
-    """Yields the types that the kernel's text names."""
+    """Yields the element types that a kernel names in conversions, options of functions, NumPy constants and allocations.
+
+    nodes: all expressions of the kernel; the values of options that are no types are yielded too
+    """
     for node in nodes:
         match node:
             case syntax.Cast(to=to):

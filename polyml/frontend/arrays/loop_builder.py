@@ -22,14 +22,14 @@ Lowered = TypeVar("Lowered")
 
 
 def is_size(node: Expr) -> bool:
-    """Returns whether the node is part of an integer that is made of sizes and constants."""
+    """Returns whether a node of an expression, its operands aside, is an int constant, a size of an array or integer arithmetic."""
     if isinstance(node, syntax.Const):
         return type(node.value) is int
     return isinstance(node, syntax.Shape) or isinstance(node, syntax.Binary) and node.op in ("+", "-", "*", "//", "%")
 
 
 def _bound_once(kernel: syntax.Kernel) -> set[str]:
-    """Returns the names with one value in all of the kernel: parameters, and locals assigned once outside loops."""
+    """Returns the names that have one value throughout: parameters never assigned, and locals assigned once outside loops."""
     bound = [param.name for param in kernel.params]
     top = {s.target.name for s in kernel.body if isinstance(s, syntax.Assign) and isinstance(s.target, syntax.Name)}
     for stmt in statements(kernel.body):
@@ -41,7 +41,7 @@ def _bound_once(kernel: syntax.Kernel) -> set[str]:
 
 @dataclasses.dataclass(frozen=True)
 class Uncertain:
-    """An Uncertain stands for a name that may mean one of several arrays.
+    """An Uncertain stands for the array of a name that may mean one of several arrays at this place of the kernel.
 
     why: how that came about, as a message says it
     by_number: whether it would be known which array it is if the values of the call's numbers were known
@@ -55,12 +55,12 @@ class LoopBuilder(ABC):
     """A LoopBuilder knows the arrays of one kernel while it is lowered, and collects the statements made so far.
 
     arrays: what each name of an array stands for
-    numbers: the names that always have one value: a constant, or one made of sizes
-    kept: names that loops around bind to new arrays, which are stored where the old ones were
+    numbers: the names that always have one value that is a constant or made of sizes, with that value
+    kept: names that an enclosing loop binds to a new array in each iteration, which is stored in the memory of the old one
     truths: the arrays of bool
     complex: for each array among the arguments whether its elements are complex
     halves: whether the kernel may compute in float16 or bfloat16
-    lengths: loop variable -> what it stays below
+    lengths: loop variable -> the number that it stays below
     taken: the names that are in use
     out: the statements of the block that is lowered now
     """
@@ -113,7 +113,7 @@ class LoopBuilder(ABC):
         self._known_sizes.append(syntax.Require(same, "a size or number that is not the one compiled for", loc=number.loc))
 
     def attempted(self, lower: Callable[[], Lowered]) -> Lowered | None:
-        """Returns what `lower` returns; where it raises NotAffineError, None, and undoes all that it did."""
+        """Returns what `lower()` returns; where it raises NotAffineError, undoes what it did to this builder and returns None."""
         arrays, kept, needed, length = dict(self.arrays), set(self.kept), set(self._required), len(self.out)
         try:
             return lower()
@@ -125,22 +125,22 @@ class LoopBuilder(ABC):
             self.kept = kept
 
     def is_own(self, array: Elements) -> bool:
-        """Returns whether `array` is all of an array that the kernel has allocated, and nothing may be a view of it."""
+        """Returns whether `array` is all of an array that the kernel has allocated, and certainly nothing else is a view of it."""
         return array.whole and array.storage not in self._params | self._possibly_viewed
 
     def is_read(self, name: str) -> bool:
-        """Returns whether the kernel uses the name of an array; `T = T.new` alone does not."""
+        """Returns whether the kernel uses a name of an array; `T = T.new`, where T.new is allocated, is no use of T.new."""
         known = self.arrays[name]
         return self._reads[name] > (1 if isinstance(known, Elements) and known.storage == name else 0)
 
     def may_be_one(self, array: str, other: str) -> bool:
-        """Returns whether two arrays may share memory."""
+        """Returns whether two arrays, given by their names in memory, are one array or may share memory."""
         return array == other or {array, other} <= self._aliased
 
     def check_changes(self, array: str, loc: Loc | None) -> None:
-        """Checks that an array may be changed.
+        """Raises NotAffineError if an array must not be changed, since a reshape or a conjugate of it may be a view or a copy.
 
-        Raises NotAffineError where it is not known what else changes with it.
+        array: its name in memory
         """
         if array in self._possibly_viewed:
             raise NotAffineError(
@@ -150,7 +150,7 @@ class LoopBuilder(ABC):
             )
 
     def taken_part(self, base: Elements, indices: tuple, loc: Loc | None) -> Value:
-        """Returns base[indices], an element or an array.
+        """Returns base[indices], which is an element or an array.
 
         Raises NotAffineError for an index array along less than a whole dimension.
         """
@@ -172,13 +172,13 @@ class LoopBuilder(ABC):
         )
 
     def _is_all_along(self, base: Elements, dim: int) -> bool:
-        """Returns whether a dimension of a view is a whole dimension of its array, in the same order."""
+        """Returns whether a view's dimension is a whole dimension of the array in memory behind it, in the same order."""
         point = any_point(base.rank)
         lvalue, full = base.lvalue(point), self._storage[base.memory].shape
         return any(i == point[dim] and base.shape[dim].length == own.length for i, own in zip(lvalue.indices, full))
 
     def index(self, value: Value, loc: Loc | None) -> Value:
-        """Returns a value that may be a subscript: a number, or an index array.
+        """Returns the value if it may be a subscript: a number, or an argument that is an array of integers.
 
         Raises NotAffineError for any other array.
         """
@@ -192,9 +192,9 @@ class LoopBuilder(ABC):
         return value
 
     def known(self, name: str, known: Elements | Uncertain, loc: Loc | None) -> Elements:
-        """Returns the array that a name stands for.
+        """Returns `known`, what a name stands for, if that is an array.
 
-        Raises NotAffineError where it may be one of several.
+        Raises NotAffineError where it may be one of several arrays, or SizesNeeded where the values of numbers would tell which.
         """
         if isinstance(known, Uncertain):
             kind = SizesNeeded if known.by_number else NotAffineError
@@ -202,9 +202,9 @@ class LoopBuilder(ABC):
         return known
 
     def array(self, name: str, loc: Loc | None) -> Elements:
-        """Returns the array of this name.
+        """Returns the array that a name stands for.
 
-        Raises PolymlTypeError for the name of a number.
+        Raises PolymlTypeError for the name of a number, and NotAffineError where it may be one of several arrays.
         """
         known = self.arrays.get(name)
         if known is None:
@@ -214,7 +214,7 @@ class LoopBuilder(ABC):
     def require(self, condition: Expr, what: str, loc: Loc | None) -> None:
         """Adds a Require, so that only calls in which the condition holds run the compiled code; it is tested once, at entry.
 
-        what: what happens in the other calls, as messages say it
+        what: what is so in the other calls, as messages say it
         """
         changes = any(isinstance(node, syntax.Name) for node in traversal.nodes(condition))
         if changes or condition not in self._required:
@@ -222,7 +222,10 @@ class LoopBuilder(ABC):
             self.out.append(syntax.Require(condition, what, loc=loc))
 
     def memory(self, value: Elements, stem: str, loc: Loc | None) -> Elements:
-        """Stores the elements in a new array, and returns that."""
+        """Adds loops that store the elements in a new array, and returns that array.
+
+        stem: the new array's name, or the beginning of it
+        """
         name = self._fresh_array(stem, value.shape, syntax.TypeOf(value.sample), None, loc)
 
         def body(point: Point) -> list[Stmt]:
@@ -233,23 +236,23 @@ class LoopBuilder(ABC):
         return self._storage[name]
 
     def in_memory(self, value: Elements, loc: Loc | None) -> Elements:
-        """Returns an array whose elements can be read many times: this one if it is stored, else a copy in memory."""
+        """Returns the array itself if it is in memory, else a copy in memory, so that its elements can be read many times."""
         return value if value.storage is not None else self.memory(value, "_value", loc)
 
     def held(self, value: Value, loc: Loc | None) -> Value:
-        """Returns the value as it is now, in a variable of its own."""
+        """Returns a new array or name that the value is copied to, so that it stays when what the value reads changes."""
         if isinstance(value, Elements):
             return self.memory(value, "_value", loc)
         return self.held_number(value, loc)
 
     def held_number(self, value: Expr, loc: Loc | None) -> syntax.Name:
-        """Returns the number as it is now, under a name of its own."""
+        """Returns a new name that the number is assigned to, so that it stays when what the number reads changes."""
         name = syntax.Name(self.fresh("_held"), loc=loc)
         self.out.append(syntax.Assign(name, value, loc=loc))
         return name
 
     def is_integer(self, number: Expr) -> bool:
-        """Returns whether the number is certainly one of Python's ints."""
+        """Returns whether a number is certainly one of Python's ints; False for an array."""
         if isinstance(number, Elements):
             return False
         for node in traversal.nodes(number):
@@ -261,13 +264,13 @@ class LoopBuilder(ABC):
         return True
 
     def or_zero(self, condition: Expr, value: Expr, loc: Loc | None) -> Expr:
-        """Returns the value where the condition holds, and elsewhere zero of its type."""
+        """Returns an expression for the value where the condition holds, and for zero of the value's type elsewhere."""
         if is_truth(value, self.truths):
             return syntax.Binary("&", value, condition, loc=loc)
         return syntax.Call("where", (condition, value, syntax.Const(0)), loc=loc)
 
     def promoted(self, samples: Sequence[Expr], loc: Loc | None) -> Expr:
-        """Returns a number that has the type to which NumPy promotes these numbers."""
+        """Returns an expression of the type to which NumPy promotes those of the samples; its value has no meaning."""
         total, *rest = samples
         for sample in rest:
             always = syntax.Compare("==", syntax.Const(0), syntax.Const(0))
@@ -275,9 +278,10 @@ class LoopBuilder(ABC):
         return total
 
     def view_or_copy(self, base: Elements, made: Elements) -> Elements:
-        """Returns `made`, of which NumPy makes a view of `base` if the strides allow it, and a copy if they do not.
+        """Returns `made`, which NumPy makes a view of `base` if the strides allow it, and a copy if they do not.
 
-        Where `base` is an argument or a part of an array, it is not known which, and from then on neither of the two may change.
+        Where `base` is an argument or a part of an array, it is not known which of the two it is, and from then on neither `made`
+        nor `base` may change.
         """
         if base.storage is None:
             return made
@@ -288,13 +292,17 @@ class LoopBuilder(ABC):
     def allocated(
         self, stem: str, shape: tuple[Extent, ...], element: syntax.TypeOf | DType, fill: Expr | None, loc: Loc | None
     ) -> Elements:
-        """Returns a new array; it is not filled if `fill` is None."""
+        """Adds the allocation of a new array, and returns that array.
+
+        stem: its name, or the beginning of it
+        fill: the number that all elements get; None: they get none
+        """
         return self._storage[self._fresh_array(stem, shape, element, fill, loc)]
 
     def loops(self, shape: tuple[Extent, ...], body, loc: Loc | None) -> None:
-        """Adds loops over all points of the shape.
+        """Adds loops over all points of the shape to the statements.
 
-        body: gives the statements at a point
+        body: a function that returns the statements at a point
         """
         point, counters = [], []
         for extent in shape:
@@ -316,7 +324,7 @@ class LoopBuilder(ABC):
         self.out.extend(made)
 
     def fresh(self, stem: str) -> str:
-        """Returns a name that is not in use: the stem and a number."""
+        """Returns a name that is not in use, made of the stem and a number, and marks it as used."""
         self._counter += 1
         while f"{stem}{self._counter}" in self.taken:
             self._counter += 1
@@ -324,9 +332,10 @@ class LoopBuilder(ABC):
         return f"{stem}{self._counter}"
 
     def _allocated_extent(self, extent: Extent) -> Extent:
-        """Returns the size to allocate for a dimension.
+        """Returns the size to allocate for a dimension of a new array.
 
-        Memory does not change with the loops around, so a slice whose size does gets that of the array it was taken of.
+        Memory does not change with the loops around, so for a slice whose size does, it is the size of the dimension that was
+        sliced.
         """
         while (
             extent.sliced_from is not None
@@ -351,8 +360,8 @@ class LoopBuilder(ABC):
 
     @abstractmethod
     def value(self, expr: Expr) -> Value:
-        """Returns the value of an expression: of a number an expression, of an array its elements."""
+        """Returns the lowered value of an expression: an expression without arrays for a number, Elements for an array."""
 
     @abstractmethod
     def iteration(self, stmt: syntax.For) -> tuple[Stmt, ...]:
-        """Returns the lowered statements of the loop's body."""
+        """Returns the lowered statements of the loop's body, without the loop."""

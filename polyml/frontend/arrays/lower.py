@@ -45,7 +45,7 @@ from polyml.frontend.syntax import ArgType, Expr, Stmt
 
 
 def lowered(kernel: syntax.Kernel, types: Sequence[ArgType], *, aliased: bool = False) -> syntax.Kernel:
-    """Returns the kernel without array expressions; the same kernel where there are none.
+    """Returns the kernel with loops over elements in the place of array expressions; the kernel itself where it has none.
 
     types: one per parameter
     aliased: whether arguments may share memory
@@ -57,13 +57,13 @@ def lowered(kernel: syntax.Kernel, types: Sequence[ArgType], *, aliased: bool = 
 
 
 class Lowering(LoopBuilder):
-    """A Lowering lowers the statements of one kernel.
+    """A Lowering turns the statements of one kernel into statements without array expressions.
 
     Functions of arrays, as in `functions.array_reductions`, use the public methods of `LoopBuilder`.
     """
 
     def body(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
-        """Returns all statements of the kernel lowered, after the sizes that it is compiled for."""
+        """Returns the kernel's statements lowered, with a Require before them for each size and number that it is compiled for."""
         return (*self._known_sizes, *self.block(body))
 
     # Statements
@@ -130,7 +130,10 @@ class Lowering(LoopBuilder):
         self.out.append(dataclasses.replace(stmt, condition=condition, then=then, orelse=orelse))
 
     def _merge(self, other: dict[str, Elements | Uncertain], where: str) -> None:
-        """Marks the names as uncertain that stand for different arrays on two ways through the program that meet."""
+        """Marks names as uncertain that stand for different arrays now and in `other`, where two ways through the program meet.
+
+        where: how a message names the place, such as "in a loop"
+        """
         for name in {*self.arrays, *other}:
             if self.arrays.get(name) is not other.get(name):
                 self.arrays[name] = Uncertain(f"`{name}` is bound to an array {where}")
@@ -180,7 +183,7 @@ class Lowering(LoopBuilder):
         self._store(target, self.value(stmt.value), stmt)
 
     def _store(self, target: Elements, value: Value, stmt: syntax.Assign) -> None:
-        """Adds the statements of `target[...] = value`; they go through a temporary where they would read what they have stored."""
+        """Adds the statements of `target[...] = value`, with a temporary where they would read what they have stored."""
         loc = stmt.loc
         self.check_changes(target.memory, loc)
         if isinstance(value, Elements):
@@ -352,7 +355,7 @@ class Lowering(LoopBuilder):
         return self.index(self.value(expr), expr.loc)
 
     def _fixed(self, expr: Expr) -> Expr:
-        """Returns a subscript that keeps its present value: a number that may change later is copied to a name of its own."""
+        """Returns a subscript that keeps its present value: an expression that may change later is copied to a name of its own."""
         return expr if all(map(self._stays, traversal.nodes(expr))) else self.held_number(expr, expr.loc)
 
     def _stays(self, node: Expr) -> bool:
@@ -362,13 +365,13 @@ class Lowering(LoopBuilder):
 
 
 def _is_gathered(expr: Expr) -> bool:
-    """Returns whether an expression is an element at indices that are elements themselves."""
+    """Returns whether an expression is an element of an array at indices that are elements of arrays themselves."""
     indices = expr.indices if isinstance(expr, syntax.Subscript) else ()
     return any(isinstance(node, syntax.Subscript) for index in indices for node in traversal.nodes(index))
 
 
 def _check_elementwise(expr: Expr) -> None:
-    """Raises PolymlTypeError for Python's own functions of numbers, which do not take arrays."""
+    """Raises PolymlTypeError for an operation of an array by one of Python's own functions of numbers, which do not take arrays."""
     name = None
     if isinstance(expr, syntax.Binary) and expr.op in ("min", "max"):
         name = f"{expr.op}, which compares two numbers"

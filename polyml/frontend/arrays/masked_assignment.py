@@ -16,9 +16,9 @@ from polyml.frontend.syntax import Expr, Stmt
 
 
 def assign(builder: LoopBuilder, stmt: syntax.Assign) -> bool:
-    """Adds the loops of A[m] = x or A[m] op= x, where m has a truth value for each element of A.
+    """Adds the loops of A[m] = x or A[m] op= x, and returns whether it did.
 
-    Returns True; for any other assignment it adds nothing and returns False.
+    It does where m is an array of truth values, one for each element of A, and x is made of numbers and of B[m].
     """
     if isinstance(stmt.target, syntax.Name):
         return False
@@ -63,7 +63,7 @@ def assign(builder: LoopBuilder, stmt: syntax.Assign) -> bool:
 
 
 def _reads_what_changes(builder: LoopBuilder, value: Expr | Elements, base: Elements) -> bool:
-    """Returns whether the value at one element reads another element of the array that is assigned."""
+    """Returns whether the value for one element of the assigned array `base` reads another element of it."""
     point = any_point(base.rank)
     own, nodes = base.lvalue(point), traversal.nodes(element(value, point))
     reads = [n for n in nodes if isinstance(n, syntax.Subscript) and builder.may_be_one(n.array, base.memory)]
@@ -71,10 +71,10 @@ def _reads_what_changes(builder: LoopBuilder, value: Expr | Elements, base: Elem
 
 
 def _of_whole_arrays(builder: LoopBuilder, number: Expr, chosen: tuple, found: list[Elements]) -> Expr | None:
-    """Returns the expression with B for each B[m]; None where it has other arrays.
+    """Returns the expression with B in the place of each B[m]; None where it has other arrays.
 
-    chosen: the subscripts [m]
-    found: gets each B
+    chosen: the subscripts (m,) of the masked assignment
+    found: a list that gets each B
     """
     if isinstance(number, (syntax.Subscript, syntax.Part)) and number.indices == chosen:
         whole = number.base if isinstance(number, syntax.Part) else syntax.Name(number.array, loc=number.loc)
@@ -95,7 +95,7 @@ def _of_whole_arrays(builder: LoopBuilder, number: Expr, chosen: tuple, found: l
 
 
 def _goes_with(base: Elements, other: Elements) -> bool:
-    """Returns whether B[m] may be read in a masked assignment to `base`.
+    """Returns whether B[m] may be read in the masked assignment of `base[m]`.
 
     other: the array B, which must be in memory and have as many dimensions; it may be `base` itself if each element reads only
         itself

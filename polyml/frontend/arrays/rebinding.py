@@ -22,10 +22,10 @@ from polyml.source import Loc
 
 
 def iteration(builder: LoopBuilder, stmt: syntax.For, start: Expr, stop: Expr) -> tuple[tuple[Stmt, ...], dict] | None:
-    """Returns the loop's body, in which names that it binds anew are kept in arrays of their own, and what the names stood for
-    before it.
+    """Returns (lowered body, `builder.arrays` before it) of a loop, with one array in memory for each name that it binds to new
+    arrays.
 
-    None is returned where that is not right.
+    None is returned where the loop binds no such name, or where one array in memory would change what the kernel means.
     """
     names = [n for n in sorted(bound_names(stmt.body)) if isinstance(builder.arrays.get(n), Elements)]
     names = [n for n in names if n not in builder.kept]
@@ -41,10 +41,10 @@ def iteration(builder: LoopBuilder, stmt: syntax.For, start: Expr, stop: Expr) -
 
 
 def checked(builder: LoopBuilder, own: Elements, value: Value, loc: Loc | None) -> Elements:
-    """Returns the new array that a kept name is bound to, which may be stored where the old one was.
+    """Returns the new array that a loop binds a name to, if it may be stored in the memory of the name's old array.
 
-    own: the array of the name
-    Raises NotAffineError where it may not.
+    own: the old array
+    Raises NotAffineError where it may not: where it is no new array, has another shape, or the old one has another name.
     """
     is_new = isinstance(value, Elements) and value.may_be_view_of is None
     if not isinstance(value, Elements) or not is_new or not _is_unnamed(builder, value):
@@ -60,14 +60,14 @@ def checked(builder: LoopBuilder, own: Elements, value: Value, loc: Loc | None) 
 
 
 def _is_unnamed(builder: LoopBuilder, array: Elements) -> bool:
-    """Returns whether the array is only computed, or in memory that no name stands for."""
+    """Returns whether an array is only computed, or is in memory that no name stands for."""
     return array.storage is None or builder.is_own(array) and not _named(builder, array.storage)
 
 
 def _keep(builder: LoopBuilder, name: str, stmt: syntax.For, start: Expr, stop: Expr) -> None:
-    """Makes the name stand for an array that it alone names.
+    """Makes a name that a loop binds stand for an array that nothing else names, by a copy before the loop where that is needed.
 
-    Raises NotAffineError where the array before the loop may change with it.
+    Raises NotAffineError where the loop may change the array that the name stood for before it.
     """
     old = builder.known(name, builder.arrays[name], stmt.loc)
     if builder.is_own(old) and _named(builder, old.memory) == [name]:
@@ -81,18 +81,18 @@ def _keep(builder: LoopBuilder, name: str, stmt: syntax.For, start: Expr, stop: 
 
 
 def _named(builder: LoopBuilder, storage: str) -> list[str]:
-    """Returns the names that stand for an array in memory, or a part of it."""
+    """Returns the names, of those that the kernel reads, that stand for an array in memory or a part of it."""
     arrays = {name: known for name, known in builder.arrays.items() if isinstance(known, Elements)}
     return [name for name, known in arrays.items() if known.storage == storage and builder.is_read(name)]
 
 
 def _changes(builder: LoopBuilder, body: Sequence[Stmt], first: Sequence[Stmt], storage: str) -> bool:
-    """Returns whether the first statements of a loop's body may change elements of an array in memory."""
+    """Returns whether the statements `first`, with which a loop's body begins, may change elements of an array in memory."""
     return any(_may_be(builder, body, name, storage) for name in _changed_names(first))
 
 
 def _changed_names(body: Sequence[Stmt]) -> Iterator[str]:
-    """Yields the names of what a block changes in place."""
+    """Yields the names in a block's targets that it changes in place: of arrays whose elements it assigns, and of `A += x`."""
     for stmt in statements(body):
         if not isinstance(stmt, syntax.Assign):
             continue
@@ -104,7 +104,7 @@ def _changed_names(body: Sequence[Stmt]) -> Iterator[str]:
 
 
 def _may_be(builder: LoopBuilder, body: Sequence[Stmt], name: str, storage: str) -> bool:
-    """Returns whether a name may stand for a part of an array in memory, in a block that may bind it."""
+    """Returns whether a name may stand for an array in memory, or a part of it, at some place of a block that may bind it."""
     known = builder.arrays.get(name)
     if isinstance(known, Elements) and known.storage and builder.may_be_one(known.storage, storage):
         return True

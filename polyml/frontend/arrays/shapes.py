@@ -17,9 +17,10 @@ def dimensions(rank: int) -> str:
 
 
 def checked_dim(expr: syntax.Shape, rank: int, name: str) -> int:
-    """Returns which dimension, from 0, a shape's subscript means.
+    """Returns the dimension, counted from 0, that a shape's subscript means.
 
-    Raises PolymlTypeError where an array of that rank has none such.
+    Raises PolymlTypeError where an array of that rank does not have it, or where the shape is unpacked into another number of
+    names.
     """
     if expr.ndim is not None and expr.ndim != rank:
         raise PolymlTypeError(
@@ -38,9 +39,9 @@ def checked_dim(expr: syntax.Shape, rank: int, name: str) -> int:
 
 
 def checked_axis(axis: object, rank: int, loc: Loc | None) -> int:
-    """Returns the axis counted from 0.
+    """Returns an axis, which may be negative, counted from 0.
 
-    Raises PolymlValueError where an array of that rank has none such.
+    Raises PolymlValueError where it is not an int or an array of that rank does not have it.
     """
     if type(axis) is not int or not -rank <= axis < rank:
         raise PolymlValueError(
@@ -53,9 +54,9 @@ def checked_axis(axis: object, rank: int, loc: Loc | None) -> int:
 
 @dataclass(frozen=True)
 class Linear:
-    """A Linear is an integer, constant + sum of coefficient * atom; the atoms are sizes, numbers, and what is not linear.
+    """A Linear is an integer in the form constant + sum of coefficient * atom.
 
-    terms: (atom, coefficient)
+    terms: (atom, coefficient); atoms are sizes, names, and subexpressions that are not linear
     """
 
     terms: tuple[tuple[Expr, int], ...]
@@ -81,7 +82,7 @@ class Linear:
 
     @property
     def is_constant(self) -> bool:
-        """Whether it is a number."""
+        """Whether the integer is a known number, without terms."""
         return not self.terms
 
     def __add__(self, other: Linear | int) -> Linear:
@@ -118,7 +119,7 @@ def divided(value: Linear, divisor: int, lengths: Mapping[Expr, int]) -> tuple[L
     """Returns (value // divisor, value % divisor), simplified: 8 * i + j divided by 8 is (i, j) where j stays below 8.
 
     value: is not negative
-    lengths: loop variable -> what it stays below
+    lengths: loop variable -> the number that it stays below
     """
     if divisor == 1:
         return value, Linear((), 0)
@@ -140,11 +141,11 @@ def _linear(terms: Mapping[Expr, int], constant: int) -> Linear:
 
 @dataclass(frozen=True)
 class Extent:
-    """An Extent is how many indices a dimension has: max(0, length).
+    """An Extent is the size of a dimension, max(0, length).
 
     positive: whether length is known not to be negative
-    parts: the sizes whose product it is, where reshape made one dimension of several; loops run over each
-    sliced_from: the dimension that a slice was taken of, which it is no larger than
+    parts: the sizes whose product it is, where reshape made one dimension of several; loops run over each of them
+    sliced_from: the extent of the dimension that a slice was taken of, which is at least as large
     """
 
     length: Linear
@@ -154,19 +155,19 @@ class Extent:
 
     @staticmethod
     def constant(length: int, parts: tuple[int, ...] = ()) -> Extent:
-        """Returns the extent of a size that is known."""
+        """Returns the extent of a dimension whose size is a known number."""
         return Extent(Linear((), length), True, parts)
 
     @property
     def known(self) -> int | None:
-        """The size, or None if it is not a number."""
+        """The size as an int, or None where it is not a known number."""
         return self.length.constant if self.length.is_constant else None
 
     @property
     def number(self) -> int:
-        """The size, which is a number.
+        """The size as an int.
 
-        Raises TypeError where it is none.
+        Raises TypeError where it is not a known number.
         """
         if not self.length.is_constant:
             raise TypeError(f"the size is not known: {self.length.expr}")
@@ -179,14 +180,14 @@ class Extent:
 
     @property
     def expr(self) -> Expr:
-        """The size as Python counts it, never negative."""
+        """The size as an expression that is never negative."""
         if self.positive or self.length.is_constant and self.length.constant >= 0:
             return self.length.expr
         return syntax.Binary("max", self.length.expr, syntax.Const(0))
 
 
 def strided(length: Linear, distance: int) -> Linear:
-    """Returns how many of `length` indices are taken, the first and then every distance-th."""
+    """Returns how many of `length` indices a slice takes, which takes the first and then every distance-th."""
     if distance == 1:
         return length
     if length.is_constant:
@@ -199,7 +200,7 @@ class SlicedExtent:
     """A SlicedExtent is what a slice takes of a dimension: the indices first, first + step, ...
 
     extent: how many indices are taken
-    conditions: (condition, what is so in other calls) under which this holds
+    conditions: (condition, message) pairs; the rest holds where all conditions hold, and a message says what is so elsewhere
     """
 
     first: Linear
@@ -234,9 +235,9 @@ def sliced(extent: Extent, part: syntax.Slice) -> SlicedExtent:
 
 
 def _low(start: Linear, size: Linear, conditions: list) -> Linear:
-    """Returns the index at which a slice starts, which means nothing where the slice is empty.
+    """Returns the index at which a slice starts; where the slice is empty, it has no meaning.
 
-    conditions: gets those under which this is so
+    conditions: a list that gets the (condition, message) pairs under which the index is right
     """
     if not start.is_constant:
         conditions.append((_at_least(start, 0), "a slice whose start is negative"))
@@ -248,9 +249,9 @@ def _low(start: Linear, size: Linear, conditions: list) -> Linear:
 
 
 def _high(stop: Linear, size: Linear, conditions: list) -> Linear:
-    """Returns the index behind the last one of a slice, which means nothing where the slice is empty.
+    """Returns the index behind the last one of a slice; where the slice is empty, it has no meaning.
 
-    conditions: gets those under which this is so
+    conditions: a list that gets the (condition, message) pairs under which the index is right
     """
     if stop.is_constant and stop.constant < 0:
         return size + stop.constant
@@ -264,7 +265,7 @@ def _high(stop: Linear, size: Linear, conditions: list) -> Linear:
 def _last(start: Linear, size: Linear, conditions: list) -> Linear:
     """Returns the index at which a slice that runs backwards starts.
 
-    conditions: gets those under which this is so
+    conditions: a list that gets the (condition, message) pairs under which the index is right
     """
     if start.is_constant and start.constant < 0:
         return size + start.constant

@@ -14,13 +14,13 @@ from polyml.frontend.syntax import Expr
 def needs_temporary(
     value: Expr, lvalue: syntax.Subscript, point: Point, shape: tuple[Extent, ...], aliased: Set[str], require: Requires
 ) -> bool:
-    """Returns whether a loop over the elements would read what it has stored already.
+    """Returns whether a loop over the elements of an array would read what it has stored already, so that it needs a temporary.
 
     value: the element that is stored, at the point
     lvalue: the element that it is stored to
     point: the loop variables, outermost first
-    aliased: arrays that may be one another
-    require: takes conditions under which the answer is no
+    aliased: arrays that may share memory
+    require: is called with conditions under which the answer is False
     """
     longest = {index: extent.length for index, extent in zip(point, shape)}
     for node in traversal.nodes(value):
@@ -38,7 +38,7 @@ def needs_temporary(
 
 
 def _from_start(read: syntax.Subscript) -> tuple[syntax.Subscript, list[Expr]]:
-    """Returns the element with subscripts counted from the start of the array, and conditions under which that is right."""
+    """Returns an element with subscripts counted from the start of its array, and the conditions under which they are right."""
     if read.inside:
         return read, []
     indices: list[Expr] = []
@@ -56,8 +56,8 @@ def _stored_before(lvalue: syntax.Subscript, read: syntax.Subscript, longest: Ma
     """Returns whether a loop may read an element that it has stored to in an earlier iteration.
 
     lvalue: the element that an iteration stores to
-    read: an element that it reads
-    longest: the loop variables, outermost first, each with what it stays below
+    read: an element of the same array that it reads
+    longest: the loop variables, outermost first, each with the number that it stays below
     """
     later_by: dict[Expr, int] = {}  # for each loop variable, how much larger it is when the element that is read is stored to
     for own, other in zip(lvalue.indices, read.indices):
@@ -80,14 +80,20 @@ def _stored_before(lvalue: syntax.Subscript, read: syntax.Subscript, longest: Ma
 
 
 def _is_above(one: Linear, other: Linear, longest: Mapping[Expr, Linear]) -> bool:
-    """Returns whether the one index is larger than the other, each in any iteration."""
+    """Returns whether index `one` is larger than index `other`, whichever iterations the two are of.
+
+    longest: each loop variable with the number that it stays below
+    """
     low, high = (_extreme(one, longest, False), _extreme(other, longest, True))
     gap = low - high
     return gap.is_constant and gap.constant > 0
 
 
 def _extreme(index: Linear, longest: Mapping[Expr, Linear], most: bool) -> Linear:
-    """Returns the smallest or the largest value of an index over the loops."""
+    """Returns the largest value of an index over all iterations if `most`, else the smallest.
+
+    longest: each loop variable with the number that it stays below
+    """
     total = Linear((), index.constant)
     for atom, c in index.terms:
         if atom not in longest:

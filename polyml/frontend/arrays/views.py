@@ -22,9 +22,9 @@ class Elements:
 
     shape: the extent of each dimension
     at: gives the element at a point; a Subscript where the array is in memory
-    storage: the name of the array in memory that holds it, whose elements may be assigned; None if it is only computed
-    whole: whether it is that array itself; `A[:]` is a view of it
-    may_be_view_of: the array in memory that it may turn out to be a view of
+    storage: the name of the array in memory that holds the elements, which may then be assigned; None if they are only computed
+    whole: whether it is all of that array in memory, and no view of it such as `A[:]`
+    may_be_view_of: the name of an array in memory that NumPy may make this one a view of
     """
 
     shape: tuple[Extent, ...]
@@ -40,16 +40,16 @@ class Elements:
 
     @property
     def memory(self) -> str:
-        """The name of the array that holds it.
+        """The name of the array in memory that holds the elements.
 
-        Raises TypeError where it is not in memory.
+        Raises TypeError where they are only computed.
         """
         if self.storage is None:
             raise TypeError("an array that is only computed has no memory")
         return self.storage
 
     def lvalue(self, point: Point) -> syntax.Subscript:
-        """Returns the element at a point as one that may be assigned.
+        """Returns the element at a point as a Subscript, which may be assigned.
 
         Raises TypeError where it is not in memory.
         """
@@ -60,24 +60,26 @@ class Elements:
 
     @property
     def sample(self) -> Expr:
-        """An element, for its type."""
+        """The element at index 0 of every dimension, from which the elements' type is inferred."""
         return self.at((syntax.Const(0),) * self.rank)
 
 
 def any_point(rank: int) -> Point:
-    """Returns names that stand for the indices of any element."""
+    """Returns a point whose indices are names, which stands for every element of an array."""
     return tuple(syntax.Name(f"_{dim}") for dim in range(rank))
 
 
 def stored(name: str, shape: tuple[Extent, ...]) -> Elements:
-    """Returns a whole array in memory as an Elements."""
+    """Returns the Elements of a whole array in memory, by its name."""
     return Elements(shape, lambda point: syntax.Subscript(name, point, inside=True), name, True)
 
 
 def broadcast_shape(shapes: Sequence[tuple[Extent, ...]], require: Requires, loc: Loc | None) -> tuple[Extent, ...]:
-    """Returns the shape of an elementwise operation.
+    """Returns the shape of an elementwise operation on operands of these shapes.
 
-    Sizes that differ as text must be equal in every call; where they are not, plain Python decides what happens.
+    Sizes that differ as text are required to be equal; calls in which they are not run as plain Python, which decides what happens.
+
+    require: is called with the conditions
     """
     rank = max(map(len, shapes))
     result: list[Extent] = []
@@ -92,29 +94,33 @@ def broadcast_shape(shapes: Sequence[tuple[Extent, ...]], require: Requires, loc
 
 
 def require_equal(one: Extent, other: Extent, otherwise: str, require: Requires, loc: Loc | None) -> None:
-    """Requires two dimensions to have one size, where they are not known to.
+    """Requires two dimensions to have the same size, where it is not known that they do.
 
-    otherwise: what is so in other calls, as messages say it
+    otherwise: what is so in calls in which they do not, as messages say it
     """
     if one.length != other.length:
         require(syntax.Compare("==", one.length.expr, other.length.expr), otherwise, loc)
 
 
 def projected(point: Point, shape: tuple[Extent, ...]) -> Point:
-    """Returns the point of an operand of this shape that a point of the result reads."""
+    """Returns the point of an operand that is read at a point of the result, by the rules of broadcasting.
+
+    shape: that of the operand
+    """
     own = point[len(point) - len(shape) :]
     return tuple(syntax.Const(0) if extent.is_one else index for index, extent in zip(own, shape))
 
 
 def element(value: Expr | Elements, point: Point) -> Expr:
-    """Returns the element of an operand, a number or an array, at a point of the result."""
+    """Returns the element of an operand that is read at a point of the result; a number is its own element."""
     return value.at(projected(point, value.shape)) if isinstance(value, Elements) else value
 
 
 def subscripted(base: Elements, indices: Sequence, require: Requires, loc: Loc | None) -> Elements:
-    """Returns base[indices].
+    """Returns base[indices] as an array.
 
     indices: numbers, slices, None, ... and arrays of integers; there may be fewer than dimensions
+    require: is called with the conditions under which this is right
     """
     taken = _spread(base, indices, loc)
     if any(isinstance(index, Elements) for index in taken):
@@ -144,7 +150,7 @@ def _always(fixed: Expr) -> Callable[[Point], Expr]:
 
 
 def indexed_by_arrays(base: Elements, indices: Sequence, loc: Loc | None) -> list[int]:
-    """Returns the dimensions of base that have an array as subscript."""
+    """Returns the dimensions of `base` whose subscript in base[indices] is an array."""
     given = [i for i in _spread(base, indices, loc) if not isinstance(i, syntax.NewAxis)]
     return [dim for dim, index in enumerate(given) if isinstance(index, Elements)]
 
@@ -152,7 +158,8 @@ def indexed_by_arrays(base: Elements, indices: Sequence, loc: Loc | None) -> lis
 def _gathered(base: Elements, taken: Sequence, require: Requires, loc: Loc | None) -> Elements:
     """Returns base[taken] with arrays among the indices, which broadcast together with the numbers.
 
-    Their dimensions stand where they do, or first where something else is between them.
+    The dimensions to which they broadcast stand in the result where the indices stand, or first where other indices are between
+    them.
     """
     chosen = [k for k, index in enumerate(taken) if not isinstance(index, (syntax.Slice, syntax.NewAxis))]
     gathered_shape = broadcast_shape([taken[k].shape for k in chosen if isinstance(taken[k], Elements)], require, loc)
@@ -185,7 +192,10 @@ def _gathered(base: Elements, taken: Sequence, require: Requires, loc: Loc | Non
 
 
 def _spread(base: Elements, indices: Sequence, loc: Loc | None) -> list:
-    """Returns one index per dimension: ... is replaced by slices, and slices are added for dimensions that have no index."""
+    """Returns the indices with slices in the place of `...`, and slices added for dimensions without an index.
+
+    None, which adds a dimension of size 1, stays. Raises BoundsError for too many subscripts, and LanguageError for a second `...`.
+    """
     given = [i for i in indices if not isinstance(i, (syntax.NewAxis, syntax.Dots))]
     if len(given) > base.rank:
         raise BoundsError(
@@ -210,9 +220,9 @@ def _along(position: int, first: Linear, step: int) -> Callable[[Point], Expr]:
 
 
 def _fixed(index: Expr, extent: Extent, require: Requires, loc: Loc | None) -> Expr:
-    """Returns a number as a subscript that is not negative.
+    """Returns a number that is a subscript as one that is not negative, and requires it to be inside the array.
 
-    Calls in which it is outside the array run as plain Python, which raises.
+    extent: that of the dimension. Calls in which the number is outside run as plain Python, which raises.
     """
     value = Linear.of(index)
     outside = "a subscript outside its array"
@@ -227,7 +237,7 @@ def _fixed(index: Expr, extent: Extent, require: Requires, loc: Loc | None) -> E
 
 
 def permuted(base: Elements, axes: Sequence[int]) -> Elements:
-    """Returns the array transposed: dimension k of the result is dimension axes[k] of the array."""
+    """Returns the array transposed: dimension k of the result is dimension axes[k] of `base`."""
     positions = [axes.index(dim) for dim in range(base.rank)]
     return Elements(
         tuple(base.shape[axis] for axis in axes),
@@ -237,7 +247,7 @@ def permuted(base: Elements, axes: Sequence[int]) -> Elements:
 
 
 def without_leading(array: Elements, count: int) -> Elements:
-    """Returns the array without its first dimensions, which have size 1."""
+    """Returns the array without its first `count` dimensions, which have size 1."""
     zeros = (syntax.Const(0),) * count
     return Elements(array.shape[count:], lambda point: array.at((*zeros, *point)))
 
@@ -251,8 +261,8 @@ def with_axis(base: Elements, axis: int) -> Elements:
 def reshaped(base: Elements, shape: Sequence[Extent], lengths: Mapping[Expr, int], loc: Loc | None) -> Elements:
     """Returns the same elements in another shape, in the order of rows.
 
-    lengths: loop variable -> what it stays below
-    Raises SizesNeeded where sizes are not known.
+    lengths: loop variable -> the number that it stays below
+    Raises SizesNeeded where sizes that have to be divided are not known.
     """
     groups = list(_groups(base.shape, shape, loc))
     made: list[Extent] = []
@@ -273,7 +283,10 @@ def reshaped(base: Elements, shape: Sequence[Extent], lengths: Mapping[Expr, int
 
 
 def _groups(old: Sequence[Extent], new: Sequence[Extent], loc: Loc | None) -> Iterator[tuple[list[Extent], list[Extent]]]:
-    """Yields dimensions side by side that have as many elements: (the old ones, the new ones)."""
+    """Yields groups of neighbouring dimensions (old, new) with as many elements in the old shape as in the new shape.
+
+    Raises PolymlValueError where the two shapes do not have as many elements, and SizesNeeded where sizes are not known.
+    """
     old, new = list(old), list(new)
     while old or new:
         if old and new and old[0].length == new[0].length:
@@ -298,7 +311,10 @@ def _groups(old: Sequence[Extent], new: Sequence[Extent], loc: Loc | None) -> It
 
 
 def _along_group(old: Sequence[Extent], new: Sequence[Extent], point: Sequence[Expr], lengths: Mapping[Expr, int]) -> list[Expr]:
-    """Returns the indices along the old dimensions of a group, at a point of the new ones."""
+    """Returns the indices along the old dimensions of a group of a reshape, at a point of the new dimensions.
+
+    lengths: loop variable -> the number that it stays below
+    """
     if len(old) == 1 and len(new) == 1:
         return list(point)
     flat = Linear((), 0)
@@ -314,9 +330,9 @@ def _along_group(old: Sequence[Extent], new: Sequence[Extent], point: Sequence[E
 def elementwise(
     operands: Sequence[Expr | Elements], make: Callable[..., Expr], require: Requires, loc: Loc | None
 ) -> Expr | Elements:
-    """Returns make(*elements) at every point of the broadcast shape; a number where no operand has dimensions.
+    """Returns the array of make(*elements) at every point of the broadcast shape; a number where no operand has dimensions.
 
-    An element among the operands is read also where the shape is empty: outside its array, Python raises.
+    Elements of arrays among the operands are required to be inside their arrays, also where the shape is empty: Python raises then.
     """
     for operand in operands:
         if not isinstance(operand, Elements):
@@ -328,7 +344,7 @@ def elementwise(
 
 
 def require_inside(number: Expr, require: Requires) -> None:
-    """Requires the elements that a number reads to be inside their arrays."""
+    """Requires every element of an array that a number reads to be inside its array."""
     outside = "a subscript outside its array"
     for read in traversal.nodes(number):
         if not isinstance(read, syntax.Subscript) or read.inside:
@@ -341,7 +357,7 @@ def require_inside(number: Expr, require: Requires) -> None:
 
 
 def is_truth(expr: Expr, truths: Set[str]) -> bool:
-    """Returns whether the number is certainly a truth value of NumPy.
+    """Returns whether an expression is certainly a truth value of NumPy, a bool_.
 
     truths: the arrays of bool
     """

@@ -16,12 +16,12 @@ _CONSTANTS = {"zeros": 0, "ones": 1}
 
 
 def allocation(parser: ExpressionParser, node: ast.expr) -> str | None:
-    """Returns the NumPy name of the function that `node` calls if that makes an array, else None."""
+    """Returns NumPy's name of the function that `node` calls, such as "zeros_like", if that allocates an array, else None."""
     return lookup(elementwise_functions.ALLOCATIONS, parser.value(node.func)) if isinstance(node, ast.Call) else None
 
 
 def alloc(parser: ExpressionParser, name: str, call: ast.Call, loc: Loc) -> syntax.Alloc:
-    """Returns the Alloc that `name = call` is."""
+    """Returns the Alloc for `name = call`, where the call is one of NumPy's allocations."""
     function = allocation(parser, call)
     if function is None:
         raise TypeError(f"not an allocation: {ast.unparse(call)}")
@@ -35,7 +35,10 @@ def alloc(parser: ExpressionParser, name: str, call: ast.Call, loc: Loc) -> synt
 
 
 def _bound(parser: ExpressionParser, call: ast.Call, function: str, slots: Sequence[str]) -> dict[str, ast.expr]:
-    """Returns the arguments of the call by parameter; all but dtype are there."""
+    """Returns the arguments of a call by parameter; dtype may be missing.
+
+    slots: the parameters in order. Raises LanguageError for arguments that the function does not take, and for missing ones.
+    """
     accepted = f"np.{function}({', '.join(slots)})"
     for argument in (*call.args[len(slots) :], *(a for a in call.args if isinstance(a, ast.Starred))):
         raise parser.error(argument, f"np.{function} does not take this in a kernel", accepted)

@@ -13,9 +13,9 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Signature:
-    """A Signature is what one of NumPy's functions of arrays takes.
+    """A Signature says what one of NumPy's functions of arrays takes.
 
-    name: its name in NumPy
+    name: the function's name in NumPy
     operands: the parameters that are arrays or numbers, in order
     options: the other parameters, in NumPy's order
     variadic: whether the option may be given as several arguments, as in A.transpose(1, 0)

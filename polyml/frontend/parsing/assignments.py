@@ -21,10 +21,10 @@ _STORES = "an element `A[i, j]`, a part of an array `A[1:]`, or a local name"
 
 
 class AssignmentParser:
-    """An AssignmentParser turns the assignments of one function into those of `syntax`.
+    """An AssignmentParser turns the assignments of one Python function into those of `syntax`.
 
     loops: the variables of the loops around the statement that is parsed, outermost first
-    branches: how many conditions are around it
+    branches: how many conditions are around that statement
     """
 
     def __init__(self, expressions: ExpressionParser):
@@ -33,7 +33,10 @@ class AssignmentParser:
         self.branches = 0
 
     def assign(self, stmt: ast.stmt, targets: Sequence[ast.expr], value: ast.expr) -> Sequence[syntax.Stmt]:
-        """Returns the statements that `target = value`, `a = b = value` or `a, b = value` is."""
+        """Returns the statements for `target = value`, `a = b = value` or `a, b = value`.
+
+        targets: those of Python's syntax tree, from left to right; `a, b` is one of them
+        """
         loc = self.expressions.text.loc(stmt)
         if (
             isinstance(value, ast.Call)
@@ -50,7 +53,7 @@ class AssignmentParser:
         return self._through_temporaries([result], [(t, 0) for t in targets], loc)
 
     def _unpack(self, target: ast.Tuple | ast.List, value: ast.expr, loc: Loc) -> Sequence[syntax.Stmt]:
-        """Returns the assignments of a tuple's parts to several targets."""
+        """Returns the statements that assign the parts of a tuple to several targets, as `a, b = value` does."""
         if isinstance(value, ast.Attribute) and value.attr == "shape":
             array, ndim = self.expressions.array(value.value), len(target.elts)
             shapes = [syntax.Shape(array, dim, ndim, loc=self.expressions.text.loc(value)) for dim in range(ndim)]
@@ -64,7 +67,10 @@ class AssignmentParser:
         return self._through_temporaries(values, [(t, k) for k, t in enumerate(target.elts)], loc)
 
     def _values(self, value: ast.expr) -> list[syntax.Expr]:
-        """Returns the parts of a tuple: one that is written out, or that an inlined function returns."""
+        """Returns the parts of a tuple that is written out, or that an inlined function returns.
+
+        Raises LanguageError for any other value.
+        """
         if isinstance(value, (ast.Tuple, ast.List)):
             return [self.expressions.expr(v) for v in value.elts]
         called = value if isinstance(value, ast.Call) and self.expressions.python_function(value) else None
@@ -75,7 +81,7 @@ class AssignmentParser:
         return list(result.values)
 
     def _through_temporaries(self, values: list[syntax.Expr], targets: list[tuple[ast.expr, int]], loc: Loc) -> list[syntax.Stmt]:
-        """Returns assignments that evaluate all values before they assign any.
+        """Returns assignments that evaluate all values before they assign any of them.
 
         values: evaluated in order
         targets: (target, position of its value), assigned from left to right
@@ -85,7 +91,7 @@ class AssignmentParser:
         return [*first, *(syntax.Assign(self._target(t), held[k], loc=loc) for t, k in targets)]
 
     def array_update(self, call: ast.Call) -> syntax.Assign | None:
-        """Returns the assignment that a call is which changes an array: A.fill(x), np.copyto(A, x), np.add(x, y, out=A).
+        """Returns the assignment for a call that changes an array: A.fill(x), np.copyto(A, x) or np.add(x, y, out=A).
 
         None is returned for any other call.
         """
@@ -116,11 +122,11 @@ class AssignmentParser:
         return syntax.Assign(target, self.expressions.expr(ast.copy_location(rest, call)), in_place=True, loc=loc)
 
     def _all_of(self, array: ast.expr) -> syntax.Part:
-        """Returns all of an array, as the target of an assignment."""
+        """Returns `A[...]` for an array A, as the target of an assignment to all its elements."""
         return syntax.Part(self.expressions.array_expr(array), (syntax.Dots(),), loc=self.expressions.text.loc(array))
 
     def augmented(self, stmt: ast.AugAssign) -> syntax.Stmt:
-        """Returns the assignment that `target op= value` is."""
+        """Returns the assignment for `target op= value`."""
         loc = self.expressions.text.loc(stmt)
         target, value = self._target(stmt.target), self.expressions.expr(stmt.value)
         if isinstance(stmt.op, ast.MatMult):
@@ -140,7 +146,10 @@ class AssignmentParser:
         return target
 
     def local(self, node: ast.expr) -> syntax.Name:
-        """Returns the local name that is assigned, after a check that it may be."""
+        """Returns the local name that a target is.
+
+        Raises LanguageError where it is no name or a loop variable inside its loop. A name that always had one value loses that.
+        """
         if not isinstance(node, ast.Name):
             raise self.expressions.error(node, f"cannot assign to {spelled(node)} in a kernel", _STORES)
         if node.id in self.loops:

@@ -33,8 +33,8 @@ _NOT_COMPILED = ("out", "weights", "returned")
 class Inlined:
     """An Inlined is what the call of an inlined Python function returns.
 
-    values: the results; none where the function returns None
-    is_tuple: whether they are the parts of a tuple
+    values: the results; empty where the function returns None
+    is_tuple: whether the function returns a tuple of them
     """
 
     values: tuple[syntax.Expr, ...]
@@ -44,9 +44,9 @@ class Inlined:
 class CallParser(NameLookup, ABC):
     """A CallParser turns the calls in one function's expressions into expressions of `syntax`.
 
-    before: statements that must run before the one that is parsed, such as those of an inlined function
-    inline: parses the call of a Python function
-    allocate: parses the call of a function such as np.zeros
+    before: a list of statements that must run before the one that is parsed, such as those of an inlined function
+    inline: a function that parses the call of a Python function
+    allocate: a function that parses the call of a function such as np.zeros
     """
 
     def __init__(
@@ -64,21 +64,24 @@ class CallParser(NameLookup, ABC):
 
     @abstractmethod
     def expr(self, node: ast.expr) -> syntax.Expr:
-        """Returns the expression, a number or an array, that a piece of Python is.
+        """Returns the expression of `syntax`, a number or an array, for an expression of Python.
 
         Raises LanguageError if it is something else.
         """
 
     def array_expr(self, node: ast.expr) -> syntax.Expr:
-        """Returns the expression that is subscripted; a name must be an array's."""
+        """Returns the expression of `syntax` for what a subscript or a method is applied to; a name must be that of an array."""
         return syntax.Name(self.array(node), loc=self.text.loc(node)) if isinstance(node, ast.Name) else self.expr(node)
 
     def call(self, node: ast.Call) -> Inlined:
-        """Returns what the call of a Python function returns; only here that may be None or several values."""
+        """Returns the results of a call of a Python function, which is inlined; they may be None or several values."""
         return self._inline(node)
 
     def value_of_call(self, node: ast.Call) -> syntax.Expr:
-        """Returns the expression that a call is, which must be one number or array."""
+        """Returns the expression of `syntax` for a call, whose result must be one number or array.
+
+        Raises LanguageError for functions that are not part of the language.
+        """
         if isinstance(node.func, ast.Attribute) and self.is_computed(node.func.value):
             return self._method(node, node.func)
         function, name = self.value(node.func), ast.unparse(node.func)
@@ -117,10 +120,10 @@ class CallParser(NameLookup, ABC):
     def _array_function(
         self, node: ast.Call, name: str, signature: array_signatures.Signature, first: tuple[syntax.Expr, ...]
     ) -> syntax.Expr:
-        """Returns the call of a function of whole arrays.
+        """Returns the Function for a call of a function of whole arrays.
 
         name: what messages call it
-        first: the operands that stand before its arguments: the array of a method
+        first: the operands that stand before the call's arguments: the array of a method, or none
         """
         operands, options = signature.operands[len(first) :], signature.options
         shown = [f"{option}=" for option in options if option not in _NOT_COMPILED]
@@ -188,7 +191,7 @@ class CallParser(NameLookup, ABC):
         return syntax.Function("einsum", args, (("subscripts", subscripts),), loc=self.text.loc(node))
 
     def _option(self, node: ast.expr, option: str) -> object:
-        """Returns the Python constant that is given for an option; dtype= also takes the type of an array."""
+        """Returns the Python constant that is given for an option; for dtype= a DType, or a TypeOf for the type of an array."""
         if option == "dtype":
             value = self.constant(node)
             dtype = None if value is MISSING or value is None else elementwise_functions.dtype_of(value)
@@ -225,7 +228,10 @@ class CallParser(NameLookup, ABC):
         return self.error(node, f"`{name}` is not a function of the language", _FUNCTIONS)
 
     def no_keywords(self, node: ast.Call, name: str) -> None:
-        """Refuses keywords and unpacked arguments."""
+        """Raises LanguageError or NotAffineError if a call has keywords or unpacked arguments.
+
+        name: what messages call the function
+        """
         for argument in node.args:
             if isinstance(argument, ast.Starred):
                 raise self.error(argument, "unpacking with * is not part of the language", "each operand written out")

@@ -24,7 +24,7 @@ class ExpressionParser(CallParser):
     """An ExpressionParser turns the expressions of one function into those of `syntax`."""
 
     def expr(self, node: ast.expr) -> syntax.Expr:
-        """Returns the expression, a number or an array, that a piece of Python is.
+        """Returns the expression of `syntax`, a number or an array, for an expression of Python.
 
         Raises LanguageError if it is something else.
         """
@@ -119,7 +119,7 @@ class ExpressionParser(CallParser):
         return self.expr(node)
 
     def _is_part(self, node: ast.expr) -> bool:
-        """Returns whether an index takes more than one element of a dimension, or makes a dimension: a slice, None or ..."""
+        """Returns whether an index is a slice, None or `...`, which takes several elements of dimensions or adds a dimension."""
         return isinstance(node, ast.Slice) or self.constant(node) is None or self.constant(node) is ...
 
     def _shape(self, node: ast.Subscript, shape: ast.Attribute) -> syntax.Shape:
@@ -144,7 +144,7 @@ class ExpressionParser(CallParser):
         return pairs[0] if len(pairs) == 1 else syntax.Logical("and", tuple(pairs), loc=self.text.loc(node))
 
     def _known_comparison(self, node: ast.Compare) -> bool | None:
-        """Returns the result of a comparison with None, or of one between two strings.
+        """Returns the result of `x is None`, `x is not None`, or a comparison of two strings, where it is known at parsing.
 
         None is returned for every other comparison.
         """
@@ -180,7 +180,7 @@ class ExpressionParser(CallParser):
 
 
 def _negated(unary: syntax.Unary) -> syntax.Expr:
-    """Returns the unary operation, or the constant -1 for a minus before the constant 1.
+    """Returns the unary operation, or one negative constant for a minus before a constant number.
 
     As one constant it is a constant to type inference too, and -2**63 fits 64 bits.
     """

@@ -25,10 +25,10 @@ class Default:
 def bound_arguments(
     parser: ExpressionParser, call: ast.Call, function: FunctionType, args: ast.arguments
 ) -> dict[str, ast.expr | Default]:
-    """Returns what each parameter gets, arguments in the order of the call.
+    """Returns what each parameter of a called function gets: arguments in the order of the call, and defaults behind them.
 
     args: the parameters of `function`
-    Raises LanguageError where Python would raise TypeError.
+    Raises LanguageError where Python would raise TypeError, and NotAffineError for *args and **kwargs.
     """
     if args.vararg or args.kwarg:
         raise parser.not_affine(call, f"`{function.__name__}` takes any arguments", "functions whose parameters have names")
@@ -60,14 +60,14 @@ def bound_arguments(
 
 
 def assigned(function: ast.FunctionDef) -> set[str]:
-    """Returns the names that the function's text assigns."""
+    """Returns the names that the function's text assigns, loop variables among them."""
     return {node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
 
 def changes(body: Sequence[Stmt], outside: set[str]) -> bool:
-    """Returns whether a body may store into an array that it gets from outside.
+    """Returns whether the statements may store into an array that they get from outside.
 
-    outside: the names that stand for such arrays when the body starts
+    outside: the names that stand for arrays from outside before the first statement
     """
     assigns = [stmt for stmt in statements(body) if isinstance(stmt, syntax.Assign)]
     reached, before = set(outside), -1
@@ -80,7 +80,7 @@ def changes(body: Sequence[Stmt], outside: set[str]) -> bool:
 
 
 def _seen(expr: syntax.Expr) -> set[str]:
-    """Returns the names of arrays that an expression may be one of, or a view of."""
+    """Returns the names of the arrays that an expression may be itself, or a view of."""
     match expr:
         case syntax.Name(name=name) | syntax.Subscript(array=name):
             return {name}

@@ -41,8 +41,8 @@ class NameLookup:
     text: the function's text, by which messages show places
     scope: the names that the function sees outside itself
     locals: the names of parameters and local variables
-    renamed: what the text calls a local -> what the kernel calls it, where the two differ
-    known: parameters of an inlined function that always have the same value, whatever Python object it is
+    renamed: name of a local in the text -> its name in the kernel, where the two differ
+    known: parameters of an inlined function that always have the same value, with that value, which may be any Python object
     taken: the names that the kernel uses
     """
 
@@ -55,7 +55,7 @@ class NameLookup:
         self.taken = taken
 
     def value(self, node: ast.expr) -> object:
-        """Returns the object that a name from outside the kernel stands for, or an attribute of a module.
+        """Returns the object that a name from outside the kernel, or an attribute of a module, stands for.
 
         MISSING is returned for everything else.
         """
@@ -71,7 +71,7 @@ class NameLookup:
         return getattr(owner, node.attr, MISSING) if is_library_module(owner) else vars(owner).get(node.attr, MISSING)
 
     def constant(self, node: ast.expr) -> object:
-        """Returns the Python object that `node` always is; None and text are such objects too.
+        """Returns the Python object that `node` always is: a number, None, a text, or another object from outside the kernel.
 
         MISSING is returned for what the kernel computes.
         """
@@ -86,17 +86,19 @@ class NameLookup:
         return MISSING
 
     def is_local(self, node: ast.expr) -> bool:
-        """Returns whether the node is a parameter or a local, or an attribute, element or method of one."""
+        """Returns whether the node is a parameter or a local, or an attribute, element or method of one; known parameters are
+        not.
+        """
         while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
             node = node.func if isinstance(node, ast.Call) else node.value
         return isinstance(node, ast.Name) and node.id in self.locals and node.id not in self.known
 
     def is_computed(self, node: ast.expr) -> bool:
-        """Returns whether the kernel computes the node; if not, it is a module or something in one."""
+        """Returns whether the kernel computes the node; a name from outside, or an attribute of one, it does not compute."""
         return self.is_local(node) or not isinstance(node, (ast.Name, ast.Attribute))
 
     def is_numpy(self, node: ast.expr) -> bool:
-        """Returns whether the node is something that NumPy has, such as np.sort or np.add.reduce."""
+        """Returns whether the node names something in NumPy, such as np.sort or np.add.reduce."""
         names: list[str] = []
         while isinstance(node, ast.Attribute):
             names.insert(0, node.attr)
@@ -107,13 +109,13 @@ class NameLookup:
         return self.value(node) is np and found is not MISSING
 
     def python_function(self, node: ast.expr) -> FunctionType | None:
-        """Returns the function that a call inlines, or None if `node` is no such call."""
+        """Returns the Python function that `node` calls, which is inlined; None if `node` is no call of one."""
         return python_function(self.value(node.func)) if isinstance(node, ast.Call) else None
 
     def array(self, node: ast.expr) -> str:
         """Returns the kernel's name of the array that `node` stands for.
 
-        Raises LanguageError where that is no array.
+        Raises LanguageError where `node` is no name, or the name of something from outside the kernel.
         """
         if not isinstance(node, ast.Name):
             raise self.error(node, "only an array that has a name can be used here", "a parameter, or a local array")
@@ -125,7 +127,7 @@ class NameLookup:
         raise self.error(node, f"`{node.id}` {what}", "a parameter, or a local array")
 
     def number(self, node: ast.expr, value: object) -> syntax.Const:
-        """Returns the constant for `value`, which is written as `node`.
+        """Returns the constant of `syntax` for `value`, which is written as `node`.
 
         Raises LanguageError if it is not a number of the language.
         """
@@ -143,30 +145,32 @@ class NameLookup:
             raise self.error(node, f"`{node.id}` is an array from outside the kernel", "arrays that are passed as arguments")
 
     def fresh(self, stem: str) -> str:
-        """Returns stem1, stem2, ...: the first such name that the function does not use."""
+        """Returns the first of stem1, stem2, ... that the kernel does not use, and marks it as used."""
         number = next(n for n in range(1, len(self.taken) + 2) if f"{stem}{n}" not in self.taken)
         self.taken.add(f"{stem}{number}")
         return f"{stem}{number}"
 
     def error(self, node: Written, message: str, accepted: str, code: str | None = None) -> LanguageError:
-        """Returns the refusal of what is not in the language, with its place and what would be accepted."""
+        """Returns a LanguageError for a node that is not in the language, with its place and what would be accepted."""
         return LanguageError(message, loc=self.text.loc(node), notes=[f"accepted: {accepted}"], code=code or _CODES.get(type(node)))
 
     def not_affine(self, node: Written, message: str, accepted: str, code: str | None = None) -> NotAffineError:
-        """Returns the refusal of what plain Python can run, with its place and what polyml compiles."""
+        """Returns a NotAffineError for a node that plain Python can run, with its place and what polyml compiles."""
         code = code or _CODES.get(type(node))
         return NotAffineError(message, loc=self.text.loc(node), notes=[f"polyml compiles: {accepted}"], code=code)
 
 
 def is_number(value: object) -> bool:
-    """Returns whether `value` is a number of the language: exactly one of Python's types, or a NumPy scalar of an accepted one."""
+    """Returns whether `value` is a number of the language: an int, float, bool or complex, or a NumPy scalar of an accepted
+    type.
+    """
     if type(value) in (int, float, bool, complex):
         return True
     return isinstance(value, np.generic) and elementwise_functions.dtype_of(type(value)) is not None
 
 
 def spelled(node: ast.AST) -> str:
-    """Returns what a message calls a piece of Python."""
+    """Returns the text by which a message names a piece of Python, such as "a with statement" or the code itself."""
     return _SPELLED.get(type(node), f"`{ast.unparse(node)}`")
 
 

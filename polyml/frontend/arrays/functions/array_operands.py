@@ -18,12 +18,15 @@ ZERO = syntax.Const(0)
 
 
 def as_array(value: Value, loc: Loc | None) -> Elements:
-    """Returns a value as an array; a number is one without dimensions."""
+    """Returns a value as an array; a number becomes an array without dimensions."""
     return value if isinstance(value, Elements) else Elements((), lambda point: value)
 
 
 def reduced_axes(value: Value, options: dict, loc: Loc | None) -> tuple[int, ...]:
-    """Returns the axes that are reduced, in order."""
+    """Returns the axes of an operand that a call reduces, in ascending order: those of axis=, or all where it is not given.
+
+    options: the call's arguments by name. Raises PolymlTypeError where an axis is given twice.
+    """
     rank, given = as_array(value, loc).rank, options.get("axis")
     if given is None or rank == 0 and given in (0, -1):  # NumPy treats an array without dimensions as a number
         return tuple(range(rank))
@@ -34,22 +37,26 @@ def reduced_axes(value: Value, options: dict, loc: Loc | None) -> tuple[int, ...
 
 
 def reduced_shape(array: Elements, axes: Sequence[int], keep: bool) -> tuple[Extent, ...]:
-    """Returns the shape that an array has after a reduction.
+    """Returns the shape of the result of a reduction of an array.
 
-    axes: those that are reduced
-    keep: whether they stay, with size 1
+    axes: the axes that are reduced
+    keep: whether they stay in the result, with size 1
     """
     one = Extent.constant(1)
     return tuple(one if dim in axes else size for dim, size in enumerate(array.shape) if keep or dim not in axes)
 
 
 def reduced_point(point: Point, axes: Sequence[int], keep: bool) -> Point:
-    """Returns the point of a reduction's result that an element at `point` goes to."""
+    """Returns the point of a reduction's result to which the element at `point` of the operand contributes.
+
+    axes: the axes that are reduced
+    keep: whether they stay in the result, with size 1
+    """
     return tuple(ZERO if dim in axes else index for dim, index in enumerate(point) if keep or dim not in axes)
 
 
 def with_axes(point: Point, axes: Sequence[int], index: Expr) -> Point:
-    """Returns the point with this index inserted at each of the axes."""
+    """Returns a point with `index` inserted at each of the axes, which are positions in the result, in ascending order."""
     result = list(point)
     for axis in axes:
         result.insert(axis, index)
@@ -65,21 +72,21 @@ def each_element(value: Expr, make: Callable[[Expr], Expr]) -> Expr: ...
 
 
 def each_element(value: Value, make: Callable[[Expr], Expr]) -> Value:
-    """Returns make(element) for every element of an array, or for a number."""
+    """Returns the array of make(element) for each element of an array, or make(value) for a number."""
     if not isinstance(value, Elements):
         return make(value)
     return Elements(value.shape, lambda point: make(value.at(point)))
 
 
 def map_elements(builder: LoopBuilder, args: list, make: Callable[..., Expr], loc: Loc | None) -> Value:
-    """Returns make(*elements) of the broadcast operands, or of the numbers where there is no array."""
+    """Returns the array of make(*elements) over the broadcast operands, or the number make(*args) where no operand is an array."""
     if not any(isinstance(arg, Elements) for arg in args):
         return make(*args)
     return views.elementwise(args, make, builder.require, loc)
 
 
 def count(array: Elements, axes: Sequence[int], less: int) -> Expr:
-    """Returns the number of elements along the axes minus `less`, but at least 0."""
+    """Returns an expression for the number of elements along the axes minus `less`, but at least 0."""
     total: Expr | None = None
     for axis in axes:
         size = array.shape[axis].expr
@@ -89,22 +96,23 @@ def count(array: Elements, axes: Sequence[int], less: int) -> Expr:
 
 
 def element_type_of(builder: LoopBuilder, wanted: syntax.TypeOf, loc: Loc | None) -> syntax.TypeOf:
-    """Returns the element type that `A.dtype` stands for."""
+    """Returns the element type that `A.dtype` stands for in a kernel, for the array expression A in `wanted.of`."""
     return syntax.TypeOf(as_array(builder.value(wanted.of), loc).sample, loc=loc)
 
 
 def element_type(sample: Expr, options: dict, typed: str, loc: Loc | None) -> syntax.TypeOf:
-    """Returns the element type of a result: the one that dtype= gives, else one that is made of the operand's.
+    """Returns the element type of a call's result: that of dtype=, or else the type that NumPy derives from the operand's.
 
     sample: an element of the operand
-    typed: how the type is made of the operand's, as TypeOf.function
+    options: the call's arguments by name
+    typed: the rule by which the type is derived, one of TypeOf.function
     """
     to = options.get("dtype")
     return syntax.TypeOf(sample, typed, loc=loc) if to is None else syntax.TypeOf(syntax.Cast(sample, to), loc=loc)
 
 
 def rounded(builder: LoopBuilder, value: Value, kind: syntax.TypeOf, loc: Loc | None) -> Elements:
-    """Returns sums of halves, which are taken in float32, stored in their own type."""
+    """Returns a new array in memory with the value rounded to the type `kind`: sums of halves, taken in float32, need it."""
     shape = value.shape if isinstance(value, Elements) else ()
     result = builder.allocated("_rounded", shape, kind, None, loc)
 

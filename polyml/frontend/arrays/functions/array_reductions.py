@@ -27,11 +27,11 @@ from polyml.source import Loc
 
 
 def _reduction(start: object, combine: Callable[[Expr, Expr], Expr], typed: str, wide: bool = False):
-    """Makes a function that combines all elements along some axes, such as np.sum.
+    """Returns the lowering of a function that combines all elements along some axes, such as np.sum.
 
     start: the result of no elements
     combine: gives the next result from the result so far and an element
-    typed: which type the result has, as TypeOf.function
+    typed: the rule for the type of the result, one of TypeOf.function
     wide: whether the result of halves stays float32
     """
 
@@ -91,10 +91,10 @@ def _variance(root: bool):
 
 
 def _running(combine: Callable[[Expr, Expr], Expr], typed: str, first_axis: bool = False):
-    """Makes a function that joins each element to the result before it, such as np.cumsum or np.maximum.accumulate.
+    """Returns the lowering of a function that joins each element to the result before it, such as np.cumsum.
 
     combine: gives the next result from the result so far and an element
-    typed: which type the result has, as TypeOf.function
+    typed: the rule for the type of the result, one of TypeOf.function
     first_axis: whether the first axis is taken where no axis is given
     """
 
@@ -123,7 +123,7 @@ def _running(combine: Callable[[Expr, Expr], Expr], typed: str, first_axis: bool
 
 
 def _with_dtype(value: Value, options: dict, loc: Loc | None) -> Elements:
-    """Returns the elements converted to the type that dtype= gives; as they are where it is not given."""
+    """Returns a value as an array, its elements converted to the type of dtype= where the call's options have it."""
     array, to = as_array(value, loc), options.get("dtype")
     if to is None:
         return array

@@ -19,7 +19,10 @@ ZERO, ONE = syntax.Const(0), syntax.Const(1)
 
 
 def arange(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
-    """Returns np.arange of integers; the step is a constant."""
+    """Returns the array that np.arange makes of integers.
+
+    Raises NotAffineError where an argument may not be an integer, or the step is not a constant.
+    """
     if not all(builder.is_integer(arg) for arg in args):
         raise NotAffineError("np.arange of what may not be integers", loc=loc, notes=["polyml compiles: sizes, ints, constants"])
     start, stop = (args[0], args[1]) if len(args) > 1 else (ZERO, args[0])
@@ -37,7 +40,10 @@ def arange(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> 
 
 
 def linspace(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
-    """Returns np.linspace of Python's numbers: start + k * step in float64, the last one exactly stop."""
+    """Returns the array that np.linspace makes of Python's numbers: start + k * step in float64, the last one exactly stop.
+
+    Raises NotAffineError where an argument may not be one of Python's numbers.
+    """
     start, stop = args[:2]
     count = args[2] if len(args) > 2 else syntax.Const(50)
     if not _are_python_s(builder, start) or not _are_python_s(builder, stop) or not builder.is_integer(count):
@@ -61,7 +67,7 @@ def linspace(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -
 
 
 def _are_python_s(builder: LoopBuilder, number: Expr) -> bool:
-    """Returns whether a number is computed from Python's numbers alone."""
+    """Returns whether an expression is computed from Python's ints and floats, sizes and other integers alone."""
     parts = (syntax.Binary, syntax.Unary)
     return all(
         isinstance(node, parts) or isinstance(node, syntax.Const) and type(node.value) in (int, float) or builder.is_integer(node)
@@ -70,9 +76,9 @@ def _are_python_s(builder: LoopBuilder, number: Expr) -> bool:
 
 
 def ones(op: str):
-    """Makes the function np.eye, which has ones where column - row == k, or np.tri, which has them where it is <= k.
+    """Returns the lowering of np.eye, which has ones where column - row == k, or of np.tri, which has ones where it is <= k.
 
-    op: the comparison
+    op: the comparison, "==" or "<="
     """
 
     def made(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
@@ -84,9 +90,9 @@ def ones(op: str):
 
 
 def triangle(op: str):
-    """Makes the function np.tril, which keeps elements where column - row <= k, or np.triu, which keeps them where it is >= k.
+    """Returns the lowering of np.tril, which keeps elements where column - row <= k, or of np.triu, which keeps those with >= k.
 
-    op: the comparison
+    op: the comparison, "<=" or ">="
     """
 
     def made(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
@@ -103,7 +109,7 @@ def triangle(op: str):
 
 
 def diag(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
-    """Returns np.diag: the diagonal matrix of a vector, or the diagonal of a matrix."""
+    """Returns the array of np.diag: the diagonal matrix of a vector, or the diagonal of a matrix."""
     array = _array(args[0], loc, 1)
     if array.rank == 1:
         size = array.shape[0]
@@ -120,7 +126,7 @@ def diag(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Va
 
 
 def take(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
-    """Returns np.take: a[..., indices, ...] along one axis."""
+    """Returns the array of np.take: a[..., indices, ...] along one axis."""
     array, axis = _array(args[0], loc, 1), options.get("axis")
     if axis is None and array.rank > 1:
         raise NotAffineError("np.take of a flattened array", loc=loc, notes=["polyml compiles: np.take with axis="])
@@ -130,7 +136,7 @@ def take(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Va
 
 
 def roll(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
-    """Returns np.roll by a constant shift along one axis."""
+    """Returns the array of np.roll; raises NotAffineError unless the shift is a constant, along one axis."""
     array, shift, axis = _array(args[0], loc, 1), options.get("shift"), options.get("axis")
     if type(shift) is not int or axis is None and array.rank > 1 or not isinstance(axis, (int, type(None))):
         raise NotAffineError(
@@ -156,7 +162,7 @@ def roll(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Va
 
 
 def repeat(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
-    """Returns np.repeat by a constant count along one axis."""
+    """Returns the array of np.repeat; raises NotAffineError unless the count is a positive constant, along one axis."""
     array, times, axis = _array(args[0], loc, 1), options.get("repeats"), options.get("axis")
     if type(times) is not int or times < 1 or axis is None and array.rank > 1:
         raise NotAffineError("np.repeat of this", loc=loc, notes=["polyml compiles: a constant count along one axis"])
@@ -172,7 +178,7 @@ def repeat(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> 
 
 
 def tile(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
-    """Returns np.tile: the array several times along each dimension."""
+    """Returns the array of np.tile: the operand several times along each dimension."""
     array, times = _array(args[0], loc, 1), options.get("reps")
     times = times if isinstance(times, tuple) else (times,)
     if not all(type(n) is int and 0 < n <= MOST_PARTS for n in times):
@@ -189,10 +195,10 @@ def tile(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Va
 
 @dataclass(frozen=True)
 class _Padding:
-    """A _Padding is how np.pad fills the border of an array with the array's own elements.
+    """A _Padding says how np.pad fills the border of an array with the array's own elements.
 
     widths: (before, behind) of each dimension
-    mode: which elements, one of _PADDED_FROM
+    mode: which elements the border gets, a key of _PADDED_FROM
     loc: the place of the call
     """
 
@@ -202,7 +208,7 @@ class _Padding:
 
 
 def pad(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
-    """Returns np.pad: numbers around the array, or its own elements, one dimension after the other."""
+    """Returns the array of np.pad: an array with a border of a constant number or of the array's own elements."""
     array, mode = _array(args[0], loc, 1), options.get("mode", "constant")
     widths = _pad_widths(options.get("pad_width"), array.rank)
     if widths is None or mode not in _PADDED_FROM and mode != "constant":
@@ -227,12 +233,12 @@ def pad(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Val
 
 
 def _pad_axis(builder: LoopBuilder, result: Elements, shape: Sequence[Extent], padding: _Padding, axis: int) -> None:
-    """Fills both ends of one dimension of a padded array with the array's own elements.
+    """Adds a loop that fills both ends of one dimension of a padded array with the array's own elements.
 
-    Earlier dimensions are filled over their whole size already; along later ones only the array's own part is filled.
+    The dimensions before `axis` are filled over their whole size already; along those behind it only the array's own part is.
 
     result: the padded array
-    shape: that of the array without padding
+    shape: the shape of the array without padding
     """
     size, (before, after) = shape[axis].length, padding.widths[axis]
     least = syntax.Const(max(1, before, after) if padding.mode != "reflect" else max(before, after) + 1)
@@ -262,9 +268,9 @@ _PADDED_FROM = {
 
 
 def _pad_widths(given: object, rank: int) -> list[tuple[int, int]] | None:
-    """Returns the widths before and behind each dimension, as NumPy spreads what is given.
+    """Returns the (before, behind) widths of each dimension, as NumPy spreads the argument pad_width over them.
 
-    None is returned where these are no small constants.
+    None is returned where the argument does not fit the rank, or has other numbers than constants from 0 to MOST_PARTS.
     """
     given = given if isinstance(given, tuple) else (given,)
     pairs = [pair for pair in given if isinstance(pair, tuple)]
@@ -279,7 +285,7 @@ def _pad_widths(given: object, rank: int) -> list[tuple[int, int]] | None:
 
 
 def concatenate(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Elements:
-    """Returns np.concatenate: the arrays stored one after the other, in the type that NumPy promotes them to."""
+    """Returns the array of np.concatenate: the operands stored one after the other, in the type to which NumPy promotes theirs."""
     parts = [_array(arg, loc, 1) for arg in args]
     axis = checked_axis(options.get("axis", 0), parts[0].rank, loc)
     if len({part.rank for part in parts}) != 1:
@@ -309,20 +315,20 @@ def concatenate(builder: LoopBuilder, args: list, options: dict, loc: Loc | None
 
 
 def stack(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
-    """Returns np.stack: the arrays along a new axis."""
+    """Returns the array of np.stack: the operands along a new axis."""
     parts = [_array(arg, loc, 1) for arg in args]
     axis = checked_axis(options.get("axis", 0), parts[0].rank + 1, loc)
     return concatenate(builder, [with_axis(part, axis) for part in parts], {"axis": axis}, loc)
 
 
 def hstack(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
-    """Returns np.hstack: the arrays along the second axis, vectors along the first."""
+    """Returns the array of np.hstack: the operands one after the other along the second axis, vectors along the first."""
     parts = [_array(arg, loc, 1) for arg in args]
     return concatenate(builder, parts, {"axis": 0 if parts[0].rank == 1 else 1}, loc)
 
 
 def vstack(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
-    """Returns np.vstack: the arrays along the first axis, vectors as rows."""
+    """Returns the array of np.vstack: the operands one after the other along the first axis, vectors as rows."""
     parts = [_array(arg, loc, 1) for arg in args]
     return concatenate(builder, [with_axis(p, 0) if p.rank == 1 else p for p in parts], {"axis": 0}, loc)
 

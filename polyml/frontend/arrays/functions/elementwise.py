@@ -29,7 +29,10 @@ def _round(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> 
 
 
 def conj(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
-    """Returns A.conj(), which is A itself if that is real."""
+    """Returns the value of A.conj() or np.conj(A), which is the operand itself where it is known to be real.
+
+    Raises NotAffineError for an array without dimensions of which it is not known whether it is real.
+    """
     storage = args[0].storage if isinstance(args[0], Elements) else None
     is_complex = builder.complex.get(storage) if storage else None  # None: it is not known
     if is_complex is False:
@@ -48,7 +51,7 @@ def _angle(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> 
 
 
 def _part(name: str):
-    """Makes the function np.real or np.imag; the parts of an array in memory can be assigned."""
+    """Returns the lowering of np.real or np.imag, by its name; what it returns for an array in memory can be assigned."""
 
     def part(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
         value = args[0]
@@ -64,7 +67,7 @@ def _part(name: str):
 
 
 def _number(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
-    """Returns a value as one number; an array must have no dimensions.
+    """Returns the operand as one number: a number itself, or the element of an array without dimensions.
 
     Raises NotAffineError for any other array.
     """

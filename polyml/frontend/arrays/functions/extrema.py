@@ -27,7 +27,10 @@ ARGMAX_BLOCK = 1024  # so few elements that they are still in the nearest cache 
 
 
 def _extremum(function: str):
-    """Makes the function np.max or np.min, whose loops start with the first elements and compare halves in float32."""
+    """Returns the lowering of np.max or np.min, whose loops start with the first elements and compare halves in float32.
+
+    function: "maximum" or "minimum"
+    """
 
     def reduce(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
         given, axes = as_array(args[0], loc), reduced_axes(args[0], options, loc)
@@ -50,10 +53,10 @@ def _extremum(function: str):
 def _first_elements(
     builder: LoopBuilder, array: Elements, axes: Sequence[int], keep: bool, otherwise: str, loc: Loc | None
 ) -> Elements:
-    """Returns the elements at index 0 of the axes, in memory.
+    """Returns the elements of an array at index 0 of some axes, stored in a new array.
 
     keep: whether the axes stay, with size 1
-    otherwise: what is so in calls in which there are none, as messages say it; they run as plain Python
+    otherwise: a message for calls in which the axes have no elements, which run as plain Python
     """
     _require_some(builder, array, axes, otherwise, loc)
 
@@ -69,9 +72,9 @@ def _require_some(builder: LoopBuilder, array: Elements, axes: Sequence[int], ot
 
 
 def _arg_extremum(op: str):
-    """Makes the function np.argmax or np.argmin, which gives the index of the first extremum; a NaN counts as one.
+    """Returns the lowering of np.argmax or np.argmin, which gives the index of the first extremum; a NaN counts as one.
 
-    op: the comparison by which an element is better than another
+    op: the comparison by which an element is better than another, ">" or "<"
     """
 
     def reduce(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
@@ -107,10 +110,13 @@ def _is_better(op: str, part: Expr, best: Expr) -> Expr:
 
 
 def _flat_arg_extremum(builder: LoopBuilder, array: Elements, op: str, keep: bool, loc: Loc | None) -> Value:
-    """Returns the index of the first extremum of all elements, counted through the flattened array.
+    """Returns the index of the first extremum of all elements of an array, counted through the flattened array.
 
     Two reductions go over each block of a row: one finds the extremum, the other the first index that has it, in elements that are
     still in the cache. Lanes and threads can share both. A loop then compares the blocks one after the other.
+
+    op: the comparison by which an element is better than another, ">" or "<"
+    keep: whether the result is an array with as many dimensions, each of size 1
     """
     axes = tuple(range(array.rank))
     _require_some(builder, array, axes, "the extremum of no elements", loc)

@@ -19,6 +19,6 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
 
 
 def called(builder: LoopBuilder, call: syntax.Function) -> Value:
-    """Returns the value of the call; loops that it needs are added before the statement it stands in."""
+    """Returns the value of a call of NumPy, after adding the loops that compute it to the builder's statements."""
     args = [builder.value(arg) for arg in call.args]
     return _FUNCTIONS[call.function](builder, args, dict(call.options), call.loc)

@@ -105,11 +105,11 @@ def contraction(
     kind: Expr | None,
     loc: Loc | None,
 ) -> Value:
-    """Returns the sum over the labels that the result does not have of the product of the arrays' elements.
+    """Returns the contraction of arrays: the sum, over the labels that `result` does not have, of the product of their elements.
 
     labels: one label per dimension of each array; those that are numbers are batch dimensions, which broadcast
     result: the labels of the result's dimensions
-    kind: a number of the type to which products of halves, which are taken in float32, are rounded; None: they are not
+    kind: a number of the type to which products of halves, taken in float32, are rounded; None where they stay float32
     """
     every = {label for own in labels for label in own}
     arrays = [a if set(own) == every else builder.in_memory(a, loc) for a, own in zip(arrays, labels)]
@@ -167,7 +167,9 @@ def _einsum(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) ->
 
 
 def _einsum_labels(text: str, ranks: Sequence[int], loc: Loc | None) -> tuple[list[list[Label]], list[Label]]:
-    """Returns the labels of each operand and of the result; the dimensions of an ellipsis are numbered from the last one.
+    """Returns the labels of each operand's dimensions, and those of the result, for the subscripts of np.einsum.
+
+    Labels are letters; the dimensions of an ellipsis are numbers, counted from the last one.
 
     ranks: the number of dimensions of each operand
     Raises PolymlValueError where the subscripts do not fit the operands.
@@ -202,7 +204,7 @@ def _bad_subscripts(text: str, loc: Loc | None) -> PolymlValueError:
 
 
 def _vector_norm(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
-    """Returns np.linalg.norm: the root of the sum of squares; of a whole matrix that is Frobenius' norm."""
+    """Returns the value of np.linalg.norm: the root of the sum of squares, which for a whole matrix is Frobenius' norm."""
     axis = options.get("axis")
     if options.get("ord") is not None or isinstance(axis, tuple):
         raise NotAffineError("np.linalg.norm of another order", loc=loc, notes=["polyml compiles: np.linalg.norm(x, axis=)"])

@@ -44,7 +44,10 @@ def _ravel(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> 
 
 
 def _as_shape(builder: LoopBuilder, array: Elements, sizes: Sequence[Expr], loc: Loc | None) -> Elements:
-    """Returns the elements in a shape in which one size may be -1, which stands for the size that fits."""
+    """Returns a view of an array in another shape, in which one size may be -1, which stands for the size that fits.
+
+    Raises SizesNeeded where that size is not known without the sizes of a call.
+    """
     shape = [Extent(Linear.of(size), True) for size in sizes]
     open_at = [k for k, extent in enumerate(shape) if extent.known is not None and extent.known < 0]
     if len(open_at) > 1 or any(shape[k].known != -1 for k in open_at):
@@ -115,7 +118,7 @@ def _asarray(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -
 
 
 def _ascontiguousarray(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
-    """Returns a view where the rows lie one after the other, else a copy."""
+    """Returns the value of np.ascontiguousarray: a view where the rows lie one after the other, else a copy."""
     array = as_array(args[0], loc)
     if not array.rank:
         return views.with_axis(array, 0)  # NumPy's result has at least one dimension
