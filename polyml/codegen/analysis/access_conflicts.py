@@ -374,8 +374,7 @@ class ConflictTest:
 
 
 def _uniform(x: tuple[Affine, ...], y: tuple[Affine, ...], chain: Sequence[Range], inner: tuple) -> Differences | None:
-    """Returns the differences of two accesses whose subscripts x and y differ by constants alone (uniformly generated); None for
-    other accesses.
+    """Returns the differences of two accesses whose subscripts x and y differ by constants alone (uniformly generated), or None.
 
     Loop bounds are left out unless a loop has a constant length: this is quick, and the set that it returns is rarely larger than
     the exact one.

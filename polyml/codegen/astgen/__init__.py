@@ -1,3 +1,3 @@
-"""Schedule tree -> loops: a scan of our own where domains are simple, isl's generator elsewhere, whose loops are proved to run the
-schedule. The door is `build.build`.
+"""Schedule tree -> loops: polyml's own scan where domains are simple, isl's generator elsewhere, whose loops are proved to run the
+schedule. The function to call is `build.build`.
 """

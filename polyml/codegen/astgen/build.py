@@ -33,7 +33,8 @@ UNPROVED = "the loops that isl makes are not proved to run the schedule"
 
 
 def build(scop: Scop, schedule: isl.Schedule, reductions: dict[str, Reduction] | None = None) -> Program:
-    """Returns the Program that runs a schedule, under the scop's context.
+    """Returns the Program that runs a schedule, for parameters in the SCoP's context. Raises BudgetExceeded where no loops are
+    found.
 
     reductions: by statement, the updates whose order is free.
     """
@@ -42,9 +43,9 @@ def build(scop: Scop, schedule: isl.Schedule, reductions: dict[str, Reduction] |
 
 
 def nodes_of(schedule: isl.Schedule, context: isl.Set) -> Sequence[Node]:
-    """Returns the loops that run a component of a schedule. Raises BudgetExceeded where none are found.
+    """Returns the loops that run one component of a schedule. Raises BudgetExceeded where none are found.
 
-    context: facts about parameters.
+    context: constraints on the parameters.
     """
     simple = scan(schedule, context)
     if simple is not None:
@@ -54,7 +55,10 @@ def nodes_of(schedule: isl.Schedule, context: isl.Set) -> Sequence[Node]:
 
 @dataclass(frozen=True)
 class _ScheduledPart:
-    """A component of a schedule on its own, which its text identifies. context: facts about parameters."""
+    """A component of a schedule, which compares and hashes by its text and its context's, to be the key of a cache.
+
+    context: constraints on the parameters.
+    """
 
     schedule_text: str
     context_text: str
@@ -63,7 +67,8 @@ class _ScheduledPart:
 
 
 def _loops_of_isl(part: _ScheduledPart) -> tuple[Node, ...]:
-    """Returns isl's loops, or those of a scan of every kind of tree. Raises BudgetExceeded where there are none.
+    """Returns isl's loops for a component if they are proved to be right, else those of polyml's scan of trees of any kind. Raises
+    BudgetExceeded where there are neither.
 
     isl's loops have fewer tests where domains are not plain conjunctions; but for tiles of tiles, and skewed tiles, it may take
     seconds to hours to make them, and those of strided domains in such tiles may be wrong.
@@ -76,7 +81,7 @@ def _loops_of_isl(part: _ScheduledPart) -> tuple[Node, ...]:
 
 @lru_cache(maxsize=64)  # a script's next step leaves most parts as they are
 def _once(part: _ScheduledPart) -> tuple[Node, ...] | str:
-    """Returns the loops, or why there are none."""
+    """Returns the loops of a component, or the reason why there are none as a text. Results are cached."""
     first = _proved(part, OPERATIONS + OPERATIONS_PER_STATEMENT * len(set_names(part.schedule.get_domain())))
     if not isinstance(first, str):
         return first
@@ -87,7 +92,10 @@ def _once(part: _ScheduledPart) -> tuple[Node, ...] | str:
 
 
 def _proved(part: _ScheduledPart, operations: int) -> tuple[Node, ...] | str:
-    """Returns isl's loops where they are proved to be right, or why there are none."""
+    """Returns isl's loops for a component, or, where they are not proved to be right, the reason as a text.
+
+    operations: how many operations isl may spend on making the loops, and again on proving them.
+    """
     try:
         with budget(operations):
             made = tuple(of_isl(part.schedule, part.context))
@@ -98,7 +106,10 @@ def _proved(part: _ScheduledPart, operations: int) -> tuple[Node, ...] | str:
 
 
 def of_isl(schedule: isl.Schedule, context: isl.Set) -> list[Node]:
-    """Returns isl's loops, right or wrong."""
+    """Returns the loops that isl's generator makes for a schedule, which are not checked: they may be wrong.
+
+    context: constraints on the parameters.
+    """
     found = tile_loops(schedule, context)
     if found is None:
         return _nodes(isl.AstBuild.from_context(context).node_from_schedule(schedule), LoopMarks())
@@ -109,7 +120,7 @@ def of_isl(schedule: isl.Schedule, context: isl.Set) -> list[Node]:
 
 
 def _iterators(first: int) -> isl.IdList:
-    """Returns names of loops inside so many others."""
+    """Returns MOST_LOOPS names for loops: those for the loops inside `first` other ones, named by their depth."""
     found = isl.IdList.alloc(CONTEXT, MOST_LOOPS)
     for k in range(first, first + MOST_LOOPS):
         found = found.add(isl.Id(f"c{k}"))
@@ -117,13 +128,21 @@ def _iterators(first: int) -> isl.IdList:
 
 
 def _with_tile(node: Node, names: tuple[str, ...], inner: list[Node]) -> list[Node]:
-    """Returns a loop over tiles around the loops inside one."""
+    """Returns the loops over tiles with the loops inside a tile in place of each instance.
+
+    names: the parameters in `inner` that stand for the tile's position.
+    inner: the loops inside a tile.
+    """
     if isinstance(node, Instance):
         return [substitute(n, dict(zip(names, node.point))) for n in inner]
     return [with_body(node, tuple(n for child in node.body for n in _with_tile(child, names, inner)))]
 
 
 def _nodes(node: isl.AstNode, marks: LoopMarks) -> list[Node]:
+    """Returns a node of isl's AST as nodes of a Program.
+
+    marks: the marks of the schedule tree above the node.
+    """
     kind = node.get_type()
     if kind == isl.ast_node_type.block:
         children = node.block_get_children()
@@ -144,6 +163,10 @@ def _nodes(node: isl.AstNode, marks: LoopMarks) -> list[Node]:
 
 
 def _loop(node: isl.AstNode, marks: LoopMarks) -> list[Node]:
+    """Returns a `for` node of isl's AST as a loop of a Program, or as its body where it has one iteration.
+
+    marks: the marks of the schedule tree above the node.
+    """
     name = node.for_get_iterator().get_id().get_name()
     start = integer_of_ast(node.for_get_init())
     body = tuple(_nodes(node.for_get_body(), marks.inside()))

@@ -1,4 +1,4 @@
-"""What is known inside of loops while they are made, and proofs from it."""
+"""The constraints that are known to hold inside of loops while the loops are made, and proofs from them."""
 
 from __future__ import annotations
 
@@ -18,19 +18,25 @@ MOST_POINTS = 4
 
 
 class Point(NamedTuple):
-    """An iteration of the loops around, where all parameters are SIZE."""
+    """One iteration of each of some nested loops, in a program all of whose parameters are SIZE.
+
+    loops: the loops' values, outermost first.
+    """
 
     loops: tuple[int, ...] = ()
 
     def value(self, row: Row) -> int:
-        """Returns the value of a row of parameters and loops alone."""
+        """Returns the value that a linear expression of parameters and of these loops has in the iteration."""
         terms, total = row
         for name, c in terms.items():
             total += c * (self.loops[name[1]] if isinstance(name, tuple) else SIZE)
         return total
 
     def ends(self, rows: Iterable[Row]) -> tuple[int, int] | None:
-        """Returns the first and the last iteration of the next loop, which the rows bound; None where there is none, or no end."""
+        """Returns the first and the last iteration of the next loop inside, or None where it has no iteration or no end.
+
+        rows: linear expressions with that loop, which are at least 0.
+        """
         low: list[int] = []
         high: list[int] = []
         name = ("loop", len(self.loops))
@@ -46,15 +52,15 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class LoopContext:
-    """The context of loops that are being made: what is known inside of them.
+    """The constraints that are known to hold inside of the loops made so far, as linear expressions (rows) that are at least 0.
 
-    facts: rows of parameters alone.
-    bounds: by loop, the rows that hold in it of which it is the innermost one.
-    values: by loop, what its name is in the program, and by which number that is divided.
-    outer: the context without the innermost loop, if it is known.
-    wider: the context without the rows `more`, if it is known.
-    every: whether a schedule tree of any kind is taken.
-    quotients: what the quotients of one instance are in the program.
+    facts: constraints on parameters alone.
+    bounds: by loop, outermost first, the constraints of which it is the innermost loop.
+    values: by loop, the expression and the divisor whose quotient the loop's name in rows stands for.
+    outer: the context outside the innermost loop, if this is the context just inside of a loop.
+    wider: the context without the constraints `more`, if this context was made from it by `having`.
+    every: whether schedule trees of any kind are scanned.
+    quotients: for quotients in rows, the expressions of the program that compute them.
     """
 
     facts: System
@@ -69,15 +75,19 @@ class LoopContext:
 
     @property
     def depth(self) -> int:
-        """How many loops are around."""
+        """The number of loops that the context is inside of."""
         return len(self.values)
 
     def in_loop(self, rows: Iterable[Row], value: Affine, divisor: int) -> LoopContext:
-        """Returns the context inside one more loop, which these rows bound."""
+        """Returns the context inside one more loop.
+
+        rows: linear expressions that are at least 0 and bound the loop.
+        value, divisor: the loop's name in rows stands for value / divisor.
+        """
         return LoopContext(self.facts, (*self.bounds, tuple(rows)), (*self.values, (value, divisor)), outer=self, every=self.every)
 
     def having(self, rows: Iterable[Row]) -> LoopContext:
-        """Returns the context in which these rows are at least 0 as well."""
+        """Returns the context with the further constraints that the rows are at least 0."""
         bounds, facts = [*self.bounds], [*self.facts.least]
         more: list[Row] = []
         for row in rows:
@@ -96,7 +106,7 @@ class LoopContext:
 
     @cached_property
     def points(self) -> tuple[Point, ...]:
-        """Some iterations, in which rows are tried: what does not hold in one of them has no proof."""
+        """A few iterations of the loops around, on which constraints are tried: one that fails there has no proof."""
         if self.wider is not None:
             return tuple(p for p in self.wider.points if all(p.value(row) >= 0 for row in self.more))
         if self.outer is None:
@@ -107,7 +117,11 @@ class LoopContext:
         return tuple(Point((*p.loops, value)) for p, ends in inside for value in dict.fromkeys(ends))
 
     def proves(self, row: Row) -> bool:
-        """Returns whether the loops around say that a row is at least 0: each loop, the innermost first, is put to its bound."""
+        """Returns whether a row is proved to be at least 0 inside of the loops: each loop, the innermost one first, is replaced by
+        its bound. Proofs are kept.
+
+        Raises NotSimple past MOST_PROOFS proofs, unless every kind of tree is to be scanned.
+        """
         row = tight(row)
         if not row[0]:
             return row[1] >= 0
@@ -121,6 +135,7 @@ class LoopContext:
         return self._known[key]
 
     def _proves(self, row: Row) -> bool:
+        """Returns whether a row is proved to be at least 0, without looking among the proofs that were kept."""
         innermost = innermost_loop(row)
         if self.outer is not None and innermost < len(self.bounds) - 1:
             return self.outer.proves(row)
@@ -134,12 +149,14 @@ class LoopContext:
         return any(self.proves(without(row, abs(bound[0][name]), bound, abs(factor))) for bound in ends)
 
     def implies(self, row: Row) -> bool:
-        """Returns whether a row is at least 0, where this may also follow from loops further inside having iterations."""
+        """Returns whether the Omega test proves a row to be at least 0 from the constraints of all loops at once. This may use that
+        inner loops have iterations.
+        """
         rows = System(least=tuple(row for bounds in self.bounds for row in bounds))
         return is_empty(self.facts & rows & System(least=(negated(row),))) is True
 
     def _is_fact(self, row: Row) -> bool:
-        """Returns whether a row of parameters alone is known to be at least 0."""
+        """Returns whether a linear expression of parameters alone is known to be at least 0."""
         for name, c in row[0].items():
             is_bounded = any(c * terms.get(name, 0) > 0 for terms, _ in self.facts.least)
             if not is_bounded and not any(name in terms for terms, _ in self.facts.equal):

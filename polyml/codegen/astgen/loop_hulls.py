@@ -1,4 +1,4 @@
-"""Bounds of a loop around several statements, as rows of parameters and loops."""
+"""Bounds of a loop around several statements, as linear expressions (rows) of parameters and loops that are at least 0."""
 
 from __future__ import annotations
 
@@ -12,13 +12,18 @@ from polyml.codegen.presburger.omega_test import Row, System, shadow
 
 
 def common_rows(asked: Sequence[Sequence[Row]]) -> list[Row]:
-    """Returns the rows that are in all of these sequences."""
+    """Returns the linear expressions that are in all of the sequences."""
     others = [{row_key(row) for row in rows} for rows in asked[1:]]
     return [row for row in asked[0] if all(row_key(row) in rows for rows in others)] if asked else []
 
 
 def bounding_rows(name: LoopName, rows: Iterable[Row], here: LoopContext) -> System:
-    """Returns the rows that bound a loop, without those that follow from others and from the loops around; longer ones go first."""
+    """Returns the constraints among the rows that bound a loop, without those that follow from others and from the loops around;
+    longer ones are dropped first.
+
+    name: the loop's.
+    here: the context around the loop.
+    """
     least = sorted((row for row in rows if name in row[0]), key=lambda row: len(row[0]))
     keys = {row_key(row) for row in least}
     equal = [row for row in least if row[0][name] > 0 and row_key(opposite(row)) in keys]
@@ -32,13 +37,22 @@ def bounding_rows(name: LoopName, rows: Iterable[Row], here: LoopContext) -> Sys
 
 
 def _follows(row: Row, other: Row, name: LoopName, here: LoopContext) -> bool:
-    """Returns whether one bound of a loop is no weaker than another one on the same side, whatever the loops around."""
+    """Returns whether a bound `row` of a loop follows from another bound on the same side, for all iterations of the loops around.
+
+    name: the loop's.
+    here: the context around the loop.
+    """
     factor, c = row[0][name], other[0][name]
     return (c > 0) == (factor > 0) and here.proves(without(row, abs(c), other, abs(factor)))
 
 
 def same_value(name: LoopName, own: Sequence[System]) -> Row | None:
-    """Returns an equation that gives a loop's name in all iterations of the loops around, the same for all statements, or None."""
+    """Returns an equation, as a linear expression that is 0, which gives a loop the same single value in all statements; None if
+    there is none.
+
+    name: the loop's.
+    own: by statement, the constraints that bound the loop.
+    """
     found: list[Row] = []
     for rows in own:
         equation = next((row for row in rows.equal if row[0][name] in (1, -1)), None)
@@ -50,11 +64,14 @@ def same_value(name: LoopName, own: Sequence[System]) -> Row | None:
 
 
 def hull(name: LoopName, own: Sequence[System], here: LoopContext, systems: Sequence[System], kind: isl.ast_loop_type) -> list[Row]:
-    """Returns bounds of a loop around all statements. A loop that is not said to stay one has the bounds of each.
+    """Returns bounds, as linear expressions that are at least 0, of a loop that runs the iterations of all of its statements.
+    Raises NotSimple where isl is to cut the loop into several instead.
 
-    own: by statement, the rows that bound the loop.
+    name: the loop's.
+    own: by statement, the constraints that bound the loop.
+    here: the context around the loop.
     systems: by statement, all that is known of its instances.
-    Raises NotSimple where isl is to cut the loop.
+    kind: how isl is told to cut the loop: a loop that is not `atomic` has bounds here only if they are the same for all statements.
     """
     if kind == isl.ast_loop_type.unroll:
         raise NotSimple
@@ -78,7 +95,14 @@ def hull(name: LoopName, own: Sequence[System], here: LoopContext, systems: Sequ
 
 
 def _constant(row: Row, name: LoopName, rows: System, system: System, here: LoopContext) -> int | None:
-    """Returns the least constant with which a row's terms are at least 0 in a statement's iterations, or None if none is found."""
+    """Returns the least constant with which the terms of a bound are at least 0 in all of a statement's iterations, or None if none
+    is found.
+
+    row: the bound, whose constant is returned if it follows from one of the statement's bounds.
+    name: the loop's.
+    rows: the statement's bounds of the loop.
+    system: all that is known of the statement's instances.
+    """
     if any(_follows(row, other, name, here) for other in both(rows)):
         return row[1]
     total = ("sum", 0)

@@ -1,4 +1,6 @@
-"""Which statements of a schedule tree loops run: each iteration is proved to run a point of a domain, at the time its variables say."""
+"""Finds the statements of a schedule tree that the loops of a program run: each iteration is proved to run a point of a domain, at
+the time its variables say.
+"""
 
 from __future__ import annotations
 
@@ -30,17 +32,18 @@ _VALUE = "value"  # names in rows, alone and with a loop's variable
 
 
 class LoopMatcher:
-    """A matcher of loops with the statements at the leaves of a schedule tree."""
+    """A matcher, which finds for each instance in a program's loops the statement at a leaf of the schedule tree that it runs."""
 
     def __init__(self, loop_cases: LoopCases, leaf_statements: Sequence[LeafStatement]):
         self._loop_cases, self._cases = loop_cases, loop_cases.cases
         self._leaf_statements = leaf_statements
 
     def matched(self, node: Node, around: Sequence[LoopCase], loops: tuple[Loop, ...] = ()) -> MatchedNode | None:
-        """Returns the node with the statements of which its instances are, or None where it runs nothing. Raises Unproved.
+        """Returns a node with the leaf's statement that each instance in it runs, or None where it runs nothing. Raises Unproved if
+        a statement is not found.
 
         around: the cases of what holds where the node stands.
-        loops: those around it.
+        loops: the loops around it.
         """
         if isinstance(node, Instance):
             return self._matched_instance(node, around, loops)
@@ -59,6 +62,12 @@ class LoopMatcher:
         return MatchedBlock(node, occurrences_in(body), inside, members, body)
 
     def _matched_instance(self, node: Instance, around: Sequence[LoopCase], loops: tuple[Loop, ...]) -> MatchedInstance | None:
+        """Returns an instance with the leaf's statement that it runs, or None where it never runs. Raises Unproved if no statement
+        is proved to be run.
+
+        around: the cases of what holds where the instance stands.
+        loops: the loops around it.
+        """
         inside: list[tuple[LoopCase, tuple[Row, ...]]] = []
         for at in around:
             inside += [(LoopCase(case, at.values), tuple(point)) for case, point in self._cases.all(node.point, at.case, at.values)]
@@ -73,8 +82,11 @@ class LoopMatcher:
     def _candidates(
         self, node: Instance, values: Values, loops: tuple[Loop, ...]
     ) -> Iterator[tuple[Occurrence, tuple[LoopMember, ...]]]:
-        """Yields what the instance may be of, and which band members the loops may be. isl's loops count one more where it
-        shifted them.
+        """Yields the leaf's statements that an instance may run, each with the band members that the loops around may be. Those
+        whose loops count a member in other steps than its own come last, since isl may shift and scale loops.
+
+        values: by name of a loop's variable, its value where the instance stands.
+        loops: the loops around it.
         """
         own = [
             (leaf, members)
@@ -91,7 +103,12 @@ class LoopMatcher:
     def _progressions(
         self, node: Instance, leaf: LeafStatement, members: Sequence[LoopMember], loops: Sequence[Loop], values: Values
     ) -> tuple[tuple[int, Progression], ...]:
-        """Returns, by band member, how its loop counts it, as is seen where the loops further inside begin."""
+        """Returns pairs of a band member's number and how its loop counts the member's values, for members that are not the loop's
+        variable itself. They are guessed from the first and last iterations of the loops further inside.
+
+        members: the band members that the loops are taken for.
+        values: by name of a loop's variable, its value where the instance stands.
+        """
         found = []
         for k, each in enumerate(members):
             times = _first_times(loops[k + 1 :], node, leaf, each.member)
@@ -103,7 +120,13 @@ class LoopMatcher:
         return tuple(found)
 
     def _is_of(self, point: tuple[Row, ...], at: LoopCase, members: Sequence[LoopMember], occurrence: Occurrence) -> bool:
-        """Returns whether each iteration's instance is of the statement, and its times are what the loops' variables say."""
+        """Returns whether an instance is proved to run a leaf's statement in one case: each iteration's point is in the domain, and
+        its times are what the loops' variables say.
+
+        point: the values of the statement's iterators.
+        at: the case.
+        members: the band members that the loops around are.
+        """
         left = [at.case]
         values = _with_iterators(at.values, point)
         for alternative in occurrence.leaf.alternatives:
@@ -116,9 +139,10 @@ class LoopMatcher:
         return not left
 
     def complete(self, node: MatchedNode, depth: int = 0) -> MatchedNode:
-        """Returns the node with a loop of one iteration for each band member that has none. depth: how many loops are around.
+        """Returns a node with a loop of one iteration added for each band member that has no loop. Raises Unproved where the value
+        of such a member is not found.
 
-        Raises Unproved where a member's value is not found.
+        depth: how many loops are around the node.
         """
         if isinstance(node, MatchedBlock) and isinstance(node.node, Guard):
             return replace(node, body=tuple(self.complete(child, depth) for child in node.body))
@@ -134,7 +158,11 @@ class LoopMatcher:
         return found
 
     def _time(self, node: MatchedNode, member: int) -> Affine:
-        """Returns the value of a band's member, the same for all instances in the node, of the loops around alone."""
+        """Returns the value of a band member that has no loop: an expression of the loops around, the same for all instances in the
+        node. Raises Unproved where none is found.
+
+        member: its number.
+        """
         inside = [*leaves(node)]
         guesses: dict[Affine, None] = {}
         for loops, instance in inside:
@@ -147,7 +175,12 @@ class LoopMatcher:
         raise Unproved
 
     def _combinations(self, occurrence: Occurrence, around: Sequence[LoopMember], member: int) -> Iterator[Affine]:
-        """Yields the value of a band's member as a sum of multiples of the loops around, where it is one for all points."""
+        """Yields, for each alternative of the leaf, a band member's value as a sum of multiples of the loops around, where there is
+        such a sum.
+
+        around: the loops, with the band members that they are.
+        member: the number of the member.
+        """
         for alternative in occurrence.leaf.alternatives:
             times = [self._cases.row(time, {}) for time in alternative.times]
             left = plus(times[member], ({_VALUE: -1}, 0), 1)
@@ -167,7 +200,7 @@ class LoopMatcher:
                 yield linear(terms, left[1] // scale)
 
     def _has_time(self, instance: MatchedInstance, member: int, value: Affine) -> bool:
-        """Returns whether a band's member has the value in all iterations."""
+        """Returns whether a band member is proved to have the value in all iterations in which the instance runs."""
         alternatives = instance.occurrence.leaf.alternatives
         for at, point in zip(instance.inside, instance.points):
             values = _with_iterators(at.values, point)
@@ -184,7 +217,10 @@ class LoopMatcher:
 
 
 def _progression(row: Row, of_variable: Row) -> Progression | None:
-    """Returns by what to multiply the variable and what to add to have the row, or None where there is no such pair."""
+    """Returns the scale and the shift with row = scale * variable + shift, or None where there are none.
+
+    of_variable: the variable's value as a linear expression.
+    """
     name = next(iter(of_variable[0]), None)
     scale = 1 if name is None else row[0].get(name, 0) // of_variable[0][name]
     terms, shift = plus(row, of_variable, -scale)
@@ -192,14 +228,17 @@ def _progression(row: Row, of_variable: Row) -> Progression | None:
 
 
 def _with_iterators(values: Values, point: Sequence[Row]) -> Values:
-    """Returns the values with those of iterators, whose names are their numbers."""
+    """Returns the values together with those of a statement's iterators, whose names are their numbers.
+
+    point: the iterators' values.
+    """
     found: dict[Name, Row] = {**values}
     found.update(enumerate(point))
     return found
 
 
 def _is_unknown(name: Name) -> bool:
-    """Returns whether a name in rows is no parameter and no loop's variable."""
+    """Returns whether a name in linear expressions is neither a parameter nor a loop's variable."""
     return not isinstance(name, str) and not (isinstance(name, tuple) and name[0] == _VALUE)
 
 
@@ -209,7 +248,9 @@ def _variable_of(name: Name) -> str:
 
 
 def _first_times(loops: Sequence[Loop], instance: Instance, leaf: LeafStatement, member: int) -> Iterator[Affine]:
-    """Yields the value of a band's member where these loops begin or end, by each of their bounds."""
+    """Yields the values that a band member may have in the first, then in the last iterations of the loops, one for each
+    combination of their bounds.
+    """
     points = dict(enumerate(instance.point))
     for alternative in leaf.alternatives:
         time = _expression(alternative.times[member], points)
@@ -222,12 +263,15 @@ def _first_times(loops: Sequence[Loop], instance: Instance, leaf: LeafStatement,
 
 
 def _at(value: Affine, name: str, bounds: Sequence[Affine]) -> list[Affine]:
-    """Returns the value at each of these values of a name."""
+    """Returns the expressions that result from `value` when each of the bounds is put for the variable `name`."""
     return [value.substitute({name: bound}) for bound in bounds] if name in value.names else [value]
 
 
 def _expression(row: Row, points: Mapping[int, Affine]) -> Affine:
-    """Returns a row of iterators, quotients and parameters as an expression, with the iterators' values."""
+    """Returns a linear expression of iterators, quotients and parameters in terms of the program's variables.
+
+    points: by number of an iterator, its value.
+    """
     total = Affine(row[1])
     for name, c in row[0].items():
         if isinstance(name, Quotient):

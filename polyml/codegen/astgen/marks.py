@@ -1,4 +1,4 @@
-"""What the marks of a schedule tree say of the loops below them."""
+"""The directives and roles that the marks of a schedule tree give the loops below them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LoopMarks:
     directives: Directives = NO_DIRECTIVES
 
     def under(self, mark: str) -> LoopMarks:
-        """Returns what these marks and one more below them say."""
+        """Returns the marks with one more below them, which replaces what it contradicts."""
         named = parse_mark(mark)
         if named is not None:
             name, directives = named
@@ -36,11 +36,11 @@ class LoopMarks:
         return LoopMarks(False, mark) if mark in (TILE, POINT) else self
 
     def inside(self) -> LoopMarks:
-        """Returns what still holds in the body of that loop."""
+        """Returns the marks that still hold in the body of the next loop: of them all, its role."""
         return LoopMarks(role=self.role)
 
     def marked(self, loop: Loop) -> Loop:
-        """Returns the loop as the marks have it."""
+        """Returns the loop with its fields set to those of the marks."""
         return replace(
             loop, parallel=self.parallel, role=self.role, partial=self.partial, name=self.name, directives=self.directives
         )

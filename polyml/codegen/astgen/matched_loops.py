@@ -1,4 +1,6 @@
-"""Loops with what each of their nodes runs, and what holds inside of them, case by case: the values of translation validation."""
+"""Loops with the statements that each of their nodes runs, and the constraints that hold inside of them, case by case: the values
+of translation validation.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from polyml.codegen.presburger.omega_test import Name, Row, System
 
 
 class Unproved(Exception):
-    """The loops may be wrong."""
+    """Raised where loops are not proved to run the schedule: they may be wrong."""
 
 
 @dataclass(frozen=True)
@@ -33,10 +35,10 @@ _SAME = Progression()
 
 @dataclass(frozen=True)
 class Divergence:
-    """A divergence is the point at which the ways to two occurrences part.
+    """A divergence is the place in a schedule tree at which the paths from the root to two occurrences of statements part.
 
     shared: how many loops are around both.
-    is_first: whether the one whose `divergence` this is may go first there.
+    is_first: whether the occurrence whose `divergence` was asked for may run first there.
     """
 
     shared: int
@@ -45,7 +47,7 @@ class Divergence:
 
 @dataclass(frozen=True)
 class Occurrence:
-    """A leaf's statement as some loops run it.
+    """An occurrence is a statement at a leaf of the schedule tree as some of the program's loops run it.
 
     progressions: pairs of a band member's number and how its loop counts it, where the loop's variable is not the member itself.
     """
@@ -58,7 +60,7 @@ class Occurrence:
         return next((found for number, found in self.progressions if number == member), _SAME)
 
     def divergence(self, other: Occurrence) -> Divergence:
-        """Returns the point at which the ways from the root to this occurrence and to another one part."""
+        """Returns the place at which the paths from the schedule tree's root to this occurrence and to another one part."""
         depth = 0
         for own, its in zip(self.leaf.path, other.leaf.path):
             if own != its:
@@ -85,11 +87,12 @@ class LoopCase:
 
 @dataclass(frozen=True)
 class MatchedInstance:
-    """An instance and the statement that it is of.
+    """An instance and the statement of the schedule tree that it runs.
 
-    inside: the cases in which it runs.
-    members: of the loops around, which band members they are.
-    points: in each case, its iterators.
+    occurrence: that statement.
+    inside: the cases of constraints in which the instance runs.
+    members: the loops around it, with the band members that they are.
+    points: in each case, the values of its iterators.
     """
 
     node: Instance
@@ -100,17 +103,17 @@ class MatchedInstance:
 
     @property
     def occurrences(self) -> tuple[Occurrence, ...]:
-        """The statement that runs, as one of several."""
+        """The occurrence as a tuple of one, as MatchedBlock has them."""
         return (self.occurrence,)
 
 
 @dataclass(frozen=True)
 class MatchedBlock:
-    """A loop or guard and what is run in it.
+    """A loop or guard and the statements of the schedule tree that run in it.
 
-    occurrences: the statements that run in it.
+    occurrences: the statements.
     inside: the cases of what holds in its body.
-    members: of the loops around, and of the node if it is one, which band members they are.
+    members: the loops around, and the node itself if it is one, with the band members that they are.
     """
 
     node: Loop | Guard
@@ -124,19 +127,21 @@ MatchedNode = Union[MatchedInstance, MatchedBlock]
 
 
 class LoopCases:
-    """Cases of what holds inside loops, in which each loop's iterations have a name of their own."""
+    """A maker of the cases of constraints that hold inside loops; each loop it enters gets a name of its own for its iterations."""
 
     def __init__(self, cases: Cases):
         self.cases = cases
         self._numbers = count()
 
     def rows(self, alternative: Alternative, values: Mapping[Name, Row]) -> tuple[list[Row], list[Row]]:
-        """Returns the rows of an alternative that are 0, and those that are at least 0, with names replaced by values."""
+        """Returns the linear expressions of an alternative that are 0, and those that are at least 0, with names replaced by
+        values.
+        """
         cases = self.cases
         return [cases.row(row, values) for row in alternative.equal], [cases.row(row, values) for row in alternative.least]
 
     def inside(self, node: Loop | Guard, around: LoopCase) -> Iterator[LoopCase]:
-        """Yields the cases of what holds in the node's body."""
+        """Yields the cases of what holds in the node's body, within the case that holds around the node."""
         cases = self.cases
         if isinstance(node, Guard):
             for case in cases.split(around.case, node.condition, around.values)[0]:
@@ -156,7 +161,11 @@ class LoopCases:
                 yield LoopCase(inside, {**around.values, node.var: value})
 
     def starts(self, node: Loop, case: System, lower: list[Row], values: Mapping[Name, Row]) -> list[tuple[System, Row]]:
-        """Returns where the steps of the loop count from, case by case: one of its lower bounds."""
+        """Returns the first value from which the loop counts its steps, case by case: one of its lower bounds.
+
+        lower: the lower bounds as linear expressions.
+        values: by name of a variable around the loop, its value.
+        """
         gaps = (plus(row, lower[0], -1) for row in lower[1:])
         if all(c % node.step == 0 for terms, constant in gaps for c in (*terms.values(), constant)):
             return [(case, lower[0])]
@@ -164,7 +173,10 @@ class LoopCases:
 
 
 def leaves(node: MatchedNode, loops: tuple[Loop, ...] = ()) -> Iterator[tuple[tuple[Loop, ...], MatchedInstance]]:
-    """Yields the instances in a node, each with the loops around it in there."""
+    """Yields the instances in a node, each preceded by the loops of that node around it.
+
+    loops: further loops, which go before those.
+    """
     if isinstance(node, MatchedInstance):
         yield loops, node
         return

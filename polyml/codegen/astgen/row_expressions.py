@@ -1,4 +1,4 @@
-"""Rows of parameters and loops as expressions of the Program's variables."""
+"""Turns linear expressions (rows) of parameters and loop names into expressions of the Program's variables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from polyml.quasi_affine.affine import Affine, Compare, Condition, conjunction, 
 
 
 def rounded_quotient(row: Row, divisor: int, here: LoopContext) -> Affine:
-    """Returns floor(row / divisor) in the program's variables. Raises NotSimple for a row of unknown iterators or quotients."""
+    """Returns floor(row / divisor) in the program's variables. Raises NotSimple where the row has iterators, or quotients that are
+    not computed.
+    """
     total, factor = _multiple(row, here)
     return floor_div(total, factor * divisor)
 
@@ -31,7 +33,9 @@ def all_non_negative(rows: Iterable[Row], here: LoopContext) -> Condition:
 
 
 def _multiple(row: Row, here: LoopContext) -> tuple[Affine, int]:
-    """Returns a multiple of the row in the program's variables, and which multiple it is."""
+    """Returns the row times a positive number as an expression of the program's variables, and that number. Raises NotSimple where
+    the row has iterators, or quotients that are not computed.
+    """
     parts: list[tuple[Affine, int, int]] = []  # a value, by what it is multiplied, and by what it is divided
     for name, c in row[0].items():
         if isinstance(name, str):
@@ -50,7 +54,11 @@ def _multiple(row: Row, here: LoopContext) -> tuple[Affine, int]:
 
 
 def loop_bound(row: Row, name: LoopName, step: int, here: LoopContext) -> Affine:
-    """Returns the bound that a row gives a loop's variable, less its offset, which is `step` times what its name is."""
+    """Returns the bound that a row, which is at least 0, gives for `step` times the loop's name: the loop's variable without its
+    offset.
+
+    name: the loop's, which stands for the number of an iteration.
+    """
     factor = row[0][name]
     sign = -1 if factor > 0 else 1
     rest, constant = {n: sign * c for n, c in row[0].items() if n != name}, sign * row[1]

@@ -1,4 +1,5 @@
-"""Schedule trees as rows of integers: each domain is one conjunction, each loop one expression for each statement.
+"""Schedule trees as rows (linear expressions with integer coefficients): each domain is one conjunction, each loop one expression
+for each statement.
 
 tree = RowLeaf | RowMark | RowSequence | RowFilter | RowLoop
 """
@@ -20,7 +21,7 @@ from polyml.schedule.tree.bands import NODE
 
 @dataclass(frozen=True)
 class RowLeaf:
-    """The place below all loops."""
+    """A leaf of the schedule tree."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,9 @@ class RowSequence:
 
 @dataclass(frozen=True)
 class RowFilter:
-    """A filter, which leaves some statements, and of those the instances in a set.
+    """A filter: the statements that it keeps, and the constraints that it adds to theirs.
 
-    more: by name of a statement that is left, the conjunctions of one of which its instances are.
+    more: by name of a statement that is kept, conjunctions, one of which holds for each instance that is kept.
     """
 
     more: dict[str, tuple[System, ...]]
@@ -51,11 +52,11 @@ class RowFilter:
 
 @dataclass(frozen=True)
 class RowLoop:
-    """A loop: one member of a band.
+    """A loop, which is one member of a band.
 
-    expressions: by name of a statement, the loop's value, which is the offset plus a multiple of the step.
+    expressions: by name of a statement, the member's value, which is the offset plus a multiple of the step.
     step: the greatest distance that divides all differences of values.
-    offset: the least value that is not negative.
+    offset: the remainder of all values by the step.
     kind: how isl is told to cut the loop's code.
     """
 
@@ -70,10 +71,10 @@ RowTree = RowLeaf | RowMark | RowSequence | RowFilter | RowLoop
 
 
 def read(node: isl.ScheduleNode, names: frozenset[str], same: Mapping[Name, Row], every: bool) -> RowTree:
-    """Returns the tree below a node of isl's schedule tree. Raises NotSimple for what rows do not say.
+    """Returns the tree below a node of isl's schedule tree. Raises NotSimple for what linear expressions cannot state.
 
     names: of the statements.
-    same: by parameter, what it is in other ones.
+    same: by parameter that equals an expression of other parameters, that expression.
     every: whether filters may have alternatives.
     """
     kind = node.get_type()
@@ -100,7 +101,7 @@ def read(node: isl.ScheduleNode, names: frozenset[str], same: Mapping[Name, Row]
 
 
 def _rows(member: isl.UnionPwAff, names: frozenset[str]) -> dict[str, Row]:
-    """Returns the value of a band's member as a row, by statement. Raises NotSimple where it is none."""
+    """Returns, by statement, the value of a band's member as a linear expression. Raises NotSimple where it is not linear."""
     found = polyhedra.expressions(member)
     rows: dict[str, Row] = {}
     for name in names:
@@ -112,7 +113,9 @@ def _rows(member: isl.UnionPwAff, names: frozenset[str]) -> dict[str, Row]:
 
 
 def _lattice(expressions: Iterable[Row]) -> tuple[int, int]:
-    """Returns the step and the offset: all values of the loop are the offset plus multiples of the step, 1 where they are numbers."""
+    """Returns the step and the offset of a loop: all values of its expressions are the offset plus multiples of the step. If all of
+    them are constants, these are 1 and 0.
+    """
     rows = [*expressions]
     first = rows[0][1] if rows else 0
     step = gcd(*(c for terms, _ in rows for c in terms.values()), *(constant - first for _, constant in rows))
@@ -120,7 +123,10 @@ def _lattice(expressions: Iterable[Row]) -> tuple[int, int]:
 
 
 def same_parameters(equal: Iterable[Row], order: Sequence[str]) -> dict[Name, Row]:
-    """Returns, for parameters that the equations give, their values in parameters that are earlier in the order."""
+    """Returns, for parameters that the equations give, their values in terms of parameters that are earlier in the order.
+
+    equal: linear expressions that are 0.
+    """
     found: dict[Name, Row] = {}
     for row in equal:
         row = replaced(row, found)
@@ -133,9 +139,10 @@ def same_parameters(equal: Iterable[Row], order: Sequence[str]) -> dict[Name, Ro
 
 
 def systems_of(domain: isl.Set, same: Mapping[Name, Row], every: bool) -> tuple[System, ...]:
-    """Returns the rows of a domain, with parameters replaced by what they are in others. Raises NotSimple for a union.
+    """Returns the constraints of a domain, one system for each part of it. Raises NotSimple for a union, unless `every` is set.
 
-    every: whether a union is taken, as a system for each of its parts.
+    same: by parameter that equals an expression of other parameters, that expression, which replaces it.
+    every: whether a union is taken, as a system for each of its disjoint parts.
     """
     whole = polyhedra.integer_rows(domain)
     found = [polyhedra.integer_rows(part) for part in polyhedra.disjoint(domain)] if whole is None and every else [whole]
@@ -143,6 +150,9 @@ def systems_of(domain: isl.Set, same: Mapping[Name, Row], every: bool) -> tuple[
 
 
 def _system(rows: tuple[list[LinearRow], list[LinearRow]] | None, same: Mapping[Name, Row]) -> System:
+    """Returns equations and inequalities as a system with parameters replaced, and the bounds of its quotients. Raises NotSimple
+    for None.
+    """
     if rows is None:
         raise NotSimple
     equal, least = ([replaced(row_of_linear(row), same) for row in side] for side in rows)
@@ -150,7 +160,9 @@ def _system(rows: tuple[list[LinearRow], list[LinearRow]] | None, same: Mapping[
 
 
 def quotient_bounds(names: Iterable[Name]) -> list[Row]:
-    """Returns the rows that say what quotients among the names are, and the quotients in them."""
+    """Returns the constraints, as linear expressions that are at least 0, that define the quotients among the names, and the
+    quotients inside those.
+    """
     found: list[Row] = []
     todo = [name for name in dict.fromkeys(names) if isinstance(name, Quotient)]
     while todo:
@@ -161,7 +173,7 @@ def quotient_bounds(names: Iterable[Name]) -> list[Row]:
 
 
 def around(quotient: Quotient) -> list[Row]:
-    """Returns the rows that say that a quotient is one: 0 <= operand - divisor * quotient < divisor."""
+    """Returns the two linear expressions whose being at least 0 defines a quotient: 0 <= operand - divisor * quotient < divisor."""
     operand: dict[Name, int] = dict(quotient.terms)
     below = {n: -c for n, c in operand.items()}
     return [
@@ -171,7 +183,9 @@ def around(quotient: Quotient) -> list[Row]:
 
 
 def loops_to(tree: RowTree, name: str) -> Iterator[RowLoop]:
-    """Yields the loops around a statement from here on, up to the next filter that says more of it."""
+    """Yields the loops around a statement below a node of the tree, outermost first, up to the next filter that adds constraints to
+    the statement, or sequence that has it in several children.
+    """
     while not isinstance(tree, RowLeaf):
         if isinstance(tree, RowSequence):
             children = [child for child in tree.children if not isinstance(child, RowFilter) or name in child.more]
@@ -187,7 +201,7 @@ def loops_to(tree: RowTree, name: str) -> Iterator[RowLoop]:
 
 
 def defined(name: LoopName, loop: RowLoop, statement: str) -> System:
-    """Returns the equation that gives a loop's value, less the offset and divided by the step, a name."""
+    """Returns the equation that makes a name stand for a loop's iteration number in a statement: (value - offset) / step."""
     terms, constant = loop.expressions[statement]
     row = {n: c // loop.step for n, c in terms.items()}
     return System((({**row, name: -1}, (constant - loop.offset) // loop.step),), tuple(quotient_bounds(terms)))

@@ -60,7 +60,7 @@ from polyml.quasi_affine.affine import Affine, extremum, operands, variable
 def scan(schedule: isl.Schedule, context: isl.Set, every: bool = False) -> list[Node] | None:
     """Returns the loops that run the schedule, or None where isl's generator is to make them.
 
-    context: facts about parameters.
+    context: constraints on the parameters.
     every: whether a tree of any kind is taken, if need be with more tests and more iterations that do nothing.
     """
     root = schedule.get_root()
@@ -86,14 +86,14 @@ def scan(schedule: isl.Schedule, context: isl.Set, every: bool = False) -> list[
 
 @dataclass(frozen=True)
 class ActiveStatement:
-    """A statement, or an alternative of one, at a node of the tree.
+    """A statement, or one conjunction of its domain if that is a union, at a node of the tree.
 
     name: the statement.
     dims: how many iterators it has.
     system: constraints on its iterators (numbers), quotients, parameters and loops around.
     rows: the constraints that follow on parameters and loops alone.
-    shadows: by how many loops, what the constraints say of parameters and as many loops, None: that there are no instances; up to
-      the next filter that says more, or to where the statement is in several parts of a sequence.
+    shadows: by a number of outermost loops, the constraints that follow on parameters and these loops alone, None if there are no
+        instances. They end at the next filter that adds constraints, or where the statement is in several children of a sequence.
     """
 
     name: str
@@ -103,20 +103,24 @@ class ActiveStatement:
     shadows: tuple[tuple[Row, ...] | None, ...] = ()
 
     def rows_around(self, depth: int) -> list[Row]:
-        """Returns the rows of parameters and so many loops alone."""
+        """Returns the constraints in `rows` that are on parameters and the outermost `depth` loops alone."""
         return [row for row in self.rows if innermost_loop(row) < depth]
 
     def has_instances(self, depth: int) -> bool:
-        """Returns whether any instance may be inside so many loops."""
+        """Returns whether the statement may have instances, by its constraints on the outermost `depth` loops."""
         return self.shadows[depth] is not None
 
     def shadow(self, depth: int) -> tuple[Row, ...]:
-        """Returns what the constraints say of parameters and so many loops, nothing where there are no instances."""
+        """Returns the constraints that follow on parameters and the outermost `depth` loops; none if there are no instances."""
         return self.shadows[depth] or ()
 
 
 def _with_shadows(a: ActiveStatement, tree: RowTree, here: LoopContext) -> ActiveStatement:
-    """Returns the statement with its shadows from here on, the innermost one first: each one follows from the next."""
+    """Returns the statement with its rows and shadows computed for the loops below a node of the tree, by elimination of one loop
+    after the other, the innermost first.
+
+    here: the context at the node.
+    """
     depth = loops = here.depth
     system = a.system
     for loop in loops_to(tree, a.name):
@@ -133,12 +137,17 @@ def _with_shadows(a: ActiveStatement, tree: RowTree, here: LoopContext) -> Activ
 
 
 def _has_shadows(a: ActiveStatement, tree: RowTree, here: LoopContext) -> bool:
-    """Returns whether the shadows go as far as the loops below: they end where it is in several parts of a sequence."""
+    """Returns whether the statement's shadows are known for all loops around it below a node of the tree.
+
+    here: the context at the node.
+    """
     return len(a.shadows) > here.depth + sum(1 for _ in loops_to(tree, a.name))
 
 
 def _solved(system: System, here: LoopContext) -> tuple[dict[Name, Row], list[Row]]:
-    """Returns what iterators and quotients are by the system's equations, and its rows with them replaced."""
+    """Returns the values of iterators and quotients that the system's equations give, and the system's constraints, as linear
+    expressions that are at least 0, with these values put in.
+    """
     solved, left = solve(system.equal, shortest=here.every)
     rows = [replaced(row, solved) for row in both(System(tuple(left), system.least))]
     for row in equations_in(rows) if here.every else ():
@@ -148,7 +157,9 @@ def _solved(system: System, here: LoopContext) -> tuple[dict[Name, Row], list[Ro
 
 
 def _shadow(system: System, loops: int) -> list[Row] | None:
-    """Returns what the system says of parameters and so many loops, or None where there are no instances."""
+    """Returns the constraints that the system implies on parameters and the outermost `loops` loops, or None where it has no
+    solution. Raises NotSimple if this takes too long.
+    """
     names: set[Name] = {name for terms, _ in (*system.equal, *system.least) for name in terms if type(name) is str}
     found = shadow(system, frozenset(names | {("loop", depth) for depth in range(loops)}))
     if found is None:
@@ -172,7 +183,7 @@ def _nodes(tree: RowTree, active: list[ActiveStatement], here: LoopContext, mark
 
 
 def _filtered(tree: RowFilter, active: list[ActiveStatement], here: LoopContext, marks: LoopMarks) -> list[Node]:
-    """Returns the nodes of the statements that a filter leaves, under what all of them ask."""
+    """Returns the nodes that run the statements that a filter keeps, under a guard for the constraints that all of them share."""
     chosen = [a for a in active if a.name in tree.more]
     known = [tree.more[a.name] == _NOTHING_MORE and _has_shadows(a, tree.child, here) for a in chosen]
     if len(chosen) == len(active) and all(known):
@@ -191,8 +202,8 @@ _NOTHING_MORE = (System(),)
 
 
 def _asked_of_loops(a: ActiveStatement, here: LoopContext) -> list[Row]:
-    """Returns the rows that loops further inside than the next one ask of the loops around, without which they would have no
-    iterations; but for rows that would spare one iteration.
+    """Returns the constraints on the next loop and those around it without which loops further inside have no iterations, to be
+    tested by a guard; those that would spare no more than one iteration are left out.
     """
     further = a.shadows[here.depth + 1 :]
     inside = {row_key(row) for row in (further[0] if further else None) or ()}
@@ -207,7 +218,7 @@ def _asked_of_loops(a: ActiveStatement, here: LoopContext) -> list[Row]:
 
 
 def _unproved(here: LoopContext, rows: Iterable[Row]) -> list[Row]:
-    """Returns the rows that are not proved to be at least 0 by the loops around and the rows before."""
+    """Returns the rows that are not proved to be at least 0 by the context and the rows before them."""
     found: list[Row] = []
     for row in rows:
         if not here.proves(row):
@@ -217,7 +228,7 @@ def _unproved(here: LoopContext, rows: Iterable[Row]) -> list[Row]:
 
 
 def _guarded(rows: list[Row], here: LoopContext, make: Callable[[LoopContext], list[Node]]) -> list[Node]:
-    """Returns what is made where the rows are at least 0, under a guard that asks for them."""
+    """Returns the nodes that `make` returns for the context in which the rows are at least 0, under a guard that tests the rows."""
     body = make(here.having(rows))
     if not rows or not body:
         return body
@@ -225,7 +236,9 @@ def _guarded(rows: list[Row], here: LoopContext, make: Callable[[LoopContext], l
 
 
 def _loop(loop: RowLoop, statements: list[ActiveStatement], here: LoopContext, marks: LoopMarks) -> list[Node]:
-    """Returns the loop around all statements that have instances in it, or its body where it has one iteration."""
+    """Returns the loop around all statements that have instances in it, or its body where it has one iteration; nothing if no
+    statement has instances.
+    """
     depth, name = here.depth, ("loop", here.depth)
     active = [replace(a, system=a.system & defined(name, loop, a.name)) for a in statements if a.has_instances(depth + 1)]
     if not active:
@@ -255,18 +268,28 @@ def _loop(loop: RowLoop, statements: list[ActiveStatement], here: LoopContext, m
 
 
 def _ends(rows: Iterable[Row], name: LoopName, loop: RowLoop, here: LoopContext) -> tuple[list[Affine], list[Affine]]:
-    """Returns the bounds of a loop's variable from below and from above."""
+    """Returns the lower bounds and the upper bounds of a loop's variable.
+
+    rows: the bounds as linear expressions that are at least 0.
+    name: the loop's in the rows.
+    """
     bounds = [(row[0][name] > 0, loop_bound(row, name, loop.step, here) + loop.offset) for row in rows]
     return [bound for is_lower, bound in bounds if is_lower], [bound for is_lower, bound in bounds if not is_lower]
 
 
 def _farthest(over: str, of: str, bounds: Sequence[list[Affine]]) -> list[Affine]:
-    """Returns the bound that all statements keep, none where one has none."""
+    """Returns one bound that holds for all statements, in a list, or an empty list if some statement has no bound.
+
+    over: "min" or "max", to combine the bounds of different statements.
+    of: "max" or "min", to combine the bounds of one statement.
+    """
     return [extremum(over, [extremum(of, each) for each in bounds])] if all(bounds) else []
 
 
 def _instance(a: ActiveStatement, here: LoopContext) -> list[Node]:
-    """Returns the instance whose iterators are what the loops say, under its constraints that are not proved."""
+    """Returns the instance whose iterators the loops determine, under a guard for its constraints that are not proved. Raises
+    NotSimple if an iterator is not determined.
+    """
     solved, rows = _solved(a.system, here)
     if any(k not in solved for k in range(a.dims)):
         raise NotSimple
@@ -282,7 +305,12 @@ def _instance(a: ActiveStatement, here: LoopContext) -> list[Node]:
 
 
 def _with_quotients(rows: list[Row], solved: Mapping[Name, Row], here: LoopContext) -> tuple[LoopContext, list[Row]]:
-    """Returns the context with quotients computed that loops do not say, and the rows that do not follow from what these are."""
+    """Returns the context with expressions for the quotients that the loops do not determine, and those of the rows that do not
+    follow from the quotients' definitions.
+
+    rows: constraints that are at least 0.
+    solved: the values of iterators and quotients that equations give.
+    """
     values: dict[Quotient, Affine] = {}
     first = {name: value for name, value in solved.items() if isinstance(name, int) or of_loops([value])}  # not by one another
 

@@ -1,4 +1,6 @@
-"""The leaves of a schedule tree with domains and times as rows: what translation validation compares loops with."""
+"""The statements at the leaves of a schedule tree, with domains and times as linear expressions (rows): what translation validation
+compares loops with.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +18,16 @@ from polyml.schedule.tree.bands import NODE
 
 
 class UnknownTree(Exception):
-    """The schedule tree has nodes or values that rows do not say."""
+    """Raised for a schedule tree with nodes or values that linear expressions cannot state."""
 
 
 @dataclass(frozen=True)
 class Alternative:
-    """A part of a leaf's domain that is one conjunction, in which every band member is one expression.
+    """A part of the domain at a leaf that is one conjunction, in which every band member is one expression.
 
-    equal: rows of iterators (numbers), quotients and parameters that are 0.
-    least: rows of these that are at least 0.
-    times: by member of a band, from outside to inside, its value as a row.
+    equal: linear expressions of iterators (numbers), quotients and parameters that are 0.
+    least: linear expressions that are at least 0.
+    times: by member of a band, from outside to inside, its value as a linear expression.
     """
 
     equal: tuple[Row, ...]
@@ -35,7 +37,7 @@ class Alternative:
 
 @dataclass(frozen=True)
 class PathStep:
-    """A step on the way from the root of a schedule tree to a leaf.
+    """A step on the path from the root of a schedule tree to a leaf.
 
     kind: "member" of a band, child of a "sequence" or child of a "set".
     child: the child's number in its sequence or set; 0 for a member.
@@ -77,7 +79,9 @@ class LeafStatement:
         return self.path.count(_MEMBER)
 
     def members_of(self, loops: Sequence[Loop]) -> Iterator[tuple[LoopMember, ...]]:
-        """Yields which band members the loops may be, by the numbers in their names, which may count sequences as well."""
+        """Yields the ways in which the loops may stand for band members. isl numbers the loops' names by band members, or by these
+        and sequences together.
+        """
         names = [loop.var for loop in loops]
         if not all(name[0] == "c" and name[1:].isdecimal() for name in names):
             return
@@ -92,7 +96,7 @@ class LeafStatement:
 
 
 def leaf_statements(schedule: isl.Schedule) -> Iterator[LeafStatement]:
-    """Yields the statements at the leaves of a schedule tree. Raises UnknownTree."""
+    """Yields the statements at the leaves of a schedule tree. Raises UnknownTree where linear expressions cannot state it."""
     domains = {piece.get_tuple_name(): piece for piece in polyhedra.pieces(schedule.get_domain())}
     return _below(schedule.get_root().child(0), domains, (), ())
 
@@ -100,7 +104,12 @@ def leaf_statements(schedule: isl.Schedule) -> Iterator[LeafStatement]:
 def _below(
     node: isl.ScheduleNode, domains: dict[str, isl.Set], path: tuple[PathStep, ...], members: tuple[isl.UnionPwAff, ...]
 ) -> Iterator[LeafStatement]:
-    """Yields the statements of these domains at the leaves below a node."""
+    """Yields the statements at the leaves below a node. Raises UnknownTree where linear expressions cannot state them.
+
+    domains: by statement, the instances that reach the node.
+    path: the steps from the root to the node.
+    members: the band members above the node.
+    """
     kind = node.get_type()
     if kind == NODE.leaf:
         expressions = [polyhedra.expressions(member) for member in members]
@@ -129,7 +138,11 @@ def _below(
 
 @dataclass(frozen=True)
 class _TimedPart:
-    """A part of a domain, the values of the members so far in it, and rows that are 0 since these values are whole numbers."""
+    """A part of a domain in which some band members have one expression each.
+
+    times: these members' values as linear expressions.
+    whole: linear expressions that are 0 because the values are whole numbers.
+    """
 
     domain: isl.Set
     times: tuple[Row, ...] = ()
@@ -137,7 +150,9 @@ class _TimedPart:
 
 
 def _alternatives(domain: isl.Set, members: Sequence[isl.PwAff]) -> Iterator[Alternative]:
-    """Yields the domain in parts that are conjunctions, in each of which every member is one expression."""
+    """Yields the domain in parts that are conjunctions, in each of which every band member is one expression. Raises UnknownTree
+    where constraints are not linear.
+    """
     parts = [_TimedPart(domain)]
     for member in members:
         pieces = polyhedra.rows_by_piece(member)
@@ -156,7 +171,10 @@ def _alternatives(domain: isl.Set, members: Sequence[isl.PwAff]) -> Iterator[Alt
 
 
 def _with_time(part: _TimedPart, where: isl.Set | None, row: Row, divisor: int) -> _TimedPart:
-    """Returns the part, where it is in a set, with one more time, which is the row divided by the divisor."""
+    """Returns the part of a domain with one more member's value, which is row / divisor.
+
+    where: the set to which the part is restricted, None for no restriction.
+    """
     domain = part.domain if where is None else part.domain.intersect(where)
     if divisor == 1:
         return _TimedPart(domain, (*part.times, row), part.whole)

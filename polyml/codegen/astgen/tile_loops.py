@@ -1,4 +1,5 @@
-"""Loops over tiles and the loops inside one as two schedules, from which isl makes loops one after the other.
+"""Divides a schedule whose outer loops go over tiles into two, of which isl makes loops one after the other: the loops over tiles,
+and those inside one.
 
     for w, a, ...: tile        [w, a, ...] are parameters to:        for t, i in the tile: S(t, i)
 
@@ -22,12 +23,12 @@ TILE = "tile_"  # the statement that stands for what is inside
 
 @dataclass(frozen=True)
 class TileLoops:
-    """A schedule in two: of tiles, and inside of one.
+    """A schedule divided into a schedule of tiles and a schedule inside of one tile.
 
     outer: a schedule of instances TILE[names...].
     inner: a schedule of the instances in the tile that the parameters `names` give.
     names: of the tile's position in each loop over tiles.
-    tiles: { : what is known of these parameters }.
+    tiles: { : constraints on the parameters `names` }.
     """
 
     outer: isl.Schedule
@@ -37,9 +38,10 @@ class TileLoops:
 
 
 def tile_loops(schedule: isl.Schedule, context: isl.Set) -> TileLoops | None:
-    """Returns in two a schedule whose outermost loops go over tiles, each said to be one loop.
+    """Returns a schedule, whose outermost loops go over tiles, divided into that of tiles and that inside of one tile; None if its
+    outermost loop does not go over tiles, or the tiles' rational hull is unbounded.
 
-    None for other schedules, and where the tiles' hull has no bounds. context: facts about parameters.
+    context: constraints on the parameters.
     """
     if not _is_tiled(schedule.get_root().child(0)):
         return None
@@ -73,14 +75,16 @@ def _is_tiled(node: isl.ScheduleNode) -> bool:
 
 
 def _is_loop(node: isl.ScheduleNode) -> bool:
-    """Returns whether a node is one loop that is said to stay one."""
+    """Returns whether a node is a band of one member that isl is told to make one loop (`atomic`)."""
     if node.get_type() != NODE.band or node.band_n_member() != 1:
         return False
     return node.band_member_get_ast_loop_type(0) == isl.ast_loop_type.atomic
 
 
 def _chain(node: Tree) -> tuple[list[tuple[list[str], Tree]], Tree]:
-    """Returns the loops over tiles, each with the marks above it and without its body, and what is inside them all."""
+    """Returns the outermost loops that go over tiles, each as the marks above it and its band without a child, and the tree inside
+    them all.
+    """
     chain: list[tuple[list[str], Tree]] = []
     while True:
         marks, below = [], node

@@ -59,6 +59,9 @@ def is_proved(schedule: isl.Schedule, context: isl.Set, nodes: Sequence[Node]) -
 
 
 def _prove(schedule: isl.Schedule, context: isl.Set, nodes: Sequence[Node]) -> None:
+    """Proves that the loops run the schedule's instances, each once, in its order. Raises Unproved, UnknownTree or TooMany where no
+    proof is found.
+    """
     equal, least = ([*map(row_of_linear, side)] for side in polyhedra.integer_rows(context) or ([], []))
     cases = Cases()
     same = same_parameters(equal, polyhedra.parameter_names(context))
@@ -89,14 +92,14 @@ def _variables(nodes: Sequence[Node]) -> Iterator[str]:
 
 
 class _OrderProof:
-    """Proves that matched loops run instances in the schedule's order. Its methods raise Unproved."""
+    """A proof that matched loops run instances in the schedule's order. Its methods raise Unproved where it fails."""
 
     def __init__(self, loop_cases: LoopCases):
         self._loop_cases, self._cases = loop_cases, loop_cases.cases
 
     def prove(self, nodes: Sequence[MatchedNode], around: Sequence[LoopCase], depth: int = 0) -> None:
-        """Proves that what is run in one node precedes what is run in the next ones, and that the instances in a loop share its
-        band.
+        """Proves that the instances of each node precede those of the nodes after it, and that the instances in a loop share its
+        band. Raises Unproved.
 
         around: the cases of what holds where the nodes stand.
         depth: how many loops are around them.
@@ -119,7 +122,9 @@ class _OrderProof:
             self.prove(node.body, node.inside or around, depth + 1)
 
     def _precedes(self, node: MatchedNode, other: MatchedNode, around: LoopCase, depth: int) -> None:
-        """Proves that one node's instances precede another one's in the same iteration of so many loops."""
+        """Proves that one node's instances precede another node's in the same iteration of the `depth` loops around both. Raises
+        Unproved.
+        """
         divergences = {a.divergence(b) for a in node.occurrences for b in other.occurrences}
         if all(each.shared <= depth and each.is_first for each in divergences):
             return
@@ -139,7 +144,9 @@ class _OrderProof:
             raise Unproved
 
     def _loop_precedes(self, node: MatchedBlock, other: MatchedBlock, around: LoopCase, depth: int) -> None:
-        """Proves that one loop's iterations precede those of another one that is of the same band."""
+        """Proves that one loop's instances precede those of another loop for the same band member, within one iteration of the
+        `depth` loops around both. Raises Unproved.
+        """
         mine, its = ({occurrence.progression(depth) for occurrence in each.occurrences} for each in (node, other))
         for first in self._loop_cases.inside(node.node, around):
             for both in self._loop_cases.inside(other.node, LoopCase(first.case, around.values)):
@@ -158,9 +165,9 @@ class _OrderProof:
                             self._precedes(child, each, inside, depth + 1)
 
     def _never(self, nodes: Sequence[MatchedNode], others: Sequence[MatchedNode], around: LoopCase, its: Values) -> None:
-        """Proves that these nodes and the others do not both run something.
+        """Proves that in no case both one of the nodes and one of the others run an instance. Raises Unproved.
 
-        around: what holds, with the variables of loops around these nodes.
+        around: what holds, with the variables of loops around the nodes.
         its: the variables of loops around the others.
         """
         if self._cases.is_empty(around.case):
@@ -178,10 +185,10 @@ class _OrderProof:
 
 @dataclass(frozen=True)
 class _Points:
-    """Points of a domain that are still to be run.
+    """A set of points of a domain that are still to be run.
 
     case: constraints on the points' iterators.
-    values: by name of a loop's variable, its value for them.
+    values: by name of a loop's variable, its value for the points.
     """
 
     case: System
@@ -189,7 +196,7 @@ class _Points:
 
 
 class _CoverageProof:
-    """Proves that matched loops run each point of an alternative of a leaf's domain."""
+    """A proof that matched loops run each point of one conjunction of a leaf's domain."""
 
     def __init__(self, loop_cases: LoopCases, start: LoopCase, alternative: Alternative):
         self._loop_cases, self._cases = loop_cases, loop_cases.cases
@@ -207,14 +214,18 @@ class _CoverageProof:
             raise Unproved
 
     def _left(self, nodes: Sequence[MatchedNode], left: list[System], values: Values, occurrence: Occurrence) -> list[System]:
-        """Returns the points that the nodes do not run. values: of the variables of loops around."""
+        """Returns the points, as systems of constraints, that the nodes do not run as the occurrence.
+
+        left: the points to be run.
+        values: the values of the variables of loops around.
+        """
         for node in nodes:
             if left and occurrence in node.occurrences:
                 left = [each for case in left for each in self._not_run(node, _Points(case, values), occurrence)]
         return left
 
     def _not_run(self, node: MatchedNode, points: _Points, occurrence: Occurrence) -> list[System]:
-        """Returns those of the points that a node does not run."""
+        """Returns those of the points, as systems of constraints, that a node does not run as the occurrence."""
         cases, case, values = self._cases, points.case, points.values
         if isinstance(node, MatchedInstance):
             outside = []
@@ -227,7 +238,9 @@ class _CoverageProof:
         return self._not_run_by_loop(node, node.node, points, occurrence)
 
     def _not_run_by_loop(self, matched: MatchedBlock, loop: Loop, points: _Points, occurrence: Occurrence) -> list[System]:
-        """Returns those of the points that a loop does not run: outside its bounds, between its steps, or not in its body."""
+        """Returns those of the points, as systems of constraints, that a loop does not run: outside its bounds, between its steps,
+        or not in its body.
+        """
         cases, case, values = self._cases, points.case, points.values
         member = matched.members[-1].member
         progression = occurrence.progression(member)
