@@ -39,7 +39,7 @@ def launches_of(mapping: MappedKernel, accesses: tuple[MappedAccess, ...], copie
 
 
 def _is_for_all(use: ThreadAccess, dim: int) -> bool:
-    """Whether a load is of the same element in all iterations of a loop around a thread."""
+    """Returns whether a load is of the same element in all iterations of a loop around a thread."""
     return not use.is_write and len(use.address) == 1 and use.step(dim) == 0
 
 

@@ -184,7 +184,7 @@ class _ThreadAccessFinder:
         return left
 
     def _is_own(self, array: str) -> bool:
-        """Whether the array is local, and no other nest accesses it."""
+        """Returns whether the array is local, and no other nest accesses it."""
         others = (s for s in self._scop.statements.values() if s.name not in self._nest.statements)
         used = any(access.array == array for s in others for access in reads_and_write(s))
         return self._scop.arrays[array].role is Role.LOCAL and not used
@@ -220,7 +220,7 @@ class _ThreadAccessFinder:
 
 
 def _is_same(use: ThreadAccess, other: ThreadAccess) -> bool:
-    """Whether both load, or both store, the same elements in the same loops."""
+    """Returns whether both load, or both store, the same elements in the same loops."""
     return (use.is_write, use.loops) == (other.is_write, other.loops) and use.elements.is_equal(other.elements)
 
 

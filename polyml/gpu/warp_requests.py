@@ -332,7 +332,7 @@ def _key(row: LinearRow) -> tuple[object, int]:
 
 
 def _is_of_free(row: LinearRow, columns: Mapping[int, np.ndarray]) -> bool:
-    """Whether the row is a bound of a free dimension, which has no column."""
+    """Returns whether the row is a bound of a free dimension, which has no column."""
     return any(isinstance(name, int) and name not in columns for name in row[0])
 
 

@@ -58,7 +58,7 @@ class Scheduled:
     tree: the schedule, which is legal.
     notes: what was decided, for `explain`.
     sized: whether its tiles depend on the sizes that it was chosen by.
-    cut: whether a component is in slabs or in tiles over time.
+    cut: whether a component is in slabs, in tiles over time or in chunks of rows.
     related: whether code is to take for granted that sizes are related as they are in the call.
     operations: of isl that the search took, where they were counted.
     """
@@ -73,16 +73,16 @@ class Scheduled:
 
 @dataclass(frozen=True)
 class ScheduleRequest:
-    """A request says what a schedule is for, and what it may have.
+    """The settings of a search for a schedule: the machine, the transformations allowed, and the sizes to choose tiles by.
 
-    machine: the processor.
-    tile, parallel: whether there may be tiles and threads.
-    alone: whether one thread runs all of it, for which waves of tiles over time are larger, or not worth it.
-    cut: whether components may be in slabs or in tiles over time.
-    fusion: as in `Options`.
-    pieces: statements that are pieces of index sets, whose nests keep the source's order (`distribution.divide`).
-    sizes: values of parameters to choose tile sizes by; the schedule is legal for all.
-    free: how many sizes code cannot compute from others.
+    machine: the CPU that the schedule is for.
+    tile, parallel: whether there may be tiles, and loops for threads.
+    alone: whether one thread runs the whole kernel; wavefronts of tiles over time are then larger, or not worth it.
+    cut: whether components may be in slabs, in tiles over time or in chunks of rows.
+    fusion: the choice of fused loops, as in `Options`.
+    pieces: statements that index-set splitting made; their nests keep the source's order (`distribution.divide`).
+    sizes: values of parameters to choose tile sizes by; the schedule is legal for all others too.
+    free: how many sizes code cannot compute from others; where they are many, there are no tiles over time.
     """
 
     machine: CpuMachine
@@ -118,7 +118,7 @@ def compute(
 
 
 def _traffic_note(fusion: str, schedule: isl.Schedule, scop: Scop, sizes: Mapping[str, int] | None) -> str:
-    """Returns a note on how many nests there are after fusion, and the bytes that they move."""
+    """Returns a note: how many nests there are under this choice of fusion, and the bytes that they move at least."""
     parts, traffic = nests(schedule), Traffic(scop, sizes)
     try:
         with budget(TRAFFIC_OPERATIONS):
@@ -129,7 +129,12 @@ def _traffic_note(fusion: str, schedule: isl.Schedule, scop: Scop, sizes: Mappin
 
 
 def _one_by_one(scop: Scop, dependences: Dependences, why: BudgetExceeded) -> tuple[isl.Schedule, Notes]:
-    """Returns a schedule of components each on its own, with the source's loops where isl takes too long for one alone."""
+    """Returns a schedule in which isl schedules each strongly connected component by itself, and notes on what was decided.
+
+    A component for which isl takes too long alone has the source's loops.
+
+    why: the failure of scheduling all components at once, for the notes.
+    """
     parts: list[isl.Schedule] = []
     notes: Notes = (f"components are scheduled one by one ({why})",)
     for instances in strongly_connected_components(scop, dependences):
@@ -146,20 +151,27 @@ def _one_by_one(scop: Scop, dependences: Dependences, why: BudgetExceeded) -> tu
 
 @dataclass(frozen=True)
 class _ProgramPart:
-    """A part of a program: a schedule of some instances, and the SCoP and the dependences of these alone."""
+    """A part of a program that is scheduled by itself.
+
+    tree: its schedule so far.
+    scop, dependences: its statements, and the dependences among them alone.
+    """
 
     tree: isl.Schedule
     scop: Scop
     dependences: Dependences
 
     def component(self, tree: isl.Schedule) -> _ProgramPart:
-        """Returns the part of this one whose instances the tree runs."""
+        """Returns the part of this program part whose instances the schedule `tree` runs."""
         return _ProgramPart(tree, *restricted(self.scop, self.dependences, tree.get_domain()))
 
 
 @dataclass(frozen=True)
 class _Planner:
-    """The steps from a SCoP to its schedule, for one request."""
+    """The steps from a SCoP to its schedule, for one request: affine loops, cuts, tiles, and the proof.
+
+    reductions: by statement, the updates whose order is free.
+    """
 
     request: ScheduleRequest
     reductions: Mapping[str, Reduction]
@@ -198,7 +210,7 @@ class _Planner:
         return Scheduled(mapped, notes, sized)
 
     def _in_chunks(self, whole: _ProgramPart) -> Chunked:
-        """Returns the schedule with chunks of rows around nests, where that is legal and pays; else the reason, as a note."""
+        """Returns the schedule with chunks of rows around nests, proved legal; no schedule but a note why where that fails."""
         try:
             with budget(CHUNK_OPERATIONS):
                 found = apply(in_chunks, whole.tree, whole.scop, whole.dependences, self.request.machine, self.request.sizes)
@@ -209,12 +221,15 @@ class _Planner:
             return Chunked(None, (f"no chunks of rows: {problem}",), True)
 
     def _check(self, tree: isl.Schedule, part: _ProgramPart) -> None:
-        """Raises IllegalSchedule where more changes than the order of a reduction's updates."""
+        """Raises IllegalSchedule where the schedule breaks a dependence, other than among updates of a reduction."""
         check_legal(tree, part.scop, part.dependences, self.reductions)
         check_parallel(tree, part.scop, part.dependences, self.reductions)
 
     def _affine(self, whole: _ProgramPart, sizes: Mapping[str, int] | None) -> tuple[isl.Schedule, Notes]:
-        """Returns the loops of each component before tiling: the source's around pieces of index sets, isl's elsewhere."""
+        """Returns the loops of each component before tiling, and notes: the source's around split index sets, else isl's.
+
+        sizes: values of parameters to choose fusion by.
+        """
         pieces = self.request.pieces
         if not pieces:
             return self._searched(whole.scop, whole.dependences, sizes)
@@ -231,7 +246,10 @@ class _Planner:
         return in_sequence(parts), notes
 
     def _searched(self, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None) -> tuple[isl.Schedule, Notes]:
-        """Returns isl's loops, of all components at once or, where that takes too long, of one after the other."""
+        """Returns isl's loops before tiling, and notes; where all components at once take too long, each is scheduled by itself.
+
+        sizes: values of parameters to choose fusion by.
+        """
         request = self.request
         setting = FusionSetting(request.machine, self._reductions_of(scop), request.parallel, request.tile)
         try:
@@ -243,13 +261,14 @@ class _Planner:
         return {name: r for name, r in self.reductions.items() if name in scop.statements}
 
     def _is_divided(self, scop: Scop) -> bool:
-        """Whether there are pieces of index sets, whose loops are known."""
+        """Returns whether the SCoP has statements that index-set splitting made, whose loops are known."""
         return not self.request.pieces.isdisjoint(scop.statements)
 
     def _mapped(self, part: _ProgramPart, sizes: Mapping[str, int] | None, slab: int = 0) -> tuple[isl.Schedule, Notes, bool]:
-        """Returns the part with blocks of contractions, tiles and threads; notes; and whether its legality has been proved.
+        """Returns a part with blocks of contractions, tiles and threads; notes; and whether the result is proved legal already.
 
-        slab: iterations of the slab that all of the part is in; 0: it is in none.
+        sizes: values of parameters to choose block sizes by.
+        slab: iterations of the slab of a blocked factorization, where the part is one of a slab; else 0.
         """
         request = self.request
 
@@ -263,7 +282,10 @@ class _Planner:
         return apply(map_contractions, part.tree, part.dependences, setting, tiles)
 
     def _cut(self, part: _ProgramPart, scop: Scop) -> Slabs | TimeTiles | None:
-        """Returns how a component is to be cut; None where it is not. scop: the whole program."""
+        """Returns the slabs or tiles over time by which a component is to be cut; None where it is not cut.
+
+        scop: the whole program.
+        """
         request = self.request
         if has_contraction(scop):
             single = len(part.scop.statements) < 2  # which has tiles of its own
@@ -277,7 +299,11 @@ class _Planner:
     def _in_cuts(
         self, parts: Sequence[_ProgramPart], cuts: Sequence[Slabs | TimeTiles | None], whole: _ProgramPart
     ) -> tuple[isl.Schedule | None, Notes]:
-        """Returns the schedule with components in slabs or in tiles over time, None where that is not legal; and notes."""
+        """Returns the schedule with components in slabs or in tiles over time, None where that is not legal; and notes.
+
+        parts: the components.
+        cuts: for each component how it is cut, None where it is not.
+        """
         plans: list[dict[str, object]] = []
         notes: Notes = ()
         for part, cut in zip(parts, cuts):
@@ -294,7 +320,7 @@ class _Planner:
             return None, (f"not cut into slabs or tiles over time: {problem.message}",)
 
     def _component_in_cut(self, part: _ProgramPart, cut: Slabs | TimeTiles | None) -> tuple[isl.Schedule, Notes]:
-        """Returns one component as it is to be cut, or else mapped as without cuts; and notes."""
+        """Returns one component's schedule, in slabs or tiles over time, or mapped without these where `cut` is None; and notes."""
         made: tuple[isl.Schedule | None, Notes] = (None, ())
         if isinstance(cut, TimeTiles):
             made = apply(tile_time, part.tree, cut, parallel=self.request.parallel)
@@ -304,14 +330,21 @@ class _Planner:
         return self._mapped(part, self.request.sizes)[:2] if tree is None else (tree, notes)
 
     def _sizes_in(self, cut: Slabs, scop: Scop) -> Mapping[str, int] | None:
-        """Returns the sizes to choose tiles by inside a slab. Pieces on both sides of the middle slab are as large as each other."""
+        """Returns the values of parameters, with one for SLAB, by which the parts of a slab choose their tiles; None for no sizes.
+
+        Where index sets are split, the slab is the middle one, so that the pieces before and behind it are of the same size.
+        """
         sizes = self.request.sizes
         return None if sizes is None else {**sizes, SLAB: middle(cut, scop, sizes) if self._is_divided(scop) else 0}
 
     def _part_of_slab(
         self, component: _ProgramPart, cut: Slabs, sizes: Mapping[str, int] | None, instances: isl.UnionSet
     ) -> tuple[isl.Schedule, Notes]:
-        """Returns the schedule of a part of a slab, as of a kernel of its own, and notes."""
+        """Returns the schedule of one part of a component's slabs, made as for a kernel of its own, and notes.
+
+        sizes: values of parameters, SLAB among them, to choose tiles by.
+        instances: those of the part.
+        """
         scop, dependences = restricted(component.scop, component.dependences, instances)
         loops = component.tree.intersect_domain(instances)
         short = map_short(loops, scop, dependences, parallel=self.request.parallel)

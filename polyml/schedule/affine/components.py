@@ -10,7 +10,7 @@ from polyml.model.core.scop import Scop
 
 
 def strongly_connected_components(scop: Scop, dependences: Dependences) -> list[isl.UnionSet]:
-    """Returns the instances { S[i] } of each component, in an order that keeps the dependences, and else that of the source."""
+    """Returns the instances { S[i] } of each component, in an order that keeps the dependences and otherwise follows the source."""
     names = list(scop.statements)
     after: dict[str, set[str]] = {name: set() for name in names}
     for piece in polyhedra.pieces(dependences.validity):
@@ -27,7 +27,7 @@ def strongly_connected_components(scop: Scop, dependences: Dependences) -> list[
 
 
 def _reached(start: str, edges: dict[str, set[str]]) -> set[str]:
-    """Returns the nodes that one or more edges lead to from the start."""
+    """Returns the nodes of a graph to which one or more edges lead from the start."""
     found: set[str] = set()
     waiting = [start]
     while waiting:

@@ -30,7 +30,7 @@ class _DistributedNest:
     """A nest whose statements share the outer loops and have inner loops of their own.
 
     outer: { S[i] -> [t] } of each loop around all statements.
-    inner: each statement's own loops, by name, in the order in which they run.
+    inner: each statement's own loops, by name, in the order in which the statements run.
     """
 
     outer: tuple[isl.MultiUnionPwAff, ...]
@@ -59,7 +59,7 @@ class Divided:
 
 
 def divide(scop: Scop, found: Dependences) -> Divided | None:
-    """Returns the SCoP with index sets split and nests distributed where that frees loops; None where it frees none."""
+    """Returns the SCoP with index sets split and nests distributed where that makes loops free of dependences; None elsewhere."""
     cuts = freeing_partitions(scop, found)
     if not cuts:
         return None
@@ -82,7 +82,7 @@ def divide(scop: Scop, found: Dependences) -> Divided | None:
 
 
 def with_versions(given: Divided) -> Divided | None:
-    """Returns the SCoP with copies of what contractions read and others overwrite; None where there is nothing of the kind."""
+    """Returns the SCoP with copies of those operands of contractions that others overwrite; None where there are none."""
     scop = given.scop
     parts: list[_DistributedNest | isl.Schedule] = []
     for part in given._parts:
@@ -97,7 +97,10 @@ def with_versions(given: Divided) -> Divided | None:
 
 
 def _with_copies(scop: Scop, nest: _DistributedNest, pieces: Mapping[str, isl.Set]) -> tuple[Scop, _DistributedNest] | None:
-    """Returns the SCoP and one nest with statements that copy what its contractions read; None where nothing is to be copied."""
+    """Returns the SCoP and one nest with statements that copy what the nest's contractions read; None where none is needed.
+
+    pieces: for statements made by index-set splitting, the whole domain { S[i] } of the statement that was split.
+    """
     statements = [scop.statements[name] for name in nest.inner if name in pieces]
     readers = {s.name: pieces[s.name] for s in statements if polyhedra.is_full(s.domain) and may_be_contraction(s)}
     found = split_nodes(scop, tuple(nest.inner), len(nest.outer), readers)
@@ -122,9 +125,12 @@ def _with_copies(scop: Scop, nest: _DistributedNest, pieces: Mapping[str, isl.Se
 
 
 def _time_of(copy: Statement, reader: Statement, band: isl.MultiUnionPwAff, depth: int) -> isl.PwAff | None:
-    """Returns the time { copy[i] -> [(t)] } of a copy in an outer loop, which is that of the statement that reads its element.
+    """Returns the time { copy[i] -> [(t)] } in an outer loop of a statement that copies an element: that of the element's reader.
 
-    band: the outer loop; depth: how many outer loops there are. None where the time depends on inner loops of the reader.
+    None where the time depends on inner loops of the reader.
+
+    band: the outer loop.
+    depth: how many outer loops there are.
     """
     value = polyhedra.expression_of(band.get_at(0), reader.name)
     if value is None or any(k >= depth for k in polyhedra.used_iterators(value)):
@@ -137,7 +143,7 @@ def _band(member: isl.PwAff) -> isl.MultiUnionPwAff:
 
 
 def in_sequence(parts: list[isl.Schedule]) -> isl.Schedule:
-    """Returns the schedules one after the other, as one."""
+    """Returns one schedule that runs the given schedules one after the other."""
     whole = parts[0]
     for part in parts[1:]:
         whole = whole.sequence(part)
@@ -145,7 +151,9 @@ def in_sequence(parts: list[isl.Schedule]) -> isl.Schedule:
 
 
 def _distributed(nest: isl.Schedule, found: Dependences, depth: int) -> _DistributedNest | None:
-    """Returns the nest with each statement in inner loops of its own; None where statements depend on each other in a cycle.
+    """Returns the nest with each statement in inner loops of its own.
+
+    None where statements depend on each other in a cycle, or the nest does not begin with `depth` single loops.
 
     depth: how many loops remain around all statements.
     """
@@ -167,7 +175,7 @@ def _distributed(nest: isl.Schedule, found: Dependences, depth: int) -> _Distrib
 
 
 def _inside(nest: isl.Schedule, name: str, depth: int) -> isl.Schedule:
-    """Returns one statement's loops without the outer ones, and without those that run once."""
+    """Returns the inner loops of the statement `name`: without the `depth` outer loops, and without loops of one iteration."""
     node = nest.get_root().child(0)
     for _ in range(depth):
         node = node.delete()
@@ -178,7 +186,7 @@ def _inside(nest: isl.Schedule, name: str, depth: int) -> isl.Schedule:
 
 
 def topological_order(names: list[str], order: isl.UnionMap) -> list[str] | None:
-    """Returns the statements so that none depends on a later one; None where they depend on each other in a cycle.
+    """Returns the statements in an order in which none depends on a later one; None where they depend on each other in a cycle.
 
     order: { S[i] -> T[j] }, the dependences.
     """

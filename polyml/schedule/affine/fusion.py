@@ -28,7 +28,7 @@ DEEP = 3  # members of a band that may be tiled
 
 
 def fuse(schedule: isl.Schedule, scop: Scop, dependences: Dependences, everything: bool = False) -> isl.Schedule:
-    """Returns the schedule with neighbours fused where that pays, or with `everything` wherever it is legal.
+    """Returns the schedule with neighbouring nests fused where that pays, or with `everything` wherever it is legal.
 
     The result is legal if the schedule is.
     """
@@ -38,7 +38,7 @@ def fuse(schedule: isl.Schedule, scop: Scop, dependences: Dependences, everythin
 
 
 class _FusionCriteria:
-    """The criteria by which two groups of statements, children of a sequence, are fused. Answers are kept, by the groups' filters.
+    """The criteria by which two groups of statements, children of a sequence, are fused. What is found is kept for later questions.
 
     everything: whether groups are fused wherever it is legal.
     separate: pairs of groups that were compared already and are not fused, each with whether there were groups between them.
@@ -53,22 +53,22 @@ class _FusionCriteria:
         self._groups: dict[str, tuple[isl.UnionSet, list[str]]] = {}
 
     def stays_parallel(self, first: Tree, second: Tree, member: isl.MultiUnionPwAff) -> bool:
-        """Whether every dependence of one group on the other has distance zero along the member."""
+        """Returns whether every dependence between the two groups has distance zero along the member."""
         pairs = self._dependences_of(first, second)
         return pairs.lex_lt_at_multi_union_pw_aff(member).is_empty() and pairs.lex_gt_at_multi_union_pw_aff(member).is_empty()
 
     def stays_forward(self, first: Tree, second: Tree, member: isl.UnionPwAff) -> bool:
-        """Whether no dependence of one group on the other goes back along the member."""
+        """Returns whether no dependence between the two groups goes back along the member."""
         times = isl.UnionMap.from_union_pw_aff(member)
         along = self._dependences_of(first, second).apply_domain(times).apply_range(times)
         return all(p.intersect(isl.Map.lex_gt(p.get_space().domain())).is_empty() for p in polyhedra.pieces(along))
 
     def independent(self, first: Tree, second: Tree) -> bool:
-        """Whether the groups may run in any order."""
+        """Returns whether no statement of one group depends on one of the other, so that they may run in any order."""
         return self._dependences_of(first, second).is_empty()
 
     def _dependences_of(self, first: Tree, second: Tree) -> isl.UnionMap:
-        """Returns the dependences { S[i] -> T[j] } of either group on the other."""
+        """Returns the dependences { S[i] -> T[j] } between the two groups, in both directions."""
         key = (first["filter"], second["filter"])
         if key not in self._known:
             (domain, names), (other, others) = self._group(first), self._group(second)
@@ -81,7 +81,7 @@ class _FusionCriteria:
         return self._known[key]
 
     def _group(self, group: Tree) -> tuple[isl.UnionSet, list[str]]:
-        """Returns the group's instances, and the names of its statements."""
+        """Returns the group's instances { S[i] }, and the names of its statements."""
         text = group["filter"]
         if text not in self._groups:
             instances = isl.UnionSet(text)
@@ -89,7 +89,10 @@ class _FusionCriteria:
         return self._groups[text]
 
     def joinable(self, group: Tree, band: Tree) -> bool:
-        """Whether the band's first loop is parallel and, where the band is to be tiled, another nest may share its tiles' loop."""
+        """Returns whether another nest may share the band's first loop.
+
+        The loop must be parallel and, where the band is to be tiled, one whose tiles others may share.
+        """
         if not _first_is_parallel(band):
             return False
         if len(band["coincident"]) < DEEP:
@@ -98,17 +101,17 @@ class _FusionCriteria:
         return has_reuse(members, self._scop, names) and loop_role(members[0], self._scop, names) <= LoopRole.ROWS
 
     def is_contraction(self, group: Tree) -> bool:
-        """Whether some statement of the group may be a contraction."""
+        """Returns whether some statement of the group may be a contraction."""
         return any(may_be_contraction(self._scop.statements[name]) for name in self._group(group)[1])
 
     def same_range(self, first: Tree, second: Tree, member: isl.MultiUnionPwAff) -> bool:
-        """Whether the member takes the same values for both groups wherever both have any."""
+        """Returns whether the member takes the same values for both groups, at sizes for which both have instances."""
         values = isl.UnionMap.from_multi_union_pw_aff(member).intersect_domain(self._scop.domain)
         mine, theirs = (values.intersect_domain(self._group(group)[0]).range() for group in (first, second))
         return mine.intersect_params(theirs.params()).is_equal(theirs.intersect_params(mine.params()))
 
     def share_data(self, first: Tree, second: Tree, member: isl.MultiUnionPwAff) -> bool:
-        """Whether both groups access some element in the same iteration of the member, in most of their iterations."""
+        """Returns whether both groups access some element in the same iteration of the member, in most of their iterations."""
         mine, theirs = self._accesses(first), self._accesses(second)
         for array in self._arrays(first) & self._arrays(second):
             if all(self._has_columns(group, array, member.get_at(0)) for group in (first, second)):
@@ -119,7 +122,7 @@ class _FusionCriteria:
         return False
 
     def may_share(self, first: Tree, second: Tree) -> bool:
-        """Whether the groups have arrays in common, without which they are not fused, or are fused whatever they access."""
+        """Returns whether the groups access a common array, which fusion needs unless it is asked for wherever it is legal."""
         return self.everything or bool(self._arrays(first) & self._arrays(second))
 
     def _arrays(self, group: Tree) -> frozenset[str]:
@@ -131,7 +134,7 @@ class _FusionCriteria:
         return self._named[key]
 
     def _has_columns(self, group: Tree, array: str, member: isl.UnionPwAff) -> bool:
-        """Whether an iteration of the loop goes down a column of the array, and the next one down the column beside it.
+        """Returns whether each iteration of the loop goes down a column of the array, and the next one down the column beside it.
 
         Such loops are better exchanged so that they go along rows, which one loop around several nests forbids.
         """
@@ -144,7 +147,7 @@ class _FusionCriteria:
         return False
 
     def _are_most(self, instances: isl.Set) -> bool:
-        """Whether the instances have as many dimensions as all instances of their statement."""
+        """Returns whether the instances have as many dimensions as all instances of their statement."""
         every = self._scop.statements[instances.get_tuple_name()].domain
         return polyhedra.hull_dimension(instances) == polyhedra.hull_dimension(every)
 
@@ -162,7 +165,7 @@ class _FusionCriteria:
 
 
 def _fused(tree: Tree, criteria: _FusionCriteria) -> Tree:
-    """Returns the tree with the children of every sequence fused from left to right; itself where none are."""
+    """Returns the tree with the children of every sequence fused with earlier ones; the tree itself where none are."""
     if "child" in tree:
         child = _fused(tree["child"], criteria)
         if child is not tree["child"]:
@@ -179,9 +182,9 @@ def _fused(tree: Tree, criteria: _FusionCriteria) -> Tree:
 
 
 def _neighbours_joined(children: list[Tree], criteria: _FusionCriteria) -> list[Tree]:
-    """Returns the children of a sequence, each fused with one before it where that pays, until no more are.
+    """Returns the children of a sequence, each fused with an earlier one where that pays, until no more can be fused.
 
-    A child may pass children between the two that do not depend on it.
+    A child may be moved past children between the two that do not depend on it.
     """
     merged: list[Tree] = []
     for child in children:
@@ -190,7 +193,10 @@ def _neighbours_joined(children: list[Tree], criteria: _FusionCriteria) -> list[
 
 
 def _with_child(merged: list[Tree], child: Tree, criteria: _FusionCriteria) -> list[Tree]:
-    """Returns the groups with a further child, fused with the last group that it can be fused with, or else behind them all."""
+    """Returns the children of a sequence so far and one more, fused with the last child with which it can be, or else behind all.
+
+    merged: the children so far, fused.
+    """
     for k in reversed(range(len(merged))):
         passed = merged[k + 1 :]
         pair = merged[k]["filter"], child["filter"], bool(passed)
@@ -208,7 +214,7 @@ def _with_child(merged: list[Tree], child: Tree, criteria: _FusionCriteria) -> l
 
 
 def _join(first: Tree, second: Tree, criteria: _FusionCriteria, passes: bool) -> Tree | None:
-    """Returns two groups in one loop; None where they are not fused.
+    """Returns the two groups in one loop as a child of a sequence; None where they are not fused.
 
     passes: whether groups between the two are passed, which pays only for a loop over the same range, without guards inside.
     """
@@ -239,7 +245,13 @@ def _join(first: Tree, second: Tree, criteria: _FusionCriteria, passes: bool) ->
 
 
 def _pays(first: Tree, second: Tree, shared: isl.MultiUnionPwAff, criteria: _FusionCriteria, passes: bool) -> bool:
-    """Whether the shared loop is parallel, around groups that access the same elements. Contractions get blocks of their own."""
+    """Returns whether fusion pays: the shared loop is parallel, and both groups access the same elements.
+
+    Two contractions are never fused, as each gets blocks of its own.
+
+    shared: the first loop of both groups.
+    passes: whether groups between the two are passed; both then need the same range.
+    """
     if not criteria.joinable(first, first["child"]) or not criteria.joinable(second, second["child"]):
         return False
     if criteria.is_contraction(first) and criteria.is_contraction(second):
@@ -254,7 +266,7 @@ def _first_is_parallel(band: Tree) -> bool:
 
 
 def _inside(group: Tree, band: Tree) -> Iterator[Tree]:
-    """Yields what the group runs inside the shared loop, its band without the first member, as children of a sequence."""
+    """Yields what the group runs inside a shared loop, as children of a sequence: its band without the first member."""
     members = members_of(band)
     if len(members) > 1:
         rest = {**band, "schedule": str(together(members[1:])), "coincident": band.get("coincident", [0] * len(members))[1:]}

@@ -23,7 +23,10 @@ _DEFAULTS = {
 
 @contextmanager
 def isl_options(**settings: int) -> Iterator[None]:
-    """Runs the block with these options of isl's scheduler, all others at isl's defaults. Raises ValueError for an unknown one."""
+    """Sets options of isl's scheduler inside a `with` block, all others to isl's defaults, and restores them after it.
+
+    Raises ValueError for an option that polyml does not know.
+    """
     unknown = settings.keys() - _DEFAULTS.keys()
     if unknown:
         raise ValueError(f"no such isl option: {', '.join(sorted(unknown))}")

@@ -36,9 +36,9 @@ def affine_schedule(
 ) -> tuple[isl.Schedule, tuple[str, ...]]:
     """Returns the loops of each component, before tiling, and notes on what was decided, for `explain`.
 
-    fusion: as in `Options`; "model" needs a setting.
-    setting: what traffic fusion may use.
-    sizes: values of parameters to choose by.
+    fusion: the choice of fused loops, as in `Options`; "model" needs a setting.
+    setting: the machine and limits for fusion that saves memory traffic.
+    sizes: values of parameters to choose fusion by.
     """
     notes: tuple[str, ...] = ()
     operations = _operations(scop)
@@ -62,26 +62,26 @@ def affine_schedule(
 
 
 def parallel_schedule(scop: Scop, dependences: Dependences) -> isl.Schedule:
-    """Returns the parallel form of each component, in which loops that carry no dependence are as far out as possible."""
+    """Returns isl's schedule in which loops that carry no dependence are as far out as possible."""
     return _parallel_form(scop, dependences)[0]
 
 
 def _parallel_form(scop: Scop, dependences: Dependences) -> tuple[isl.Schedule, _Constraints]:
-    """Returns the parallel form, and the constraints with which isl is to be called again."""
+    """Returns isl's schedule with parallel loops outermost, and the constraints for further calls of isl."""
     with polyhedra.budget(_operations(scop)):
         return _isl_schedule(_Constraints.of(scop, dependences), schedule_serialize_sccs=1, schedule_outer_coincidence=1)
 
 
 def _operations(scop: Scop) -> int:
-    """Returns how many of isl's operations one form may take."""
+    """Returns how many of isl's operations one form of the schedule may take."""
     return OPERATIONS + OPERATIONS_PER_STATEMENT * len(scop.statements)
 
 
 def _may_be_tileable(statement: Statement, scop: Scop, dependences: Dependences) -> bool:
-    """Whether the statement's loops, at least three, may be exchanged as they are.
+    """Returns whether the statement's loops, at least three, may be exchanged as they are.
 
-    No dependence of the statement on itself goes back along a loop, and dependences over another statement do not go back to it
-    on both sides, as those of a stencil do.
+    No dependence of the statement on itself goes back along a loop, nor do those over another statement go back to it on both
+    sides, as those of a stencil do.
     """
     depth = len(statement.iterators)
     if depth < 3:
@@ -99,7 +99,7 @@ def _may_be_tileable(statement: Statement, scop: Scop, dependences: Dependences)
 
 
 def _is_between(statement: Statement, scop: Scop, dependences: Dependences) -> bool:
-    """Whether dependences to another statement and back from there go forth along a loop and back along it, as a stencil's do."""
+    """Returns whether dependences by way of another statement go forth along a loop and also back along it, as a stencil's do."""
     for other in scop.statements.values():
         there = polyhedra.extract_map(dependences.validity, statement.domain, other.domain)
         if other is statement or there.is_empty():
@@ -125,13 +125,16 @@ class _Constraints:
 
     @staticmethod
     def of(scop: Scop, dependences: Dependences) -> _Constraints:
-        """Returns the constraints of a SCoP, with those that are simpler."""
+        """Returns the constraints of a SCoP, the simplified ones among them."""
         domain, validity = scop.domain, dependences.validity.coalesce()
         return _Constraints(domain, validity, validity.gist_domain(domain).gist_range(domain))
 
 
 def _isl_schedule(constraints: _Constraints, **options: int) -> tuple[isl.Schedule, _Constraints]:
-    """Returns isl's schedule under some options, and the constraints for calls with other options."""
+    """Returns isl's schedule under some options, and the constraints for further calls of isl.
+
+    Those are the given ones, without the simple ones where isl failed on these.
+    """
     with isl_options(**options):
         try:
             if constraints.simple is not None:
@@ -145,7 +148,7 @@ def _isl_schedule(constraints: _Constraints, **options: int) -> tuple[isl.Schedu
 
 
 def merge_bands(schedule: isl.Schedule, validity: isl.UnionMap) -> isl.Schedule:
-    """Returns the schedule with bands directly inside one another made one where no dependence goes back along any member."""
+    """Returns the schedule with bands directly inside one another merged where no dependence goes back along any member."""
 
     def merged(node: isl.ScheduleNode) -> isl.ScheduleNode | None:
         changed = None
@@ -163,7 +166,7 @@ def merge_bands(schedule: isl.Schedule, validity: isl.UnionMap) -> isl.Schedule:
 
 
 def in_source_order(schedule: isl.Schedule, found: Dependences) -> isl.Schedule:
-    """Returns the schedule in its order, with its loops that carry no dependence marked coincident, and bands merged."""
+    """Returns the schedule with its own loops in their order; loops that carry no dependence become coincident, and bands merge."""
 
     def known(node: isl.ScheduleNode) -> isl.ScheduleNode:
         band = band_of(node)
@@ -175,18 +178,21 @@ def in_source_order(schedule: isl.Schedule, found: Dependences) -> isl.Schedule:
 
 
 def _points_forward(member: isl.UnionPwAff, node: isl.ScheduleNode, validity: isl.UnionMap) -> bool:
-    """Whether no dependence within one iteration of the loops around `node` goes back along the member."""
+    """Returns whether no dependence goes back along the member, within one iteration of the loops around `node`."""
     return polyhedra.has_no_pair(_along(member, node, validity), isl.Map.lex_gt)
 
 
 def stays(member: isl.UnionPwAff, node: isl.ScheduleNode, validity: isl.UnionMap) -> bool:
-    """Whether no dependence within one iteration of the loops around `node` is carried by the member."""
+    """Returns whether the member carries no dependence, within one iteration of the loops around `node`."""
     times = _along(member, node, validity)
     return polyhedra.has_no_pair(times, isl.Map.lex_gt) and polyhedra.has_no_pair(times, isl.Map.lex_lt)
 
 
 def _along(member: isl.UnionPwAff, node: isl.ScheduleNode, validity: isl.UnionMap) -> isl.UnionMap:
-    """Returns the dependences inside a node as pairs of the member's values, { [t] -> [t'] }."""
+    """Returns the dependences inside a node as pairs of values { [t] -> [t'] } of the member.
+
+    Only dependences within one iteration of the loops around the node count.
+    """
     domain = node.get_domain()
     inside = validity.intersect_domain(domain).intersect_range(domain)
     if node.get_schedule_depth() > 0:
@@ -205,19 +211,19 @@ def schedule_constraints(domain: isl.UnionSet, validity: isl.UnionMap) -> isl.Sc
 
 
 def _outer_bands(node: isl.ScheduleNode) -> list[isl.ScheduleNode]:
-    """Returns the bands below the node that are inside no other band below it."""
+    """Returns the outermost bands below the node, or the node itself where it is a band."""
     if node.get_type() == NODE.band:
         return [node]
     return [band for i in range(node.n_children()) for band in _outer_bands(node.child(i))]
 
 
 def _is_sequential(node: isl.ScheduleNode) -> bool:
-    """Whether each loop of the band carries a dependence."""
+    """Returns whether each loop of the band carries a dependence."""
     return not any(band_of(node).coincident)
 
 
 def _choose(parallel_form: isl.Schedule, permutable_form: isl.Schedule, scop: Scop) -> isl.Schedule:
-    """Returns one of the two forms for each component.
+    """Returns for each component one of two schedules: the one with parallel outer loops, or the one with permutable loops.
 
     Where no outer loop is parallel and three or more loops without skew may be exchanged (LU, Cholesky), tiles of all of them
     are better than parallel inner loops: each element is brought to the cache once per tile instead of once per step.
@@ -237,7 +243,7 @@ def _choose(parallel_form: isl.Schedule, permutable_form: isl.Schedule, scop: Sc
 
 
 def components(schedule: isl.Schedule) -> list[isl.Schedule]:
-    """Returns the parts of the schedule's outermost sequence, each as a schedule of its own."""
+    """Returns the children of the schedule's outermost sequence, each as a schedule of its own."""
     top = schedule.get_root().child(0)
     if top.get_type() != NODE.sequence:
         return [schedule]
@@ -245,7 +251,10 @@ def components(schedule: isl.Schedule) -> list[isl.Schedule]:
 
 
 def _part(schedule: isl.Schedule, child: isl.ScheduleNode, number: int) -> isl.Schedule:
-    """Returns a child of the outermost sequence as a schedule of its own. number: its position there."""
+    """Returns a child of the schedule's outermost sequence as a schedule of its own.
+
+    number: the child's position in the sequence.
+    """
     instances = child.filter_get_filter()
     found = schedule.intersect_domain(instances)
     if found.get_root().child(0).get_type() == child.child(0).get_type():
@@ -262,12 +271,12 @@ def _names(schedule: isl.Schedule) -> frozenset[str]:
 
 
 def _outer_parallel(schedule: isl.Schedule) -> bool:
-    """Whether each outermost band has a loop that carries no dependence."""
+    """Returns whether each outermost band has a loop that carries no dependence."""
     return all(not _is_sequential(node) for node in _outer_bands(schedule.get_root()))
 
 
 def _tileable(schedule: isl.Schedule) -> bool:
-    """Whether there is one outermost band, permutable, of three or more loops none of which is skewed."""
+    """Returns whether the schedule has one outermost band, permutable, of three or more loops none of which is skewed."""
     bands = _outer_bands(schedule.get_root())
     if len(bands) != 1:
         return False
@@ -276,7 +285,7 @@ def _tileable(schedule: isl.Schedule) -> bool:
 
 
 def _is_plain(member: isl.UnionPwAff) -> bool:
-    """Whether every statement's expression is one iterator, possibly shifted or reversed, or a constant."""
+    """Returns whether the member is, for each statement, a single iterator, possibly shifted or reversed, or a constant."""
     pieces = member.get_pw_aff_list()
     for i in range(pieces.n_pw_aff()):
         for coefficients in polyhedra.iterator_coefficients(pieces.get_at(i)):
@@ -286,7 +295,7 @@ def _is_plain(member: isl.UnionPwAff) -> bool:
 
 
 def _unskewed(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> isl.Schedule:
-    """Returns the schedule with the source's order for components whose new order costs more than it gains.
+    """Returns the schedule with the source's loops for components whose skewed or exchanged loops cost more than they gain.
 
     A skew costs the rows' contiguity. It pays where every iteration of the innermost loop depends on the one before
     (Gauss-Seidel); where only a few iterations do (Floyd and Warshall's row and column k), it does not. In a sequence of vector
@@ -305,7 +314,10 @@ def _unskewed(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> i
 
 
 def _leaves_rows(schedule: isl.Schedule, scop: Scop) -> bool:
-    """Whether the schedule, of two loops of which the outer one is sequential, goes from row to row more than the source does."""
+    """Returns whether the innermost loops of the schedule go from row to row of arrays more often than the source's do.
+
+    Only a schedule of at most two loops, of which the outer one is sequential, counts.
+    """
     names = sorted(_names(schedule))
     if _outer_parallel(schedule) or any(len(scop.statements[n].iterators) > 2 for n in names):
         return False
@@ -318,7 +330,7 @@ def _leaves_rows(schedule: isl.Schedule, scop: Scop) -> bool:
 
 
 def _innermost(schedule: isl.Schedule, name: str) -> list[int]:
-    """Returns the positions of the iterators on which the innermost loop around a statement depends."""
+    """Returns the positions of the iterators on which the innermost loop around the statement `name` depends."""
     found: list[int] = []
     for node in _all_bands(schedule.get_root()):
         for member in band_of(node).members:
@@ -327,7 +339,7 @@ def _innermost(schedule: isl.Schedule, name: str) -> list[int]:
 
 
 def _skew_pays(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> bool:
-    """Whether the schedule has no skewed loop, or one for a statement whose innermost loop is sequential."""
+    """Returns whether the schedule has no skewed loop, or skews a statement whose innermost loop is sequential."""
     bands = _all_bands(schedule.get_root())
     if all(_is_plain(m) for node in bands for m in band_of(node).members):
         return True
@@ -341,7 +353,7 @@ def _all_bands(node: isl.ScheduleNode) -> list[isl.ScheduleNode]:
 
 
 def _waits(statement: Statement, dependences: Dependences) -> bool:
-    """Whether most instances of the statement read what the instance just before them in the innermost loop wrote."""
+    """Returns whether most instances of the statement read what the instance just before them in the innermost loop wrote."""
     depth = len(statement.iterators)
     mine = isl.UnionSet.from_set(statement.domain)
     own = dependences.flow.intersect_domain(mine).intersect_range(mine)

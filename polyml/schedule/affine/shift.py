@@ -24,7 +24,10 @@ from polyml.schedule.tree.text import Tree, parse_tree, print_tree
 
 
 def shift(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> isl.Schedule:
-    """Returns the schedule with loops shifted and fused where that is legal and they access the same elements."""
+    """Returns the schedule with loops of successive iterations fused, where that is legal and they access the same elements.
+
+    The schedule itself is returned where the result would be illegal.
+    """
     tree = parse_tree(str(schedule))
     shifted = _shifted(tree, scop)
     if shifted is tree:
@@ -34,7 +37,7 @@ def shift(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> isl.S
 
 
 def _shifted(node: Tree, scop: Scop) -> Tree:
-    """Returns the subtree with loops shifted and fused in the outermost bands that allow it; itself where there are none."""
+    """Returns the tree with loops shifted and fused in the outermost bands that allow it; the node itself where there are none."""
     made = _in_next(node, scop)
     if made is not None:
         return made
@@ -49,9 +52,9 @@ def _shifted(node: Tree, scop: Scop) -> Tree:
 
 
 def _in_next(node: Tree, scop: Scop) -> Tree | None:
-    """Returns a band in whose body a later loop is fused with an earlier one of the next iteration; the rest remains in place.
+    """Returns the band `node` with a loop of its body fused with an earlier one of the next iteration.
 
-    None where no two loops access the same elements then.
+    Other children of the body remain in place. None where no two loops access the same elements when they are fused so.
     """
     parts = node.get("child", {}).get("sequence", []) if "schedule" in node else []
     if len(parts) < 2 or node.get("coincident", [0])[-1]:
@@ -74,7 +77,10 @@ def _in_next(node: Tree, scop: Scop) -> Tree | None:
 
 
 def _one_loop(earlier: Tree, later: Tree, loop: isl.UnionPwAff) -> Tree:
-    """Returns two parts of a sequence as one, in one loop, where the later part runs first: it belongs to the iteration before."""
+    """Returns two children of a sequence as one loop, in which the later child runs first, as it is of the iteration before.
+
+    loop: { S[i] -> [(e)] }, the loop around both.
+    """
     both = isl.UnionSet(earlier["filter"]).union(isl.UnionSet(later["filter"]))
     order = [{"filter": later["filter"]}, {"filter": earlier["filter"]}]
     band = {"schedule": str(together([loop])), "permutable": 1, "coincident": [0], "options": "{ separate[0] }"}
@@ -82,12 +88,12 @@ def _one_loop(earlier: Tree, later: Tree, loop: isl.UnionPwAff) -> Tree:
 
 
 def _is_loop(node: Tree) -> bool:
-    """Whether the node is a band of one loop with nothing but statements inside."""
+    """Returns whether the node is a band of one loop with nothing but statements inside."""
     return "schedule" in node and "child" not in node and len(members_of(node)) == 1
 
 
 def _share(first: Tree, second: Tree, times: isl.MultiUnionPwAff, scop: Scop) -> bool:
-    """Whether the first part reads at some time an element that the second part writes at the same time.
+    """Returns whether the first child reads an element that the second child writes in the same iteration of the loops around.
 
     times: { S[i] -> [(t, ...)] }, the loops around the fused statements.
     """

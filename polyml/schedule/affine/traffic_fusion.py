@@ -45,7 +45,7 @@ JOINING = 3  # times that each thread's partial results move: set to zero, updat
 
 @dataclass(frozen=True)
 class FusionSetting:
-    """The values that the choice depends on.
+    """The machine and the limits by which nests are fused.
 
     machine: its cores.
     reductions: by statement, the updates whose order is free.
@@ -61,7 +61,7 @@ class FusionSetting:
 def join_passes(
     schedule: isl.Schedule, scop: Scop, dependences: Dependences, setting: FusionSetting, sizes: Mapping[str, int] | None
 ) -> tuple[isl.Schedule, tuple[str, ...]]:
-    """Returns the schedule with such nests fused, and notes on what was decided.
+    """Returns the schedule with nests fused that read the same large array, where that saves time, and notes on them.
 
     The result is legal if the schedule is and the updates of reductions may be reordered.
 
@@ -95,13 +95,13 @@ class _FlatNest:
         return polyhedra.set_names(self.domain)
 
     def body(self) -> Tree:
-        """Returns the nest's body as a child of a sequence, without the loops."""
+        """Returns the inside of the nest's loops as a child of a sequence."""
         return {"filter": str(self.domain), **({} if self.child is None else {"child": self.child})}
 
 
 @dataclass(frozen=True)
 class _FusedNests:
-    """Nests that share their first loop.
+    """Nests that share their first loop, or a single nest that is not fused yet.
 
     parts: the nests, in order.
     given: the tree of a nest that was not fused; None for several.
@@ -124,7 +124,7 @@ class _FusedNests:
 
     @cached_property
     def shared(self) -> isl.UnionPwAff:
-        """The loop that is around all nests."""
+        """Returns { S[i] -> [(e)] } of the loop that is around all nests."""
         return reduce(isl.UnionPwAff.union_add, (part.members[0] for part in self.parts))
 
     @property
@@ -132,7 +132,7 @@ class _FusedNests:
         return polyhedra.set_names(self.domain)
 
     def interchanged(self) -> Iterator[_FusedNests]:
-        """Yields the nests as they are; then a single nest, whose loops may be exchanged, with each other loop outermost."""
+        """Yields these nests; then, for a single permutable nest, that nest with each of its other loops outermost."""
         yield self
         if self.given is None or not self.permutable:
             return
@@ -143,7 +143,7 @@ class _FusedNests:
 
 
 class _TrafficFusion:
-    """The fusion of nests in one schedule; `notes` tell what was decided."""
+    """The fusion of nests that read the same large array, in one schedule; `notes` tell what was decided."""
 
     def __init__(self, scop: Scop, dependences: Dependences, setting: FusionSetting, sizes: Mapping[str, int] | None):
         self._scop, self._setting = scop, setting
@@ -153,7 +153,7 @@ class _TrafficFusion:
         self.notes: list[str] = []
 
     def node(self, node: Tree, prefix: tuple[isl.UnionPwAff, ...]) -> Tree:
-        """Returns the subtree with nests fused; itself where none are. prefix: the loops around the node.
+        """Returns the tree with nests fused; the node itself where none are. prefix: the loops around the node.
 
         Below a parallel loop nothing is fused, since threads have their work already.
         """
@@ -175,7 +175,7 @@ class _TrafficFusion:
         return made[0]["child"] if len(made) == 1 else {**node, "sequence": made}
 
     def _group(self, child: Tree) -> _FusedNests | Tree:
-        """Returns a child of a sequence as a nest that is not fused yet; as it is where it is no nest of few loops."""
+        """Returns a child of a sequence as a nest that may be fused; the child itself where it is too deep or a contraction."""
         band, domain = child.get("child", {}), isl.UnionSet(child["filter"])
         if "schedule" not in band or "options" in band:
             return child
@@ -188,9 +188,9 @@ class _TrafficFusion:
         return _FusedNests((part,), child, bool(band.get("permutable")))
 
     def _joined(self, groups: list[_FusedNests | Tree], prefix: tuple[isl.UnionPwAff, ...]) -> list[_FusedNests | Tree]:
-        """Returns the children of a sequence, each nest fused with one before it where that pays.
+        """Returns the children of a sequence, each nest fused with an earlier one where that pays.
 
-        A nest may pass children between the two that do not depend on it.
+        A nest may be moved past children between the two that do not depend on it. prefix: the loops around the sequence.
         """
         made: list[_FusedNests | Tree] = []
         for group in groups:
@@ -211,7 +211,7 @@ class _TrafficFusion:
         return made
 
     def _best(self, first: _FusedNests, second: _FusedNests, prefix: tuple[isl.UnionPwAff, ...]) -> _FusedNests | None:
-        """Returns the two fused in the way that saves most time; None where no way saves enough, or `fusion` fuses them."""
+        """Returns the two fused in the way that saves most time; None where none saves enough, or `fusion` fuses them anyway."""
         found: list[tuple[float, _FusedNests, int]] = []
         separate = 0
         for one in first.interchanged():
@@ -238,7 +238,7 @@ class _TrafficFusion:
         return best
 
     def _note(self, group: _FusedNests, separate: int, saved: int) -> None:
-        """Notes which nests were fused, and how. separate: bytes that separate nests move, of which so many are saved."""
+        """Adds a note: which nests were fused, how, and that `saved` of the `separate` bytes that separate nests move are saved."""
         results = "" if group.parallel else ", on one thread"
         if group.partial:
             results = f", partial results of {', '.join(group.partial)}"
@@ -247,21 +247,21 @@ class _TrafficFusion:
         self.notes.append(f"{', '.join(sorted(group.names))}: {how} instead of several: {moved}{results}")
 
     def _time(self, moved: float, group: _FusedNests | None) -> float:
-        """Returns the time to move so many bytes, in units of one byte's time on all threads. None: for separate nests."""
+        """Returns the time to move so many bytes, in units of one byte's time on all threads. group: None for separate nests."""
         cores = self._setting.machine.cores if self._setting.parallel else 1
         if group is not None and group.parallel:
             return moved + JOINING * cores * sum(map(self._traffic.array_bytes, group.partial))
         return moved if group is None else moved * min(cores, 1 / ONE_THREAD)
 
     def _large(self, first: _FusedNests, second: _FusedNests) -> bool:
-        """Whether both access some array of several dimensions; other arrays are not large."""
+        """Returns whether both access some array of several dimensions; other arrays are not large."""
         mine, theirs = ({a.array for n in g.names for a in accesses(self._scop.statements[n])} for g in (first, second))
         return any(len(self._scop.arrays[name].shape) >= DEEPEST for name in mine & theirs)
 
     # traffic
 
     def _saved(self, first: _FusedNests, second: _FusedNests, shared: isl.UnionPwAff) -> int:
-        """Returns the bytes of what both access in the same iteration of the shared loop, row by row in memory."""
+        """Returns the bytes that are moved once instead of twice, as both access them in one iteration of the shared loop."""
         times = isl.UnionMap.from_union_pw_aff(shared)
         total = 0
         for array in dict.fromkeys(a.array for name in first.names for a in accesses(self._scop.statements[name])):
@@ -274,7 +274,7 @@ class _TrafficFusion:
         return total
 
     def _along_rows(self, first: _FusedNests, second: _FusedNests, array: str, shared: isl.UnionPwAff) -> bool:
-        """Whether the shared loop goes along rows of the array, so that an iteration accesses an element of each row."""
+        """Returns whether the shared loop goes along rows of the array, so that an iteration accesses an element of each row."""
         return any(
             moves(access, iterators_of(shared, name), slice(-1, None))
             for name in (*first.names, *second.names)
@@ -285,7 +285,7 @@ class _TrafficFusion:
     # legality
 
     def _dependences_of(self, domain: isl.UnionSet, other: isl.UnionSet, prefix: tuple[isl.UnionPwAff, ...]) -> isl.UnionMap:
-        """Returns the dependences of either set of instances on the other, within one iteration of the loops around."""
+        """Returns the dependences between two sets of instances, in both directions, inside the loops `prefix` around."""
         pairs = self._dependences.among(polyhedra.set_names(domain), polyhedra.set_names(other))
         if pairs.is_empty():
             return pairs
@@ -321,7 +321,7 @@ class _TrafficFusion:
         return _FusedNests(parts, parallel=is_parallel, partial=(partial or ()) if is_parallel else (), free=carried.is_empty())
 
     def _partial(self, carried: isl.UnionMap, domain: isl.UnionSet) -> tuple[str, ...] | None:
-        """Returns the arrays of which threads need partial results so that the loop carries nothing else; None where it does.
+        """Returns the arrays of which threads need partial results for the shared loop to be parallel; None where it cannot be.
 
         carried: { S[i] -> T[j] }, the dependences that the shared loop carries. domain: { S[i] }, the instances inside it.
         """
@@ -342,7 +342,7 @@ class _TrafficFusion:
         return self._free
 
     def _tree(self, group: _FusedNests) -> Tree:
-        """Returns the nests as a child of a sequence."""
+        """Returns the fused nests, or the nest that was not fused, as a child of a sequence."""
         if group.given is not None:
             return group.given
         where = {"filter": str(group.domain)}
@@ -365,7 +365,7 @@ class _TrafficFusion:
 
 
 def _nest(part: _FlatNest, members: Sequence[isl.UnionPwAff]) -> Tree:
-    """Returns a nest with these of its loops, as a child of a sequence."""
+    """Returns the nest as a child of a sequence, with those of its loops that `members` are."""
     if not members:
         return part.body()
     band = _band(members) if part.child is None else {**_band(members), "child": part.child}
@@ -377,14 +377,14 @@ def _band(members: Sequence[isl.UnionPwAff]) -> Tree:
 
 
 def _deep(first: _FlatNest, second: _FlatNest, inner: isl.UnionPwAff) -> _FlatNest:
-    """Returns two nests fused along both loops, of which `inner` is the second, with the bodies one after the other."""
+    """Returns two nests fused along both their loops, with the bodies one after the other. inner: the second loop, of both."""
     bodies = [body for part in (first, second) for body in ([part.body()] if part.child is None else part.child["sequence"])]
     members = (first.members[0].union_add(second.members[0]), inner)
     return _FlatNest(first.domain.union(second.domain), members, {"sequence": bodies})
 
 
 def _is_flat(child: Tree | None) -> bool:
-    """Whether there are no loops in the tree inside a nest."""
+    """Returns whether a nest's body, a tree or None, has no further loops."""
     return child is None or "sequence" in child and all(set(c) == {"filter"} for c in child["sequence"])
 
 
@@ -393,6 +393,6 @@ def _domain(group: _FusedNests | Tree) -> isl.UnionSet:
 
 
 def _forward(relation: isl.UnionMap, member: isl.UnionPwAff) -> bool:
-    """Whether no pair goes back along the member."""
+    """Returns whether no pair of the relation { S[i] -> T[j] } goes back along the member."""
     times = isl.UnionMap.from_union_pw_aff(member)
     return polyhedra.has_no_pair(relation.apply_domain(times).apply_range(times), isl.Map.lex_gt)

@@ -10,19 +10,19 @@ from polyml.schedule.analysis.strides import goes_to_neighbours, is_same_element
 
 
 def has_contraction(scop: Scop) -> bool:
-    """Whether some statement may be a contraction, whose tiles are then chosen by sizes."""
+    """Returns whether some statement of the SCoP may be a contraction; tile sizes then depend on the sizes of arrays."""
     return any(map(may_be_contraction, scop.statements.values()))
 
 
 def may_be_contraction(statement: Statement) -> bool:
-    """Whether all loops of the statement together make a contraction."""
+    """Returns whether the statement has three or more loops that make a contraction, all together."""
     return len(statement.iterators) >= 3 and contraction_roles(statement, statement.iterators) is not None
 
 
 def contraction_roles(statement: Statement, free: Sequence[str], panel: str | None = None) -> dict[str, LoopRole] | None:
-    """Returns the role of each of the statement's loops `free`; None where they make no contraction.
+    """Returns the role of each of the statement's loops `free` in a contraction; None where they make no contraction.
 
-    panel: the loop that is to be the panel; None: the one that moves along the rows of the result.
+    panel: the loop for the vectors; None: the one that moves along the rows of the result.
     """
     write = statement.write
     along = {it: [statement.iterators.index(it)] for it in free}

@@ -13,7 +13,7 @@ from polyml.schedule.analysis.strides import accesses, goes_to_neighbours, itera
 
 
 class LoopRole(IntEnum):
-    """A role says which accesses move to other elements as a loop runs. Roles stand in the order of the loops over tiles.
+    """The role of a loop in a contraction: which accesses move to other elements as it runs. The order is that of loops over tiles.
 
     BATCH: every access moves, and the element written does not move to its neighbour.
     ROWS: the element written moves, and some operand does not.
@@ -31,7 +31,7 @@ class LoopRole(IntEnum):
 
 
 def loop_role(member: isl.UnionPwAff, scop: Scop, names: Sequence[str]) -> LoopRole:
-    """Returns the role of a band member { S[i] -> [(e)] } for the deepest statements among these names."""
+    """Returns the role of a band member { S[i] -> [(e)] } for those of the statements `names` that are in the most loops."""
     depth = max(len(scop.statements[n].iterators) for n in names)
     statements = [scop.statements[n] for n in names if len(scop.statements[n].iterators) == depth]
     along = {s.name: iterators_of(member, s.name) for s in statements}
@@ -45,7 +45,10 @@ def loop_role(member: isl.UnionPwAff, scop: Scop, names: Sequence[str]) -> LoopR
 
 
 def has_reuse(members: Sequence[isl.UnionPwAff], scop: Scop, names: Sequence[str]) -> bool:
-    """Whether some element is accessed again as one of the members runs, so that work grows faster than data."""
+    """Returns whether the same element is accessed again as one of the band members runs, so that work grows faster than data.
+
+    names: the statements below the band.
+    """
     return any(
         a.subscripts and not moves(a, iterators_of(member, name))
         for name in names
@@ -56,5 +59,5 @@ def has_reuse(members: Sequence[isl.UnionPwAff], scop: Scop, names: Sequence[str
 
 
 def leans(member: isl.UnionPwAff, scop: Scop, names: Sequence[str]) -> bool:
-    """Whether bounds of other loops depend on this member, so that its iterations differ in work, as in a triangle."""
+    """Returns whether bounds of other loops depend on this band member, so that its iterations differ in work, as in a triangle."""
     return any(not polyhedra.is_product(scop.statements[n].domain, iterators_of(member, n)) for n in names)

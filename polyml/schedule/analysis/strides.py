@@ -9,7 +9,7 @@ from polyml.polyhedra import iterator_coefficients
 
 
 def iterators_of(member: isl.UnionPwAff, name: str) -> list[int]:
-    """Returns the positions of the statement's iterators on which the member { S[i] -> [(e)] } depends."""
+    """Returns the positions of those iterators of the statement `name` on which the band member { S[i] -> [(e)] } depends."""
     pieces = member.get_pw_aff_list()
     found: set[int] = set()
     for k in range(pieces.n_pw_aff()):
@@ -20,17 +20,24 @@ def iterators_of(member: isl.UnionPwAff, name: str) -> list[int]:
 
 
 def moves(access: Access, along: list[int], dims: slice = slice(None)) -> bool:
-    """Whether some subscript, among those of these dimensions, changes as the iterators at the positions `along` do."""
+    """Returns whether the access goes to other elements as iterators change: whether a subscript depends on one of them.
+
+    along: the iterators' positions in the statement's domain.
+    dims: the dimensions of the array whose subscripts count.
+    """
     return any(piece[i] for pieces in access.coefficients[dims] for piece in pieces for i in along)
 
 
 def goes_to_neighbours(access: Access, along: list[int]) -> bool:
-    """Whether the last subscript changes by one as one of the iterators at the positions `along` does."""
+    """Returns whether the last subscript changes by one as an iterator does: the access moves to the next element in memory.
+
+    along: the positions of the iterators in the statement's domain.
+    """
     return any(abs(piece[i]) == 1 for pieces in access.coefficients[-1:] for piece in pieces for i in along)
 
 
 def is_same_element(a: Access, b: Access) -> bool:
-    """Whether both accesses are to the same element in every instance."""
+    """Returns whether both accesses are to the same element in every instance."""
     return a.array == b.array and a.relation.plain_is_equal(b.relation)
 
 
@@ -40,14 +47,14 @@ def accesses(statement: Statement) -> tuple[Access, ...]:
 
 
 def largest_accesses(scop: Scop, names: list[str]) -> list[tuple[str, Access]]:
-    """Returns the accesses of the most dimensions, which bring most of the data, each with its statement's name."""
+    """Returns the accesses with the most subscripts among the statements `names`, each with its statement's name."""
     listed = [(name, a) for name in names for a in accesses(scop.statements[name])]
     rank = max((len(a.subscripts) for _, a in listed), default=0)
     return [(name, a) for name, a in listed if len(a.subscripts) == rank]
 
 
 def runs_along_rows(scop: Scop, names: list[str], member: isl.UnionPwAff) -> bool:
-    """Whether some access of the most dimensions goes along a row of memory as the member runs."""
+    """Returns whether an access with the most subscripts goes along a row of memory as the band member runs."""
     return any(
         moves(a, along, slice(-1, None)) and not moves(a, along, slice(0, -1))
         for name, a in largest_accesses(scop, names)
@@ -56,5 +63,9 @@ def runs_along_rows(scop: Scop, names: list[str], member: isl.UnionPwAff) -> boo
 
 
 def jumps(scop: Scop, name: str, along: list[int]) -> int:
-    """Returns how many of the statement's accesses go to another row as the iterators at the positions `along` change."""
+    """Returns how many of a statement's accesses go to another row of their array as the given iterators change.
+
+    name: the statement's.
+    along: the positions of the iterators in its domain.
+    """
     return sum(moves(a, along, slice(0, -1)) for a in accesses(scop.statements[name]) if len(a.subscripts) > 1)

@@ -17,9 +17,9 @@ ASSUMED = 2000  # elements along each dimension where sizes are not known
 
 
 class Traffic:
-    """The traffic of nests of one SCoP, at values of its parameters.
+    """The memory traffic of nests of one SCoP at given sizes, in bytes: each element accessed moves once, each written once more.
 
-    sizes: the values; None: ASSUMED for each, of which `note` tells.
+    sizes: values of parameters; None: ASSUMED for each, and the attribute `note` says so.
     """
 
     def __init__(self, scop: Scop, sizes: Mapping[str, int] | None):
@@ -29,7 +29,10 @@ class Traffic:
         self.note = f", sizes of {ASSUMED} assumed" if sizes is None and scop.parameters else ""
 
     def of(self, names: Sequence[str], kept: Sequence[str] = ()) -> int:
-        """Returns the bytes that a nest of these statements moves. kept: arrays that remain in the caches."""
+        """Returns the bytes that a nest of the statements `names` moves.
+
+        kept: arrays that remain in the caches and are not counted.
+        """
         key = tuple(names), tuple(kept)
         if key not in self._known:
             found = dict.fromkeys(a.array for n in names for a in accesses(self._scop.statements[n]) if a.subscripts)
@@ -38,7 +41,7 @@ class Traffic:
         return self._known[key]
 
     def _of_array(self, names: Sequence[str], array: str) -> int:
-        """Returns the bytes of one array that a nest of these statements moves."""
+        """Returns the bytes of one array that a nest of the statements `names` moves."""
         every, written = (self._relations(names, array, writes) for writes in (False, True))
         once = self.bytes(polyhedra.union(every, NONE).range(), array)
         if len(written) in (0, len(every)):
@@ -46,11 +49,11 @@ class Traffic:
         return once + self.bytes(polyhedra.union(written, NONE).range(), array)
 
     def accessed(self, names: Sequence[str], array: str, writes: bool) -> isl.UnionMap:
-        """Returns the accesses { S[i] -> A[j] } of the statements to an array. writes: of the writes alone."""
+        """Returns the accesses { S[i] -> A[j] } of the statements `names` to an array; with `writes`, of the writes alone."""
         return polyhedra.union(self._relations(names, array, writes), NONE)
 
     def _relations(self, names: Sequence[str], array: str, writes: bool) -> list[isl.UnionMap]:
-        """Returns the relations { S[i] -> A[j] } of accesses to an array, each different one once."""
+        """Returns the different relations { S[i] -> A[j] } of statements' accesses to an array; with `writes`, of writes alone."""
         found: list[isl.Map] = []
         for statement in map(self._scop.statements.__getitem__, names):
             for access in (statement.write,) if writes else accesses(statement):
@@ -61,7 +64,7 @@ class Traffic:
         return list(map(isl.UnionMap.from_map, found))
 
     def bytes(self, elements: isl.UnionSet, array: str) -> int:
-        """Returns the bytes of boxes around the elements { A[j] }, not counting sets of fewer dimensions, such as a diagonal."""
+        """Returns the bytes of boxes around the elements { A[j] }; sets of fewer dimensions, such as a diagonal, do not count."""
         total = 0
         for piece in map(polyhedra.without_sizes, polyhedra.pieces(polyhedra.fix(elements, self.sizes))):
             dims = polyhedra.dimensions(piece)

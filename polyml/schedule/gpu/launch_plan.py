@@ -26,10 +26,11 @@ _OPERATIONS = 5_000_000  # of isl, for one tree
 
 
 def planned(scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({})) -> tuple[Mapped, ...]:
-    """Returns the launches that run the kernel, in order: those of the fused parallel form where fusion leaves every statement as many
-    loops for threads, else of the form that it was made of, else of the source's loops.
+    """Returns the launches that run the kernel, in order, with blocks of the usual sizes.
 
-    A nest without a loop for threads runs on one thread. Raises BudgetExceeded where it takes too long to find what is parallel.
+    The loops are isl's parallel form with nests fused where every statement keeps as many loops for threads, else isl's parallel
+    form; where isl takes too long, they are the source's. A nest without a loop for threads runs on one thread. Raises
+    BudgetExceeded where it takes too long to find which of the source's loops are parallel.
     """
 
     def found(tree: isl.Schedule) -> tuple[LaunchNest, ...]:
@@ -54,7 +55,10 @@ def planned(scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduc
 def planned_as_written(
     scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({})
 ) -> tuple[Mapped, ...]:
-    """Returns the launches of the source's loops. Raises BudgetExceeded where it takes too long to find which of them are parallel."""
+    """Returns the launches that run the source's loops, in order, with blocks of the usual sizes.
+
+    Raises BudgetExceeded where it takes too long to find which of the loops are parallel.
+    """
     with budget(_OPERATIONS):
         nests = every_nest(loop_tree.read(scop.schedule, scop.statements), scop, dependences, reductions)
     return tuple(_usual(nest, scop) for nest in nests)
@@ -72,7 +76,10 @@ def _threads(nests: Sequence[LaunchNest]) -> dict[str, int]:
 
 
 def _usual(nest: LaunchNest, scop: Scop) -> Mapped:
-    """The mapping with the loop along x that most references follow from neighbour to neighbour, else the innermost one."""
+    """Returns the nest on blocks of the usual sizes; axis x is the loop along which most accesses go to neighbouring elements.
+
+    Of equally good loops, x is the innermost one; the other axes are the other loops, from the inside outwards.
+    """
     grid = range(len(nest.grid))
     if not grid:
         return mapped(nest, (), ())
@@ -82,7 +89,7 @@ def _usual(nest: LaunchNest, scop: Scop) -> Mapped:
 
 
 def _followers(nest: LaunchNest, loop: SurroundingLoop, scop: Scop) -> int:
-    """How many accesses go to a neighbour as the loop runs."""
+    """Returns how many accesses of the nest's statements go from element to neighbouring element as the loop runs."""
     return sum(
         goes_to_neighbours(access, iterators_of(loop.values, name))
         for name in nest.statements

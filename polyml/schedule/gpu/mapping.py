@@ -32,7 +32,7 @@ AXES = 3  # of a block
 
 @dataclass(frozen=True)
 class SurroundingLoop:
-    """A loop of a launch, with its values { S[i] -> [(e)] }."""
+    """A loop around statements of a launch: its name, and its value { S[i] -> [(e)] } in each instance."""
 
     name: str
     values: isl.UnionPwAff
@@ -40,7 +40,11 @@ class SurroundingLoop:
 
 @dataclass(frozen=True)
 class ThreadStatement:
-    """A statement in a thread: its instances { S[i] }, and the thread's own loops around it, outermost first."""
+    """A statement that a thread runs.
+
+    instances: { S[i] }, of all threads.
+    inside: the thread's own loops around the statement, outermost first.
+    """
 
     statement: str
     instances: isl.Set
@@ -69,12 +73,12 @@ class LaunchNest:
         return loop_tree.statements(self.body)
 
     def runs(self) -> tuple[ThreadStatement, ...]:
-        """Returns the statements with their loops, in the order of the text."""
+        """Returns the launch's statements in the order of the text, each with its instances and the thread's loops around it."""
         return tuple(_runs(self.body, self.instances, ()))
 
     @cached_property
     def key(self) -> tuple[object, ...]:
-        """A value that is equal for nests that run the same instances in the same loops."""
+        """Returns a value that is equal for nests that run the same instances in the same loops."""
         numbers: dict[int, int] = {}  # of the loops in a thread, which statements may share
 
         def inside(run: ThreadStatement) -> Iterator[tuple[int, str, str]]:
@@ -88,9 +92,10 @@ class LaunchNest:
 
 @dataclass(frozen=True)
 class GridAxis:
-    """An axis says which block and thread runs an iteration of a loop: iteration v is thread v % size of block v // (size * items).
+    """A loop of a launch whose iterations are divided among blocks and threads: an axis of the grid.
 
-    So blocks begin at multiples, whatever the first iteration is.
+    Iteration v is run by thread v % size of block v // (size * items), so that blocks begin at multiples, whatever the first
+    iteration is.
 
     size: threads of a block along the axis.
     items: iterations of a thread, at a distance of `size`, which run together (register tile; Volkov and Demmel, SC 2008).
@@ -102,13 +107,16 @@ class GridAxis:
 
     @property
     def extent(self) -> int:
-        """The iterations of a block."""
+        """Returns how many iterations of the loop a block runs."""
         return self.size * self.items
 
 
 @dataclass(frozen=True)
 class Mapped:
-    """A nest on blocks of threads. axes: x first; those behind the third one are of blocks alone."""
+    """A launch whose loops are divided among the blocks and threads of a GPU.
+
+    axes: the parallel loops, that of axis x first; those after the third one are divided among blocks alone.
+    """
 
     nest: LaunchNest
     axes: tuple[GridAxis, ...]
@@ -117,10 +125,11 @@ class Mapped:
 def nests(
     tree: Node, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({})
 ) -> tuple[LaunchNest, ...]:
-    """Returns the launches of a tree, in order.
+    """Returns the launches that run a tree, in order; each has parallel loops for threads, or else the reason why there are none.
 
-    reductions: updates whose order is free; messages tell where only they keep a loop from threads. Raises IllegalSchedule, with
-    two iterations that depend on each other, where there is no loop for threads.
+    Raises IllegalSchedule, with two iterations that depend on each other, where no launch has a loop for threads.
+
+    reductions: updates whose order is free; messages tell where only they keep a loop from threads.
     """
     found = every_nest(tree, scop, dependences, reductions)
     if all(nest.serial for nest in found):
@@ -132,16 +141,16 @@ def nests(
 def every_nest(
     tree: Node, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({})
 ) -> tuple[LaunchNest, ...]:
-    """Returns the launches of a tree, in order, also where none of them has a loop for threads."""
+    """Returns the launches that run a tree, in order, as `nests` does, but also where none of them has a loop for threads."""
     return tuple(_LaunchFinder(scop, dependences, reductions).nests(tree, (), scop.domain))
 
 
 def mapped(nest: LaunchNest, order: Sequence[int], sizes: Sequence[int], items: Sequence[int] = ()) -> Mapped:
-    """Returns the nest on blocks of threads.
+    """Returns the launch with its parallel loops divided among blocks and threads.
 
-    order: the positions of the grid's loops, x first.
-    sizes: threads of a block along these; along further loops a block has one iteration.
-    items: iterations of a thread along these, else 1.
+    order: positions in `nest.grid` of the loops for axes x, y, z and so on.
+    sizes: threads of a block along each axis; along further axes a block has one iteration.
+    items: iterations of a thread along each axis; 1 where none is given.
     """
     axes = (GridAxis(nest.grid[k], *pair) for k, pair in zip(order, zip_longest(sizes, items, fillvalue=1)))
     rest = (GridAxis(nest.grid[k], 1) for k in order[max(len(sizes), len(items)) :])
@@ -149,7 +158,11 @@ def mapped(nest: LaunchNest, order: Sequence[int], sizes: Sequence[int], items: 
 
 
 def check_block(sizes: Sequence[int], most: int) -> None:
-    """Raises ConfigError for sizes that no block has. most: threads of a block at most."""
+    """Raises ConfigError for a block that has no or more than three sizes, a size below 1, or too many threads.
+
+    sizes: threads along each axis.
+    most: threads of a block at most.
+    """
     threads = 1
     for size in sizes:
         threads *= size
@@ -169,7 +182,11 @@ class _LaunchFinder:
     reductions: Mapping[str, Reduction]
 
     def nests(self, node: Node, host: tuple[SurroundingLoop, ...], instances: isl.UnionSet) -> Iterator[LaunchNest]:
-        """Yields the launches of a subtree. host: the loops around it; instances: { S[i] }, those that run in it."""
+        """Yields the launches of a subtree, in order.
+
+        host: the loops around the subtree, of which each iteration launches again.
+        instances: { S[i] }, those that run in the subtree.
+        """
         if isinstance(node, Block):
             for part in node.parts:
                 yield from self.nests(part.body, host, instances.intersect(part.instances))
@@ -189,7 +206,12 @@ class _LaunchFinder:
         yield LaunchNest(host, (), node, own, self._serial(chain, host, own) if chain else "there is no loop")
 
     def _serial(self, chain: Sequence[Loop], host: tuple[SurroundingLoop, ...], instances: isl.UnionSet) -> str:
-        """Returns why no loop of a chain goes to threads, with two dependent iterations of the outermost one."""
+        """Returns the message why none of some loops goes to threads, with two dependent iterations of the outermost one.
+
+        chain: the loops, directly inside one another.
+        host: the loops around them.
+        instances: { S[i] }, those inside the loops.
+        """
         carried = _carried(_within(self.dependences.validity, host, instances), chain[0])
         source, sink, why = reason(carried, self.scop, self.dependences)
         relaxed = _within(relaxed_validity(self.dependences, self.scop, self.reductions), host, instances)
@@ -210,7 +232,11 @@ def _of(instances: isl.UnionSet, node: Node) -> isl.UnionSet:
 
 
 def _within(validity: isl.UnionMap, host: Sequence[SurroundingLoop], instances: isl.UnionSet) -> isl.UnionMap:
-    """Returns the dependences within a launch."""
+    """Returns the dependences among the instances of one launch.
+
+    host: the loops of which each iteration is a launch.
+    instances: { S[i] }, of all launches.
+    """
     found = validity.intersect_domain(instances).intersect_range(instances)
     for around in host:
         found = found.eq_at_multi_union_pw_aff(isl.MultiUnionPwAff.from_union_pw_aff(around.values))
@@ -218,12 +244,15 @@ def _within(validity: isl.UnionMap, host: Sequence[SurroundingLoop], instances: 
 
 
 def _carried(inside: isl.UnionMap, loop: Loop) -> isl.UnionMap:
-    """Returns those of the dependences whose ends are in two iterations of the loop, whatever the other loops' iterations are."""
+    """Returns the dependences whose ends are in two iterations of the loop, at whatever iterations of other loops.
+
+    inside: { S[i] -> T[j] }, the dependences in question.
+    """
     return inside.subtract(inside.eq_at_multi_union_pw_aff(isl.MultiUnionPwAff.from_union_pw_aff(loop.member)))
 
 
 def _chain(node: Node) -> list[Loop]:
-    """Returns the loops directly inside one another, from the top on."""
+    """Returns the loops directly inside one another at the top of a tree, outermost first."""
     return [node, *_chain(node.body)] if isinstance(node, Loop) else []
 
 
@@ -232,7 +261,7 @@ def _around(loop: Loop) -> SurroundingLoop:
 
 
 def _without(node: Node, free: Sequence[Loop]) -> Node:
-    """Returns the tree without some of the loops directly inside one another at its top."""
+    """Returns the tree without the loops `free`, which are among those directly inside one another at its top."""
     if not isinstance(node, Loop):
         return node
     body = _without(node.body, free)

@@ -20,7 +20,7 @@ from polyml.schedule.tree.directives import Directives, parse_mark
 def check_legal(
     schedule: isl.Schedule, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({})
 ) -> None:
-    """Raises IllegalSchedule with a smallest witness unless
+    """Raises IllegalSchedule with a smallest witness unless every instance runs once, and every sink after its source:
 
         coverage:   domain(theta) = the scop's instances
         once:       theta is single valued
@@ -50,7 +50,10 @@ def check_legal(
 def is_legal(
     schedule: isl.Schedule, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({})
 ) -> bool:
-    """Whether `check_legal` would find nothing. It looks for no witness; also False for trees with nodes that add instances."""
+    """Returns whether `check_legal` would raise nothing; it looks for no witness, so it is faster.
+
+    It returns False as well for trees with nodes that add instances.
+    """
     if not runs_once(schedule, scop.domain):
         return False
     if keeps(schedule, dependences.validity):  # as most do, so that what is free need not be found
@@ -59,9 +62,9 @@ def is_legal(
 
 
 def reason(broken: isl.UnionMap, scop: Scop, dependences: Dependences) -> tuple[str, str, str]:
-    """Returns source and sink of a smallest pair in { S[i] -> T[j] } as text, and by which dependences they are one.
+    """Returns a smallest pair of dependent instances as texts, the source and the sink, and which dependences connect the two.
 
-    broken: pairs of dependences; there is at least one.
+    broken: { S[i] -> T[j] }, the pairs in question, not empty.
     """
     found = polyhedra.witness(broken)
     assert found is not None, "there is a pair"
@@ -81,7 +84,11 @@ def reason(broken: isl.UnionMap, scop: Scop, dependences: Dependences) -> tuple[
 
 
 def _elements(scop: Scop, instance: polyhedra.Instance, instances: isl.UnionSet, writes: bool) -> dict[str, isl.UnionSet]:
-    """Returns array -> { A[i] }, the elements that the instance writes, or else those that it reads."""
+    """Returns by array the elements { A[i] } that a statement writes, or with `writes` false those that it reads.
+
+    instance: an instance of the statement.
+    instances: { S[i] }, that instance as a set.
+    """
     statement = scop.statements[instance[0]]
     touched: dict[str, isl.UnionSet] = {}
     for access in (statement.write,) if writes else statement.reads:
@@ -91,7 +98,7 @@ def _elements(scop: Scop, instance: polyhedra.Instance, instances: isl.UnionSet,
 
 
 def _repeated(order: isl.UnionMap) -> isl.UnionSet:
-    """Returns the instances { S[i] } that have several times in { S[i] -> [time...] }."""
+    """Returns the instances { S[i] } to which the schedule `order`, { S[i] -> [time...] }, gives several times."""
     other_times = order.subtract(order.lexmin())
     return other_times.domain()
 
@@ -114,8 +121,8 @@ def check_parallel(
 
         forall s -> t in validity.  prefix(s) = prefix(t)  implies  member(s) = member(t)
 
-    prefix: the time of all loops around the mark, member: the loop directly below it. Where threads have partial results of
-    arrays, updates of these by one of `reductions` may be carried, and nothing else in the loop touches them.
+    prefix: the time of all loops around the mark, member: the loop directly below it. A loop may carry updates of an array by one
+    of `reductions` where threads have partial results of the array and nothing else in the loop touches it.
     """
     for node, partial in _parallel_bands(schedule.get_root()):
         if not _may_have_partial(node, partial, scop, reductions):
@@ -125,9 +132,9 @@ def check_parallel(
 
 
 def _may_have_partial(node: isl.ScheduleNode, partial: Sequence[str], scop: Scop, reductions: Mapping[str, Reduction]) -> bool:
-    """Whether threads of the loop may have partial results of these arrays, of which there may be none.
+    """Returns whether threads of the loop may have partial results of the arrays `partial`; True where there are none.
 
-    The loop's statements touch the arrays by reductions alone, and no loop for threads is inside or around it.
+    The loop's statements must touch the arrays by reductions alone, and no loop for threads may be inside or around it.
     """
     return not partial or only_updated(scop, _names(node), partial, reductions) and not _has_parallel(node)
 
@@ -135,7 +142,10 @@ def _may_have_partial(node: isl.ScheduleNode, partial: Sequence[str], scop: Scop
 def _validity_in(
     node: isl.ScheduleNode, partial: Sequence[str], scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction]
 ) -> isl.UnionMap:
-    """Returns the dependences that a loop for threads must not carry: all but those among updates of partial results."""
+    """Returns the dependences that the parallel loop `node` must not carry: all but those among updates of partial results.
+
+    partial: the arrays of which threads have partial results.
+    """
     names = _names(node) if partial else ()
     free = {name: r for name, r in reductions.items() if name in names and r.array in partial}
     return relaxed_validity(dependences, scop, free)
@@ -148,7 +158,7 @@ def _names(node: isl.ScheduleNode) -> list[str]:
 def is_parallel(
     schedule: isl.Schedule, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({})
 ) -> bool:
-    """Whether `check_parallel` would find nothing. It looks for no witness."""
+    """Returns whether `check_parallel` would raise nothing; it looks for no witness, so it is faster."""
     return all(
         _may_have_partial(node, partial, scop, reductions)
         and carries_none(node, _validity_in(node, partial, scop, dependences, reductions))
@@ -157,7 +167,7 @@ def is_parallel(
 
 
 def refusal(schedule: isl.Schedule, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction]) -> str:
-    """Returns why the schedule or one of its parallel loops is illegal; "" where both are legal."""
+    """Returns the message why the schedule or one of its parallel loops is illegal; "" where all are legal."""
     try:
         check_legal(schedule, scop, dependences, reductions)
         check_parallel(schedule, scop, dependences, reductions)
@@ -167,9 +177,9 @@ def refusal(schedule: isl.Schedule, scop: Scop, dependences: Dependences, reduct
 
 
 def check_together(schedule: isl.Schedule, scop: Scop, dependences: Dependences, relaxed: Callable[[], isl.UnionMap]) -> None:
-    """Raises IllegalSchedule unless loops whose directives run iterations together carry no dependence, as in `check_parallel`.
+    """Raises IllegalSchedule where a loop that is vectorized or unrolled and jammed carries a dependence.
 
-    relaxed: the dependences without those among updates of reductions, which lanes may share (`relaxed_validity`).
+    relaxed: the dependences but for those among updates of reductions, which such loops may carry (`relaxed_validity`).
     """
     for band, directives in _bands_together(schedule.get_root()):
         if directives.unroll_jam:
@@ -179,7 +189,11 @@ def check_together(schedule: isl.Schedule, scop: Scop, dependences: Dependences,
 
 
 def _refuse_carried(band: isl.ScheduleNode, validity: isl.UnionMap, scop: Scop, dependences: Dependences, what: str) -> None:
-    """Raises IllegalSchedule where the band's first loop carries a dependence. what: what cannot be done with the loop."""
+    """Raises IllegalSchedule with a witness where a band's first loop carries a dependence.
+
+    validity: { S[i] -> T[j] }, the dependences that it must not carry.
+    what: what cannot be done with the loop, for the message.
+    """
     if carries_none(band, validity):
         return
     broken = carried(band, validity)
@@ -189,14 +203,14 @@ def _refuse_carried(band: isl.ScheduleNode, validity: isl.UnionMap, scop: Scop, 
 
 
 def _bands_together(node: isl.ScheduleNode) -> list[tuple[isl.ScheduleNode, Directives]]:
-    """Returns the bands directly below marks whose directives run iterations together, with these."""
+    """Returns the bands of loops that are vectorized or unrolled and jammed, each with the directives in the mark above it."""
     found = [each for i in range(node.n_children()) for each in _bands_together(node.child(i))]
     named = parse_mark(node.mark_get_id().get_name()) if node.get_type() == NODE.mark else None
     return [(node.child(0), named[1]), *found] if named is not None and named[1].together else found
 
 
 def only_updated(scop: Scop, names: Iterable[str], arrays: Iterable[str], reductions: Mapping[str, Reduction]) -> bool:
-    """Whether the statements touch each of the arrays by reductions of one operator alone."""
+    """Returns whether the statements `names` touch each of the arrays by reductions of one operator alone."""
     operators: dict[str, set[str]] = {array: set() for array in arrays}
     for name in names:
         statement, reduction = scop.statements[name], reductions.get(name)
@@ -209,7 +223,7 @@ def only_updated(scop: Scop, names: Iterable[str], arrays: Iterable[str], reduct
 
 
 def carried(node: isl.ScheduleNode, validity: isl.UnionMap) -> isl.UnionMap:
-    """Returns the dependences { S[i] -> T[j] } between iterations of a band's first loop, in one iteration of the loops around."""
+    """Returns the dependences { S[i] -> T[j] } that a band's first loop carries, within one iteration of the loops around it."""
     domain = node.get_domain()
     inside = validity.intersect_domain(domain).intersect_range(domain)
     member = isl.MultiUnionPwAff.from_union_pw_aff(node.band_get_partial_schedule().get_at(0))
@@ -219,7 +233,7 @@ def carried(node: isl.ScheduleNode, validity: isl.UnionMap) -> isl.UnionMap:
 
 
 def _has_parallel(node: isl.ScheduleNode) -> bool:
-    """Whether a loop below the band is marked parallel too, or one around it is."""
+    """Returns whether a loop inside or around the band is marked parallel."""
     above = node.parent()
     while above.has_parent():
         above = above.parent()
@@ -229,7 +243,7 @@ def _has_parallel(node: isl.ScheduleNode) -> bool:
 
 
 def _partial_of(node: isl.ScheduleNode) -> tuple[str, ...] | None:
-    """Returns the arrays of which threads have partial results, for a mark of a loop for threads; None for other nodes."""
+    """Returns the arrays of which threads have partial results, from the mark of a parallel loop; None for any other node."""
     if node.get_type() != NODE.mark:
         return None
     text = node.mark_get_id().get_name()
@@ -240,7 +254,7 @@ def _partial_of(node: isl.ScheduleNode) -> tuple[str, ...] | None:
 
 
 def _parallel_bands(node: isl.ScheduleNode) -> list[tuple[isl.ScheduleNode, tuple[str, ...]]]:
-    """Returns the bands directly below marks for threads, each with the arrays of which threads have partial results.
+    """Returns the bands of loops marked parallel, each with the arrays of which threads have partial results.
 
     Raises IllegalSchedule for a mark that does not stand above a band of one loop.
     """
@@ -257,7 +271,10 @@ def _parallel_bands(node: isl.ScheduleNode) -> list[tuple[isl.ScheduleNode, tupl
 
 
 def _has_unmarked_band(node: isl.ScheduleNode) -> bool:
-    """Whether a band follows without a mark of its own, so that the mark above would be for its loop if isl made none between."""
+    """Returns whether a band is below the node without a mark of its own.
+
+    The mark above would then be taken for its loop if isl made no loop between the two.
+    """
     if node.get_type() in (NODE.band, NODE.mark):
         return node.get_type() == NODE.band
     return any(_has_unmarked_band(node.child(i)) for i in range(node.n_children()))

@@ -28,7 +28,7 @@ _Direction = Callable[[isl.UnionMap, isl.MultiUnionPwAff], isl.UnionMap]  # pair
 
 @dataclass(frozen=True)
 class _BandMember:
-    """A loop of a band: its member { S[i] -> [(e)] }, and the instances { S[i] } that it is around."""
+    """A loop of a band: its member { S[i] -> [(e)] }, and all instances { S[i] } inside it."""
 
     member: isl.UnionPwAff
     instances: isl.UnionSet
@@ -39,21 +39,21 @@ class _BandMember:
 
     @cached_property
     def values(self) -> isl.MultiUnionPwAff:
-        """{ S[i] -> [(e)] }; of a loop over tiles simplified by what holds for all instances."""
+        """Returns { S[i] -> [(e)] }, the loop's values; of a loop over tiles simplified by what holds for all instances."""
         return _tuple_of(self.member.gist(self.instances) if self.is_over_tiles else self.member)
 
     @cached_property
     def inside_tiles(self) -> tuple[isl.MultiUnionPwAff, ...]:
-        """The expressions { S[i] -> [(e)] } that a loop over tiles divides; () where they are not known.
+        """Returns the expressions { S[i] -> [(e)] } that a loop over tiles divides; () where they are not known.
 
-        No pair goes back along the loop where none goes back along any of these.
+        Where no pair of instances goes back along any of the expressions, none goes back along the loop.
         """
         return tuple(map(_tuple_of, polyhedra.before_rounding(self.member))) if self.is_over_tiles else ()
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs { S[i] -> T[j] } are those of `some` whose ends are in one iteration of each loop of `tiles`."""
+    """Pairs of instances { S[i] -> T[j] } that are not in order yet: those of `some` in one iteration of each loop of `tiles`."""
 
     some: isl.UnionMap
     tiles: tuple[_BandMember, ...] = ()
@@ -67,51 +67,57 @@ class Pairs:
         return some.is_empty()
 
     def of(self, sources: isl.UnionSet) -> Pairs:
-        """Returns the pairs from these sources."""
+        """Returns the pairs whose sources are among `sources`."""
         return replace(self, some=self.some.intersect_domain(sources))
 
     def to(self, sinks: isl.UnionSet) -> Pairs:
-        """Returns the pairs to these sinks."""
+        """Returns the pairs whose sinks are among `sinks`."""
         return replace(self, some=self.some.intersect_range(sinks))
 
     def go_back(self, loop: _BandMember) -> bool:
-        """Whether some pair's sink is in an earlier iteration than its source."""
+        """Returns whether some pair's sink is in an earlier iteration of the loop than its source."""
         return self._some(loop, _BACK)
 
     def go_forth(self, loop: _BandMember) -> bool:
-        """Whether some pair's sink is in a later iteration than its source."""
+        """Returns whether some pair's sink is in a later iteration of the loop than its source."""
         return self._some(loop, _FORTH)
 
     def in_one_iteration(self, loop: _BandMember) -> Pairs:
-        """Returns the pairs whose ends are in one iteration of the loop."""
+        """Returns the pairs whose source and sink are in one iteration of the loop."""
         if loop.is_over_tiles:
             return replace(self, tiles=(*self.tiles, loop))
         return replace(self, some=self.some.eq_at_multi_union_pw_aff(loop.values))
 
     def share_a_sum(self, loop: _BandMember) -> bool:
-        """Whether one of `tiles` is the sum of the loop and of another one along which no pair goes back.
+        """Returns whether one of `tiles` is the sum of the loop and of another one along which no pair goes back (a wavefront).
 
-        Where no pair goes back along the loop either, pairs in one iteration of the sum, a wavefront, are in one of the loop.
+        Where no pair goes back along the loop either, pairs in one iteration of the sum are in one iteration of the loop.
         """
         others = (_BandMember(tile.member.sub(loop.member), tile.instances) for tile in self.tiles) if loop.is_over_tiles else ()
         return any(self._none_inside(other, _BACK) for other in others)
 
     def _some(self, loop: _BandMember, direction: _Direction) -> bool:
-        """Whether some pair goes in this direction along the loop."""
+        """Returns whether some pair goes in the given direction, back or forth, along the loop."""
         return not self._none_inside(loop, direction) and not replace(self, some=direction(self.some, loop.values)).is_empty()
 
     def _none_inside(self, loop: _BandMember, direction: _Direction) -> bool:
-        """Whether no pair goes in this direction along the expressions that a loop over tiles divides, if they are known."""
+        """Returns whether no pair goes in the direction along the expressions that a loop over tiles divides.
+
+        It returns False where the expressions are not known.
+        """
         return bool(loop.inside_tiles) and all(direction(self.some, values).is_empty() for values in loop.inside_tiles)
 
 
 def keeps(schedule: isl.Schedule, order: isl.UnionMap) -> bool:
-    """Whether every sink of `order`, { S[i] -> T[j] }, runs after its source. False as well for trees that add instances."""
+    """Returns whether every sink of `order`, { S[i] -> T[j] }, runs after its source; False for trees that add instances."""
     return _keeps(schedule.get_root(), Pairs(order), schedule.get_domain())
 
 
 def _keeps(node: isl.ScheduleNode, pairs: Pairs, domain: isl.UnionSet) -> bool:
-    """Whether the subtree puts every sink after its source. domain: { S[i] }, all instances of the tree."""
+    """Returns whether the subtree runs every sink of the pairs after its source.
+
+    domain: { S[i] }, all instances of the tree.
+    """
     if pairs.some.is_empty():
         return True
     kind = node.get_type()
@@ -137,13 +143,13 @@ def _keeps(node: isl.ScheduleNode, pairs: Pairs, domain: isl.UnionSet) -> bool:
 
 
 def runs_once(schedule: isl.Schedule, instances: isl.UnionSet) -> bool:
-    """Whether the tree runs each of the instances { S[i] } once, and nothing else. False as well for trees that add instances."""
+    """Returns whether the tree runs each of the instances { S[i] } once, and nothing else; False for trees that add instances."""
     domain = schedule.get_domain()
     return domain.is_equal(instances) and _runs_once(schedule.get_root(), domain)
 
 
 def _runs_once(node: isl.ScheduleNode, instances: isl.UnionSet) -> bool:
-    """Whether the subtree runs each of the instances that reach it once."""
+    """Returns whether the subtree runs each of the instances { S[i] } that reach it once."""
     kind = node.get_type()
     if kind == NODE.leaf:
         return True
@@ -164,7 +170,10 @@ def _runs_once(node: isl.ScheduleNode, instances: isl.UnionSet) -> bool:
 
 
 def carries_none(band: isl.ScheduleNode, order: isl.UnionMap) -> bool:
-    """Whether no pair of `order` is of two iterations of a band's first loop, within one iteration of the loops around."""
+    """Returns whether a band's first loop carries no pair of `order`, { S[i] -> T[j] }.
+
+    Only pairs within one iteration of the loops around the band count.
+    """
     domain = band.get_domain()
     pairs, above = Pairs(order).of(domain).to(domain), band
     while above.has_parent():
@@ -177,7 +186,7 @@ def carries_none(band: isl.ScheduleNode, order: isl.UnionMap) -> bool:
 
 
 def _loops(band: isl.ScheduleNode, instances: isl.UnionSet) -> Iterator[_BandMember]:
-    """Yields the loops of a band, outermost first."""
+    """Yields the loops of a band, outermost first, each with the instances { S[i] } of the whole tree."""
     partial = band.band_get_partial_schedule()
     return (_BandMember(partial.get_at(k), instances) for k in range(band.band_n_member()))
 

@@ -10,9 +10,11 @@ from polyml.source import Loc, Source
 
 
 def call_site(step: str) -> Loc | None:
-    """Returns where the innermost caller outside polyml stands in its file; None where it is in no file.
+    """Returns the place in a user's file at which polyml was called, for messages; None where the caller is in no file.
 
-    step: the name of the method that is called, below which the excerpt has its carets where it is in the line once.
+    It inspects the stack for the innermost caller outside polyml.
+
+    step: the name of the method called, which the excerpt of the message underlines where the line has it once.
     """
     frame = sys._getframe(1)
     while frame.f_globals.get("__name__", "").partition(".")[0] == "polyml":

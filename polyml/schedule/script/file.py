@@ -49,7 +49,7 @@ _TREE, _END = "tree:", "end"
 
 @dataclass(frozen=True)
 class SavedStatement:
-    """A statement is saved as isl's texts of its domain { S[i] : ... } and of its accesses { S[i] -> A[j] }."""
+    """A statement in a saved schedule: isl's texts of its domain { S[i] : ... } and of its accesses { S[i] -> A[j] }."""
 
     name: str
     domain: str
@@ -59,7 +59,7 @@ class SavedStatement:
 
 @dataclass(frozen=True)
 class Saved:
-    """A saved schedule is a value of texts and numbers, without objects of isl.
+    """A saved schedule as texts and numbers, without objects of isl.
 
     kernel: the function's name.
     arguments: the type of each argument, with its layout where it is an array.
@@ -77,7 +77,7 @@ class Saved:
 
     @property
     def order(self) -> tuple[object, ...]:
-        """The values that are equal for two schedules of one kernel that run its instances in the same order."""
+        """Returns values that are equal for two schedules of one kernel that run its instances in the same order."""
         return self.kernel, self.sizes, self.sized, self.related, self.tree
 
     def text(self) -> str:
@@ -93,7 +93,7 @@ class Saved:
 
 
 def saved(problem: Problem, tree: isl.Schedule) -> Saved:
-    """Returns the schedule tree of a problem as texts."""
+    """Returns the schedule tree of a problem as texts, ready to be written to a file."""
     scop, remaining = problem.scop, iter(problem.layouts)
     arguments = tuple(f"{t} {next(remaining)}" if isinstance(t, ArrayType) else str(t) for t in problem.types)
     statements = tuple(
@@ -105,12 +105,15 @@ def saved(problem: Problem, tree: isl.Schedule) -> Saved:
 
 
 def _text(value: isl.Set | isl.Map) -> str:
-    """Returns isl's text without constraints that others imply, which isl drops in place only once it has computed something."""
+    """Returns isl's text of the value without constraints that others imply.
+
+    isl drops such constraints in place only once it has computed something, so its text could change otherwise.
+    """
     return str(value.remove_redundancies())
 
 
 def _sorted(text: str) -> str:
-    """Returns the text with the pieces of unions in alphabetic order; isl prints them in that of its hash tables."""
+    """Returns the text with the pieces of each union in alphabetic order, as isl prints them in the order of its hash tables."""
     return re.sub(r"\{([^{}]*)\}", lambda m: "{ " + "; ".join(sorted(p.strip() for p in m.group(1).split(";"))) + " }", text)
 
 
@@ -126,7 +129,10 @@ def read(path: str | PathLike[str]) -> Saved:
 
 
 def parse(text: str, where: str) -> Saved:
-    """Returns the schedule that `Saved.text` wrote. where: the file's name, for messages. Raises ScheduleError for other texts."""
+    """Returns the schedule that `Saved.text` wrote. Raises ScheduleError for other texts.
+
+    where: the file's name, for messages.
+    """
     lines = text.splitlines()
     for number, line in enumerate(lines, 1):
         if problem := excess(line, _LONGEST, _DEEPEST):
@@ -159,7 +165,10 @@ def parse(text: str, where: str) -> Saved:
 
 
 class _KeyedLines:
-    """A reader goes through lines `key: value` one after the other."""
+    """A reader of lines `key: value`, one after the other; it remembers the next line.
+
+    where: the file's name, for messages.
+    """
 
     def __init__(self, lines: list[str], where: str):
         self._lines, self._where, self._next = lines, where, 0
@@ -169,21 +178,21 @@ class _KeyedLines:
         return self._next < len(self._lines)
 
     def value(self, key: str) -> str:
-        """Returns the value of the next line. Raises ScheduleError where it has another key."""
+        """Returns the value of the next line. Raises ScheduleError where the line has a key other than `key`."""
         if not self.has_more or not self._lines[self._next].startswith(f"{key}:"):
             raise self.damaged(f"no `{key.strip()}`")
         self._next += 1
         return self._lines[self._next - 1].removeprefix(f"{key}:").strip()
 
     def values(self, key: str) -> list[str]:
-        """Returns the values of the next lines that have this key."""
+        """Returns the values of the next lines, up to the first one with a key other than `key`."""
         found = []
         while self.has_more and self._lines[self._next].startswith(f"{key}:"):
             found.append(self.value(key))
         return found
 
     def statement(self) -> tuple[str, str]:
-        """Returns the name and the domain on the next line, `statement NAME: DOMAIN`."""
+        """Returns the name and the domain on the next line, `statement NAME: DOMAIN`. Raises ScheduleError for another line."""
         matched = re.fullmatch(r"statement (\w+): (.+)", self._lines[self._next])
         if matched is None:
             raise self.damaged("no `statement`")
@@ -191,16 +200,16 @@ class _KeyedLines:
         return matched.group(1), matched.group(2)
 
     def damaged(self, what: str) -> ScheduleError:
-        """Returns the error that the next line is wrong, as `what` says."""
+        """Returns the error that says what is wrong with the next line."""
         return ScheduleError(f"{self._where} is damaged: {what} on line {self._next + 2}")
 
     def wrong(self, line: str) -> ScheduleError:
-        """Returns the error that the line that was read last is wrong."""
+        """Returns the error that says that the line that was read last is wrong. line: its text."""
         return ScheduleError(f"{self._where} is damaged: `{line}` on line {self._next + 1}")
 
 
 def _sizes(text: str, reader: _KeyedLines) -> tuple[tuple[str, int], ...]:
-    """Returns the names and values of `N = 100, M = 200`. Raises ScheduleError for another text."""
+    """Returns the names and values in a text such as `N = 100, M = 200`. Raises ScheduleError for another text."""
     if text == "any":
         return ()
     found: list[tuple[str, int]] = []
@@ -213,13 +222,13 @@ def _sizes(text: str, reader: _KeyedLines) -> tuple[tuple[str, int], ...]:
 
 
 def check_name(saved: Saved, kernel: str) -> None:
-    """Raises ScheduleError for a schedule of another kernel."""
+    """Raises ScheduleError where the schedule was saved for a kernel of another name."""
     if saved.kernel != kernel:
         raise ScheduleError(f"the schedule is for the kernel `{saved.kernel}`, not for `{kernel}`")
 
 
 def tree_of(saved: Saved, scop: Scop) -> isl.Schedule:
-    """Returns the saved tree for the SCoP. Raises ScheduleError unless it was saved for that SCoP, and for a damaged tree."""
+    """Returns the saved schedule tree for the SCoP; ScheduleError for one that is damaged or was saved for another SCoP."""
     check_name(saved, scop.name)
     try:
         with budget(_OPERATIONS):
@@ -246,7 +255,7 @@ def _tree_of(saved: Saved, scop: Scop) -> isl.Schedule:
 
 
 def tree_from(text: str, scop: Scop) -> isl.Schedule:
-    """Returns the tree whose text is `Saved.tree`. Raises ScheduleError where the text is damaged."""
+    """Returns the schedule tree in a saved text, `Saved.tree`. Raises ScheduleError where the text is damaged."""
     try:
         tree = parse_block(text)
         domain = isl.UnionSet(tree.get("domain", "{ }"))
@@ -262,7 +271,7 @@ def tree_from(text: str, scop: Scop) -> isl.Schedule:
 
 
 def _first(problem: Exception) -> str:
-    """Returns what is wrong, on one line."""
+    """Returns the message of an error of isl or of a reader, on one line."""
     return "isl cannot read it" if isinstance(problem, isl.Error) else str(problem)
 
 
@@ -270,7 +279,11 @@ _OTHER = "the function, the types of its arguments or the compiler have changed"
 
 
 def _same(text: str, value: isl.Set | isl.Map, what: str, kind: type) -> None:
-    """Raises ScheduleError unless the text is that of a set or map equal to the value. what: its name in messages."""
+    """Raises ScheduleError unless the text, read by isl, is equal to the value.
+
+    what: the value's name in messages.
+    kind: isl's class of the value.
+    """
     try:
         is_same = kind(text).is_equal(value)
     except isl.Error as problem:

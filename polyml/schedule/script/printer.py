@@ -14,7 +14,7 @@ _STEP = "    "
 
 
 def text(scop: Scop, tree: Node) -> str:
-    """Returns the loops with what they count, their directives, and the statements.
+    """Returns the schedule's loops as text: their directives, what they count where that is not their iterator, and the statements.
 
     schedule of gemm, N = C.shape[0]
     for i_t = i - i % 32:  # tile, parallel
@@ -27,7 +27,7 @@ def text(scop: Scop, tree: Node) -> str:
 
 
 def _lines(scop: Scop, node: Node) -> Iterator[str]:
-    """Yields the lines of a subtree."""
+    """Yields the lines of the subtree's loops and statements, indented below the subtree alone."""
     if isinstance(node, Leaf):
         for name in node.statements:
             statement = scop.statements[name]
@@ -47,7 +47,7 @@ def _lines(scop: Scop, node: Node) -> Iterator[str]:
 
 
 def _counts(scop: Scop, loop: Loop) -> str:
-    """Returns what the loop counts, as " = EXPRESSION"; "" where that is the iterator of its name."""
+    """Returns the expression whose values the loop takes, as " = EXPRESSION"; "" where that is the iterator of its name."""
     counted: dict[str, list[str]] = {}
     for piece in sorted(pieces(loop.member), key=lambda p: p.domain().get_tuple_name()):
         name = piece.domain().get_tuple_name()
@@ -62,13 +62,13 @@ def _counts(scop: Scop, loop: Loop) -> str:
 
 
 def _in_several(node: Block) -> set[str]:
-    """Returns the names of the statements that have instances in several parts of a block."""
+    """Returns the names of the statements whose instances are divided among several parts of a block."""
     names = [name for part in node.parts for name in {*statements(part.body)}]
     return {name for name in names if names.count(name) > 1}
 
 
 def _condition(scop: Scop, part: BlockPart) -> str:
-    """Returns, statement by statement, the condition under which its instances run in a part of a block."""
+    """Returns the condition under which instances run in a part of a block, as text, statement by statement."""
     found = part.instances.get_set_list()
     told = []
     for piece in (found.get_at(k) for k in range(found.n_set())):

@@ -23,12 +23,13 @@ OPERATIONS = 3_000_000  # isl operations for one step and its proof
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem is a kernel, compiled for some types of arguments, of which a schedule is to be written.
+    """The kernel, compiled for some types of arguments, for which a schedule is written, and what its code is generated with.
 
-    scop, dependences, reductions: the statements, what any order must keep, and the updates whose order is free.
-    types, layouts: those of the arguments; layouts are of the arrays alone.
-    sizes: values of parameters by which code is generated; None: for any.
-    sized: whether code depends on them for more than expanded arrays.
+    scop, dependences, reductions: the statements, the order to be kept, and the updates whose order is free.
+    types: of the arguments.
+    layouts: of the arguments that are arrays.
+    sizes: values of parameters for which code is generated; None: for any.
+    sized: whether code depends on these values for more than the sizes of expanded arrays.
     related: relations between sizes that code takes for granted.
     generate: from a tree to its program; it raises ScheduleError for directives that cannot be followed.
     alone: a context in which no other thread uses isl, whose state is the process's.
@@ -46,13 +47,19 @@ class Problem:
     alone: Callable[[], AbstractContextManager[object]]
 
     def check(self, tree: isl.Schedule) -> None:
-        """Raises what `prove` does, and ScheduleError for directives that the code generator cannot follow."""
+        """Raises an error for a tree that is not legal (as `prove` does), or has directives that the code generator cannot follow.
+
+        The latter is a ScheduleError; to find out, code is generated where a directive needs it.
+        """
         self.prove(tree)
         if any(loop.directives.of_code for _, loop in loops.loops(loops.read(tree, self.scop.statements))):
             self.generate(tree)
 
     def prove(self, tree: isl.Schedule) -> None:
-        """Raises IllegalSchedule with a witness unless the tree keeps every dependence; ScheduleError for a tree that has no loops."""
+        """Raises IllegalSchedule, with a witness, unless the tree keeps every dependence, also in loops with directives.
+
+        Raises ScheduleError for a tree that cannot be read as loops with names, and where the proof takes too long.
+        """
         loops.read(tree, self.scop.statements)
         with _proof():
             check_legal(tree, self.scop, self.dependences, self.reductions)
@@ -60,19 +67,22 @@ class Problem:
         self.prove_together(tree)
 
     def prove_together(self, tree: isl.Schedule) -> None:
-        """Raises IllegalSchedule for a loop of a legal order whose directives run dependent iterations together."""
+        """Raises IllegalSchedule where a loop that is vectorized or unrolled and jammed carries a dependence.
+
+        The order of the tree must be legal already.
+        """
         with _proof():
             check_together(tree, self.scop, self.dependences, lambda: self._relaxed)
 
     @cached_property
     def _relaxed(self) -> isl.UnionMap:
-        """{ S[i] -> T[j] }: the dependences without those among updates of reductions."""
+        """Returns { S[i] -> T[j] }, the dependences without those among updates of reductions."""
         return relaxed_validity(self.dependences, self.scop, self.reductions)
 
 
 @contextmanager
 def _proof() -> Iterator[None]:
-    """Runs the block within OPERATIONS of isl; raises ScheduleError where they do not suffice."""
+    """Runs a `with` block within OPERATIONS of isl; raises ScheduleError where these do not suffice for the proof."""
     try:
         with budget(OPERATIONS):
             yield

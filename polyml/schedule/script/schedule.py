@@ -31,7 +31,7 @@ MOST_TOGETHER = 64  # iterations of one loop that run together
 
 
 def _word(value: object) -> str:
-    """Returns an argument of a step, such as a loop or a size, as the step's text has it."""
+    """Returns the text of an argument of a step, such as a loop or a size, as messages show it."""
     return value if isinstance(value, str) and len(value) < 60 else shown(value)
 
 
@@ -40,9 +40,9 @@ def _words(*values: object) -> str:
 
 
 def schedule(problem: Problem, tree: isl.Schedule) -> Schedule:
-    """Returns the schedule from which a script goes on, with the tree as its text gives it.
+    """Returns the schedule with which a script begins, with the tree read again from its text.
 
-    isl reads some expressions as simpler ones than it wrote, and makes other code of them.
+    That way the same code is made as from the saved file: isl reads some expressions as simpler ones than it wrote.
     """
     saved = file.saved(problem, tree)
     return Schedule(problem, file.tree_from(saved.tree, problem.scop), saved)
@@ -50,7 +50,7 @@ def schedule(problem: Problem, tree: isl.Schedule) -> Schedule:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Schedule:
-    """A schedule is the order in which a kernel's statements run, as loops with names. It is immutable: each step returns a new one.
+    """A schedule is the order in which a kernel's statements run, as loops with names. It is immutable: a step returns a new one.
 
     A loop is called by its name, `i`; where several have that name, together with a statement inside it: `S0.i`. A tile
     loop of `i` is `i_t`, or `i_t2` if there is one already; `print(schedule)` shows all.
@@ -62,7 +62,7 @@ class Schedule:
 
     problem: the kernel that the schedule is for.
     tree: isl's schedule tree.
-    saved: the same as texts, for which isl is not needed.
+    saved: the schedule as texts, for which isl is not needed.
     steps: how many steps lead from the script's first schedule to this one.
     """
 
@@ -73,7 +73,7 @@ class Schedule:
 
     @cached_property
     def loops(self) -> Node:
-        """The tree as loops with names."""
+        """Returns the schedule tree as loops with names."""
         with self.problem.alone():
             return loops.read(self.tree, self.problem.scop.statements)
 
@@ -92,7 +92,7 @@ class Schedule:
     # loops
 
     def tile(self, sizes: Mapping[str, int] | None = None, /, **named: int) -> Schedule:
-        """Loops over tiles go around the loops inside one tile (strip-mine and interchange; Halide and TVM: split, reorder).
+        """Returns the schedule with loops cut into tiles (strip-mine and interchange; Halide and TVM: split, reorder).
 
             for i:                      for i_t by 32:
                 for j:                      for j_t by 8:
@@ -100,8 +100,8 @@ class Schedule:
                                                     for j in j_t ... j_t + 7:
                                                         S
 
-        As in tile(i=32, j=8), or tile({"S0.i": 32}). The loops are directly inside one another, in whatever order they are
-        named. Where `i` is parallel, `i_t` is then.
+        Write tile(i=32, j=8), or tile({"S0.i": 32}). The loops must be directly inside one another; the order in which they are
+        named does not matter. Where `i` is parallel, `i_t` is then.
         """
         if sizes is not None and not isinstance(sizes, Mapping):
             raise self._refused(
@@ -112,30 +112,30 @@ class Schedule:
         return self._changed(f"tile({words})", lambda tree: transforms.tile(tree, given))
 
     def fuse(self, first: str, *others: str) -> Schedule:
-        """Loops next to each other become one (loop fusion; Halide: compute_with).
+        """Returns the schedule with loops next to each other as one loop (loop fusion; Halide: compute_with).
 
             for i: S                    for i:
             for j: T              ->        S
                                             T
 
-        It has the first one's name. Iterations that have the same value meet: `shift` moves them against each other first.
+        The new loop has the name of the first one. It runs iterations of equal value together; `shift` changes which ones meet.
         """
         names = (first, *others)
         return self._changed(f"fuse({_words(*names)})", lambda tree: transforms.fuse(tree, names))
 
     def distribute(self, loop: str, after: str | None = None) -> Schedule:
-        """Parts of a loop's body get a loop each (loop distribution, fission).
+        """Returns the schedule with a loop of its own for each part of a loop's body (loop distribution, fission).
 
             for i:                      for i: S
                 S                 ->    for i: T
                 T
 
-        after: a statement behind which the body is cut in two; without it every part is on its own.
+        after: a statement behind which the body is cut in two; None: every part gets a loop.
         """
         return self._changed(f"distribute({_word(loop)})", lambda tree: transforms.distribute(tree, loop, after))
 
     def interchange(self, first: str, second: str) -> Schedule:
-        """Two loops change places; those between them stay (loop interchange; Halide: reorder).
+        """Returns the schedule with two loops exchanged; those between them stay (loop interchange; Halide: reorder).
 
         for i:                      for j:
             for j: S          ->        for i: S
@@ -143,23 +143,24 @@ class Schedule:
         return self._changed(f"interchange({_words(first, second)})", lambda tree: transforms.interchange(tree, first, second))
 
     def skew(self, loop: str, by: str, factor: int = 1) -> Schedule:
-        """A loop counts from where another one is, so that wavefronts become loops (loop skewing; Wolfe, 1986).
+        """Returns the schedule with a multiple of an outer loop added to a loop, so that wavefronts become loops (Wolfe, 1986).
 
             for t:                      for t:
                 for i: S          ->        for i' = i + factor*t: S
 
-        `by` is a loop around all statements of `loop`.
+        by: a loop around all statements of `loop`.
         """
         return self._changed(f"skew({_words(loop, by, factor)})", lambda tree: transforms.skew(tree, loop, by, factor))
 
     def shift(self, loop: str, by: int | str | None = None, /, **statements: int | str) -> Schedule:
-        """Statements run some iterations later in a loop (loop shifting, retiming).
+        """Returns the schedule with statements some iterations later in a loop (loop shifting, retiming).
 
             for i:                      for i:
                 S[i]              ->        S[i]
                 T[i]                        T[i - 1]
 
-        As in shift("i", T=1); shift("i", 1) moves all statements. by: an integer, or a text over sizes such as "A_0 - 1".
+        Write shift("i", T=1) to move one statement, shift("i", 1) to move all. by: an integer, or a text over sizes such as
+        "A_0 - 1".
         """
         if (by is None) == (not statements):
             example = "as in shift('i', 1) or shift('i', S0=1)"
@@ -174,19 +175,19 @@ class Schedule:
         return self._changed(f"shift({_word(loop)}, {words})", change)
 
     def reverse(self, loop: str) -> Schedule:
-        """A loop runs from its last iteration to its first (loop reversal).
+        """Returns the schedule with a loop that runs from its last iteration to its first (loop reversal).
 
         for i upwards: S      ->    for i downwards: S
         """
         return self._changed(f"reverse({_word(loop)})", lambda tree: transforms.reverse(tree, loop))
 
     def split(self, loop: str, at: int | str) -> Schedule:
-        """A loop's iterations are cut in two (index-set splitting).
+        """Returns the schedule with a loop's iterations divided between two loops, one after the other (index-set splitting).
 
             for i: S              ->    for i < at: S
                                         for i_2 >= at: S
 
-        at: a value of what the loop counts: an integer, or a text over sizes such as "A_0 - 1".
+        at: a value of the loop's expression: an integer, or a text over sizes such as "A_0 - 1".
         """
         domains = {name: s.domain for name, s in self.problem.scop.statements.items()}
 
@@ -198,13 +199,13 @@ class Schedule:
     # directives
 
     def unroll_jam(self, loop: str, count: int) -> Schedule:
-        """Several iterations of a loop run together, statement by statement, inside the loops in there (register tile).
+        """Returns the schedule in which several iterations of a loop run together inside its inner loops (register tile).
 
             for i:                      for i by 2:
                 for k: S[i, k]    ->        for k: S[i, k]; S[i + 1, k]
                                         (and iterations that are left over)
 
-        The loop carries no dependence. Of a loop that is `vectorize`d, that many vectors run side by side.
+        The loop must carry no dependence. Of a loop that is `vectorize`d, that many vectors run side by side.
         """
         step = f"unroll_jam({_words(loop, count)})"
         if not isinstance(count, int) or isinstance(count, bool) or not 2 <= count <= MOST_TOGETHER:
@@ -212,13 +213,13 @@ class Schedule:
         return self._changed(step, lambda tree: self._run_together(tree, loop, lambda d: replace(d, unroll_jam=count)))
 
     def vectorize(self, loop: str) -> Schedule:
-        """A loop's iterations are lanes of vectors, with a mask for those left over.
+        """Returns the schedule in which a loop's iterations are lanes of vectors, with a mask for those left over.
 
             for j:                      for j by lanes:
                 S[j]              ->        S[j ... j + lanes - 1]
 
-        The loop carries no dependence, or only updates of a sum and its like whose order is free. The loops keep their
-        order: of a loop that is not the innermost one, whole vectors go through the loops inside.
+        The loop must carry no dependence, other than among updates of a reduction, whose order is free. The loops keep their
+        order: where the loop is not the innermost one, whole vectors go through the loops inside.
         """
 
         def change(tree: Node) -> Node:
@@ -227,12 +228,12 @@ class Schedule:
         return self._changed(f"vectorize({_word(loop)})", change)
 
     def parallel(self, loop: str) -> Schedule:
-        """A loop's iterations go to threads.
+        """Returns the schedule in which a loop's iterations go to threads.
 
             for i: S              ->    parallel for i: S
 
-        The loop carries no dependence, be it of a reduction. Threads share the loop evenly; of loops inside one another the
-        outer one goes to threads. `tile` first, where one iteration is little work.
+        The loop must carry no dependence, also none of a reduction. Threads share the loop evenly; of loops inside one another
+        the outer one goes to threads. Call `tile` first where one iteration is little work.
         """
 
         def change(tree: Node) -> Node:
@@ -245,14 +246,15 @@ class Schedule:
         return self._changed(f"parallel({_word(loop)})", change)
 
     def pack(self, array: str, at: str) -> Schedule:
-        """What one iteration of a loop reads of an array is copied to memory of its own first (data packing, Halide:
-        compute_at).
+        """Returns the schedule in which each iteration of a loop copies what it reads of an array first.
+
+        This is data packing (Halide: compute_at). No statement may write the copied elements in that iteration.
 
             for k_t:                    for k_t:
                 for i, k: S(A[i, k])  ->    A_tile[...] = what is read below of A
                                             for i, k: S(A_tile[i, k - k_t])
 
-        Nothing may write these elements in that iteration.
+        at: the loop.
         """
 
         def change(tree: Node) -> Node:
@@ -264,7 +266,7 @@ class Schedule:
         return self._changed(f"pack({_word(array)}, at={_word(at)})", change)
 
     def isolate(self, loop: str) -> Schedule:
-        """Full tiles get code of their own, without tests for where loops end.
+        """Returns the schedule in which full tiles get code of their own, without tests for where loops end.
 
             for i_t:                    for i_t:
                 for i in the tile         if the tile is full: for i in i_t ... i_t + 31: S
@@ -284,20 +286,20 @@ class Schedule:
         return self._changed(f"isolate({_word(loop)})", change)
 
     def plain(self, loop: str) -> Schedule:
-        """Takes back the directives of a loop, from `parallel`, `vectorize`, `unroll_jam`, `pack` and `isolate`."""
+        """Returns the schedule without a loop's directives: `parallel`, `vectorize`, `unroll_jam`, `pack` and `isolate`."""
         return self._changed(f"plain({_word(loop)})", lambda tree: transforms.plain(tree, loop))
 
     # text
 
     @property
     def text(self) -> str:
-        """The text that `save` writes."""
+        """Returns the text that `save` writes."""
         return self.saved.text()
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Writes the schedule as text, which `k.load_schedule(path)` reads, proves, and replays without a search.
+        """Writes the schedule to a file as text, which `k.load_schedule(path)` reads, proves, and replays without a search.
 
-        Raises ScheduleError where it cannot be written; a file that is there then remains as it is.
+        Raises ScheduleError where it cannot be written; a file of that name then remains as it is.
         """
         try:
             userfiles.write_text(path, self.text)
@@ -308,7 +310,10 @@ class Schedule:
     # steps
 
     def _run_together(self, tree: Node, loop: str, change: Callable[[Directives], Directives]) -> Node:
-        """Returns the tree with the changed directives of a loop. Raises ScheduleError for a loop over tiles or for threads."""
+        """Returns the tree with a loop's directives changed by `change`, so that several of its iterations run together.
+
+        Raises ScheduleError for a loop over tiles or for threads.
+        """
         known = transforms.find(tree, loop)[1].directives
         if known.tile or known.parallel:
             why = "goes over tiles" if known.tile else "goes to threads"
@@ -317,7 +322,11 @@ class Schedule:
         return transforms.direct(tree, loop, change)
 
     def _changed(self, step: str, change: Callable[[Node], Node]) -> Schedule:
-        """Returns the schedule after a step, proved. step: its text, for errors; change: what it does to the loops."""
+        """Returns the schedule after a step, proved legal; raises ScheduleError or IllegalSchedule with the step in its message.
+
+        step: the text of the step, for messages.
+        change: from the loops to the changed loops.
+        """
         problem, before = self.problem, self.loops
         with problem.alone():
             try:
@@ -334,16 +343,26 @@ class Schedule:
                 raise self._refused(step, f"the step takes too long ({exceeded})") from None
 
     def _refused(self, step: str, why: str, notes: Sequence[str] = ()) -> ScheduleError:
-        """Returns the error of a step that does not fit, at the line of the user's file in which it is written."""
+        """Returns the error of a step that does not fit, with the line of the user's file in which the step is written.
+
+        step: its text.
+        """
         return ScheduleError(f"step {self.steps + 1}, {step}: {why}", loc=call_site(step.partition("(")[0]), notes=notes)
 
     def _illegal(self, step: str, broken: IllegalSchedule) -> IllegalSchedule:
-        """Returns the error of a step that breaks a dependence, at the line of the user's file in which it is written."""
+        """Returns the error of a step that breaks a dependence, with the line of the user's file in which the step is written.
+
+        step: its text.
+        broken: the error of the proof.
+        """
         loc, notes = broken.loc or call_site(step.partition("(")[0]), broken.notes[:1]
         return IllegalSchedule(f"step {self.steps + 1}, {step} is not legal: {broken.message}", loc=loc, notes=notes)
 
     def _affine(self, value: object, step: str) -> isl.PwAff:
-        """Returns an integer or a text over sizes as { [] -> [(e)] }. Raises ScheduleError for anything else."""
+        """Returns an integer or a text over sizes as an expression { [] -> [(e)] }. Raises ScheduleError for any other value.
+
+        step: the method that takes the value, for messages.
+        """
         names = polyhedra.parameter_names(self.problem.scop.domain)
         whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
         text = str(value) if whole or isinstance(value, str) and not excess(value, _LONGEST, _DEEPEST) else ""
@@ -357,7 +376,10 @@ class Schedule:
         raise ScheduleError(f"{step} takes an integer or a text that is affine in sizes, not {shown(value)}", notes=notes)
 
     def _check_read(self, array: str, names: tuple[str, ...], at: str) -> None:
-        """Raises ScheduleError unless one of the statements of these names reads elements of the array."""
+        """Raises ScheduleError unless one of the statements `names` reads elements of the array.
+
+        at: the loop around them, for messages.
+        """
         arrays = self.problem.scop.arrays
         read = {a.array for name in names for a in self.problem.scop.statements[name].reads if a.subscripts}
         if not isinstance(array, str) or array not in read:

@@ -42,21 +42,23 @@ _LARGEST = 2**31  # size of a tile, factor of a skew
 
 
 def addresses(tree: Node) -> list[str]:
-    """Returns how each loop is called: by its name `i`, or as `S0.i` where several loops have that name."""
+    """Returns the names by which scripts call the loops: `i`, or `S0.i` where several loops are named `i`."""
     return [_address(tree, loop) for _, loop in loops(tree)]
 
 
 def _address(tree: Node, loop: Loop) -> str:
-    """Returns how a loop of the tree is called."""
+    """Returns the name by which scripts call a loop of the tree: `i`, or `S0.i` where several loops are named `i`."""
     if sum(other.name == loop.name for _, other in loops(tree)) == 1:
         return loop.name
     return f"{statements(loop)[0]}.{loop.name}"
 
 
 def find(tree: Node, address: str) -> tuple[Path, Loop]:
-    """Returns the path of the loop `i`, or of `S0.i` around the statement S0, and the loop itself.
+    """Returns the path of a loop in the tree, and the loop itself, from its name in scripts.
 
-    Raises ScheduleError where no loop or several loops are called so.
+    Raises ScheduleError where no loop or several loops have the name.
+
+    address: `i`, or `S0.i` for the loop `i` around the statement S0.
     """
     if not isinstance(address, str):
         raise ScheduleError(f"a loop is called by its name, a text, not by {shown(address)}", notes=[_loops_note(tree)])
@@ -78,7 +80,10 @@ def _loops_note(tree: Node) -> str:
 
 
 def tile(tree: Node, sizes: Mapping[str, int]) -> Node:
-    """for i, j: S  ->  for i_t, j_t: for i in its tile, j in its tile: S"""
+    """Returns the tree with loops directly inside one another cut into tiles of these sizes:
+
+    for i, j: S  ->  for i_t, j_t: for i in its tile, j in its tile: S
+    """
     if not sizes:
         raise ScheduleError("tile takes at least one loop and a size", notes=["as in tile(i=32, j=32)", _loops_note(tree)])
     for name, size in sizes.items():
@@ -96,7 +101,10 @@ def tile(tree: Node, sizes: Mapping[str, int]) -> Node:
 
 
 def interchange(tree: Node, first: str, second: str) -> Node:
-    """for i: for j: S  ->  for j: for i: S"""
+    """Returns the tree with two nested loops exchanged:
+
+    for i: for j: S  ->  for j: for i: S
+    """
     (one, _), (other, inner) = sorted((find(tree, first), find(tree, second)), key=_depth)
     if one == other:
         raise ScheduleError(f"interchange takes two loops, not `{first}` twice", notes=[_loops_note(tree)])
@@ -106,7 +114,10 @@ def interchange(tree: Node, first: str, second: str) -> Node:
 
 
 def fuse(tree: Node, names: Sequence[str]) -> Node:
-    """for i: S   for i: T  ->  for i: S; T"""
+    """Returns the tree with loops next to each other as one loop:
+
+    for i: S   for i: T  ->  for i: S; T
+    """
     if len(names) < 2:
         raise ScheduleError("fuse takes two or more loops next to each other", notes=[_fusible_note(tree)])
     found = [find(tree, name) for name in names]
@@ -134,7 +145,12 @@ def fuse(tree: Node, names: Sequence[str]) -> Node:
 
 
 def distribute(tree: Node, name: str, after: str | None) -> Node:
-    """for i: S; T  ->  for i: S   for i: T. after: the statement behind which the body is cut; None: behind each."""
+    """Returns the tree with a loop of its own for each part of a loop's body:
+
+    for i: S; T  ->  for i: S   for i: T
+
+    after: the statement behind which the body is cut in two; None: it is cut behind each part.
+    """
     path, loop = find(tree, name)
     if not isinstance(loop.body, Block):
         raise ScheduleError(f"loop `{name}` has one part and cannot be distributed", notes=[_blocks_note(tree)])
@@ -154,7 +170,10 @@ def distribute(tree: Node, name: str, after: str | None) -> Node:
 
 
 def skew(tree: Node, name: str, by: str, factor: int) -> Node:
-    """for i: for j: S  ->  for i: for j + factor*i: S"""
+    """Returns the tree with a multiple of the loop `by` added to a loop:
+
+    for i: for j: S  ->  for i: for j + factor*i: S
+    """
     if not _is_int(factor) or factor == 0 or abs(factor) > _LARGEST:
         notes = [f"at most {_LARGEST:,}"] if _is_int(factor) and factor else []
         raise ScheduleError(f"skew takes a factor other than 0, an integer, not {shown(factor)}", notes=notes)
@@ -169,7 +188,12 @@ def skew(tree: Node, name: str, by: str, factor: int) -> Node:
 
 
 def shift(tree: Node, name: str, by: Mapping[str, isl.PwAff]) -> Node:
-    """for i: S; T  ->  for i: S of iteration i; T of iteration i - by. by: statement -> { [] -> [(e)] }"""
+    """Returns the tree with statements some iterations later in a loop:
+
+    for i: S; T  ->  for i: S of iteration i; T of iteration i - by
+
+    by: statement -> { [] -> [(e)] }, the distance.
+    """
     path, loop = find(tree, name)
     for statement in by:
         if statement not in statements(loop):
@@ -184,13 +208,22 @@ def shift(tree: Node, name: str, by: Mapping[str, isl.PwAff]) -> Node:
 
 
 def reverse(tree: Node, name: str) -> Node:
-    """for i upwards: S  ->  for i downwards: S"""
+    """Returns the tree with a loop that runs backwards:
+
+    for i upwards: S  ->  for i downwards: S
+    """
     path, loop = find(tree, name)
     return replaced(tree, path, replace(loop, member=loop.member.scale_val(isl.Val(-1))))
 
 
 def split(tree: Node, name: str, bound: isl.PwAff, domains: Mapping[str, isl.Set]) -> Node:
-    """for i: S  ->  for i < bound: S   for i >= bound: S. bound: { [] -> [(e)] }; domains: statement -> { S[i] : ... }"""
+    """Returns the tree with a loop's iterations divided between two loops:
+
+    for i: S  ->  for i < bound: S   for i >= bound: S
+
+    bound: { [] -> [(e)] }.
+    domains: statement -> { S[i] : ... }.
+    """
     path, loop = find(tree, name)
     sides: tuple[dict[str, isl.UnionSet], dict[str, isl.UnionSet]] = {}, {}
     for piece in pieces(loop.member):
@@ -208,13 +241,13 @@ def split(tree: Node, name: str, bound: isl.PwAff, domains: Mapping[str, isl.Set
 
 
 def direct(tree: Node, name: str, change: Callable[[Directives], Directives]) -> Node:
-    """for i: S  ->  for i, with what `change` makes of its directives: S"""
+    """Returns the tree with the directives of a loop changed by `change`."""
     path, loop = find(tree, name)
     return replaced(tree, path, replace(loop, directives=change(loop.directives)))
 
 
 def plain(tree: Node, name: str) -> Node:
-    """for i, with directives: S  ->  for i: S. A loop over tiles remains one."""
+    """Returns the tree without the directives of a loop; a loop over tiles remains one."""
     return direct(tree, name, lambda directives: Directives(tile=directives.tile))
 
 
@@ -222,7 +255,10 @@ def plain(tree: Node, name: str) -> Node:
 
 
 def _positive(step: str, name: str, size: object) -> None:
-    """Raises ScheduleError for a tile size that is no positive integer, or too large."""
+    """Raises ScheduleError for a tile size that is no positive integer, or too large.
+
+    step, name: the method and the loop, for the message.
+    """
     if not _is_int(size) or not 1 <= size <= _LARGEST:
         notes = [f"at most {_LARGEST:,}"] if _is_int(size) and size > 1 else []
         raise ScheduleError(f"{step} takes a size of at least 1 for {_called(name)}, not {shown(size)}", notes=notes)
@@ -241,7 +277,10 @@ def _depth(found: tuple[Path, Loop]) -> int:
 
 
 def _nested(tree: Node, step: str, names: Sequence[str]) -> list[tuple[Path, Loop]]:
-    """Returns loops that are directly inside one another, with their paths, from the outermost one on."""
+    """Returns the named loops with their paths, outermost first. Raises ScheduleError unless they are directly inside one another.
+
+    step: the method that takes them, for messages.
+    """
     found = sorted((find(tree, name) for name in names), key=_depth)
     if len(dict(found)) < len(found):
         raise ScheduleError(f"{step} takes each loop once", notes=[_loops_note(tree)])
@@ -257,7 +296,10 @@ def _nested(tree: Node, step: str, names: Sequence[str]) -> list[tuple[Path, Loo
 
 
 def _chain(tree: Node, step: str, first: Path, last: Path) -> list[Loop]:
-    """Returns the loops from one path to another, each of which is the whole body of the one before."""
+    """Returns the loops from one path down to another, each of which is the whole body of the one before.
+
+    Raises ScheduleError where other nodes are between them. step: the method that takes them, for messages.
+    """
     if last[: len(first)] != first:
         by_path = dict(loops(tree))
         names = f"`{_address(tree, by_path[first])}` and `{_address(tree, by_path[last])}`"
@@ -293,7 +335,7 @@ def _fusible_note(tree: Node) -> str:
 
 
 def _neighbours(node: Node) -> Iterator[tuple[Loop, Loop]]:
-    """Yields the pairs of loops that are parts of one block, one after the other."""
+    """Yields the pairs of loops that follow each other directly in a block, in the whole tree."""
     inside = children(node)
     if isinstance(node, Block):
         for first, second in pairwise(inside):

@@ -40,7 +40,7 @@ NOTHING = isl.UnionSet("{ }")
 
 @dataclass(frozen=True)
 class Slabs:
-    """Slabs are blocks of consecutive iterations of one loop, each of which runs in several parts.
+    """A division of one loop into slabs: blocks of consecutive iterations, each of which runs as several parts, one after another.
 
     member: { S[i] -> [t] }, the loop.
     width: iterations in a slab.
@@ -53,7 +53,9 @@ class Slabs:
 
 
 def cut(component: isl.Schedule, scop: Scop, sizes: Mapping[str, int] | None, simple: bool = True) -> Slabs | None:
-    """Returns slabs along one of a component's outermost loops; None where no loop leaves a rest that can run by itself.
+    """Returns slabs along one of a component's outermost loops, and their parts; None where no loop can be cut so.
+
+    The last part must be a deep nest of its own, such as the product that updates the rest of a matrix.
 
     scop: of the component's statements alone.
     sizes: values of parameters to choose the width by.
@@ -83,13 +85,13 @@ def cut(component: isl.Schedule, scop: Scop, sizes: Mapping[str, int] | None, si
 
 
 def _sums(band: Band, scop: Scop) -> Sequence[isl.UnionPwAff]:
-    """Returns the members along which the deepest statements add up; of a band of one member that one."""
+    """Returns the band's members along which the statements in the most loops add up; of a band of one member, that one."""
     names = list(scop.statements)
     return [m for m in band.members if len(band.members) == 1 or loop_role(m, scop, names) is LoopRole.DEPTH]
 
 
 def _width(member: isl.UnionPwAff, scop: Scop, sizes: Mapping[str, int] | None) -> int:
-    """Returns how many iterations a slab has, so few that the rest is much of the work."""
+    """Returns how many iterations a slab of the loop `member` has, so few that the product with the rest is most of the work."""
     if loop_role(member, scop, list(scop.statements)) is not LoopRole.DEPTH:
         return FEW_WIDTH
     if sizes is None:
@@ -98,27 +100,32 @@ def _width(member: isl.UnionPwAff, scop: Scop, sizes: Mapping[str, int] | None) 
 
 
 def _count(member: isl.UnionPwAff, scop: Scop, sizes: Mapping[str, int]) -> int:
-    """Returns how many iterations the loop has at these sizes."""
+    """Returns how many iterations the loop `member` has at the given sizes."""
     times = isl.UnionMap.from_union_pw_aff(member).intersect_domain(polyhedra.fix(scop.domain, sizes)).range()
     counts = [polyhedra.length(polyhedra.fix(piece, sizes), 0) for piece in polyhedra.pieces(times)]
     return max((n or 0 for n in counts), default=0)
 
 
 def middle(found: Slabs, scop: Scop, sizes: Mapping[str, int]) -> int:
-    """Returns where the slab in the middle of the loop begins, counted from the first iteration."""
+    """Returns where the slab in the middle of the loop begins, as a number of iterations from the loop's first one."""
     return _count(found.member, scop, sizes) // (2 * found.width) * found.width
 
 
 def _endless(scop: Scop) -> Scop:
-    """Returns the SCoP with domains without parameters: where a loop ends does not matter for the parts of a slab."""
+    """Returns the SCoP with domains without bounds by parameters, since the parts of a slab do not depend on where loops end."""
     statements = {s.name: replace(s, domain=polyhedra.without_parameters(s.domain)) for s in scop.statements.values()}
     return replace(scop, statements=statements)
 
 
 def _parts(member: isl.UnionPwAff, width: int, scop: Scop, validity: isl.UnionMap) -> Iterator[isl.UnionSet]:
-    """Yields the parts of a slab: what statements in fewer loops depend on, what the rest depends on, and the rest.
+    """Yields the instances { S[i] } of each part of a slab, in the order in which the parts run.
 
-    member: the loop; width: iterations of a slab; validity: { S[i] -> T[j] }, the dependences.
+    The first part is what statements in fewer loops need, the second what the deepest ones need as operands, the last is the rest;
+    the last two are one where the rest is no full nest. Nothing is yielded where isl would take too long.
+
+    member: the loop that is cut.
+    width: iterations of a slab.
+    validity: { S[i] -> T[j] }, the dependences.
     """
     times = isl.UnionMap.from_union_pw_aff(member).intersect_domain(scop.domain)
     least = "0 <= " if times.range().is_subset(isl.UnionSet("{ [t] : t >= 0 }")) else ""
@@ -146,9 +153,11 @@ def _parts(member: isl.UnionPwAff, width: int, scop: Scop, validity: isl.UnionMa
 
 
 def _peeled(part: isl.UnionSet, members: Sequence[isl.UnionPwAff], scop: Scop, validity: isl.UnionMap) -> list[isl.UnionSet]:
-    """Returns the part cut in two where a member carries no dependence in the second one; else the part alone.
+    """Returns the part cut in two, such that one of the members carries no dependence in the second; else the part alone.
 
-    members: the other outermost loops.
+    part: instances { S[i] } of a slab.
+    members: the outermost loops other than the one that is cut into slabs.
+    validity: { S[i] -> T[j] }, the dependences.
     """
     order = validity.intersect_domain(part).intersect_range(part)
     for member in members:
@@ -165,7 +174,7 @@ def _peeled(part: isl.UnionSet, members: Sequence[isl.UnionPwAff], scop: Scop, v
 def solve(component: isl.Schedule, scop: Scop, given: Dependences, reductions: Mapping[str, Reduction]) -> Slabs | None:
     """Returns slabs of a component whose sums depend on earlier sums, such as a triangular solve with one right-hand side.
 
-    The first part is what depends on nothing in the slab, for all its rows at once; the second one is the rest. None for a
+    The first part has the sums that depend on nothing in the slab, for all rows at once; the second part is the rest. None for a
     component that is no nest of two loops.
     """
     top = component.get_root().child(0)
@@ -187,9 +196,13 @@ def solve(component: isl.Schedule, scop: Scop, given: Dependences, reductions: M
 
 
 def _straightened(parts: list[isl.UnionSet], member: isl.UnionPwAff, width: int, order: isl.UnionMap) -> list[isl.UnionSet]:
-    """Returns the parts with instances moved from the last part to the one before, so that loops of the last one are a box.
+    """Returns the parts of a slab with instances moved from the last to the one before, so that the last one's loops are a box.
 
-    Those are moved that do not run in all iterations of the slab, if dependences allow it.
+    Those instances are moved whose loops do not run in all iterations of the slab; none are where dependences do not allow it.
+
+    member: the loop that is cut into slabs.
+    width: iterations of a slab.
+    order: { S[i] -> T[j] }, the dependences.
     """
     if len(parts) < 2:
         return parts
@@ -207,28 +220,36 @@ def _straightened(parts: list[isl.UnionSet], member: isl.UnionPwAff, width: int,
 
 
 def _in_slab(member: isl.UnionPwAff, width: int) -> isl.UnionSet:
-    """Returns { S[i] : the member is in the slab that begins at SLAB }."""
+    """Returns the instances { S[i] } in the slab that begins at the parameter SLAB.
+
+    member: { S[i] -> [t] }, the loop that is cut into slabs.
+    width: iterations of a slab.
+    """
     slab = isl.UnionSet(f"[{SLAB}] -> {{ [t] : {SLAB} <= t < {SLAB} + {width} }}")
     return isl.UnionMap.from_union_pw_aff(member).intersect_range(slab).domain()
 
 
 def _depth(instances: isl.UnionSet, scop: Scop) -> int:
-    """Returns the number of loops around the deepest statement among the instances."""
+    """Returns the most loops around a statement among the instances."""
     return max((len(scop.statements[name].iterators) for name in polyhedra.set_names(instances)), default=0)
 
 
 def _is_simple(instances: isl.UnionSet) -> bool:
-    """Whether each statement's instances are those of one system of inequalities."""
+    """Returns whether each statement's instances are those of one system of inequalities."""
     return all(piece.n_basic_set() == 1 for piece in polyhedra.pieces(instances))
 
 
 def _is_thick(instances: isl.UnionSet) -> bool:
-    """Whether no iterator of any statement's instances is determined by others and by parameters."""
+    """Returns whether no iterator of any statement's instances is determined by the other iterators and the parameters."""
     return all(polyhedra.is_thick(piece) for piece in polyhedra.pieces(instances))
 
 
 def _closed(seeds: isl.UnionSet, order: isl.UnionMap) -> isl.UnionSet | None:
-    """Returns the seeds and all instances that must come before them; None where this does not end in a few rounds."""
+    """Returns the seeds and all instances that must run before them; None where they are not found in a few rounds.
+
+    seeds: instances { S[i] }.
+    order: { S[i] -> T[j] }, the dependences.
+    """
     found = seeds
     for _ in range(ROUNDS):
         more = found.union(order.intersect_range(found).domain())
@@ -244,7 +265,7 @@ def _closed(seeds: isl.UnionSet, order: isl.UnionMap) -> isl.UnionSet | None:
 
 
 def _operands_written(scop: Scop) -> isl.UnionMap:
-    """Returns { S[i] -> T[j] : S[i] writes what T[j] reads as an operand, not as the element that it updates }."""
+    """Returns { S[i] -> T[j] : S[i] writes what T[j] reads as an operand, not as the element that T updates }."""
     written, read = [], []
     for s in scop.statements.values():
         written.append(isl.UnionMap.from_map(s.write.relation.intersect_domain(s.domain)))
@@ -258,7 +279,7 @@ def _union(sets: Iterable[isl.UnionSet]) -> isl.UnionSet:
 
 
 def restricted(scop: Scop, given: Dependences, instances: isl.UnionSet) -> tuple[Scop, Dependences]:
-    """Returns the part of a SCoP that has these instances, and the dependences within it."""
+    """Returns the SCoP with these instances alone, and the dependences among them."""
     if {*polyhedra.set_names(instances)} == {*scop.statements} and instances.is_equal(scop.domain):
         return scop, given
     statements = {}
@@ -270,8 +291,9 @@ def restricted(scop: Scop, given: Dependences, instances: isl.UnionSet) -> tuple
 
 
 def in_slabs(component: isl.Schedule, found: Slabs, plan: PartPlan) -> tuple[isl.Schedule, tuple[str, ...]]:
-    """Returns the component with a loop over slabs around a schedule of each part, and notes; legality is left to be proved.
+    """Returns the component as a loop over slabs around a schedule of each part, and notes; that it is legal is left to be proved.
 
+    found: the slabs and their parts.
     plan: from the instances of a part to its schedule, in which SLAB is a parameter, and notes on it.
     """
     notes: tuple[str, ...] = (f"slabs of {found.width} of {', '.join(sorted(polyhedra.set_names(component.get_domain())))}:",)
@@ -285,7 +307,10 @@ def in_slabs(component: isl.Schedule, found: Slabs, plan: PartPlan) -> tuple[isl
 
 
 def _around_parts(found: Slabs, schedules: Sequence[isl.Schedule]) -> Tree:
-    """Returns the loop over slabs around the schedules of the parts."""
+    """Returns a loop over slabs around the schedules of the parts, as a tree.
+
+    schedules: of each part of a slab, with the parameter SLAB for where the slab begins.
+    """
     start = _starts(found)
     at = start.intersect_range(isl.UnionSet(f"[{SLAB}] -> {{ [{SLAB}] }}")).domain()
     parts = []
@@ -305,13 +330,19 @@ def _starts(found: Slabs) -> isl.UnionMap:
 
 
 def _at_slab(instances: isl.UnionSet, at: isl.UnionSet) -> isl.UnionSet:
-    """Returns the instances with where the slab of each begins in place of SLAB. at: { S[i] : the slab of S[i] begins at SLAB }."""
+    """Returns the instances with the parameter SLAB replaced by where the slab of each instance begins.
+
+    at: { S[i] : the slab of S[i] begins at SLAB }.
+    """
     here = polyhedra.pieces(instances.intersect(at))
     return _union(isl.UnionSet.from_set(polyhedra.without_parameter(piece, SLAB)) for piece in here)
 
 
 def _without_slab(node: Tree, at: isl.UnionSet) -> Tree:
-    """Returns the tree with where the slab of each instance begins in place of SLAB."""
+    """Returns the tree with the parameter SLAB replaced by where the slab of each instance begins.
+
+    at: { S[i] : the slab of S[i] begins at SLAB }.
+    """
     made = {**node}
     if "filter" in node:
         made["filter"] = str(_at_slab(isl.UnionSet(node["filter"]), at))
@@ -326,7 +357,10 @@ def _without_slab(node: Tree, at: isl.UnionSet) -> Tree:
 
 
 def _band_at_slab(text: str, at: isl.UnionSet) -> str:
-    """Returns the text of a band's members with where the slab of each instance begins in place of SLAB."""
+    """Returns the text of a band's members with the parameter SLAB replaced by where the slab of each instance begins.
+
+    at: { S[i] : the slab of S[i] begins at SLAB }.
+    """
     times = isl.UnionMap.from_multi_union_pw_aff(isl.MultiUnionPwAff(text))
     if any(SLAB in polyhedra.used_parameters(piece) for piece in polyhedra.pieces(times)):
         times = times.intersect_domain(at)

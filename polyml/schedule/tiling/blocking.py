@@ -41,12 +41,13 @@ Loops = tuple[tuple[str, int], ...]  # over tiles: an axis's name, and how many 
 class ContractionAxis:
     """An axis is one loop of a contraction.
 
+    name: its iterator.
     extent: about how many iterations it has; None where nothing is known.
     stride: the dimension of the result that it moves along, counted from the last one, to choose between equals; -1: none.
     unit: whether it moves along the rows of an operand, of which a block should hold whole cache lines.
     parallel: whether threads may share it.
-    leans: whether its bounds, or those of other loops, depend on one another.
-    ordered: whether sums along the axes must be added up in the order of the loops.
+    leans: whether its bounds depend on other loops, or theirs on it, as in a triangle.
+    ordered: whether it is added up in the order of its iterations alone, as no reduction allows another order.
     """
 
     name: str
@@ -65,12 +66,12 @@ class ContractionAxis:
 
 @dataclass(frozen=True)
 class Blocks:
-    """The loops of a blocked contraction, from outside inwards.
+    """The loops of a blocked contraction, each with its block size.
 
-    outer: the loops over tiles around the one that threads share.
+    outer: the loops over tiles around the one that threads share, outermost first.
     shared: the loop over tiles that threads share; None: there is none.
-    inner: the loops over tiles inside that one.
-    points: the loops over single iterations, by name.
+    inner: the loops over tiles inside the shared one.
+    points: the loops over single iterations inside all tiles, by name.
     notes: the sizes, and what they were chosen by.
     """
 
@@ -87,13 +88,13 @@ class Blocks:
 
 @dataclass(frozen=True)
 class BlockingSetting:
-    """The values that block sizes are chosen by, besides the axes.
+    """The machine and the limits by which block sizes are chosen.
 
     element_bytes: size of an operand's element.
     machine: its caches, registers and cores.
     parallel: whether threads may share a loop.
     products: how many pairs of operands are multiplied and added up in each step.
-    grain: a power of two that tile sizes divide or are multiples of, so that tiles do not cross blocks of so many iterations.
+    grain: a power of two that tile sizes divide or are multiples of, so that no tile crosses a border between blocks of that size.
     """
 
     element_bytes: int
@@ -104,9 +105,9 @@ class BlockingSetting:
 
 
 def blocks(axes: Sequence[ContractionAxis], setting: BlockingSetting) -> Blocks:
-    """Returns the block sizes of a contraction, of whose axes one is a PANEL, and some are ROWS and DEPTH.
+    """Returns the loops of a contraction with their block sizes, chosen for the machine's caches and registers.
 
-    At most the panel or the rows have a single iteration.
+    axes: the contraction's loops: one PANEL, and some ROWS and DEPTH; at most the panel or the rows have a single iteration.
     """
     if not all(_is_long(axes, role) for role in (LoopRole.ROWS, LoopRole.PANEL)):
         line = setting.machine.line_bytes // setting.element_bytes
@@ -115,7 +116,7 @@ def blocks(axes: Sequence[ContractionAxis], setting: BlockingSetting) -> Blocks:
 
 
 def is_worth_blocks(axes: Sequence[ContractionAxis]) -> bool:
-    """Whether the depth, and the rows or the panel, have more than one iteration."""
+    """Returns whether the depth, and the rows or the panel, have more than one iteration."""
     return _is_long(axes, LoopRole.DEPTH) and any(_is_long(axes, role) for role in (LoopRole.ROWS, LoopRole.PANEL))
 
 
@@ -124,7 +125,7 @@ def _is_long(axes: Sequence[ContractionAxis], role: LoopRole) -> bool:
 
 
 def _of_vector(axes: Sequence[ContractionAxis], line: int, threads: int) -> Blocks:
-    """Returns the loops of a product of a matrix and a vector: threads share its rows or columns, since elements are read once.
+    """Returns the loops of a product of a matrix and a vector, whose rows or columns threads share, since elements are read once.
 
     line: elements of a cache line.
     """
@@ -168,7 +169,7 @@ class _BlockChoice:
         self._steps: dict[str, int] = {}
 
     def made(self) -> Blocks:
-        """Returns the loops with their block sizes."""
+        """Returns the contraction's loops with their block sizes."""
         notes = self._choose_steps()
         shared, side = self._shared()
         own, others = (self._rows, self._columns) if side == "rows" else (self._columns, self._rows)
@@ -189,7 +190,7 @@ class _BlockChoice:
     # -- block sizes ---------------------------------------------------------------------------------------------------
 
     def _choose_steps(self) -> list[str]:
-        """Chooses the block size of each axis; returns notes on them."""
+        """Chooses the block size of each axis and stores it in `_steps`; returns notes on the sizes."""
         first, second, third = (self._machine.cache(level).size_bytes for level in (1, 2, 3))
         rows, columns, depth = (prod(a.count for a in axes) for axes in (self._rows, self._columns, self._depth))
         room = max(first * FIRST_SHARE // 100, second * FLAT_SHARE // 100 * self._height // columns)
@@ -211,10 +212,10 @@ class _BlockChoice:
         return notes
 
     def _deep(self, limit: int) -> int:
-        """Chooses the block sizes of the depth's axes, of up to `limit` iterations together; returns their product.
+        """Chooses the block sizes of the summed axes (the depth), of up to `limit` iterations together; returns their product.
 
-        Axes around one that has several blocks have blocks of one iteration, so that sums keep their order. Where the order is
-        free, blocks have whole cache lines of operands instead.
+        Where sums must keep their order, an axis around one of several blocks has blocks of one iteration. Where the order is free,
+        blocks hold whole cache lines of operands instead.
         """
         *outer, inner = self._depth
         lines = prod(min(a.count, self._line) for a in outer if a.unit)
@@ -231,9 +232,10 @@ class _BlockChoice:
         return total
 
     def _side(self, axes: Sequence[ContractionAxis], limit: int, unit: int) -> None:
-        """Chooses the block sizes of one side's axes, of up to `limit` iterations together.
+        """Chooses the block sizes of the axes of the rows, or of the columns, of up to `limit` iterations together.
 
-        First comes the axis of the register tile, in multiples of `unit`, then those along cache lines of operands.
+        axes: those of one side; the first is that of the register tile, whose block size is a multiple of `unit`. Axes along cache
+            lines of operands are chosen next, then the others.
         """
         tile, *others = axes
         if tile.name not in self._steps:
@@ -251,7 +253,7 @@ class _BlockChoice:
             self._steps[axis.name] = axis.extent if axis.extent is not None and axis.extent <= step * STRETCH else step
 
     def _divide(self, axes: Sequence[ContractionAxis], limit: int, unit: int = 1) -> None:
-        """Chooses block sizes of axes, of up to `limit` iterations together, of which the first axis gets as many as possible.
+        """Chooses block sizes of axes, of up to `limit` iterations together; the first axis gets as many as possible.
 
         unit: the first axis' block size is a multiple of it, unless one block holds the whole axis.
         """
@@ -268,16 +270,16 @@ class _BlockChoice:
             limit, unit = max(1, limit // max(1, size)), 1
 
     def _grained(self, step: int) -> int:
-        """Returns the largest block size up to this one that divides the grain or is a multiple of it."""
+        """Returns the largest block size of at most `step` iterations that divides the grain or is a multiple of it."""
         return step // self._grain * self._grain if step >= self._grain else 1 << (step.bit_length() - 1)
 
     def _split(self, axes: Sequence[ContractionAxis]) -> list[tuple[str, int]]:
-        """Returns the loops over blocks of these axes, without those of a single block."""
+        """Returns the loops over blocks of the axes, as name and block size; none for an axis that is a single block."""
         steps = [(a, self._steps[a.name]) for a in axes]
         return [(a.name, step) for a, step in steps if a.extent is None or step < a.extent]
 
     def _tile_order(self) -> list[ContractionAxis]:
-        """Returns the axes of the loops inside blocks, over register tiles, outermost first."""
+        """Returns the axes over which register tiles are looped inside a block, outermost first."""
         micro = [*self._rows[:0:-1], self._rows[0], *self._columns[:0:-1], self._columns[0]]
         micro.sort(key=lambda a: -a.stride)
         return micro
@@ -285,13 +287,13 @@ class _BlockChoice:
     # -- threads -------------------------------------------------------------------------------------------------------
 
     def _unit(self, axis: ContractionAxis) -> int:
-        """Returns the iterations of the axis in a register tile."""
+        """Returns how many iterations of the axis a register tile has."""
         return self._height if axis is self._rows[0] else self._width if axis is self._columns[0] else 1
 
     def _shared(self) -> tuple[ContractionAxis | None, str]:
-        """Returns the axis that threads share, None where there is none, and its side, "rows" or "columns".
+        """Returns the axis that threads share, None where there is none, and the side that it is of, "rows" or "columns".
 
-        It has work for all threads; of several such axes it is the outermost of the batch, or else of the columns.
+        The axis has work for all threads; of several such axes it is the outermost of the batch, or else of the columns.
         """
         if self._threads == 1:
             return None, "columns"
@@ -308,7 +310,7 @@ class _BlockChoice:
         return best, "rows" if best in self._rows else "columns"
 
     def _share(self, axis: ContractionAxis) -> int:
-        """Returns the block size of the shared axis, so small that every thread gets a block."""
+        """Returns the block size of the axis that threads share, so small that every thread gets a block."""
         if axis in self._batch:
             return 1
         step, unit = self._steps[axis.name], self._unit(axis)
@@ -326,13 +328,21 @@ class _BlockChoice:
         return max(1, min(step, even))
 
     def _balanced(self, extent: int, step: int, unit: int) -> int:
-        """Returns the block size for which the thread with most iterations has fewest, between half the given one and all of it."""
+        """Returns the block size from step/2 to step for which the thread with the most iterations has the fewest.
+
+        extent: iterations of the axis that threads share.
+        step: the largest block size allowed.
+        unit: the block size is a multiple of it.
+        """
         steps = [n for n in range(unit, step + 1, unit) if 2 * n >= step and self._grained(n) == n]
         return min(steps, key=lambda n: (ceil(ceil(extent / n) / self._threads) * n, -n), default=step)
 
 
 def _as_row(axis: ContractionAxis) -> tuple[float, int]:
-    """Returns how good the axis is as the rows of a register tile: few are wasted, and they are near each other in the result."""
+    """Returns a key that is larger the better the axis suits as the rows of a register tile.
+
+    Few rows are wasted (first part), and they are near each other in the result (second part).
+    """
     return round(max(_efficiency(axis.count, n) for n in ROW_COUNTS), 1), -axis.stride
 
 

@@ -16,7 +16,11 @@ from polyml.schedule.tiling.blocking import ContractionAxis
 
 @dataclass(frozen=True)
 class Companion:
-    """A companion accesses each element of a contraction's result once. along: the contraction's iterator -> the statement's own."""
+    """A companion is a statement that accesses each element of a contraction's result once, such as an initialisation or a bias.
+
+    statement: the companion itself.
+    along: the contraction's iterators that subscript its result -> the iterators of this statement in the same subscripts.
+    """
 
     statement: Statement
     along: Mapping[str, str]
@@ -24,9 +28,11 @@ class Companion:
 
 @dataclass(frozen=True)
 class Contraction:
-    """A contraction has a main statement, which multiplies and adds, and companions before and after it, in their order.
+    """A contraction is a statement that multiplies and adds, with its companions: statements that access each result element once.
 
-    axes: the main statement's loops with their roles.
+    main: the statement that multiplies and adds.
+    axes: its loops with their roles.
+    before, after: the companions that run before and after it, in their order.
     """
 
     main: Statement
@@ -39,13 +45,16 @@ class Contraction:
         return (*(c.statement for c in self.before), self.main, *(c.statement for c in self.after))
 
     def names(self, statement: Statement) -> Mapping[str, str]:
-        """Returns the contraction's iterator -> the statement's own."""
+        """Returns, for the main statement or a companion: iterator of the contraction -> iterator of that statement."""
         companion = next((c for c in (*self.before, *self.after) if c.statement is statement), None)
         return {a.name: a.name for a in self.axes} if companion is None else companion.along
 
 
 def companion(statement: Statement, main: Statement, axes: Sequence[ContractionAxis]) -> Companion | None:
-    """Returns the statement as a companion of `main`; None where it does not access each element of the result once."""
+    """Returns the statement as a companion of `main`; None where it does not access each element of the result of `main` once.
+
+    axes: the loops of `main` with their roles.
+    """
     free = [a.name for a in axes if a.role is not LoopRole.DEPTH]
     for access in (statement.write, *statement.reads):
         if access.array != main.write.array or len(access.subscripts) != len(main.write.subscripts):
@@ -61,6 +70,9 @@ def companion(statement: Statement, main: Statement, axes: Sequence[ContractionA
 
 
 def _single(statement: Statement, found: Sequence[tuple[int | Fraction, ...]]) -> str | None:
-    """Returns the iterator that a subscript of these coefficients is, up to its sign and a constant; None for another subscript."""
+    """Returns the iterator that a subscript is, up to its sign and a constant; None for any other subscript.
+
+    found: for each piece of the subscript, its coefficients by the statement's iterators.
+    """
     moving = [k for k, c in enumerate(found[0]) if c] if len(found) == 1 else []
     return statement.iterators[moving[0]] if len(moving) == 1 and found[0][moving[0]] in (1, -1) else None

@@ -41,9 +41,9 @@ def map_contractions(
     setting: LayoutSetting,
     others: Callable[[isl.Schedule], tuple[isl.Schedule, tuple[str, ...]]],
 ) -> tuple[isl.Schedule, tuple[str, ...], bool]:
-    """Returns the schedule with its contractions laid out under marks, notes, and whether the result has been proved.
+    """Returns the schedule with its contractions in blocked loops, notes on them, and whether the result is proved legal.
 
-    Where a layout would be illegal, the schedule remains as it is.
+    Where a layout would be illegal, the contractions remain as they are in the given schedule.
 
     others: the pass on all other nests, whose result is proved together with the contractions.
     """
@@ -94,11 +94,11 @@ def map_contractions(
 
 @dataclass(frozen=True)
 class _LaidOut:
-    """A schedule with contractions laid out.
+    """A schedule whose contractions are in blocked loops, and what was decided for it.
 
-    proved: whether it is legal.
-    notes, others: what was decided for the contractions, and for all other nests.
-    found: the statements that were laid out.
+    proved: whether the schedule is legal.
+    notes, others: notes on the contractions, and on all other nests.
+    found: the statements that multiply and add, of the contractions that are blocked.
     """
 
     order: isl.Schedule
@@ -110,11 +110,11 @@ class _LaidOut:
 
 @dataclass(frozen=True)
 class _NestedStatement:
-    """A statement of a schedule tree in a plain loop nest.
+    """A statement of a schedule tree that is alone in a nest of loops, each of which follows one of its iterators.
 
-    iterators: those that the members of its bands follow, outermost first.
-    coincident: those of them whose loops carry no dependence.
-    permutable: whether all its loops may be exchanged.
+    iterators: the iterators that the loops follow, outermost first.
+    coincident: those of the iterators whose loops carry no dependence.
+    permutable: whether all the loops may be exchanged.
     """
 
     statement: Statement
@@ -125,11 +125,11 @@ class _NestedStatement:
 
 @dataclass(frozen=True)
 class _LayoutVariant:
-    """A variant is one way of laying out a tree's contractions.
+    """A variant is one way of laying out a tree's contractions; several are tried until one is legal.
 
-    joins: on which sides neighbours in a sequence may become companions, "both", "before" or "none".
+    joins: which neighbours in a sequence may run in a contraction's tiles: those before and after it ("both"), "before" or "none".
     only: the statements that may be contractions.
-    diagonal: one of DIAGONALS.
+    diagonal: which iterations of the depth run first where a triangle's diagonal cuts a register tile (one of DIAGONALS).
     """
 
     joins: str
@@ -138,10 +138,12 @@ class _LayoutVariant:
 
 
 class _ContractionLayout:
-    """The layout of a tree's contractions, in one variant.
+    """The layout of a tree's contractions in blocked loops, in one variant; `tree` makes it and sets the attributes.
 
-    known: by statement and loops what each nest is, for all variants. Afterwards notes, found and has_diagonal say what was
-    decided, which statements were laid out, and whether a diagonal was cut out of a register tile.
+    notes: what was decided.
+    found: the names of the statements that were laid out.
+    has_diagonal: whether some contraction was divided where a diagonal cuts its register tiles.
+    known: what each nest is as a contraction, by statement and loops; shared by all variants, and added to.
     """
 
     def __init__(self, setting: LayoutSetting, variant: _LayoutVariant, known: dict[_NestKey, ContractionShape]):
@@ -152,9 +154,10 @@ class _ContractionLayout:
         self.found: frozenset[str] = frozenset()
 
     def tree(self, node: Tree, names: Sequence[str], fixed: frozenset[str]) -> Tree:
-        """Returns the node with contractions below it laid out; itself where there are none.
+        """Returns the tree with the contractions in it in blocked loops; the node itself where there are none.
 
-        names: its statements. fixed: the loops around it, as "S.i".
+        names: the statements that reach the node.
+        fixed: the loops around the node, as "S.i".
         """
         if "filter" in node:
             names = names_in(node["filter"])
@@ -182,7 +185,12 @@ class _ContractionLayout:
         return node if inside is node["child"] else {**node, "child": inside}
 
     def _joined(self, parts: list[Tree], fixed: frozenset[str]) -> list[Tree]:
-        """Returns a sequence's parts, of which a contraction and its companions are one where its tiles hold the companions."""
+        """Returns a sequence's children; a contraction becomes one child with the neighbours that can run in its tiles.
+
+        Those neighbours access each element of its result once (companions), and its whole depth is in one block.
+
+        fixed: the loops around the sequence, as "S.i".
+        """
         parts = list(parts)
         position = 0
         while position < len(parts):
@@ -200,7 +208,13 @@ class _ContractionLayout:
         return parts
 
     def _contraction(self, parts: Sequence[Tree], names: Sequence[str], fixed: frozenset[str]) -> Contraction | None:
-        """Returns the parts as one contraction and its companions; None where they are something else."""
+        """Returns the contraction that some children of a sequence are together; None where they are not one contraction.
+
+        One statement multiplies and adds, and all others access each element of its result once, before or after it.
+
+        names: the statements that reach the children, where these have no filters.
+        fixed: the loops around them, as "S.i".
+        """
         leaves = []
         for part in parts:
             for leaf in self._leaves(part, names, (), frozenset(), True):
@@ -226,10 +240,12 @@ class _ContractionLayout:
     def _leaves(
         self, node: Tree, names: Sequence[str], iterators: _Members, coincident: frozenset[int], permutable: bool
     ) -> Iterator[_NestedStatement | None]:
-        """Yields the statements below the node, in order; None for what is no plain loop nest.
+        """Yields the statements below the node in order, None in place of each that is not alone in loops over its iterators.
 
-        names: the statements that reach the node. iterators, coincident, permutable: what is known of the loops around it; the
-        coincident ones by position.
+        names: the statements that reach the node.
+        iterators: for each loop around the node, by statement, the iterator that it follows.
+        coincident: the positions of those loops that carry no dependence.
+        permutable: whether those loops may all be exchanged.
         """
         if "filter" in node:
             names = names_in(node["filter"])
@@ -259,7 +275,10 @@ class _ContractionLayout:
                 yield _NestedStatement(self._setting.scop.statements[name], own, frozenset(own[k] for k in coincident), permutable)
 
     def _axes(self, leaf: _NestedStatement, fixed: frozenset[str]) -> tuple[ContractionAxis, ...] | None:
-        """Returns the statement's loops inside those that are fixed; None where it is no contraction of them."""
+        """Returns a statement's loops (but for the fixed ones) with their roles in a contraction; None where they make none.
+
+        fixed: the loops around the contraction, as "S.i".
+        """
         statement = leaf.statement
         free = [it for it in statement.iterators if f"{statement.name}.{it}" not in fixed]
         if statement.name not in self._variant.only or len(free) < 3 or set(free) != set(leaf.iterators) or not leaf.permutable:
@@ -281,7 +300,7 @@ class _ContractionLayout:
         return blocks(found.axes, BlockingSetting(size_bytes, setting.machine, setting.parallel, products, setting.grain))
 
     def _laid_out(self, found: Contraction) -> Tree:
-        """Returns the tree of a contraction and its companions, and notes what was decided."""
+        """Returns the blocked loops of a contraction and its companions as a tree; adds to the notes and the statements found."""
         made = self._blocks(found)
         roles = ", ".join(f"{a.name} {a.role.name.lower()} of {'?' if a.extent is None else a.extent}" for a in found.axes)
         self.found |= {found.main.name}
@@ -296,13 +315,18 @@ class _ContractionLayout:
         return {"sequence": [{"filter": filter_text([s]), "child": tree} for s, tree in parts]}
 
     def _own_nest(self, found: Contraction, statement: Statement) -> Tree:
-        """Returns the tree of a companion in a nest of its own."""
+        """Returns a nest of one loop per dimension of the contraction's result, for a companion that does not run in the tiles."""
         along = found.names(statement)
         inner = [it for it in statement.iterators if it in along.values()]
         return band_node([{statement: it} for it in inner], [1] * len(inner), [1] * len(inner), ["0"] * len(inner))
 
     def _tree(self, found: Contraction, made: Blocks) -> Tree:
-        """Returns the blocked loops around the contraction and its companions."""
+        """Returns the blocked loops of a contraction as a tree; all its statements run in the same tiles, in their order.
+
+        A tile holds the statement that multiplies and adds, and its companions, which access each element of the result once.
+
+        made: the loops over tiles and their block sizes.
+        """
         free = {a.name for a in found.axes if a.parallel}
         origins = {a.name: origin_of(found.main, a.name) for a in found.axes}
 
@@ -328,9 +352,9 @@ class _ContractionLayout:
         return inside
 
     def _parts(self, found: Contraction, made: Blocks) -> tuple[str, ...]:
-        """Returns filters of the contraction's instances, in the order of the parts, of which there are one or two.
+        """Returns the texts of the filters of the main statement's instances, in the order in which they run in a tile: one or two.
 
-        Two are the instances that all rows and columns of their register tile have, and those that a diagonal leaves besides.
+        Of two, one has the iterations of the depth that a whole register tile has, the other those that a diagonal leaves besides.
         """
         main, steps = found.main, dict((*made.outer, *made.inner))
         if self._variant.diagonal == "within" or not any(a.leans for a in found.axes if a.role is LoopRole.DEPTH):
@@ -349,6 +373,6 @@ class _ContractionLayout:
 
 
 def _in_one_block(found: Contraction, made: Blocks) -> bool:
-    """Whether no loop over tiles goes along the depth."""
+    """Returns whether the contraction's whole depth is in one block: no loop over tiles goes along it."""
     depth = {a.name for a in found.axes if a.role is LoopRole.DEPTH}
     return not any(name in depth for name, _ in (*made.outer, *made.inner))

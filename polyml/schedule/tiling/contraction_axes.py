@@ -23,11 +23,11 @@ ACROSS_GAIN = 0.95  # cycles across the result's rows, against those along them,
 
 @dataclass(frozen=True)
 class LayoutSetting:
-    """The values that a layout of contractions is chosen by.
+    """The machine, sizes and limits by which contractions are laid out.
 
-    scop: whose statements the tree runs.
-    machine: its lanes, registers and caches.
-    sizes: values of parameters to choose by, or None; what comes out is right for all others too.
+    scop: the SCoP whose statements the tree runs.
+    machine: the CPU whose lanes, registers and caches count.
+    sizes: values of parameters to choose block sizes by, or None; the layout is right for all other values too.
     reductions: by statement, the updates whose order is free.
     parallel: whether tiles may go to threads.
     grain: iterations that a thread takes at least (see `blocking.blocks`).
@@ -43,10 +43,10 @@ class LayoutSetting:
 
 @dataclass(frozen=True)
 class ContractionShape:
-    """What a statement's nest is as a contraction.
+    """The roles that a statement's loops have as a contraction.
 
-    axes: its loops with their roles; None where the nest is no contraction.
-    across: why its panel does not run along the result's rows, or "".
+    axes: the loops with their roles; None where the nest is no contraction.
+    across: the reason why the panel (the loop of the vectors) does not run along the result's rows; "" where it does.
     """
 
     axes: tuple[ContractionAxis, ...] | None
@@ -56,9 +56,10 @@ class ContractionShape:
 def contraction_shape(
     statement: Statement, free: Sequence[str], coincident: frozenset[str], setting: LayoutSetting
 ) -> ContractionShape:
-    """Returns what a statement's nest is as a contraction of its loops `free`.
+    """Returns the roles of a statement's loops as a contraction, or a shape without axes where it is none that is worth blocks.
 
-    coincident: the loops that carry no dependence.
+    free: the iterators of the loops that belong to the contraction.
+    coincident: those of the loops that carry no dependence.
     """
     along = contraction_roles(statement, free)
     if along is None:
@@ -87,9 +88,11 @@ def contraction_shape(
 def _roles(
     statement: Statement, along: dict[str, LoopRole], extents: Mapping[str, int | None], setting: LayoutSetting
 ) -> tuple[dict[str, LoopRole], str]:
-    """Returns the role of each loop, and why the panel runs across the result's rows, or "".
+    """Returns the role of each loop, and why the panel runs across the result's rows ("" where it runs along them).
 
-    along: the roles with the panel along the result's rows; it runs across them where these are short and that pays.
+    The panel is the loop of the vectors. It runs across the rows where these are short and a model of cycles says that it pays.
+
+    along: the roles with the panel along the result's rows.
     extents: iterations of the loops, None where no sizes are known.
     """
     count = {it: extent for it, extent in extents.items() if extent}
@@ -114,7 +117,10 @@ def _roles(
 
 
 def _extent(statement: Statement, position: int, sizes: Mapping[str, int] | None) -> int | None:
-    """Returns about how many iterations a loop has at the sizes expected, None where there are no sizes."""
+    """Returns about how many iterations a statement's loop has at the given sizes; None where there are no sizes.
+
+    position: the loop's iterator in the statement's domain.
+    """
     if sizes is None:
         return None
     domain = polyhedra.fix(statement.domain, sizes)
@@ -122,8 +128,11 @@ def _extent(statement: Statement, position: int, sizes: Mapping[str, int] | None
 
 
 def _shifts(statement: Statement, panel: str, depth: Sequence[str]) -> bool:
-    """Whether rows that an operand has along the panel begin elsewhere in each step of the depth, as an image's do under a
-    filter: they are read where they lie, not copied.
+    """Returns whether an operand's vectors begin at other elements in each step of the depth, as an image's do under a filter.
+
+    Such an operand is read from its array, not from a packed copy.
+
+    panel: the loop of the vectors.
     """
     position, others = statement.iterators.index(panel), [statement.iterators.index(it) for it in depth]
     pieces = (piece for access in statement.reads for found in access.coefficients for piece in found)
@@ -131,7 +140,10 @@ def _shifts(statement: Statement, panel: str, depth: Sequence[str]) -> bool:
 
 
 def _place(write: Access, position: int) -> int:
-    """Returns the dimension of the result whose subscript depends on the iterator, counted from the last one; -1: none does."""
+    """Returns the dimension of the result whose subscript depends on an iterator, counted from the last one; -1 where none does.
+
+    position: that of the iterator in the statement's domain.
+    """
     for k, pieces in enumerate(reversed(write.coefficients)):
         if any(piece[position] for piece in pieces):
             return k
@@ -139,5 +151,8 @@ def _place(write: Access, position: int) -> int:
 
 
 def _is_unit(statement: Statement, position: int) -> bool:
-    """Whether a row of some operand runs along the iterator."""
+    """Returns whether neighbouring iterations of a loop read neighbouring elements of a row of some operand.
+
+    position: that of the loop's iterator in the statement's domain.
+    """
     return any(goes_to_neighbours(a, [position]) and not moves(a, [position], slice(0, -1)) for a in statement.reads)

@@ -14,7 +14,10 @@ from polyml.schedule.tree.text import Tree, tuple_text
 
 
 def origin_of(statement: Statement, iterator: str) -> str:
-    """Returns where the first tile along a loop begins, as text: at the slab if the loop is in one, else at 0."""
+    """Returns the iteration at which the first tile along a loop begins, as isl text.
+
+    It is the loop's first iteration where that depends on the parameter of a slab, and 0 elsewhere.
+    """
     if SLAB not in polyhedra.parameter_names(statement.domain):
         return "0"
     first = polyhedra.value_range(statement.domain, statement.iterators.index(iterator))[0]
@@ -24,7 +27,7 @@ def origin_of(statement: Statement, iterator: str) -> str:
 
 
 def members_of_band(node: Tree) -> list[dict[str, str | None]]:
-    """Returns for each member of a band: statement -> the iterator that it follows, None where it is not one alone."""
+    """Returns for each member of a band: statement -> the iterator that the member follows, None where it is no single iterator."""
     return _members_of(node["schedule"])
 
 
@@ -34,19 +37,19 @@ def _members_of(text: str) -> list[dict[str, str | None]]:
 
 
 def filter_text(statements: Sequence[Statement]) -> str:
-    """Returns { S[i]; T[j] } of some statements, as isl's texts of trees have it."""
+    """Returns the filter { S[i]; T[j] } of all instances of some statements, as the text in schedule trees."""
     return f"{{ {'; '.join(tuple_text(s) for s in statements)} }}"
 
 
 def band_node(
     members: Sequence[Mapping[Statement, str]], steps: Sequence[int], coincident: Sequence[int], origins: Sequence[str]
 ) -> Tree:
-    """Returns a permutable band whose members are iterators, or where the tiles of these begin.
+    """Returns a permutable band, each of whose members is an iterator of each statement, or the begin of the iterator's tile.
 
     members: for each member, by statement, the iterator.
     steps: for each member the size of its tiles, 1 for single iterations.
     coincident: for each member, 1 where it carries no dependence.
-    origins: for each member, where the first tile begins.
+    origins: for each member, where its first tile begins.
     """
     texts = []
     for member, step, origin in zip(members, steps, origins):
@@ -57,7 +60,11 @@ def band_node(
 
 
 def _tile(it: str, step: int, origin: str) -> str:
-    """Returns where the tile of an iteration begins, of tiles of `step` iterations from the origin on."""
+    """Returns the isl text of the iteration at which the tile that holds the iteration `it` begins.
+
+    step: iterations of a tile.
+    origin: where the first tile begins, as text.
+    """
     if step == 1:
         return it
     return f"{step}*floor(({it})/{step})" if origin == "0" else f"{origin} + {step}*floor(({it} - ({origin}))/{step})"

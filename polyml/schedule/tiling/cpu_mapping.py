@@ -49,12 +49,12 @@ def map_bands(
     parallel: bool,
     slab: int = 0,
 ) -> tuple[isl.Schedule, tuple[str, ...]]:
-    """Returns the schedule with loops over tiles, and the loop for threads above them; and notes on what was decided.
+    """Returns the schedule with its permutable bands tiled or cut into strips for threads, and notes on what was decided.
 
     The result is legal if the schedule is, since only permutable bands are tiled.
 
     tile, parallel: whether there may be tiles and threads.
-    slab: iterations of the slab that all of the schedule is in; 0: it is in none.
+    slab: iterations of the slab of a blocked factorization, where the schedule is that of a slab's part; else 0.
     """
     notes: list[str] = []
 
@@ -66,10 +66,10 @@ def map_bands(
 
 @dataclass
 class _Mapping:
-    """The choice and the insertion of tiles for one band; the other fields are as in `map_bands`.
+    """The choice of tiles, strips or wavefronts for one band, and their insertion; the other fields are as in `map_bands`.
 
     node: the band.
-    notes: what is decided is added here.
+    notes: the notes so far, to which what is decided is added.
     """
 
     node: isl.ScheduleNode
@@ -81,7 +81,7 @@ class _Mapping:
     notes: list[str]
 
     def apply(self) -> isl.ScheduleNode | None:
-        """Returns the node in place of the band; None where the band remains as it is."""
+        """Returns the node with loops over tiles in place of the band, and adds notes; None where the band remains as it is."""
         band = band_of(self.node)
         names = statements_of(self.node)
         label = f"band of {', '.join(names)}"
@@ -115,7 +115,7 @@ class _Mapping:
         return self._strips(band, strip)
 
     def _strip(self, member: isl.UnionPwAff, names: list[str]) -> int:
-        """Returns the iterations of a loop that a thread takes at a time."""
+        """Returns how many iterations of a parallel loop a thread takes at a time, for a loop without tiles."""
         if runs_along_rows(self.scop, names, member):
             return ROW_STRIP
         times = isl.UnionMap.from_union_pw_aff(member).intersect_domain(self.scop.domain).range()
@@ -123,10 +123,13 @@ class _Mapping:
         return max(self.slab // SLAB_STRIPS, 1) if is_short else STRIP
 
     def _tile_sizes(self, roles: list[LoopRole], names: list[str]) -> list[int]:
-        """Returns the iterations of a tile along each member.
+        """Returns the iterations of a tile along each member of a band, chosen by the members' roles and the caches' sizes.
 
-        The operand that is read along the panel fills DEPTH_SHARE of the first cache with one panel, and the other operand's
-        block half of the second cache, as in Low et al., "Analytical modeling is enough for high-performance BLIS", ACM TOMS 2016.
+        A panel of the operand that is read along it fills DEPTH_SHARE of the first cache, and the other operand's block half of the
+        second cache, as in Low et al., "Analytical modeling is enough for high-performance BLIS", ACM TOMS 2016.
+
+        roles: of the members, in their order.
+        names: the statements below the band.
         """
         statements = [self.scop.statements[n] for n in names]
         size_bytes = max(self.scop.arrays[a.array].element.size_bytes for s in statements for a in accesses(s))
@@ -140,7 +143,12 @@ class _Mapping:
         return [_divided(whole[role], roles.count(role), role not in roles[:i]) for i, role in enumerate(roles)]
 
     def _strips(self, band: Band, size: int) -> isl.ScheduleNode:
-        """for i: ...      ->      parallel it by size: for i in the strip: ..."""
+        """Returns the band inside a new parallel loop, whose iterations are strips of the band's outermost loop.
+
+        for i: S(i)      ->      parallel it by size: for i in it ... it + size - 1: S(i)
+
+        size: iterations of a strip, which a thread runs at a time.
+        """
         first = Band(band.members[:1], (True,), True)
         strip = scaled_floor(first, [size])
         node = self.node.delete()
@@ -150,18 +158,23 @@ class _Mapping:
         return node.insert_mark(isl.Id(PARALLEL))
 
     def _tiled(self, band: Band, sizes: list[int], roles: list[LoopRole]) -> isl.ScheduleNode:
-        """Returns the band's loops over tiles, of which the first is for threads, around its loops inside a tile.
+        """Returns the band as loops over tiles, of which the outermost is for threads, around the band's own loops inside a tile.
 
-        Threads that share the loop over panels take PANELS of them at a time.
+        Threads that share the loop over panels (the vectors' loop) take PANELS of them at a time.
+
+        sizes, roles: iterations of a tile and role, by member.
         """
         outer_size = sizes[0] * PANELS if roles[0] is LoopRole.PANEL else sizes[0]
         node = self._tiles_inside(self.node.delete(), band, sizes, roles)
         return self._for_threads(node, Band(band.members[:1], band.coincident[:1], True), outer_size)
 
     def _tiles_inside(self, node: isl.ScheduleNode, band: Band, sizes: list[int], roles: list[LoopRole]) -> isl.ScheduleNode:
-        """Returns the band above the node, and above it the loops over tiles in the order batch, rows, depth, panel.
+        """Returns the node inside the band's loops over single iterations, and around them the loops over tiles.
 
-        The first member's loop over tiles is left out, as the caller makes it; but for panels, of which it takes several.
+        The loops over tiles are in the order batch, rows, depth, panel. The loop over the first member's tiles is left to the
+        caller, except where that member is the panel; the caller's loop then takes several of its tiles at a time.
+
+        sizes, roles: iterations of a tile and role, by member.
         """
         rest = sorted(range(0 if roles[0] is LoopRole.PANEL else 1, len(sizes)), key=lambda i: roles[i])
         node = mark(insert_band(node, band), POINT).parent()
@@ -170,17 +183,22 @@ class _Mapping:
         return node
 
     def _for_threads(self, node: isl.ScheduleNode, outer: Band, size: int) -> isl.ScheduleNode:
-        """Returns a loop over tiles of one member above the node, which goes to threads where it is coincident."""
+        """Returns a new loop over tiles of `size` iterations above the node; it goes to threads where it is coincident.
+
+        outer: the band of the one member that is tiled.
+        """
         node = insert_band(node, scaled_floor(outer, [size]))
         node = node.band_member_set_ast_loop_type(0, isl.ast_loop_type.atomic)
         return node.insert_mark(isl.Id(PARALLEL if self.parallel and outer.coincident[0] else TILE))
 
     def _shared(self, outer: Band) -> isl.ScheduleNode | None:
-        """Returns a parallel loop around several nests with tiles that are around all of them; None where no nest is to be tiled.
+        """Returns a parallel loop around several nests as a loop over tiles that all share; None where no nest is to be tiled.
 
         for i: { S; for j, k: T }      ->      parallel it: { for i in the tile: S; tiles of T over i, j, k }
 
         No iteration of the loop depends on another one, so each nest may run all its iterations of a tile before the next nest.
+
+        outer: the parallel loop.
         """
         node = self.node.child(0)
         if node.get_type() != NODE.sequence:
@@ -204,9 +222,10 @@ class _Mapping:
         return self._for_threads(node, outer, min(rows))
 
     def _plan(self, node: isl.ScheduleNode, outer: Band) -> tuple[Band, list[int], list[LoopRole]] | None:
-        """Returns the band of a shared loop and the loops of a nest in it, its tile sizes and roles; None for no tiles.
+        """Returns how a nest in a shared parallel loop is tiled: a band of both, tile sizes and roles by member; None for no tiles.
 
-        node: the nest's band below the shared loop. outer: the shared loop.
+        node: the nest's band below the shared loop.
+        outer: the shared loop.
         """
         if node.get_type() != NODE.band:
             return None
@@ -224,11 +243,11 @@ class _Mapping:
         return band, self._tile_sizes(roles, names), roles
 
     def _wavefront(self, band: Band, names: list[str]) -> isl.ScheduleNode:
-        """Returns the band in tiles of which the first two loops run as a wavefront.
+        """Returns the band in tiles whose first two loops run as a wavefront.
 
         for it, jt, kt      ->      for w = it + jt: parallel jt: for kt
 
-        No dependence has a negative component, so one with equal it + jt has equal it and equal jt: jt carries none.
+        No dependence has a negative component, so one between tiles of equal it + jt has equal it and equal jt: jt carries none.
         """
         count = len(band.members)
         sizes = [48] * count
@@ -249,20 +268,22 @@ class _Mapping:
 
 
 def _on(band: Band, node: isl.ScheduleNode) -> Band:
-    """Returns the band for the statements below the node alone."""
+    """Returns the band with its members restricted to the statements below the node."""
     domain = node.get_universe_domain()
     return Band(tuple(m.intersect_domain(domain) for m in band.members), band.coincident, band.permutable)
 
 
 def _multiple(value: int, factor: int) -> int:
-    """Returns the largest multiple of the factor up to the value, and at least the factor."""
+    """Returns the largest multiple of the factor that is at most the value, but at least the factor."""
     return max(value // factor, 1) * factor
 
 
 def _divided(size: int, members: int, is_first: bool) -> int:
-    """Returns the tile size of one of the members with the same role, of which all but the first are taken to be short.
+    """Returns the tile size of one of several members of a band that share a role; all but the first are taken to be short.
 
-    size: what all of them share; members: how many they are.
+    size: iterations of a tile for all of them together.
+    members: how many there are.
+    is_first: whether the size is that of the first one.
     """
     if members == 1:
         return size

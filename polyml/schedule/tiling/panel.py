@@ -24,9 +24,10 @@ STRIP = 32  # iterations a thread takes at a time
 
 
 def map_short(schedule: isl.Schedule, scop: Scop, dependences: Dependences, *, parallel: bool) -> isl.Schedule | None:
-    """Returns a schedule of statements that depend on each other, step by step of their sums.
+    """Returns a schedule for statements that depend on each other in short loops: one step of their sums after another.
 
-    None where the given schedule is not one permutable band, or has long loops that carry a dependence.
+    Loops that carry no dependence are inside each step, and one of them goes to threads. None where the given schedule is not one
+    permutable band, or has long loops that carry a dependence.
     """
     node = schedule.get_root().child(0)
     if node.get_type() != NODE.band or not _has_cycle(dependences):
@@ -55,13 +56,13 @@ def map_short(schedule: isl.Schedule, scop: Scop, dependences: Dependences, *, p
 
 
 def _has_cycle(dependences: Dependences) -> bool:
-    """Whether two statements depend on each other."""
+    """Returns whether two statements depend on each other, each on the other one."""
     ends = {(polyhedra.domain_name(m), polyhedra.range_name(m)) for m in polyhedra.pieces(dependences.validity)}
     return any((b, a) in ends for a, b in ends if a != b)
 
 
 def _is_short(member: isl.UnionPwAff, scop: Scop) -> bool:
-    """Whether the loop has few iterations for the deepest statements, whatever the sizes."""
+    """Returns whether the loop has at most SHORT iterations, whatever the sizes, for the statements in the most loops."""
     times = isl.UnionMap.from_union_pw_aff(member).intersect_domain(scop.domain)
     depth = max(len(s.iterators) for s in scop.statements.values())
     deep = [m for m in polyhedra.pieces(times) if len(scop.statements[polyhedra.domain_name(m)].iterators) == depth]
@@ -69,7 +70,10 @@ def _is_short(member: isl.UnionPwAff, scop: Scop) -> bool:
 
 
 def _band(band: Band, first: int, stop: int, where: str | None = None) -> Tree:
-    """Returns a band of the members from `first` up to `stop`. where: the text of a filter for their instances."""
+    """Returns a band of the members from `first` up to `stop` as a node of a tree.
+
+    where: the text of a filter; the node is for its instances alone.
+    """
     members = band.members[first:stop]
     if where is not None:
         members = tuple(m.intersect_domain(isl.UnionSet(where)) for m in members)
@@ -78,9 +82,9 @@ def _band(band: Band, first: int, stop: int, where: str | None = None) -> Tree:
 
 
 def _by_levels(names: Sequence[str], order: isl.UnionMap) -> list[str] | None:
-    """Returns the statements so that none depends on a later one, those first that depend on none, then those that depend on these.
+    """Returns the statements in an order in which none depends on a later one; None where they depend on each other in a cycle.
 
-    order: { S[i] -> T[j] }, the dependences. None where statements depend on each other in a cycle.
+    order: { S[i] -> T[j] }, the dependences.
     """
     edges = {(polyhedra.domain_name(m), polyhedra.range_name(m)) for m in polyhedra.pieces(order)}
     left, found = list(names), []

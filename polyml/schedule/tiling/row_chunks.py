@@ -36,9 +36,9 @@ STRIP = 8  # rows that a thread takes at a time at most
 
 @dataclass(frozen=True)
 class _RowNest:
-    """A part of the outermost sequence that goes over rows of arrays.
+    """A nest of the outermost sequence whose instances each belong to a row of some arrays.
 
-    tree: the part.
+    tree: the node of the sequence.
     domain: { S[i] }, its instances.
     rows: { S[i] -> [(row)] }.
     along: whether its outermost loop, which threads share, is the one over rows.
@@ -56,11 +56,11 @@ class _RowNest:
 
 @dataclass(frozen=True)
 class Chunks:
-    """Nests that share a loop over chunks.
+    """Consecutive nests that share a loop over chunks of rows.
 
     first, last: their positions in the outermost sequence.
     shifts: by how many rows each nest runs behind the first one.
-    arrays: local arrays that several of them access, and nothing else does.
+    arrays: local arrays that several of the nests access, and no other statement does.
     """
 
     first: int
@@ -70,9 +70,9 @@ class Chunks:
 
 
 def handed_on(scop: Scop) -> dict[str, frozenset[str]]:
-    """Returns the local arrays for whose sake there may be chunks, each with the statements that access it.
+    """Returns the local arrays that nests may hand on to each other in chunks of rows, each with the statements that access it.
 
-    They have several dimensions, are not returned, and are accessed by several statements with a loop for each dimension.
+    The arrays have several dimensions, are not returned, and are accessed by several statements with a loop for each dimension.
     """
     results = {r.array for r in scop.results}
     users: dict[str, set[str]] = {}
@@ -84,17 +84,17 @@ def handed_on(scop: Scop) -> dict[str, frozenset[str]]:
 
 
 def _over_all(scop: Scop, array: str, names: Iterable[str]) -> list[str]:
-    """Returns those of the statements that have a loop for each dimension of the array."""
+    """Returns those of the statements `names` that have a loop for each dimension of the array."""
     return [name for name in names if len(scop.statements[name].iterators) >= len(scop.arrays[array].shape)]
 
 
 @dataclass(frozen=True)
 class Chunked:
-    """A schedule with chunks of rows, whose legality is left to be proved.
+    """A schedule in which nests share loops over chunks of rows; that it is legal is left to be proved.
 
-    tree: the schedule; None where there are no chunks for these sizes.
+    tree: the schedule; None where there are no chunks for the given sizes.
     notes: what was decided.
-    sized: whether there are chunks for some sizes.
+    sized: whether there would be chunks for some sizes.
     """
 
     tree: isl.Schedule | None
@@ -105,7 +105,10 @@ class Chunked:
 def in_chunks(
     schedule: isl.Schedule, scop: Scop, dependences: Dependences, machine: CpuMachine, sizes: Mapping[str, int] | None
 ) -> Chunked:
-    """Returns the schedule with chunks where they save memory. sizes: values of parameters; None: too small for chunks."""
+    """Returns the schedule with nests in shared loops over chunks of rows, where that saves memory traffic.
+
+    sizes: values of parameters; None: taken to be too small for chunks.
+    """
     tree = parse_tree(str(schedule))
     parts = tree.get("child", {}).get("sequence", [])
     nests = [_nest(part, scop) for part in parts]
@@ -132,7 +135,7 @@ def in_chunks(
 
 
 def _nest(part: Tree, scop: Scop) -> _RowNest | None:
-    """Returns a part of the sequence as a nest over rows; None where it is none."""
+    """Returns a node of the outermost sequence as a nest over rows; None where it has no such loop or may be a contraction."""
     domain = isl.UnionSet(part["filter"])
     statements = [scop.statements[name] for name in polyhedra.set_names(domain)]
     band = _loops(part.get("child", {}))
@@ -151,7 +154,7 @@ def _nest(part: Tree, scop: Scop) -> _RowNest | None:
 
 
 def _loops(node: Tree) -> Tree | None:
-    """Returns the band over single iterations; None where other loops than one over strips for threads are around it."""
+    """Returns the outermost band over single iterations, also below strips for threads; None where other loops are around it."""
     if node.get("mark") == PARALLEL:
         inside = node["child"].get("child", {})
         return inside["child"] if inside.get("mark") == POINT else None
@@ -159,7 +162,7 @@ def _loops(node: Tree) -> Tree | None:
 
 
 def _moves_rows(statement: Statement, rows: isl.UnionPwAff, scop: Scop) -> bool:
-    """Whether the loop goes from row to row of an array that the statement accesses."""
+    """Returns whether the loop `rows` goes from row to row of an array that the statement accesses."""
     along = iterators_of(rows, statement.name)
     return any(k in along for a in accesses(statement) if len(a.subscripts) > 1 for k in polyhedra.used_iterators(a.subscripts[0]))
 
@@ -167,7 +170,11 @@ def _moves_rows(statement: Statement, rows: isl.UnionPwAff, scop: Scop) -> bool:
 def _chunks(
     nests: Sequence[_RowNest | None], start: int, scop: Scop, dependences: Dependences, handed: Mapping[str, frozenset[str]]
 ) -> Chunks | None:
-    """Returns the neighbours from one nest on that share most arrays which nothing else accesses; None where they share none."""
+    """Returns the nests from position `start` on that hand on most arrays in shared chunks of rows; None where there are none.
+
+    nests: the outermost sequence's, None for other nodes.
+    handed: local arrays, each with the statements that access it (see `handed_on`).
+    """
     shifts: list[int] = []
     inside: list[_RowNest] = []
     best = None
@@ -185,7 +192,10 @@ def _chunks(
 
 
 def _arrays(nests: Sequence[_RowNest], scop: Scop, handed: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
-    """Returns the arrays that several of the nests go over and nothing else accesses."""
+    """Returns the arrays that several of the nests go over and no statement outside these nests accesses.
+
+    handed: the arrays in question, each with the statements that access it.
+    """
     here = [set(nest.names) for nest in nests]
     inside: set[str] = set().union(*here)
     return tuple(
@@ -197,7 +207,9 @@ def _arrays(nests: Sequence[_RowNest], scop: Scop, handed: Mapping[str, frozense
 def _shift(before: Sequence[_RowNest], shifts: Sequence[int], last: _RowNest, dependences: Dependences) -> int | None:
     """Returns by how many rows a further nest has to run behind the first one; None where no number suffices.
 
-    before, shifts: the nests before it, and by how many rows these run behind.
+    before: the nests before the further one.
+    shifts: by how many rows each of `before` runs behind the first one.
+    last: the further nest.
     """
     found = 0
     for nest, shift in zip(before, shifts):
@@ -215,7 +227,7 @@ def _shift(before: Sequence[_RowNest], shifts: Sequence[int], last: _RowNest, de
 
 
 def _rows(found: Chunks, scop: Scop, machine: CpuMachine, traffic: Traffic) -> int:
-    """Returns the rows of a chunk, so that its part of the arrays fits the threads' second caches; 0 where chunks do not pay."""
+    """Returns the rows of a chunk, such that a chunk of the arrays fits the threads' second caches; 0 where chunks do not pay."""
     total = sum(map(traffic.array_bytes, found.arrays))
     extent = max(polyhedra.value_at(scop.arrays[a].shape[0], traffic.sizes) for a in found.arrays)
     if total < LEAST_BYTES:
@@ -229,7 +241,12 @@ def _rows(found: Chunks, scop: Scop, machine: CpuMachine, traffic: Traffic) -> i
 
 
 def _tree(found: Chunks, inside: Sequence[_RowNest], chunk: int, strip: int) -> Tree:
-    """Returns the nests in a loop over chunks, as a part of the sequence. chunk: rows of one; strip: rows for a thread at a time."""
+    """Returns the nests in a loop over chunks, as one node of the outermost sequence.
+
+    inside: the nests.
+    chunk: rows of a chunk.
+    strip: rows that a thread takes at a time.
+    """
     size = isl.Val(chunk)
     rows = reduce(isl.UnionPwAff.union_add, (polyhedra.plus(nest.rows, shift) for nest, shift in zip(inside, found.shifts)))
     chunks = isl.MultiUnionPwAff.from_union_pw_aff(rows.scale_down_val(size).floor().scale_val(size))
@@ -240,7 +257,7 @@ def _tree(found: Chunks, inside: Sequence[_RowNest], chunk: int, strip: int) -> 
 
 
 def _in_strips(nest: _RowNest, rows: int) -> Tree:
-    """Returns the nest with strips of so many rows for threads, fewer than a chunk has."""
+    """Returns the nest as a node inside a loop over chunks; a parallel loop over rows takes strips of `rows` rows for threads."""
     if "mark" not in nest.tree["child"]:
         return {**nest.tree, "child": {"mark": POINT, "child": nest.tree["child"]}}
     if not nest.along:
@@ -251,7 +268,7 @@ def _in_strips(nest: _RowNest, rows: int) -> Tree:
 
 
 def _note(found: Chunks, inside: Sequence[_RowNest], rows: int, scop: Scop, traffic: Traffic) -> str:
-    """Returns a note on the chunks and on the bytes that they save."""
+    """Returns the note on a loop over chunks of `rows` rows: the statements, the arrays that they hand on, and the bytes saved."""
     parts = [nest.names for nest in inside]
     names = sorted(name for part in parts for name in part)
     arrays = [scop.arrays[a].source_name or a for a in found.arrays]

@@ -51,10 +51,11 @@ TILES = (1, 2, 2)  # in a wave for each core
 
 @dataclass(frozen=True)
 class Hyperplane:
-    """A hyperplane is { S[t, i] -> [(slope*t + x + shift of S)] } or the same with -x.
+    """A hyperplane by which time and space are tiled is { S[t, i] -> [(slope*t + x + shift of S)] }, or the same with -x.
 
     member: this expression.
-    dim: the dimension of the written array of which x is the subscript; None: the hyperplane is t.
+    dim: the dimension of the written array of which x is the subscript; None: the expression is t itself.
+    slope: elements that a tile's border moves per time step.
     """
 
     member: isl.UnionPwAff
@@ -64,11 +65,11 @@ class Hyperplane:
 
 @dataclass(frozen=True)
 class TimeTiles:
-    """Tiles over time are given by the hyperplanes that are divided by their sizes.
+    """Tiles over time and space, given by hyperplanes and the sizes by which these are divided.
 
-    waves: the two hyperplanes whose tile numbers add up to the number of the wave.
-    sizes: the tiles' size along each of these.
-    inner: (hyperplane, size) of each loop over tiles inside one tile of a wave.
+    waves: the two hyperplanes whose tile numbers add up to the number of the wavefront.
+    sizes: the tiles' size along each of the two.
+    inner: (hyperplane, size) of each loop over tiles inside one tile of a wavefront.
     pays: whether there are threads to share the work, or more data than the second cache holds.
     """
 
@@ -92,11 +93,11 @@ def time_tiles(
     *,
     cores: int,
 ) -> TimeTiles | None:
-    """Returns tiles over a component's outermost loop and the array dimensions that it sweeps; None for a component without them.
+    """Returns tiles over a component's outermost loop and the array dimensions that it sweeps; None where there are none.
 
     scop, dependences: of the component's statements alone.
     sizes: values of parameters to choose tile sizes by.
-    cores: how many share a wave.
+    cores: how many share the tiles of a wavefront.
     """
     time = _time(component, scop)
     if time is None:
@@ -120,9 +121,10 @@ def time_tiles(
 
 
 def tile_time(component: isl.Schedule, found: TimeTiles, *, parallel: bool) -> tuple[isl.Schedule, tuple[str, ...]]:
-    """Returns the component with the loops over tiles around its own loops, and a note; legality is left to be proved.
+    """Returns the component with loops over time tiles around its own loops, and a note; that it is legal is left to be proved.
 
-    parallel: whether the tiles of a wave go to threads.
+    found: the tiles.
+    parallel: whether the tiles of a wavefront go to threads.
     """
     first, second = (h.member for h in found.waves)
     tiles = floor(Band((first, second), (False, False), True), found.sizes).members
@@ -137,13 +139,13 @@ def tile_time(component: isl.Schedule, found: TimeTiles, *, parallel: bool) -> t
 
 
 def _loop(member: isl.UnionPwAff, coincident: bool, child: Tree) -> Tree:
-    """Returns a band of one loop around a tree, for which isl makes one loop."""
+    """Returns a band of one loop around the tree `child`, with options by which isl makes a single loop of it."""
     band = isl.MultiUnionPwAff.from_union_pw_aff(member)
     return {"schedule": str(band), "permutable": 1, "coincident": [int(coincident)], "options": "{ atomic[0] }", "child": child}
 
 
 def _whole(node: Tree) -> Tree:
-    """Returns the tree with options by which isl makes one loop of each that is around several statements.
+    """Returns the tree with options by which isl makes a single loop of each band that is around several statements.
 
     Tests inside the loop cost less than copies of its code for each set of statements.
     """
@@ -162,7 +164,10 @@ def _whole(node: Tree) -> Tree:
 
 
 def _time(component: isl.Schedule, scop: Scop) -> isl.UnionPwAff | None:
-    """Returns the component's outermost loop, or the source's if the component's is skewed; None for one that is parallel."""
+    """Returns a component's sequential outermost loop { S[t, i] -> [(t)] }; None where it is parallel or no single iterator.
+
+    Where the component's loop is skewed, it is the outermost loop of the source.
+    """
     for schedule in (component, scop.schedule.intersect_domain(component.get_domain())):
         top = schedule.get_root().child(0)
         if top.get_type() != NODE.band:
@@ -177,9 +182,9 @@ def _time(component: isl.Schedule, scop: Scop) -> isl.UnionPwAff | None:
 
 
 def _written_subscripts(time: isl.UnionPwAff, scop: Scop) -> list[isl.UnionPwAff]:
-    """Returns the subscripts { S[t, i] -> [(i)] } of the elements that statements write, without those that depend on time.
+    """Returns for each dimension in space the subscript { S[t, i] -> [(i)] } of the elements that statements write.
 
-    There is one for each dimension; none at all where statements have different numbers of them.
+    Subscripts that depend on time are left out. The list is empty where statements have different numbers of such dimensions.
     """
     found: list[list[isl.PwAff]] = []
     for statement in scop.statements.values():
@@ -192,7 +197,7 @@ def _written_subscripts(time: isl.UnionPwAff, scop: Scop) -> list[isl.UnionPwAff
 
 
 def _union(parts: Iterable[isl.UnionPwAff]) -> isl.UnionPwAff:
-    """Returns the expressions of all parts as one; there is at least one part."""
+    """Returns the expressions of all parts as one { S[i] -> [(e)]; T[j] -> [(f)] }; there is at least one part."""
     first, *others = parts
     for other in others:
         first = first.union_add(other)
@@ -201,7 +206,7 @@ def _union(parts: Iterable[isl.UnionPwAff]) -> isl.UnionPwAff:
 
 @dataclass(frozen=True)
 class _Distances:
-    """The distances { [dt, dx] } of all dependences of one statement on another, for all sizes."""
+    """The distances { [dt, dx] } in time and space of all dependences of the statement `sink` on the statement `source`."""
 
     source: str
     sink: str
@@ -209,7 +214,10 @@ class _Distances:
 
 
 def _distances(members: Sequence[isl.UnionPwAff], validity: isl.UnionMap) -> list[_Distances]:
-    """Returns the distances of dependences in time and space; none at all where one in space grows with the sizes."""
+    """Returns the distances of all dependences along the members (time and space), by pair of statements.
+
+    The list is empty where a distance in space is not bounded by a constant.
+    """
     relation = isl.UnionMap.from_multi_union_pw_aff(together(members))
     times = {polyhedra.domain_name(m): m for m in polyhedra.pieces(relation)}
     found = []
@@ -223,7 +231,13 @@ def _distances(members: Sequence[isl.UnionPwAff], validity: isl.UnionMap) -> lis
 
 
 def _planes(time: isl.UnionPwAff, subscript: isl.UnionPwAff, dim: int, validity: isl.UnionMap) -> list[Hyperplane]:
-    """Returns the hyperplanes with +x and with -x, as far as they exist; x is folded where distances are bounded only then."""
+    """Returns the hyperplanes slope*time + x and slope*time - x along which no dependence goes back, as far as they exist.
+
+    Where distances grow with the sizes (periodic boundaries), x is the distance from the nearer end of the space.
+
+    subscript: x, the subscript of dimension `dim` of the array that is written.
+    validity: { S[i] -> T[j] }, the dependences.
+    """
     x: isl.UnionPwAff | None = subscript
     distances = _distances([time, subscript], validity)
     if not distances:
@@ -235,13 +249,13 @@ def _planes(time: isl.UnionPwAff, subscript: isl.UnionPwAff, dim: int, validity:
 
 
 def _folded(subscript: isl.UnionPwAff) -> isl.UnionPwAff | None:
-    """Returns the distance { S[t, i] -> [(min(i, N - 1 - i))] } from the nearer end; None where the ends are not two expressions."""
+    """Returns { S[t, i] -> [(min(i, N - 1 - i))] }, the distance of a subscript i from its nearer end; None without two ends."""
     ends = polyhedra.parametric_extremes(isl.UnionMap.from_union_pw_aff(subscript).range())
     return None if ends is None else _each(subscript, lambda p: polyhedra.distance_to_ends(p, *ends))
 
 
 def _each(member: isl.UnionPwAff, change: Callable[[isl.PwAff], isl.PwAff]) -> isl.UnionPwAff:
-    """Returns the member with the expression of each statement changed."""
+    """Returns the member with `change` applied to the expression of each statement."""
     listed = member.get_pw_aff_list()
     return _union(isl.UnionPwAff.from_pw_aff(change(listed.get_at(k))) for k in range(listed.n_pw_aff()))
 
@@ -251,9 +265,11 @@ def _name(value: isl.PwAff) -> str:
 
 
 def _waves(time: isl.UnionPwAff, planes: Sequence[Sequence[Hyperplane]]) -> tuple[Hyperplane, Hyperplane] | None:
-    """Returns the hyperplanes of diamonds along the first dimension that has two, else of a pipeline along the first with one.
+    """Returns the two hyperplanes whose tile numbers add up to a wavefront; None where no dimension has any hyperplane.
 
-    planes: those of each dimension. None where no dimension has any.
+    They are those of diamonds along the first dimension with two hyperplanes, else of a pipeline along the first one with one.
+
+    planes: for each dimension its hyperplanes.
     """
     for found in planes:
         if len(found) == 2 and found[0].slope + found[1].slope > 0:
@@ -265,20 +281,20 @@ def _waves(time: isl.UnionPwAff, planes: Sequence[Sequence[Hyperplane]]) -> tupl
 
 
 def _extent(subscript: isl.UnionPwAff, sizes: Mapping[str, int]) -> int:
-    """Returns how many values the subscript has at these sizes."""
+    """Returns how many values the subscript takes at the given sizes."""
     whole = polyhedra.pieces(isl.UnionMap.from_union_pw_aff(subscript).range())
     return max((polyhedra.length(polyhedra.fix(piece, sizes), 0) or 0 for piece in whole), default=0)
 
 
 @dataclass(frozen=True)
 class _Sweep:
-    """One time step goes over all elements of some arrays, which is what tile sizes are chosen by.
+    """The data of one time step, which goes over all elements of some arrays, and the machine; tile sizes are chosen by them.
 
     rank: the arrays' dimensions.
     extents: elements along each dimension; None where sizes are unknown.
-    along: the dimension of the waves.
-    element_bytes: those of one element of each array together.
-    cores: how many share a wave.
+    along: the dimension along which tiles are in wavefronts.
+    element_bytes: bytes of one element of each array together.
+    cores: how many share the tiles of a wavefront.
     """
 
     rank: int
@@ -290,13 +306,13 @@ class _Sweep:
 
     @property
     def pays(self) -> bool:
-        """Whether there are threads to share the work, or more data than the second cache holds."""
+        """Returns whether there are threads to share the work, or more data than the second cache holds."""
         if self.extents is None:
             return self.cores > 1 or self.rank > 1
         return self.cores > 1 or prod(self.extents) * self.element_bytes > self.machine.cache(2).size_bytes
 
     def widths(self) -> tuple[int, dict[int, int]]:
-        """Returns a tile's elements along the dimension of the waves, and by dimension along the others that are tiled."""
+        """Returns a tile's elements along the dimension of the wavefronts, and by dimension those along the other tiled ones."""
         kind, last = min(self.rank, len(WIDTHS)) - 1, self.rank - 1
         is_long = self.extents is None or self.extents[last] > LONG_ROW
         tiled = {d for d in range(self.rank) if d != self.along and (d != last or is_long)}
@@ -310,11 +326,18 @@ class _Sweep:
         return width, {d: self._tile(d, width) for d in tiled}
 
     def _tile(self, dim: int, width: int) -> int:
-        """Returns a tile's elements along another dimension than that of the waves."""
+        """Returns a tile's elements along a dimension other than that of the wavefronts.
+
+        width: its elements along that of the wavefronts.
+        """
         return ROW if dim == self.rank - 1 else max(width // 8, LEAST)
 
     def _data(self, extents: tuple[int, ...], width: int, tiled: set[int]) -> int:
-        """Returns the bytes that a tile accesses. Along tiled dimensions it moves as time goes on, on average by half its width."""
+        """Returns the bytes that a tile accesses. Along tiled dimensions it moves as time goes on, on average by half its width.
+
+        width: a tile's elements along the dimension of the wavefronts.
+        tiled: the other dimensions that are tiled.
+        """
         size = self.element_bytes * width
         for d, extent in enumerate(extents):
             if d != self.along:
@@ -323,7 +346,7 @@ class _Sweep:
 
 
 def _hyperplane(time: isl.UnionPwAff, x: isl.UnionPwAff, sign: int, distances: Sequence[_Distances], dim: int) -> Hyperplane | None:
-    """Returns slope*time + sign*x with the least slope for which shifts exist so that no dependence goes back; None without any."""
+    """Returns slope*time + sign*x, with the least slope for which shifts exist so that no dependence goes back; None for none."""
     for slope in SLOPES:
         least: list[tuple[str, str, int]] = []
         for each in distances:
@@ -343,7 +366,7 @@ def _shifted(member: isl.UnionPwAff, shifts: Mapping[str, int]) -> isl.UnionPwAf
 
 
 def _shifts(least: Sequence[tuple[str, str, int]]) -> dict[str, int] | None:
-    """Returns the smallest shifts from 0 up with shift[sink] - shift[source] + least >= 0; None where there are none.
+    """Returns by statement the smallest shift >= 0 with shift[sink] - shift[source] + least >= 0; None where there are none.
 
     least: (source, sink, least distance) of the dependences of each pair of statements. The shifts are the longest paths to each
     statement (Bellman and Ford), which are finite unless a cycle of dependences goes back.

@@ -20,16 +20,15 @@ POINT = "point"  # loops over single iterations follow
 
 
 def parallel_mark(partial: Sequence[str] = ()) -> str:
-    """Returns the mark of a loop whose iterations go to threads.
+    """Returns the text of the mark above a loop whose iterations go to threads.
 
-    partial: arrays that iterations update by reductions alone, so that each thread may have partial results, which are added
-    up behind the loop.
+    partial: arrays of which each thread has partial results, added up behind the loop; iterations only update them by reductions.
     """
     return " ".join([PARALLEL, *partial])
 
 
 def partial_results(name: str) -> tuple[str, ...] | None:
-    """Returns the arrays with partial results of a mark that `parallel_mark` made; None for another mark."""
+    """Returns the arrays that the text of a mark of `parallel_mark` names; None for another mark."""
     word, *arrays = name.split()
     return tuple(arrays) if word == PARALLEL else None
 
@@ -39,9 +38,9 @@ class Band:
     """A band holds loops directly inside one another, outermost first.
 
     members: { S[i] -> [(e)] } of each loop, in whose order its iterations run.
-    coincident: whether each loop carries no dependence.
+    coincident: for each loop, whether it carries no dependence.
     permutable: whether the loops may be exchanged.
-    separate: whether isl makes code of its own for the parts of each loop in which other statements run; (): for none.
+    separate: for each loop, whether isl makes code of its own for those iterations in which other statements run; (): for none.
     """
 
     members: tuple[isl.UnionPwAff, ...]
@@ -51,7 +50,7 @@ class Band:
 
 
 def members_of(band: Tree) -> list[isl.UnionPwAff]:
-    """Returns the members { S[i] -> [(e)] } of a band of a tree that `parse_tree` read."""
+    """Returns the members { S[i] -> [(e)] } of a band node of a tree that `parse_tree` read."""
     return list(_members(band["schedule"]))
 
 
@@ -68,7 +67,7 @@ def _members(text: str) -> tuple[isl.UnionPwAff, ...]:
 
 
 def band_of(node: isl.ScheduleNode) -> Band:
-    """Returns the band node as a value."""
+    """Returns the members and flags of isl's band node as a `Band`."""
     partial = node.band_get_partial_schedule()
     count = node.band_n_member()
     return Band(
@@ -80,7 +79,7 @@ def band_of(node: isl.ScheduleNode) -> Band:
 
 
 def together(members: Sequence[isl.UnionPwAff]) -> isl.MultiUnionPwAff:
-    """Returns the members { S[i] -> [(e)] } as one { S[i] -> [(e, f, ...)] }."""
+    """Returns several members { S[i] -> [(e)] }, { S[i] -> [(f)] } as one expression { S[i] -> [(e, f, ...)] }."""
     found = isl.UnionPwAffList.alloc(members[0].get_ctx(), len(members))
     space = isl.Space.set_alloc(members[0].get_ctx(), 0, len(members))
     for member in members:
@@ -89,7 +88,7 @@ def together(members: Sequence[isl.UnionPwAff]) -> isl.MultiUnionPwAff:
 
 
 def insert_band(node: isl.ScheduleNode, band: Band) -> isl.ScheduleNode:
-    """Puts the band above the node; returns the new band's node."""
+    """Returns the node of the new band, after the band has been put above the node."""
     node = node.insert_partial_schedule(together(band.members))
     node = node.band_set_permutable(int(band.permutable))
     for i, coincident in enumerate(band.coincident):
@@ -101,7 +100,7 @@ def insert_band(node: isl.ScheduleNode, band: Band) -> isl.ScheduleNode:
 
 
 def replace_band(node: isl.ScheduleNode, band: Band) -> isl.ScheduleNode:
-    """Puts the band in place of a band node; returns the new band's node."""
+    """Returns the node of the new band, after the band has been put in place of a band node."""
     return insert_band(node.delete(), band)
 
 
@@ -130,15 +129,15 @@ def scaled_floor(band: Band, sizes: Sequence[int]) -> Band:
 
 
 def mark(node: isl.ScheduleNode, name: str) -> isl.ScheduleNode:
-    """Puts a mark above the node; returns the node, which is below the mark."""
+    """Returns the node again, after a mark with this name has been put above it."""
     return node.insert_mark(isl.Id(name)).child(0)
 
 
 def rewrite_bands(node: isl.ScheduleNode, change: Callable[[isl.ScheduleNode], isl.ScheduleNode | None]) -> isl.ScheduleNode:
-    """Replaces each outermost band for which `change` returns a node; returns the node at the position of the one given.
+    """Returns the tree below the node with some of its outermost bands replaced; isl's new node at the same position.
 
-    change: from a band node to the node that stands in its place; None: the band stays, and the walk goes on below it. Below
-    marks nothing is changed, since loops with a role are final.
+    change: from a band node to the node that stands in its place; None: the band stays, and the walk goes on below it. Nothing
+        below a mark is changed, since loops with a mark have their role already.
     """
     if node.get_type() == NODE.mark:
         return node

@@ -36,16 +36,16 @@ class Directives:
 
     @property
     def together(self) -> bool:
-        """Whether several iterations run together, as lanes or unrolled and jammed."""
+        """Returns whether several iterations run together, as lanes or unrolled and jammed."""
         return self.vectorize or self.unroll_jam > 0
 
     @property
     def of_code(self) -> bool:
-        """Whether the code generator has to do something that it may have to refuse."""
+        """Returns whether a directive asks the code generator for something that it may have to refuse."""
         return self.together or bool(self.pack) or self.isolate
 
     def words(self) -> list[str]:
-        """Returns the directives as marks and messages have them."""
+        """Returns the texts of the directives, such as "parallel" and "unroll_jam(4)", as in marks and messages."""
         flags = [name for name in _FLAGS if getattr(self, name)]
         jam = [f"unroll_jam({self.unroll_jam})"] if self.unroll_jam else []
         named = [f"{key}({', '.join(arrays)})" for key in ("partial", "pack") if (arrays := getattr(self, key))]
@@ -77,7 +77,7 @@ def parse_mark(text: str) -> tuple[str, Directives] | None:
 
 
 def _with_word(directives: Directives, word: str) -> Directives:
-    """Returns the directives and one more, given as `Directives.words` has it."""
+    """Returns the directives with the one that the word gives, such as "pack(A, B)"; ValueError for a word that gives none."""
     matched = _WORD.fullmatch(word)
     key, value = matched.groups() if matched else (word, None)
     if value is None and key in _FLAGS:

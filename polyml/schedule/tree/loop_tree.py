@@ -29,6 +29,7 @@ Path = tuple[int, ...]  # which child to take from the top on
 class Loop:
     """A loop runs its body once for each value of its member, in ascending order.
 
+    name: by which schedule scripts address it.
     member: { S[i] -> [(e)] } of all statements in the body.
     cut: how isl divides the loop's code, an `isl.ast_loop_type`.
     """
@@ -66,7 +67,7 @@ Node = Union[Loop, Block, Leaf]
 
 
 def block(parts: list[BlockPart]) -> Node:
-    """Returns the parts as one block, with blocks directly inside it flattened; a single part's tree as it is."""
+    """Returns a block of the parts, with the parts of inner blocks in place of these blocks; of a single part, its body."""
     flat = [
         BlockPart(part.instances.intersect(inner.instances), inner.body)
         for part in parts
@@ -90,7 +91,7 @@ def at(node: Node, path: Path) -> Node:
 
 
 def replaced(node: Node, path: Path, new: Node) -> Node:
-    """Returns the tree with the new node at the path."""
+    """Returns the tree with the node `new` in place of the node at the path."""
     if not path or isinstance(node, Leaf):
         return new
     step, *rest = path
@@ -108,7 +109,10 @@ def statements(node: Node) -> tuple[str, ...]:
 
 
 def loops(node: Node, path: Path = ()) -> Iterator[tuple[Path, Loop]]:
-    """Yields every loop with its path, outer loops before inner ones."""
+    """Yields every loop below the node, and its path, outer loops before inner ones.
+
+    path: the node's own path.
+    """
     if isinstance(node, Loop):
         yield path, node
     for step, child in enumerate(children(node)):
@@ -116,14 +120,14 @@ def loops(node: Node, path: Path = ()) -> Iterator[tuple[Path, Loop]]:
 
 
 def on(member: isl.UnionPwAff, names: tuple[str, ...]) -> isl.UnionPwAff:
-    """Returns the member { S[i] -> [(e)] } for the statements of these names alone."""
+    """Returns the member { S[i] -> [(e)] } restricted to the statements of these names."""
     mine = (p.domain() for p in pieces(member) if p.domain().get_tuple_name() in names)
     universe = reduce(isl.UnionSet.union, (isl.UnionSet.from_set(isl.Set.universe(d.get_space())) for d in mine))
     return member.intersect_domain(universe)
 
 
 def restricted(node: Node, names: set[str]) -> Node:
-    """Returns the tree without the statements that are not among these names."""
+    """Returns the tree with the statements of these names alone."""
     if isinstance(node, Leaf):
         return Leaf(tuple(name for name in node.statements if name in names))
     if isinstance(node, Loop):
@@ -143,10 +147,12 @@ def pieces(member: isl.UnionPwAff) -> list[isl.PwAff]:
 
 
 def read(schedule: isl.Schedule, known: Mapping[str, Statement]) -> Node:
-    """Returns the loops of a schedule tree.
+    """Returns the loops of isl's schedule tree, with names.
 
-    Bands without marks of `mark_text`, such as the compiler's own, get names from iterators. Raises ScheduleError for a tree
-    with other nodes than bands, marks, sequences and sets.
+    Loops have the names in marks of `mark_text`; without such marks they are named by the iterators that they follow. Raises
+    ScheduleError for a tree with other nodes than bands, marks, sequences and sets.
+
+    known: the statements by name.
     """
     return unique(_LoopReader(known).node(schedule.get_root().child(0), _MarksAbove()))
 
@@ -195,13 +201,13 @@ _CUT_TEXTS = {
 
 
 def _only(tree: Tree, keys: set[str]) -> None:
-    """Raises ScheduleError for a key of the node that is none of these."""
+    """Raises ScheduleError where the node has a key other than `keys`."""
     if unknown := {*tree} - keys:
         raise ScheduleError(f"a schedule tree of loops has no `{min(unknown)}` there")
 
 
 def _parsed_mark(text: str) -> tuple[str, Directives] | None:
-    """Returns what `parse_mark` does; raises ScheduleError where that raises ValueError."""
+    """Returns a loop's name and directives from its mark, None for another mark; ScheduleError where a word is no directive."""
     try:
         return parse_mark(text)
     except ValueError as problem:
@@ -210,7 +216,7 @@ def _parsed_mark(text: str) -> tuple[str, Directives] | None:
 
 @dataclass(frozen=True)
 class _MarksAbove:
-    """The marks above a node give a name, or "", and directives to the next loop below."""
+    """The name ("" for none) and the directives that the marks above a node give to the next loop below."""
 
     name: str = ""
     directives: Directives = NO_DIRECTIVES
@@ -218,12 +224,18 @@ class _MarksAbove:
 
 @dataclass(frozen=True)
 class _LoopReader:
-    """A reader makes loops with names of isl's tree; names come from the iterators of the known statements."""
+    """A reader makes loops with names from isl's schedule tree; loops without marks are named by the statements' iterators.
+
+    known: the statements by name.
+    """
 
     known: Mapping[str, Statement]
 
     def node(self, node: isl.ScheduleNode, above: _MarksAbove) -> Node:
-        """Returns the loops of the subtree. Raises ScheduleError for a node of another kind."""
+        """Returns the loops of the subtree. Raises ScheduleError for nodes other than bands, marks, sequences, sets and leaves.
+
+        above: the name and directives for the next loop, from the marks above it.
+        """
         kind = node.get_type()
         if kind == NODE.leaf:
             return Leaf(tuple(sorted(polyhedra.set_names(node.get_universe_domain()))))
@@ -238,7 +250,10 @@ class _LoopReader:
         raise ScheduleError(f"a schedule tree of loops has no node of the kind `{kind}`")
 
     def _under(self, text: str, above: _MarksAbove) -> _MarksAbove:
-        """Returns what is known of the next loop below a mark of this text."""
+        """Returns the name and directives that a mark with this text gives to the next loop below it.
+
+        above: the name and directives from marks further up, which remain where the mark says nothing.
+        """
         named = _parsed_mark(text)
         if named is not None:
             return _MarksAbove(*named)
@@ -248,7 +263,10 @@ class _LoopReader:
         return _MarksAbove(directives=Directives(tile=text == TILE)) if text in (TILE, POINT) else above
 
     def _band(self, node: isl.ScheduleNode, above: _MarksAbove) -> Node:
-        """Returns a band's members as loops inside one another, around what is below the band."""
+        """Returns a band's members as loops inside one another, around what is below the band.
+
+        Raises ScheduleError where a mark gives a name to a band of several loops.
+        """
         if above.name and node.band_n_member() != 1:
             raise ScheduleError(f"the mark of loop `{above.name}` stands above a band of {node.band_n_member()} loops")
         later = _inherited(above.directives)
@@ -261,7 +279,10 @@ class _LoopReader:
         return body
 
     def _name(self, member: isl.UnionPwAff, names: tuple[str, ...], is_tile: bool) -> str:
-        """Returns the iterators that the member depends on, joined, of the first statement with any; "once" where none has."""
+        """Returns a name for a member's loop: the iterators that the member depends on, joined by "_"; "once" without any.
+
+        names: the statements in the loop; the first one that has such iterators gives them.
+        """
         values = {piece.domain().get_tuple_name(): piece for piece in pieces(member)}
         for name in names:
             along = polyhedra.used_iterators(values[name]) if name in values else ()
@@ -271,7 +292,7 @@ class _LoopReader:
 
 
 def _inherited(directives: Directives) -> Directives:
-    """Returns the directives that loops inside have from a mark of `bands`, which is for all loops below it."""
+    """Returns the directives that a mark of the compiler's own gives to all further loops below its first one."""
     return (
         Directives(tile=directives.tile)
         if directives in (Directives(tile=True), Directives(tile=True, parallel=True))
@@ -298,15 +319,16 @@ def unique(node: Node) -> Node:
 
 
 def fresh(tree: Node, name: str, mine: tuple[str, ...], others: Sequence[str]) -> str:
-    """Returns a name for a new loop: the given one, with a number where it is taken.
+    """Returns a name for a new loop: the given one, with a number where another loop has it.
 
-    mine: the statements inside the new loop, whose other loops have other names. others: further names that are taken.
+    mine: the statements inside the new loop; the name differs from those of other loops around any of them.
+    others: further names that are taken.
     """
     return _free(name, {*others, *(loop.name for _, loop in loops(tree) if {*statements(loop)} & {*mine})})
 
 
 def _free(name: str, taken: set[str]) -> str:
-    """Returns the name, with the smallest number from 2 on where it is taken."""
+    """Returns the name itself where it is not taken, else the name with the smallest number from 2 on that makes it free."""
     stem, number, found = name if name.endswith("_t") else f"{name}_", 2, name
     while found in taken:
         found, number = f"{stem}{number}", number + 1
@@ -314,7 +336,7 @@ def _free(name: str, taken: set[str]) -> str:
 
 
 def write(domain: isl.UnionSet, tree: Node) -> isl.Schedule:
-    """Returns isl's tree of the loops: each is a band of one member below a mark with its name and directives.
+    """Returns isl's schedule tree of the loops: each is a band of one member below a mark with its name and directives.
 
     domain: { S[i] }, all instances that the tree runs.
     """
@@ -322,7 +344,7 @@ def write(domain: isl.UnionSet, tree: Node) -> isl.Schedule:
 
 
 def _written(leaf: isl.ScheduleNode, tree: Node) -> isl.ScheduleNode:
-    """Returns the node that stands in place of the leaf when the loops are built there."""
+    """Returns isl's node of the loops of `tree`, which have been built in place of the leaf."""
     if isinstance(tree, Leaf):
         return leaf
     if isinstance(tree, Block):

@@ -15,7 +15,7 @@ Tree = dict[str, Any]  # a node: {"filter": "...", "child": {...}}; values are t
 
 
 def parse_tree(text: str) -> Tree:
-    """Returns isl's text of a schedule, on one line, as nested dictionaries."""
+    """Returns a schedule as nested dictionaries, from isl's text of it on one line."""
     return cast(Tree, json.loads(_STRING_OR_KEY.sub(lambda found: f'"{found[1]}":' if found[1] else found[0], text)))
 
 
@@ -25,7 +25,7 @@ _STRING_OR_KEY = re.compile(r'"(?:[^"\\]|\\.)*"|(\w+):')
 def read_schedule(text: str) -> isl.Schedule:
     """Returns the schedule that prints as `text`. Raises ValueError or isl.Error for a text that is no schedule.
 
-    isl's own reader ends the process on some texts, so the tree is read here and built node by node.
+    isl's own reader ends the process on some texts, so the tree is parsed in Python and built node by node.
     """
     try:
         return schedule_of(parse_tree(text))
@@ -34,7 +34,7 @@ def read_schedule(text: str) -> isl.Schedule:
 
 
 def schedule_of(tree: Tree) -> isl.Schedule:
-    """Returns the schedule of a tree that was read. Raises ValueError or isl.Error where the tree is no schedule."""
+    """Returns isl's schedule of a tree of nested dictionaries. Raises ValueError or isl.Error where the tree is no schedule."""
     try:
         _check_keys(tree, {"domain"}, {"child"})
         leaf = isl.Schedule.from_domain(isl.UnionSet(_text(tree["domain"]))).get_root().child(0)
@@ -44,7 +44,10 @@ def schedule_of(tree: Tree) -> isl.Schedule:
 
 
 def _built(leaf: isl.ScheduleNode, parent: Tree) -> isl.ScheduleNode:
-    """Returns the node that stands in place of the leaf when what is below `parent` is built there."""
+    """Returns isl's node of the child of `parent`, which has been built with all its descendants in place of the leaf.
+
+    Returns the leaf itself where there is no child. Raises ValueError for a child that is no node.
+    """
     if "child" not in parent:
         return leaf
     tree = parent["child"]
@@ -61,7 +64,10 @@ def _built(leaf: isl.ScheduleNode, parent: Tree) -> isl.ScheduleNode:
 
 
 def _sequence(leaf: isl.ScheduleNode, tree: Tree) -> isl.ScheduleNode:
-    """Returns the sequence node that the tree describes, with its children, in place of the leaf."""
+    """Returns isl's sequence node of `tree`, which has been built with all its descendants in place of the leaf.
+
+    Raises ValueError where the sequence has no children or leaves instances out.
+    """
     _check_keys(tree, {"sequence"}, set())
     parts = tree["sequence"]
     if not isinstance(parts, list) or not parts:
@@ -78,7 +84,7 @@ def _sequence(leaf: isl.ScheduleNode, tree: Tree) -> isl.ScheduleNode:
 
 
 def _band(leaf: isl.ScheduleNode, tree: Tree) -> isl.ScheduleNode:
-    """Returns the band node that the tree describes, without what is below it, in place of the leaf."""
+    """Returns isl's band node of `tree`, without what is below it, in place of the leaf. Raises ValueError for a wrong band."""
     members = isl.MultiUnionPwAff(_text(tree["schedule"]))
     coincident = tree.get("coincident", [])
     if not len(members) or not isinstance(coincident, list) or len(coincident) not in (0, len(members)):
@@ -107,14 +113,14 @@ def _flag(value: object) -> int:
 
 
 def tuple_text(statement: Statement) -> str:
-    """Returns the tuple of the statement's instances as filters and bands write it: "S[i, j]"."""
+    """Returns the text of the statement's instances in filters and bands: "S[i, j]"."""
     return f"{statement.name}[{', '.join(statement.iterators)}]"
 
 
 def parse_block(text: str) -> Tree:
-    """Returns isl's text in block style, one key on each line, as nested dictionaries.
+    """Returns a schedule as nested dictionaries, from isl's text of it in block style, one key on each line.
 
-    Raises ValueError for anything else; isl's own reader ends the process on some texts.
+    Raises ValueError for any other text; isl's own reader ends the process on some texts.
     """
     matches = [_LINE.fullmatch(line) for line in text.splitlines()]
     lines = [line for line in matches if line is not None]
@@ -135,9 +141,10 @@ _TextLine = tuple[int, bool, str, "str | None"]  # spaces, whether an item of a 
 
 
 def _mapping(rows: list[_TextLine], start: int, indent: int) -> tuple[Tree, int]:
-    """Returns the node whose keys stand at an indent from a line on, and the number of the line after them.
+    """Returns the node whose first key stands in line `start`, and the number of the line after the node.
 
-    The dash of an item counts as spaces.
+    rows: the lines of the text.
+    indent: spaces before the node's keys; the dash of an item counts as two spaces.
     """
     found: Tree = {}
     number = start
@@ -159,7 +166,11 @@ def _mapping(rows: list[_TextLine], start: int, indent: int) -> tuple[Tree, int]
 
 
 def _items(rows: list[_TextLine], number: int, indent: int) -> tuple[list[Tree], int]:
-    """Returns the nodes of a list from a line on, and the number of the line after them."""
+    """Returns the nodes of a list whose first item stands in line `number`, and the number of the line after the list.
+
+    rows: the lines of the text.
+    indent: spaces before the dash of each item.
+    """
     found = []
     while number < len(rows) and rows[number][1] and rows[number][0] == indent:
         item, number = _mapping(rows, number, indent + 2)
@@ -168,7 +179,7 @@ def _items(rows: list[_TextLine], number: int, indent: int) -> tuple[list[Tree],
 
 
 def print_tree(tree: object) -> str:
-    """Returns the text of a tree, or of a value in one, which `parse_tree` reads."""
+    """Returns the text of a tree of nested dictionaries, or of a value in one; `parse_tree` reads the text again."""
     if isinstance(tree, dict):
         return "{ " + ", ".join(f"{key}: {print_tree(value)}" for key, value in tree.items()) + " }"
     if isinstance(tree, list):

@@ -196,7 +196,7 @@ class TileSearch:
         return tuple(found), ran
 
     def _is_source(self, statement: str) -> bool:
-        """Whether the statement is one of the source's, which may read from copies."""
+        """Returns whether the statement is one of the source's, which may read from copies."""
         return statement.partition("_from_")[0] in self._scop.statements
 
     def _weighed(self, misses: Sequence[float]) -> float:
