@@ -16,9 +16,9 @@ from polyml.ops.operands import ConvolutionArrays
 class Algorithm:
     """An Algorithm is one way to compute a convolution.
 
-    refusal: gives why the algorithm does not apply, or "".
-    terms: gives its parts with their estimated seconds.
-    run: fills the result, on so many threads.
+    refusal: returns why the algorithm does not apply, or "".
+    terms: returns the parts of its cost with their estimated seconds.
+    run: computes the convolution on a number of threads and fills the result.
     keeps_sums: whether each result is the sum of the definition's products, in some order.
     """
 
@@ -39,9 +39,9 @@ ALGORITHMS = {
 
 @dataclass(frozen=True)
 class ConvolutionPlan:
-    """A ConvolutionPlan holds what was weighed for one convolution; its text shows every term.
+    """A ConvolutionPlan holds the algorithm chosen for a convolution and the estimated costs of each; its text shows every term.
 
-    geometry: the convolution.
+    geometry: the sizes of the convolution.
     threads: how many run it.
     algorithm: the name of the chosen one.
     terms: the cost terms of each algorithm that applies, by its name.
@@ -55,7 +55,7 @@ class ConvolutionPlan:
     refused: dict[str, str]
 
     def seconds(self, algorithm: str) -> float:
-        """Returns the estimate for an algorithm that applies."""
+        """Returns the estimated seconds of an algorithm that applies, by its name."""
         return sum(term.seconds for term in self.terms[algorithm])
 
     def __str__(self) -> str:
@@ -71,7 +71,7 @@ class ConvolutionPlan:
 
 
 def plan(g: Geometry, algorithm: str, threads: int, strict: bool) -> ConvolutionPlan:
-    """Returns the plan with the given algorithm, or with the cheapest one where it is "auto".
+    """Returns the plan of a convolution with the given algorithm, or with the cheapest one where it is "auto".
 
     threads: how many run it; 0 for every core.
     strict: whether "auto" chooses only algorithms that keep the definition's sums.

@@ -129,7 +129,7 @@ def conv2d_plan(
 
 
 def _plan(arguments: ConvolutionArguments, algorithm: str, threads: int, fp: str) -> ConvolutionPlan:
-    """Returns the plan for what was asked; it is made once for arguments that can be remembered."""
+    """Returns the plan of a convolution; it is made once for arguments that can be hashed, and remembered."""
     key = arguments, arguments.types, algorithm, threads, fp
     try:
         hash(key)
@@ -139,7 +139,7 @@ def _plan(arguments: ConvolutionArguments, algorithm: str, threads: int, fp: str
 
 
 def _made(arguments: ConvolutionArguments, types: tuple[type, ...], algorithm: str, threads: int, fp: str) -> ConvolutionPlan:
-    """Makes the plan. types: those of the arguments, which tell equal arguments apart where plans are remembered."""
+    """Makes the plan of a convolution. types: those of the arguments, which tell equal arguments apart in the memory of plans."""
     return plan(geometry(arguments), algorithm, threads, fp == "strict")
 
 
@@ -147,7 +147,7 @@ _remembered = lru_cache(maxsize=1024, typed=True)(_made)
 
 
 def _array(name: str, value: object, axes: str) -> np.ndarray:
-    """Returns the argument as an array of float32 or float64.
+    """Returns an argument as an array of float32 or float64.
 
     axes: what the error says of its shape.
 
@@ -166,7 +166,7 @@ def _array(name: str, value: object, axes: str) -> np.ndarray:
 
 
 def _check_out(out: object, g: Geometry) -> None:
-    """Raises PolymlValueError where the result cannot be written to `out`."""
+    """Raises PolymlValueError where the result cannot be written to `out`: another type or shape, or a read-only array."""
     given = f"a {type(out).__name__}"
     if isinstance(out, np.ndarray):
         given = f"an array of {out.dtype} of shape {out.shape}"
@@ -178,14 +178,16 @@ def _check_out(out: object, g: Geometry) -> None:
 
 
 def _is_free(out: np.ndarray, given: tuple[np.ndarray, ...]) -> bool:
-    """Returns whether kernels can write to `out` while they read the given arrays."""
+    """Returns whether kernels can write to `out` directly: it is contiguous and aligned, and shares no memory with the given
+    arrays.
+    """
     if not out.flags.c_contiguous or not out.flags.aligned:
         return False
     return not any(np.may_share_memory(out, each) for each in given)
 
 
 def _threads(given: object) -> int:
-    """Returns the number of threads of an argument. Raises ConfigError where it is none."""
+    """Returns the argument `threads` as a number. Raises ConfigError where it is no number of threads."""
     checked = config.check({"threads": given})["threads"]
     assert isinstance(checked, int)
     return checked

@@ -36,6 +36,7 @@ MEMORY_BYTES_PER_S = 28e9  # that all threads together read and write beyond the
 class CostTerm:
     """A CostTerm is one part of an algorithm's cost.
 
+    name: what the algorithm does in it.
     seconds: its estimate.
     why: the work and the rate, as text.
     """
@@ -47,7 +48,7 @@ class CostTerm:
 
 @dataclass(frozen=True)
 class Products:
-    """Products stand for calls of a kernel that multiplies several pairs of matrices, (rows, depth) @ (depth, columns).
+    """A Products stands for calls of a kernel that multiplies pairs of matrices, (rows, depth) @ (depth, columns).
 
     count: pairs in one call.
     times: how many calls there are.
@@ -64,7 +65,7 @@ class Products:
 
 @dataclass(frozen=True)
 class Costs:
-    """Costs estimate the parts of an algorithm, for elements of one size on a number of threads of a machine."""
+    """A Costs estimates the seconds of an algorithm's parts, for elements of one size on a number of threads of a machine."""
 
     machine: CpuMachine
     element_bytes: int
@@ -72,17 +73,17 @@ class Costs:
 
     @classmethod
     def of(cls, element_bytes: int, threads: int) -> Costs:
-        """Returns the rates of this machine; threads 0 stands for every core."""
+        """Returns the estimates for this machine; threads 0 stands for every core."""
         return _costs(element_bytes, thread_count(threads))
 
     @property
     def flop_per_s(self) -> float:
-        """Returns the peak of all threads."""
+        """Returns the peak of all threads, in operations per second."""
         return self.machine.lanes(self.element_bytes) * LANE_FLOP_PER_S * self.threads
 
     @property
     def block_bytes(self) -> int:
-        """Returns the sum of the second caches of all threads."""
+        """Returns the sum of the sizes of the second caches of all threads."""
         return self.machine.cache(2).size_bytes * self.threads
 
     def product(self, name: str, products: Products) -> CostTerm:
@@ -98,8 +99,9 @@ class Costs:
         return CostTerm(name, seconds, f"{_si(flop, 'FLOP')} at {share:.0%} of the peak, {shape}, {packed}")
 
     def loops(self, name: str, flop: int, row: int, columns: int) -> CostTerm:
-        """Returns the cost of direct loops, whose sums are in registers along rows of pixels.
+        """Returns the cost of the direct algorithm's loops, whose sums are in registers along rows of pixels.
 
+        flop: operations of all loops.
         row: pixels in a row of the result.
         columns: filters, which lie in the lanes of vectors.
         """
@@ -113,31 +115,31 @@ class Costs:
         return CostTerm(name, seconds, f"{_si(flop, 'FLOP')} at {DEPTHWISE_SHARE:.0%} of the peak")
 
     def copy(self, name: str, size_bytes: int) -> CostTerm:
-        """Returns the cost of bytes read and written in order."""
+        """Returns the cost of a copy in order. size_bytes: the bytes that are read and written."""
         return self._bytes(name, size_bytes, COPY_BYTES_PER_S)
 
     def transposed(self, name: str, size_bytes: int) -> CostTerm:
-        """Returns the cost of a copy that changes the layout of filters."""
+        """Returns the cost of a copy that changes the layout of filters. size_bytes: the bytes that are read and written."""
         return self._bytes(name, size_bytes, TRANSPOSED_BYTES_PER_S)
 
     def gathered(self, name: str, size_bytes: int, *, by_runs: bool) -> CostTerm:
-        """Returns the cost of filling a block of im2col's matrix.
+        """Returns the cost of filling blocks of im2col's matrix.
 
-        by_runs: whether whole runs of pixels are copied, not one pixel at a time.
+        by_runs: whether neighbouring pixels are copied together, not one pixel at a time.
         """
         return self._bytes(name, size_bytes, GATHERED_BYTES_PER_S if by_runs else SCATTERED_BYTES_PER_S)
 
     def transform(self, name: str, size_bytes: int) -> CostTerm:
-        """Returns the cost of one of Winograd's transforms, of data that stay in the second cache."""
+        """Returns the cost of one of Winograd's transforms, of data that stay in the second cache. size_bytes: read and written."""
         return self._bytes(name, size_bytes, TRANSFORM_BYTES_PER_S)
 
     def operand(self, name: str, size_bytes: int) -> CostTerm:
-        """Returns the cost of an operand of a product, which is read, or written by a transform."""
+        """Returns the cost of reading an operand of a product, or of writing it by a transform."""
         seconds = self._operand(size_bytes)
         return CostTerm(name, seconds, f"{_si(size_bytes, 'B')} at {_si(size_bytes / seconds, 'B/s')}")
 
     def _operand(self, size_bytes: int) -> float:
-        """Returns the seconds that it takes to read an operand, from a cache or, where it is larger, from memory."""
+        """Returns the seconds that it takes to read an operand, from a cache or, where it is too large, from memory."""
         return size_bytes / self._rate(size_bytes, NEAR_BYTES_PER_S if self._is_near(size_bytes) else FAR_BYTES_PER_S)
 
     def _is_near(self, size_bytes: int) -> bool:
@@ -145,12 +147,15 @@ class Costs:
         return size_bytes <= NEAR_SHARE * self.machine.cache(3).size_bytes
 
     def _rate(self, size_bytes: int, bytes_per_s: float) -> float:
-        """Returns the rate of all threads: proportional to their number in caches, limited by the memory beyond them."""
+        """Returns the bytes per second of all threads: proportional to their number in caches, limited by the memory beyond them.
+
+        size_bytes: of the data, which decides where they are. bytes_per_s: the rate of one thread.
+        """
         together = bytes_per_s * self.threads
         return together if self._is_near(size_bytes) else min(together, MEMORY_BYTES_PER_S)
 
     def fourier(self, name: str, count: int, side: int) -> CostTerm:
-        """Returns the cost of real transforms of side^2 points each; they run on one thread."""
+        """Returns the cost of `count` real Fourier transforms of side^2 points each; they run on one thread."""
         points = side * side
         flop = count * 2.5 * points * log2(points)
         return CostTerm(
@@ -160,7 +165,7 @@ class Costs:
         )
 
     def calls(self, name: str, count: int) -> CostTerm:
-        """Returns the cost of calling kernels."""
+        """Returns the cost of so many calls of kernels, without what the kernels do."""
         return CostTerm(name, count * CALL_S, f"{count} calls")
 
     def _bytes(self, name: str, size_bytes: int, bytes_per_s: float) -> CostTerm:
@@ -168,7 +173,7 @@ class Costs:
         return CostTerm(name, size_bytes / rate, f"{_si(size_bytes, 'B')} at {_si(rate, 'B/s')}")
 
     def _filled(self, columns: int) -> float:
-        """Returns which fraction of the lanes so many columns fill."""
+        """Returns which fraction of the lanes of vectors so many columns fill."""
         lanes = self.machine.lanes(self.element_bytes)
         return columns / (lanes * ceil(columns / lanes))
 
@@ -179,7 +184,7 @@ def thread_count(threads: int) -> int:
 
 
 def block_bytes(threads: int) -> int:
-    """Returns the bytes of the second caches that so many threads have."""
+    """Returns the sum of the sizes of the second caches that so many threads have, in bytes."""
     return Costs.of(4, threads).block_bytes
 
 
@@ -189,7 +194,7 @@ def _costs(element_bytes: int, threads: int) -> Costs:
 
 
 def _in_tiles(rows: int) -> float:
-    """Returns which fraction of the register tiles so many rows fill, with the best of their heights."""
+    """Returns which fraction of the register tiles so many rows fill, with the best of the tiles' heights."""
     return max(rows / (n * ceil(rows / n)) for n in PIXELS)
 
 

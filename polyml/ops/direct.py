@@ -20,7 +20,7 @@ from polyml.ops.workspace import piece
 
 @kernel
 def rows(Y, X, W, bias):
-    """Computes Y (n, i, j, o) from X (n, i, j, a, d) and W (a, d, o).
+    """Computes a convolution Y (n, i, j, o) from patches X (n, i, j, a, d) and filters W (a, d, o).
 
     d: the elements of a filter's row and their channels, which are contiguous in X.
     """
@@ -36,7 +36,7 @@ def rows(Y, X, W, bias):
 
 @kernel
 def taps(Y, X, W, bias):
-    """Computes Y (g, n, i, j, o) from X (g, n, i, j, a, b, c) and W (g, a, b, c, o).
+    """Computes a convolution Y (g, n, i, j, o) of groups g from patches X (g, n, i, j, a, b, c) and filters W (g, a, b, c, o).
 
     It serves groups, and filter rows that are not contiguous in X.
     """
@@ -54,7 +54,7 @@ def taps(Y, X, W, bias):
 
 @kernel
 def depthwise(Y, X, W, bias):
-    """Computes Y (n, i, j, c) from X (n, i, j, a, b, c) and W (a, b, c), with a filter for each channel."""
+    """Computes a convolution Y (n, i, j, c) from patches X (n, i, j, a, b, c) with one filter W (a, b, c) for each channel c."""
     for n in range(Y.shape[0]):
         for i in range(Y.shape[1]):
             for j in range(Y.shape[2]):
@@ -71,7 +71,7 @@ def refusal(g: Geometry) -> str:
 
 
 def terms(g: Geometry, costs: Costs) -> tuple[CostTerm, ...]:
-    """Returns the costs of the loops, and of the copies that they need in this layout."""
+    """Returns the costs of the direct loops, and of the copies that they need in this layout."""
     if g.is_pointwise:
         if g.layout == "NHWC":
             return (costs.product("product", Products(g.groups, g.images * g.height * g.width, g.group_out, g.depth)),)
@@ -95,9 +95,9 @@ def terms(g: Geometry, costs: Costs) -> tuple[CostTerm, ...]:
 
 
 def run(g: Geometry, operands: ConvolutionArrays, threads: int) -> None:
-    """Computes the convolution by the kernel that fits.
+    """Computes the convolution into operands.y by the kernel that fits.
 
-    These are products of matrices, one filter for each channel, contiguous rows of filters, or anything else.
+    This is a product of matrices, loops with one filter for each channel, over contiguous rows of filters, or over anything else.
     """
     if g.is_pointwise:
         _pointwise(g, operands, threads)

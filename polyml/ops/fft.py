@@ -27,7 +27,7 @@ MOST_BYTES = 2**30  # of the spectra of one group's filters
 
 @dataclass(frozen=True)
 class Tiling:
-    """A Tiling says how an image is cut into tiles.
+    """A Tiling says how an image is cut into tiles, which overlap.
 
     side: pixels of a tile in both directions.
     step: rows and columns of results of a tile.
@@ -41,12 +41,12 @@ class Tiling:
 
     @property
     def frequencies(self) -> int:
-        """Returns the complex numbers in the spectrum of one real tile."""
+        """Returns how many complex numbers the spectrum of one real tile has."""
         return self.side * (self.side // 2 + 1)
 
 
 def refusal(g: Geometry) -> str:
-    """Returns why the algorithm does not apply, or ""."""
+    """Returns why convolution by the Fourier transform does not apply, or ""."""
     if g.reach[0] * g.reach[1] == 1:
         return "a filter of one tap has no spectrum to gain from"
     if not _tilings(g):
@@ -55,12 +55,12 @@ def refusal(g: Geometry) -> str:
 
 
 def terms(g: Geometry, costs: Costs) -> tuple[CostTerm, ...]:
-    """Returns the costs with the cheapest tiles."""
+    """Returns the costs of convolution by the Fourier transform with the cheapest tiles."""
     return _terms(g, costs, _tiling(g, costs))
 
 
 def run(g: Geometry, operands: ConvolutionArrays, threads: int) -> None:
-    """Computes the convolution, group by group and some images at a time."""
+    """Computes the convolution into operands.y by the Fourier transform, group by group and some images at a time."""
     y, bias = operands.y, operands.bias
     t = _tiling(g, Costs.of(g.element_bytes, threads))
     x = _image(g, operands.x, t, threads)
@@ -77,7 +77,7 @@ def run(g: Geometry, operands: ConvolutionArrays, threads: int) -> None:
 
 
 def _terms(g: Geometry, costs: Costs, t: Tiling) -> tuple[CostTerm, ...]:
-    """Returns the costs with given tiles."""
+    """Returns the costs of convolution by the Fourier transform with given tiles."""
     tiles = g.images * t.down * t.across
     transforms = {"spectra of tiles": tiles * g.c_in, "spectra of filters": g.c_out * g.group_in}
     found = [costs.copy("image in tiles", 2 * g.x_bytes)]
@@ -109,18 +109,18 @@ def _tilings(g: Geometry) -> list[Tiling]:
 
 
 def _tiling(g: Geometry, costs: Costs) -> Tiling:
-    """Returns the tiling with the least cost."""
+    """Returns the tiling with the least estimated cost."""
     return min(_tilings(g), key=lambda t: sum(term.seconds for term in _terms(g, costs, t)))
 
 
 def _images_at_once(g: Geometry, t: Tiling, threads: int) -> int:
-    """Returns for how many images spectra are held at a time."""
+    """Returns how many images are transformed at a time, as many as have spectra that fit the caches."""
     per_image = t.down * t.across * t.frequencies * 2 * (g.group_in + g.group_out) * g.element_bytes
     return max(1, 16 * block_bytes(threads) // per_image)
 
 
 def _image(g: Geometry, x: np.ndarray, t: Tiling, threads: int) -> np.ndarray:
-    """Returns the image as (n, h, w, c) with the zeros that its tiles need, and without the pixels that no tile reads."""
+    """Returns the image as (n, h, w, c), with the zeros that its tiles need and without the pixels that no tile reads."""
     borders: list[tuple[int, int]] = []
     for axis, ((first, _), size, count, step) in enumerate(zip(g.padding, (g.height, g.width), (t.down, t.across), t.step)):
         whole = (count - 1) * step + t.side
@@ -132,7 +132,7 @@ def _image(g: Geometry, x: np.ndarray, t: Tiling, threads: int) -> np.ndarray:
 
 
 def _filter_spectra(g: Geometry, w: np.ndarray, t: Tiling) -> np.ndarray:
-    """Returns (frequencies, 2*c, 2*o): the real matrices that multiply by the conjugated spectra of w (kh, kw, c, o)."""
+    """Returns real matrices (frequencies, 2*c, 2*o), which multiply by the conjugated spectra of the filters w (kh, kw, c, o)."""
     dilated = np.zeros((w.shape[3], w.shape[2], *g.reach), w.dtype)
     dilated[..., :: g.dilation[0], :: g.dilation[1]] = w.transpose(3, 2, 0, 1)
     spectra = np.fft.rfft2(dilated, s=(t.side, t.side)).reshape(w.shape[3], w.shape[2], -1).transpose(2, 1, 0)
@@ -143,15 +143,16 @@ def _filter_spectra(g: Geometry, w: np.ndarray, t: Tiling) -> np.ndarray:
 
 
 def _tiles(x: np.ndarray, t: Tiling) -> np.ndarray:
-    """Returns a view (n, down, across, c, side, side) of the tiles of an image (n, h, w, c), which has the zeros that they need."""
+    """Returns a view (n, down, across, c, side, side) of the tiles of an image x (n, h, w, c) that has the zeros they need."""
     n, h, w, c = x.strides
     shape = (x.shape[0], t.down, t.across, x.shape[3], t.side, t.side)
     return strided(x, shape, (n, h * t.step[0], w * t.step[1], c, h, w))
 
 
 def _correlated(g: Geometry, t: Tiling, tiles: np.ndarray, W: np.ndarray, threads: int) -> np.ndarray:
-    """Returns the sums (n, h', w', o) of tiles (n, down, across, c, side, side) and filters, without bias.
+    """Returns the sums (n, h', w', o) of products of tiles and filters, without bias.
 
+    tiles: (n, down, across, c, side, side).
     W: the filters' spectra, as `_filter_spectra` gives them.
     """
     filters = W.shape[2] // 2

@@ -1,4 +1,4 @@
-"""The sizes of one convolution as a value, and the checks of what a caller says of them."""
+"""The sizes of one convolution as a value, and the checks of the arguments from which it is made."""
 
 from __future__ import annotations
 
@@ -21,8 +21,11 @@ W_AXES = {"NCHW": "(c_out, c_in/groups, kh, kw)", "NHWC": "(kh, kw, c_in/groups,
 class Geometry:
     """A Geometry holds the sizes of one convolution, without its data.
 
+    images, c_in, height, width: of the image, without zeros around it.
+    c_out, kh, kw: how many filters there are, and their rows and columns.
     stride, dilation: (vertical, horizontal).
     padding: ((above, below), (left, right)), rows and columns of zeros.
+    groups: how many groups the channels are divided into, each with filters of its own.
     layout: "NCHW" or "NHWC".
     dtype: "float32" or "float64".
     """
@@ -43,7 +46,7 @@ class Geometry:
 
     @property
     def reach(self) -> tuple[int, int]:
-        """Returns the rows and columns that the dilated filter covers."""
+        """Returns how many rows and columns of pixels the dilated filter covers."""
         return (self.kh - 1) * self.dilation[0] + 1, (self.kw - 1) * self.dilation[1] + 1
 
     @property
@@ -65,7 +68,7 @@ class Geometry:
 
     @property
     def group_in(self) -> int:
-        """Returns how many channels one filter reads."""
+        """Returns how many channels one filter reads: those of one group."""
         return self.c_in // self.groups
 
     @property
@@ -75,7 +78,7 @@ class Geometry:
 
     @property
     def depth(self) -> int:
-        """Returns how many products one element of the result sums up."""
+        """Returns how many products are summed up for one element of the result."""
         return self.kh * self.kw * self.group_in
 
     @property
@@ -85,27 +88,27 @@ class Geometry:
 
     @property
     def flop(self) -> int:
-        """Returns how many additions and multiplications the definition has."""
+        """Returns how many additions and multiplications the convolution has by its definition."""
         return 2 * self.pixels * self.c_out * self.depth
 
     @property
     def element_bytes(self) -> int:
-        """Returns the size of a number."""
+        """Returns the bytes of one element."""
         return np.dtype(self.dtype).itemsize
 
     @property
     def x_bytes(self) -> int:
-        """Returns the size of the image, without zeros around it."""
+        """Returns the bytes of all images, without zeros around them."""
         return self.images * self.c_in * self.height * self.width * self.element_bytes
 
     @property
     def w_bytes(self) -> int:
-        """Returns the size of the filters."""
+        """Returns the bytes of all filters."""
         return self.c_out * self.depth * self.element_bytes
 
     @property
     def y_bytes(self) -> int:
-        """Returns the size of the result."""
+        """Returns the bytes of the result."""
         return self.pixels * self.c_out * self.element_bytes
 
     @property
@@ -152,7 +155,7 @@ def check_layout(layout: object) -> None:
 
 @dataclass(frozen=True)
 class ConvolutionArguments:
-    """ConvolutionArguments are what a caller says of a convolution, as `conv2d` takes it, before it is checked.
+    """A ConvolutionArguments holds what a caller says of a convolution, as `conv2d` takes it, before it is checked.
 
     x_shape, w_shape: the shapes of image and filters, in the axes of the layout.
     dtype: "float32" or "float64".
@@ -169,14 +172,14 @@ class ConvolutionArguments:
 
     @property
     def types(self) -> tuple[type, ...]:
-        """Returns the types of what a caller may say wrongly: 1 and True are equal, but only 1 is accepted."""
+        """Returns the types of stride, padding, dilation and groups: 1 and True are equal, but only 1 is accepted."""
         return type(self.stride), type(self.padding), type(self.dilation), type(self.groups)
 
 
 def geometry(arguments: ConvolutionArguments) -> Geometry:
-    """Returns the sizes of the convolution that a caller defines.
+    """Returns the sizes of the convolution that a caller's arguments define.
 
-    Raises PolymlTypeError or PolymlValueError for what makes no convolution, with the shapes and what would be accepted.
+    Raises PolymlTypeError or PolymlValueError for arguments that make no convolution, with the shapes and what would be accepted.
     """
     x_shape, w_shape, layout = arguments.x_shape, arguments.w_shape, arguments.layout
     check_layout(layout)
@@ -228,9 +231,10 @@ def geometry(arguments: ConvolutionArguments) -> Geometry:
 
 
 def _padding(given: object, made: Geometry) -> Borders:
-    """Returns the zeros around the image.
+    """Returns the rows and columns of zeros around the image, ((above, below), (left, right)).
 
-    "same" makes ceil(size / stride) results; an odd row or column of zeros goes below or to the right.
+    given: a number, a pair, "valid" for none, or "same" for as many as make ceil(size / stride) results; an odd row or column of
+        zeros goes below or to the right.
     """
     if given == "valid":
         return (0, 0), (0, 0)
@@ -244,7 +248,11 @@ def _padding(given: object, made: Geometry) -> Borders:
 
 
 def _pair(name: str, given: object, least: int, or_else: str = "") -> tuple[int, int]:
-    """Returns a number, or a pair of numbers, as a pair (vertical, horizontal)."""
+    """Returns an argument, a number or a pair of them, as a pair (vertical, horizontal).
+
+    name, or_else: of the argument, and what else is accepted, for the error.
+    least: the least number that is accepted.
+    """
     if isinstance(given, (tuple, list)) and len(given) == 2:
         return _count(name, given[0], least, or_else), _count(name, given[1], least, or_else)
     number = _count(name, given, least, or_else)
@@ -252,7 +260,10 @@ def _pair(name: str, given: object, least: int, or_else: str = "") -> tuple[int,
 
 
 def _count(name: str, given: object, least: int, or_else: str = "") -> int:
-    """Returns an argument as an integer that is not less than `least`. or_else: what the error says is accepted too."""
+    """Returns an argument as an integer of at least `least`; raises PolymlTypeError or PolymlValueError for anything else.
+
+    name, or_else: of the argument, and what else is accepted, for the error.
+    """
     pairs = "" if name == "groups" else " or a pair of them"
     notes = [" ".join(filter(None, [f"an integer from {least}{pairs}", or_else, "is accepted"]))]
     if not isinstance(given, SupportsIndex) or isinstance(given, bool):

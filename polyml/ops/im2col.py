@@ -26,7 +26,7 @@ LEAST_PIXELS = 256  # of a block: the filters are read from memory once for each
 
 @kernel
 def gathered(y, x):
-    """Copies x to y, both of seven dimensions."""
+    """Copies x to y, two arrays of the same shape with seven dimensions."""
     for g in range(y.shape[0]):
         for a in range(y.shape[1]):
             for b in range(y.shape[2]):
@@ -43,7 +43,7 @@ def refusal(g: Geometry) -> str:
 
 
 def terms(g: Geometry, costs: Costs) -> tuple[CostTerm, ...]:
-    """Returns the costs of im2col's matrix and its products."""
+    """Returns the costs of filling im2col's matrix, of its products with the filters, and of copies in this layout."""
     images, rows = _block(g, costs.block_bytes)
     count = -(-g.images // images) * -(-g.out_height // rows)
     pixels = images * rows * g.out_width
@@ -61,19 +61,19 @@ def terms(g: Geometry, costs: Costs) -> tuple[CostTerm, ...]:
 
 
 def run(g: Geometry, operands: ConvolutionArrays, threads: int) -> None:
-    """Computes the convolution, block by block of the matrix."""
+    """Computes the convolution into operands.y, one block of im2col's matrix after the other."""
     shape = _block(g, block_bytes(threads))
     (_channels_last if g.layout == "NHWC" else _channels_first)(g, operands, threads, shape)
 
 
 def _block(g: Geometry, size_bytes: int) -> tuple[int, int]:
-    """Returns the images and the rows of the result that one block of the matrix is for."""
+    """Returns how many images, and rows of the result of each, one block of im2col's matrix is for. size_bytes: of a block."""
     pixels = max(size_bytes // (g.depth * g.groups * g.element_bytes), LEAST_PIXELS)
     return block_shape(g.images, g.out_height, g.out_width, pixels)
 
 
 def _channels_last(g: Geometry, operands: ConvolutionArrays, threads: int, shape: tuple[int, int]) -> None:
-    """Computes a convolution in the layout NHWC. shape: images and rows of a block."""
+    """Computes a convolution in the layout NHWC. shape: how many images and rows of the result are in a block of the matrix."""
     y = operands.y
     x = kernels.image_last(operands.x, g.layout, g.padding, threads)
     X = patches_last(x, g)  # of one row of taps and their channels at once, where these are neighbours
@@ -91,7 +91,7 @@ def _channels_last(g: Geometry, operands: ConvolutionArrays, threads: int, shape
 
 
 def _channels_first(g: Geometry, operands: ConvolutionArrays, threads: int, shape: tuple[int, int]) -> None:
-    """Computes a convolution in the layout NCHW. shape: images and rows of a block."""
+    """Computes a convolution in the layout NCHW. shape: how many images and rows of the result are in a block of the matrix."""
     y = operands.y
     x = kernels.image_first(operands.x, g.padding, threads)
     X = patches_first(x, g)

@@ -13,7 +13,7 @@ from polyml.ops.workspace import piece
 
 @cache
 def on(function: Kernel, threads: int) -> Kernel:
-    """Returns the kernel with its setting `threads`, the same one for each number."""
+    """Returns the kernel with its setting `threads`; the same object each time for the same number."""
     return kernel(function, threads=threads)
 
 
@@ -69,8 +69,9 @@ def filters_last(y, w):
 
 
 def image_last(x: np.ndarray, layout: str, borders: Borders, threads: int) -> np.ndarray:
-    """Returns x as a contiguous (n, h, w, c) with zeros around it, or x itself where it is that already.
+    """Returns an image as a contiguous array (n, h, w, c) with zeros around it, or x itself where it is that already.
 
+    layout: of x, "NCHW" or "NHWC".
     borders: ((above, below), (left, right)), rows and columns of zeros.
     """
     (top, bottom), (left, right) = borders
@@ -94,7 +95,10 @@ def image_last(x: np.ndarray, layout: str, borders: Borders, threads: int) -> np
 
 
 def image_first(x: np.ndarray, borders: Borders, threads: int) -> np.ndarray:
-    """Returns x (n, c, h, w) as a contiguous array with zeros around it, or x itself where it is that already."""
+    """Returns an image x (n, c, h, w) as a contiguous array with zeros around it, or x itself where it is that already.
+
+    borders: ((above, below), (left, right)), rows and columns of zeros.
+    """
     (top, bottom), (left, right) = borders
     if not (top or bottom or left or right):
         return np.ascontiguousarray(x)
@@ -107,7 +111,7 @@ def image_first(x: np.ndarray, borders: Borders, threads: int) -> np.ndarray:
 
 
 def filter_last(w: np.ndarray, layout: str, threads: int) -> np.ndarray:
-    """Returns the filters w as a contiguous (kh, kw, c, o)."""
+    """Returns filters as a contiguous array (kh, kw, c, o). layout: of w, "NCHW" for (o, c, kh, kw), or "NHWC"."""
     if layout == "NHWC":
         return np.ascontiguousarray(w)
     y = piece("filters", (*w.shape[2:], w.shape[1], w.shape[0]), w.dtype)
@@ -116,6 +120,6 @@ def filter_last(w: np.ndarray, layout: str, threads: int) -> np.ndarray:
 
 
 def store(y: np.ndarray, pixels: np.ndarray, layout: str, threads: int) -> None:
-    """Writes pixels (n, h, w, c) to y, in the layout of y; rows and columns beyond its shape are left out."""
+    """Writes pixels (n, h, w, c) to y, which has the given layout; rows and columns beyond the shape of y are left out."""
     height, width = y.shape[1:3] if layout == "NHWC" else y.shape[2:]
     on(copied if layout == "NHWC" else channels_first, threads)(y, pixels[:, :height, :width])

@@ -9,7 +9,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class ConvolutionArrays:
-    """ConvolutionArrays are those of one convolution, in the layout and the shapes of its `Geometry`, all of one type.
+    """A ConvolutionArrays holds the arrays of one convolution, in the layout and the shapes of its `Geometry`, all of one type.
 
     x: the image, read.
     w: the filters, read.

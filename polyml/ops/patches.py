@@ -1,4 +1,4 @@
-"""The pixels that each result of a convolution reads, as strided views of the padded image; and blocks of results."""
+"""The pixels that each result of a convolution reads, as strided views of the padded image; and results in blocks."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def strided(x: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], fir
 
 
 def patches_last(x: np.ndarray, g: Geometry) -> np.ndarray:
-    """Returns a view (g, n, i, j, a, b, c): channel c of group g that filter element (a, b) reads for result pixel (i, j).
+    """Returns a view (g, n, i, j, a, b, c): channel c of group g that filter element (a, b) reads for pixel (i, j) of result n.
 
-    x: (n, h, w, channels), with its zeros.
+    x: (n, h, w, channels), with the zeros around the image.
     """
     n, h, w, c = x.strides
     (down, right), (dilated_down, dilated_right) = g.stride, g.dilation
@@ -27,7 +27,10 @@ def patches_last(x: np.ndarray, g: Geometry) -> np.ndarray:
 
 
 def patches_first(x: np.ndarray, g: Geometry) -> np.ndarray:
-    """Returns a view (g, c, a, b, n, i, j) of the same elements of an image x (n, channels, h, w)."""
+    """Returns a view (g, c, a, b, n, i, j): channel c of group g that filter element (a, b) reads for pixel (i, j) of result n.
+
+    x: (n, channels, h, w), with the zeros around the image.
+    """
     n, c, h, w = x.strides
     (down, right), (dilated_down, dilated_right) = g.stride, g.dilation
     shape = (g.groups, g.group_in, g.kh, g.kw, x.shape[0], g.out_height, g.out_width)
@@ -36,9 +39,9 @@ def patches_first(x: np.ndarray, g: Geometry) -> np.ndarray:
 
 
 def block_shape(images: int, rows: int, row_units: int, units: int) -> tuple[int, int]:
-    """Returns the shape (images, rows) of blocks with at most about so many units: whole images, or rows of one image.
+    """Returns the shape (images, rows) of blocks with at most about `units` units each: whole images, or rows of one image.
 
-    row_units: the units of one row.
+    row_units: the units, such as pixels, of one row.
 
     >>> block_shape(16, 14, 14, 400), block_shape(16, 14, 14, 100)
     ((2, 14), (1, 7))
@@ -51,7 +54,7 @@ def block_shape(images: int, rows: int, row_units: int, units: int) -> tuple[int
 
 
 def blocks(images: int, rows: int, shape: tuple[int, int]) -> Iterator[tuple[slice, slice]]:
-    """Yields the blocks (images, rows) of that shape; the last ones are smaller."""
+    """Yields the blocks of all images and rows as slices (images, rows) of the given shape; the last ones are smaller."""
     for n in range(0, images, shape[0]):
         for i in range(0, rows, shape[1]):
             yield slice(n, min(n + shape[0], images)), slice(i, min(i + shape[1], rows))

@@ -29,22 +29,22 @@ LEAST_TILES = 64  # of a block: the transformed filters are read from memory onc
 
 
 def input2(d0, d1, d2, d3):
-    """Returns B' d of one column of a tile, m = 2."""
+    """Returns B' d, Winograd's transform of one column d of a tile of the image, for m = 2."""
     return d0 - d2, d1 + d2, d2 - d1, d1 - d3
 
 
 def filter2(g0, g1, g2):
-    """Returns G g of one column of a filter, m = 2."""
+    """Returns G g, Winograd's transform of one column g of a filter, for m = 2."""
     return g0, 0.5 * (g0 + g1 + g2), 0.5 * (g0 - g1 + g2), g2
 
 
 def output2(m0, m1, m2, m3):
-    """Returns A' s of one column of sums, m = 2."""
+    """Returns A' s, Winograd's transform of one column s of sums back to results, for m = 2."""
     return m0 + m1 + m2, m1 - m2 - m3
 
 
 def input4(d0, d1, d2, d3, d4, d5):
-    """Returns B' d of one column of a tile, m = 4."""
+    """Returns B' d, Winograd's transform of one column d of a tile of the image, for m = 4."""
     return (
         4 * d0 - 5 * d2 + d4,
         (d4 - 4 * d2) + (d3 - 4 * d1),
@@ -56,7 +56,7 @@ def input4(d0, d1, d2, d3, d4, d5):
 
 
 def filter4(g0, g1, g2):
-    """Returns G g of one column of a filter, m = 4."""
+    """Returns G g, Winograd's transform of one column g of a filter, for m = 4."""
     return (
         g0 / 4,
         -(g0 + g1 + g2) / 6,
@@ -68,7 +68,7 @@ def filter4(g0, g1, g2):
 
 
 def output4(m0, m1, m2, m3, m4, m5):
-    """Returns A' s of one column of sums, m = 4."""
+    """Returns A' s, Winograd's transform of one column s of sums back to results, for m = 4."""
     return (
         m0 + (m1 + m2) + (m3 + m4),
         (m1 - m2) + 2 * (m3 - m4),
@@ -79,7 +79,7 @@ def output4(m0, m1, m2, m3, m4, m5):
 
 @kernel
 def inputs2(V, X):
-    """Computes V (4, 4, n, i, j, c) = B' d B of the tiles d = X[n, i, j] (n, i, j, 4, 4, c)."""
+    """Transforms tiles of an image: computes V (4, 4, n, i, j, c) = B' d B of the tiles d = X[n, i, j], X (n, i, j, 4, 4, c)."""
     for n in range(X.shape[0]):
         for i in range(X.shape[1]):
             for j in range(X.shape[2]):
@@ -98,7 +98,7 @@ def inputs2(V, X):
 
 @kernel
 def inputs4(V, X):
-    """Computes V (6, 6, n, i, j, c) = B' d B of the tiles d = X[n, i, j] (n, i, j, 6, 6, c)."""
+    """Transforms tiles of an image: computes V (6, 6, n, i, j, c) = B' d B of the tiles d = X[n, i, j], X (n, i, j, 6, 6, c)."""
     for n in range(X.shape[0]):
         for i in range(X.shape[1]):
             for j in range(X.shape[2]):
@@ -127,7 +127,7 @@ def inputs4(V, X):
 
 @kernel
 def filters2(U, w):
-    """Computes U (4, 4, c, o) = G g G' of the filters g = w[:, :, c, o] (3, 3, c, o)."""
+    """Transforms filters: computes U (4, 4, c, o) = G g G' of the filters g = w[:, :, c, o], w (3, 3, c, o)."""
     for c in range(w.shape[2]):
         R = np.empty((4, 3, w.shape[3]), w.dtype)
         for b in range(3):
@@ -140,7 +140,7 @@ def filters2(U, w):
 
 @kernel
 def filters4(U, w):
-    """Computes U (6, 6, c, o) = G g G' of the filters g = w[:, :, c, o] (3, 3, c, o)."""
+    """Transforms filters: computes U (6, 6, c, o) = G g G' of the filters g = w[:, :, c, o], w (3, 3, c, o)."""
     for c in range(w.shape[2]):
         R = np.empty((6, 3, w.shape[3]), w.dtype)
         for b in range(3):
@@ -157,7 +157,7 @@ def filters4(U, w):
 
 @kernel
 def outputs2(Y, M, bias):
-    """Computes Y (n, i, 2, j, 2, o) = A' m A + bias of the sums m = M[:, :, n, i, j] (4, 4, n, i, j, o)."""
+    """Transforms sums s = M[:, :, n, i, j] back to results: computes Y (n, i, 2, j, 2, o) = A' s A + bias, M (4, 4, n, i, j, o)."""
     for n in range(Y.shape[0]):
         for i in range(Y.shape[1]):
             for j in range(Y.shape[3]):
@@ -176,7 +176,7 @@ def outputs2(Y, M, bias):
 
 @kernel
 def outputs4(Y, M, bias):
-    """Computes Y (n, i, 4, j, 4, o) = A' m A + bias of the sums m = M[:, :, n, i, j] (6, 6, n, i, j, o)."""
+    """Transforms sums s = M[:, :, n, i, j] back to results: computes Y (n, i, 4, j, 4, o) = A' s A + bias, M (6, 6, n, i, j, o)."""
     for n in range(Y.shape[0]):
         for i in range(Y.shape[1]):
             for j in range(Y.shape[3]):
@@ -202,9 +202,9 @@ def outputs4(Y, M, bias):
 
 @dataclass(frozen=True)
 class Winograd:
-    """A Winograd algorithm computes convolutions by minimal filtering F(m x m, 3 x 3).
+    """A Winograd computes convolutions by minimal filtering F(m x m, 3 x 3), in tiles of m x m results.
 
-    inputs, filters, outputs: the kernels of the three transforms.
+    inputs, filters, outputs: the kernels that transform tiles of the image, filters, and sums back to results.
     """
 
     m: int
@@ -218,7 +218,7 @@ class Winograd:
         return self.m + 2
 
     def refusal(self, g: Geometry) -> str:
-        """Returns why the algorithm does not apply, or ""."""
+        """Returns why minimal filtering does not apply to a convolution, or ""."""
         if (g.kh, g.kw) != (3, 3):
             return f"its filters are 3 x 3, not {g.kh} x {g.kw}"
         if g.stride != (1, 1):
@@ -228,7 +228,7 @@ class Winograd:
         return ""
 
     def terms(self, g: Geometry, costs: Costs) -> tuple[CostTerm, ...]:
-        """Returns the costs of the transforms and the products."""
+        """Returns the costs of Winograd's transforms, of the products, and of copies in this layout."""
         down, across = self._tiles(g)
         images, rows = self._block(g, costs.block_bytes)
         count = g.groups * -(-g.images // images) * -(-down // rows)
@@ -248,7 +248,7 @@ class Winograd:
         return tuple(found)
 
     def run(self, g: Geometry, operands: ConvolutionArrays, threads: int) -> None:
-        """Computes the convolution, group by group and block by block of tiles."""
+        """Computes the convolution into operands.y, group by group and one block of tiles after the other."""
         y, bias = operands.y, operands.bias
         m, side, (down, across) = self.m, self.side, self._tiles(g)
         (top, _), (left, _) = g.padding
@@ -279,22 +279,26 @@ class Winograd:
             kernels.store(y, pixels, g.layout, threads)
 
     def _tiles(self, g: Geometry) -> tuple[int, int]:
-        """Returns how many rows and columns of tiles an image has."""
+        """Returns how many rows and columns of tiles one image has."""
         return -(-g.out_height // self.m), -(-g.out_width // self.m)
 
     def _is_exact(self, g: Geometry) -> bool:
-        """Returns whether tiles can be written to the result itself: it has the layout of the kernels, and tiles fill it."""
+        """Returns whether tiles can be written to the result itself: it has channels last, and whole tiles fill it."""
         return g.layout == "NHWC" and g.out_height % self.m == 0 and g.out_width % self.m == 0
 
     def _block(self, g: Geometry, size_bytes: int) -> tuple[int, int]:
-        """Returns the images and the rows of tiles that are transformed at a time."""
+        """Returns how many images, and rows of tiles of each, are transformed at a time. size_bytes: of the transformed data."""
         down, across = self._tiles(g)
         tile_bytes = self.side**2 * (g.group_in + g.group_out) * g.element_bytes
         return block_shape(g.images, down, across, max(size_bytes // tile_bytes, LEAST_TILES))
 
     @staticmethod
     def _image(g: Geometry, x: np.ndarray, borders: Borders, threads: int) -> np.ndarray:
-        """Returns the image as tiles need it. A border below zero on the right or below stands for pixels that no tile reads."""
+        """Returns the image as (n, h, w, c) with zeros around it, as its tiles need it.
+
+        borders: ((above, below), (left, right)), rows and columns of zeros; below 0 for pixels that no tile reads and that are left
+            out.
+        """
         (top, bottom), (left, right) = borders
         if bottom < 0 or right < 0:
             rows, columns = slice(0, g.height + min(bottom, 0)), slice(0, g.width + min(right, 0))
@@ -303,7 +307,7 @@ class Winograd:
 
 
 def _by_position(name: str, side: int, count: int, dtype: np.dtype) -> np.ndarray:
-    """Returns an array (side^2, count) in which rows are one cache line longer than they need to be.
+    """Returns a kept array (side^2, count) whose rows are one cache line longer in memory than they need to be.
 
     Rows whose length is a power of two, which they often have otherwise, would compete for the same few sets of a cache.
     """
@@ -311,7 +315,7 @@ def _by_position(name: str, side: int, count: int, dtype: np.dtype) -> np.ndarra
 
 
 def _tiles_of(x: np.ndarray, m: int, down: int, across: int) -> np.ndarray:
-    """Returns a view (n, i, j, m + 2, m + 2, c) of the tiles of an image (n, h, w, c), which begin at multiples of m."""
+    """Returns a view (n, i, j, m + 2, m + 2, c) of the overlapping tiles of an image (n, h, w, c), one every m pixels."""
     n, h, w, c = x.strides
     return strided(x, (x.shape[0], down, across, m + 2, m + 2, x.shape[3]), (n, h * m, w * m, h, w, c))
 

@@ -12,7 +12,7 @@ ALIGNMENT_BYTES = 64
 
 
 class _Kept(threading.local):
-    """This holds the arrays that one thread keeps, by name."""
+    """A _Kept holds the arrays that the current thread keeps from call to call, by name."""
 
     def __init__(self) -> None:
         self.pieces: dict[str, np.ndarray] = {}
@@ -22,7 +22,10 @@ _kept = _Kept()
 
 
 def piece(name: str, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """Returns a contiguous array with undefined contents, which is this thread's until it asks for the same name again."""
+    """Returns a contiguous array with undefined contents from memory that this thread keeps under a name.
+
+    The array is valid until the thread asks for the same name again.
+    """
     size_bytes = prod(shape) * dtype.itemsize
     kept = _kept.pieces.get(name)
     if kept is None or kept.nbytes < size_bytes:
@@ -34,7 +37,7 @@ def piece(name: str, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
 
 
 def _aligned(size_bytes: int) -> np.ndarray:
-    """Returns uninitialised memory of this size that begins on a cache line."""
+    """Returns uninitialised memory of this size, as bytes, that begins on a cache line."""
     memory = np.empty(size_bytes + ALIGNMENT_BYTES, np.uint8)
     first = -memory.ctypes.data % ALIGNMENT_BYTES
     return memory[first : first + size_bytes]

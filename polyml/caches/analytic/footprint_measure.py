@@ -196,9 +196,7 @@ class Measure:
             return None, UNKNOWN, at
 
     def _box(self, elements: isl.Set, mapped: isl.Map | None, assumes: str, context: isl.Set) -> Amount:
-        """Returns an upper bound: the number of points of the box around a set of elements, or of the box's image under
-        `mapped`.
-        """
+        """Returns an upper bound: how many points the box around a set of elements has, or that box's image under `mapped`."""
         try:
             with polyhedra.budget(BOX_OPERATIONS):
                 counted = _counted(polyhedra.box_around(elements), mapped, BOX_STEPS)
@@ -225,8 +223,7 @@ class Measure:
         return here.count_val().to_python()
 
     def _largest(self, counted: Count, elements: isl.Set) -> tuple[int | None, str, Mapping[str, int] | None]:
-        """Returns (value, accuracy, iteration): the largest value of a count at the given sizes, and an iteration of the loops
-        around with it.
+        """Returns (value, accuracy, iteration): the largest value of a count at the given sizes, and an iteration that has it.
 
         Value and iteration are None without sizes.
         """

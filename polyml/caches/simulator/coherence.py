@@ -17,7 +17,7 @@ MOST_THREADS = 64
 
 
 def units(layout: StateLayout) -> Iterator[Unit]:
-    """Yields two functions, which make caches of several threads coherent.
+    """Yields two LLVM functions, which make caches of several threads coherent.
 
     `cohere(line, write)` is called before a thread's access; `deliver(line, thread)` writes back what that thread had dirty.
     """
@@ -26,7 +26,7 @@ def units(layout: StateLayout) -> Iterator[Unit]:
 
 
 def hand_up(fn: FunctionBuilder, layout: StateLayout, dirty: str) -> None:
-    """Emits that the thread has a line dirty, where it was handed up so."""
+    """Emits that the thread is noted as having the line dirty, if it was handed up dirty. dirty: the value that is not 0 then."""
     place = _owner(fn, layout)
     own = fn.emit(f"trunc i64 {fn.emit(f'add i64 {state_header.get(fn, state_header.THREAD)}, 1')} to i8")
     before = fn.emit(f"load i8, ptr {place}")
@@ -35,7 +35,7 @@ def hand_up(fn: FunctionBuilder, layout: StateLayout, dirty: str) -> None:
 
 
 def _unit(name: str, argument: str, define: Callable[[FunctionBuilder, StateLayout], None], layout: StateLayout) -> Unit:
-    """Returns an LLVM function whose body `define` emits."""
+    """Returns an LLVM function whose body `define` emits. argument: the declaration of its last argument."""
     fn = FunctionBuilder(f"internal fastcc void @{name}(ptr %state, ptr %count, i64 %line, {argument})")
     fn.attributes = "nounwind noinline"
     define(fn, layout)
@@ -44,7 +44,7 @@ def _unit(name: str, argument: str, define: Callable[[FunctionBuilder, StateLayo
 
 
 def _cohere(fn: FunctionBuilder, layout: StateLayout) -> None:
-    """Emits the body of `cohere`: other threads' copies are removed by a write, or made clean by a read."""
+    """Emits the body of `cohere`: a write removes other threads' copies of the line, and a read makes them clean."""
     several = _several(layout)
     thread = state_header.get(fn, state_header.THREAD)
     bit = fn.emit(f"shl i64 1, {thread}")
@@ -92,7 +92,10 @@ def _cohere(fn: FunctionBuilder, layout: StateLayout) -> None:
 
 
 def _deliver_if(fn: FunctionBuilder, dirty: list[str], other: str, done: BasicBlock) -> None:
-    """Emits a call of `deliver` where one of the values is not 0, then a jump."""
+    """Emits a call of `deliver` where one of the values `dirty` is not 0, then a jump to `done`.
+
+    other: the thread that had the line dirty.
+    """
     some, deliver = dirty[0], fn.block("deliver")
     for each in dirty[1:]:
         some = fn.emit(f"or i32 {some}, {each}")
@@ -103,7 +106,7 @@ def _deliver_if(fn: FunctionBuilder, dirty: list[str], other: str, done: BasicBl
 
 
 def _deliver(fn: FunctionBuilder, layout: StateLayout) -> None:
-    """Emits the body of `deliver`: a dirty line goes to the nearest cache that both threads use."""
+    """Emits the body of `deliver`: a dirty line goes to the nearest cache that both threads use, else to memory."""
     thread = state_header.get(fn, state_header.THREAD)
     for number in layout.numbers:
         if number == 0:  # each has its own, or there is nothing to deliver
@@ -121,16 +124,16 @@ def _deliver(fn: FunctionBuilder, layout: StateLayout) -> None:
 
 
 def _several(layout: StateLayout) -> list[int]:
-    """Returns the levels that have more than one cache."""
+    """Returns the numbers of the levels that have more than one cache."""
     return [number for number in layout.numbers if layout.instances(number) > 1]
 
 
 def _instance(fn: FunctionBuilder, layout: StateLayout, number: int, thread: str) -> str:
-    """Emits which cache of a level a thread uses."""
+    """Emits code for the number of the cache of level `number` that a thread uses."""
     return "0" if layout.instances(number) == 1 else fn.emit(f"udiv i64 {thread}, {layout.sharing(number)}")
 
 
 def _owner(fn: FunctionBuilder, layout: StateLayout) -> str:
-    """Emits the address of the byte that says which thread may have the line dirty."""
+    """Emits code for the address of the byte that says which thread may have the line dirty."""
     table = fn.emit(f"getelementptr i8, ptr %state, i64 {layout.owners}")
     return fn.emit(f"getelementptr [{OWNER_BYTES} x i8], ptr {table}, i64 %line")

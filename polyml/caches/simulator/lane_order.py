@@ -1,4 +1,4 @@
-"""The scalar order of iterations that run together: a vectorised program with loops in place of its lanes."""
+"""The order of a vectorised program's accesses as scalar loops: each jam, which runs iterations together, becomes loops."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ Around = tuple[Jam | Guard, ...]
 
 
 def in_lane_order(nodes: tuple[Node, ...], around: Around = ()) -> tuple[Node, ...]:
-    """Returns the nodes without jams, whose accesses come in the order in which the vectorised program makes them.
+    """Returns the nodes of a program without jams, with the accesses in the order in which the vectorised program makes them.
 
-    An instance runs for all lanes of a jam before the next instance does, so each one gets a loop of its own over the lanes.
+    An instance runs for all lanes of a jam (iterations that run together) before the next instance does, so each instance gets a
+    loop of its own over the lanes.
 
         together i = 0 .. 3: S[i]; T[i]   ->   for i in 0 .. 3: S[i]   for i in 0 .. 3: T[i]
+
+    around: the jams and guards around the nodes that each instance still has to get.
     """
     return tuple(ordered for node in nodes for ordered in _node_in_lane_order(node, around))
 
 
 def _node_in_lane_order(node: Node, around: Around) -> tuple[Node, ...]:
-    """Returns one node without jams. around: the jams and guards around it that its instances have to get."""
+    """Returns one node without jams, in the order of its accesses. around: the jams and guards that its instances have to get."""
     if isinstance(node, Instance):
         return _inside(around, (node,))
     if isinstance(node, Jam) and node.scans:  # the whole body for each iteration
@@ -32,19 +35,19 @@ def _node_in_lane_order(node: Node, around: Around) -> tuple[Node, ...]:
 
 
 def _moves(guard: Guard, around: Around) -> bool:
-    """Returns whether the guard may hold for some iterations that run together, and not for others."""
+    """Returns whether a guard may hold for some of the iterations that run together, and not for others."""
     return any(isinstance(other, Jam) and other.var in guard.condition.names for other in around)
 
 
 def _inside(around: Around, body: tuple[Node, ...]) -> tuple[Node, ...]:
-    """Returns the body inside loops and guards. around: these, the outermost first."""
+    """Returns nodes inside loops and guards. around: the jams, which become loops, and guards, the outermost first."""
     for node in reversed(around):
         body = (replace(node, body=body) if isinstance(node, Guard) else _loop(node, body),)
     return body
 
 
 def _loop(jam: Jam, body: tuple[Node, ...]) -> Loop:
-    """Returns a loop over the iterations of a jam."""
+    """Returns a loop over all iterations of a jam, one after the other, with the given body."""
     last = jam.base + (jam.count * jam.lanes - 1)
     upper = (last,) if jam.limit is None else operands("min", extremum("min", [last, jam.limit]))
     return Loop(jam.var, (jam.base,), upper, 1, body)

@@ -27,7 +27,7 @@ _ATTRIBUTES = "nounwind noinline"
 
 
 def units(layout: StateLayout) -> Iterator[Unit]:
-    """Yields the functions of all levels, and those that stand for what is behind them."""
+    """Yields the LLVM functions of all cache levels of a simulator, and those that stand for what is behind the last one."""
     for number in layout.numbers:
         yield from _LevelFunctions(layout, number).units()
     if layout.coherent:
@@ -37,8 +37,9 @@ def units(layout: StateLayout) -> Iterator[Unit]:
 
 
 def touch(fn: FunctionBuilder, line: str, count: str, write: bool, layout: StateLayout, prepare: Callable[[], None]) -> None:
-    """Emits one access; no function is called where it changes nothing.
+    """Emits one access to the first cache level; no function is called where it changes nothing.
 
+    line, count: LLVM values: the line, and the address of the reference's counters.
     prepare: emits what has to come before a call.
     """
     call = f"call fastcc i32 @touch_0(ptr %state, ptr {count}, i64 {line}, i32 {int(write)})"
@@ -61,14 +62,14 @@ def touch(fn: FunctionBuilder, line: str, count: str, write: bool, layout: State
 
 @dataclass(frozen=True)
 class _LevelFunctions:
-    """A _LevelFunctions emits the LLVM functions of one level."""
+    """A _LevelFunctions emits the LLVM functions of level `number` of the cache hierarchy."""
 
     layout: StateLayout
     number: int
 
     @property
     def sets(self) -> SimulatedLevel:
-        """Returns the caches of the level."""
+        """Returns what emits the code that uses the caches of the level."""
         return self.layout.sets(self.number)
 
     @property
@@ -77,11 +78,11 @@ class _LevelFunctions:
         return self.number + 1 == len(self.layout.levels)
 
     def is_(self, **wanted: str) -> bool:
-        """Returns whether the level's description has these values."""
+        """Returns whether the level's description has all of the given values, such as writes="through"."""
         return all(getattr(self.sets.level, name) == value for name, value in wanted.items())
 
     def units(self) -> Iterator[Unit]:
-        """Yields the functions that the level needs."""
+        """Yields the LLVM functions that the level needs."""
         layout, number = self.layout, self.number
         yield self._unit("touch", "i32", "ptr %count, i64 %line, i32 %write", self._touch)
         if number:
@@ -97,7 +98,10 @@ class _LevelFunctions:
             yield self._unit("fill", "void", "ptr %count, i64 %line", self._fill)
 
     def _unit(self, name: str, result: str, arguments: str, define) -> Unit:
-        """Returns an LLVM function whose body `define` emits."""
+        """Returns an LLVM function `name_k` of level k, whose body `define` emits.
+
+        result, arguments: the LLVM type of the result, and the declarations of the arguments behind the state.
+        """
         full = f"{name}_{self.number}"
         fn = FunctionBuilder(f"internal fastcc {result} @{full}(ptr %state, {arguments})")
         fn.attributes = _ATTRIBUTES
@@ -106,7 +110,7 @@ class _LevelFunctions:
         return Unit(full, text, self.sets.declarations(), len(text))
 
     def _touch(self, fn: FunctionBuilder) -> None:
-        """Emits an access to the level."""
+        """Emits the body of `touch_k`: an access to the level, which looks the line up."""
         if self.number in self.layout.shadowed:
             fn.do(f"call fastcc void @fill_{self.number}(ptr %state, ptr %count, i64 %line)")
         found = self.sets.look(fn, "%line")
@@ -118,7 +122,7 @@ class _LevelFunctions:
         self._miss(fn, found)
 
     def _hit(self, fn: FunctionBuilder, found: Lookup) -> None:
-        """Emits what follows where the level has the line. An exclusive level hands it up."""
+        """Emits what follows where the level has the line: a use of it, or, for an exclusive level, that the line is handed up."""
         if self.is_(contents="exclusive"):
             dirty = fn.emit(f"and i32 {self.sets.word(fn, found)}, 1")
             self.sets.remove(fn, found)
@@ -134,7 +138,7 @@ class _LevelFunctions:
         fn.current.terminator = "ret i32 0"
 
     def _miss(self, fn: FunctionBuilder, found: Lookup) -> None:
-        """Emits what follows where the level lacks the line: it is counted, taken from the next level, and inserted."""
+        """Emits what follows where the level lacks the line: it counts a miss, and takes the line from the next level."""
         counter(fn, "%count", self.layout.misses(self.number))
         self._count_cold(fn)
         if self.layout.coherent and self.sets.instances > 1:
@@ -157,7 +161,7 @@ class _LevelFunctions:
         fn.current.terminator = "ret i32 0"
 
     def _count_cold(self, fn: FunctionBuilder) -> None:
-        """Counts a compulsory miss where no thread that uses the cache used the line before."""
+        """Emits that a compulsory miss is counted where no thread that uses the cache used the line before."""
         table = fn.emit(f"getelementptr i8, ptr %state, i64 {self.layout.seen(self.number)}")
         own = fn.emit(f"getelementptr [{self.layout.seen_bytes} x i8], ptr {table}, i64 {self.sets.instance(fn)}")
         place = fn.emit(f"getelementptr i8, ptr {own}, i64 %line")
@@ -166,13 +170,16 @@ class _LevelFunctions:
         counter(fn, "%count", self.layout.cold(self.number), fn.emit(f"zext i8 {cold} to i64"))
 
     def _touch_below(self, fn: FunctionBuilder, write: str) -> str:
-        """Emits an access to the next level; returns what it hands up, "0" where memory is next."""
+        """Emits an access to the next level.
+
+        It returns the value that says whether a dirty line is handed up, "0" where memory is next.
+        """
         if self.is_last:
             return "0"
         return fn.emit(f"call fastcc i32 @touch_{self.number + 1}(ptr %state, ptr %count, i64 %line, i32 {write})")
 
     def _write_on(self, fn: FunctionBuilder) -> None:
-        """Emits that a write goes on to the next level at once."""
+        """Emits that an access, where it is a write, goes on to the next level at once."""
         writes, done = fn.block("writes"), fn.block("on")
         fn.branch(fn.emit("icmp ne i32 %write, 0"), writes, done)
         fn.current = writes
@@ -183,9 +190,10 @@ class _LevelFunctions:
         fn.current = done
 
     def _let_go(self, fn: FunctionBuilder, word: str) -> None:
-        """Emits what becomes of an evicted line. word: the line's word, 0 where none was evicted.
+        """Emits what becomes of an evicted line. word: 2 * (line + 1), plus 1 where it is dirty; 0 where none was evicted.
 
-        An inclusive level removes it from the levels above; an exclusive next level takes it, else it is sent on where it is dirty.
+        An inclusive level removes the line from the levels above; an exclusive next level takes it, else it is sent on if it is
+        dirty.
         """
         some, done = fn.block("some"), fn.block("done")
         fn.branch(fn.emit(f"icmp ne i32 {word}, 0"), some, done)
@@ -209,7 +217,7 @@ class _LevelFunctions:
         fn.current = done
 
     def _above(self, fn: FunctionBuilder, above: int) -> tuple[str, str]:
-        """Emits the range of those caches of a level above whose threads use this cache: the first, and the one behind the last."""
+        """Emits the range of caches of level `above` whose threads use this cache: the first, and the one behind the last."""
         own, theirs = self.sets, self.layout.sets(above)
         if own.instances == 1:
             return "0", str(theirs.instances)
@@ -220,17 +228,17 @@ class _LevelFunctions:
         return fn.emit(f"udiv i64 {thread}, {theirs.sharing}"), fn.emit(f"select i1 {fewer}, i64 {last}, i64 {theirs.instances}")
 
     def _pass_on(self, fn: FunctionBuilder, line: str) -> None:
-        """Emits that a dirty line is written to the next level, and counted."""
+        """Emits that a dirty line is written to the next level, and counted as sent on."""
         self._count_written(fn, line)
         if not self.is_last:
             fn.emit(f"call fastcc i32 @written_{self.number + 1}(ptr %state, ptr %count, i64 {line})")
 
     def _count_written(self, fn: FunctionBuilder, line: str) -> None:
-        """Counts a line that is sent on, for the line's array, whichever access evicts it."""
+        """Emits that a line that is sent on is counted for the line's array, whichever access evicts it."""
         count_written(fn, self.layout, self.number, line)
 
     def _written(self, fn: FunctionBuilder) -> None:
-        """Emits that a dirty line, or a write, comes from the level above."""
+        """Emits the body of `written_k`: a dirty line, or a write, comes from the level above."""
         found = self.sets.look(fn, "%line")
         hit, miss = fn.block("hit"), fn.block("miss")
         fn.branch(found.hit, hit, miss)
@@ -245,11 +253,11 @@ class _LevelFunctions:
         fn.current.terminator = "ret i32 0"
 
     def _drop(self, fn: FunctionBuilder) -> None:
-        """Emits that a line is removed from some caches of the level."""
+        """Emits the body of `drop_k`: a line is removed from some caches of the level."""
         self._remove(fn, "%from", "%to", "-1", lambda instance: None)
 
     def _take(self, fn: FunctionBuilder) -> None:
-        """Emits that a line is invalidated in the caches of other threads, and that these lost it."""
+        """Emits the body of `take_k`: a line is removed from the caches of other threads, and noted as lost by each that had it."""
 
         def note(instance: str) -> None:
             fn.do(f"store i8 1, ptr {self._lost(fn, instance)}")
@@ -257,10 +265,11 @@ class _LevelFunctions:
         self._remove(fn, "0", str(self.sets.instances), self.sets.instance(fn), note)
 
     def _remove(self, fn: FunctionBuilder, first: str, past: str, but: str, note: Callable[[str], None]) -> None:
-        """Emits that a line is removed from caches first ... past - 1, but not from cache `but`.
+        """Emits a body that removes a line from caches first ... past - 1, but not from cache `but`.
 
-        The function returns 1 where the line was dirty in one of them. note: emits what is recorded of each cache that had the
-        line.
+        The function returns 1 where the line was dirty in one of them.
+
+        note: emits what is recorded of each cache that had the line.
         """
         start, each, other, here = fn.current, fn.block("each"), fn.block("other"), fn.block("here")
         gone, following, done = fn.block("gone"), fn.block("next"), fn.block("done")
@@ -288,7 +297,7 @@ class _LevelFunctions:
         done.terminator = f"ret i32 {before}"
 
     def _clean(self, fn: FunctionBuilder) -> None:
-        """Emits the body of `clean_k`: a line becomes clean in one cache, where it is in it."""
+        """Emits the body of `clean_k`: a line becomes clean in one cache that has it; returns 1 where it was dirty."""
         found = self.sets.look(fn, "%line", "%cache")
         hit, miss = fn.block("hit"), fn.block("miss")
         fn.branch(found.hit, hit, miss)
@@ -299,13 +308,16 @@ class _LevelFunctions:
         fn.current.terminator = f"ret i32 {dirty}"
 
     def _lost(self, fn: FunctionBuilder, instance: str) -> str:
-        """Emits the address of the byte that says whether a cache lost the line to a write of another thread."""
+        """Emits the address of the byte that says whether cache `instance` lost the line to a write of another thread."""
         table = fn.emit(f"getelementptr i8, ptr %state, i64 {self.layout.lost(self.number)}")
         own = fn.emit(f"getelementptr [{self.layout.seen_bytes} x i8], ptr {table}, i64 {instance}")
         return fn.emit(f"getelementptr i8, ptr {own}, i64 %line")
 
     def _insert(self, fn: FunctionBuilder) -> None:
-        """Emits that an exclusive level takes a line. Where threads share it, it may have the line from another one already."""
+        """Emits the body of `insert_k`: an exclusive level takes a line.
+
+        Where threads share the level, it may have the line from another one already.
+        """
         if self.sets.sharing > 1:
             found = self.sets.look(fn, "%line")
             there, new = fn.block("there"), fn.block("new")
@@ -319,7 +331,7 @@ class _LevelFunctions:
         fn.current.terminator = "ret i32 0"
 
     def _fill(self, fn: FunctionBuilder) -> None:
-        """Emits an access in the fully associative cache beside the level."""
+        """Emits the body of `fill_k`: an access in the fully associative cache beside the level."""
         shadow = self.layout.shadow(self.number)
         found = shadow.look(fn, "%line")
         hit, miss = fn.block("hit"), fn.block("miss")

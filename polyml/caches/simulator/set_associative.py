@@ -91,9 +91,7 @@ class SimulatedLevel(ABC):
 
     @abstractmethod
     def is_newest(self, fn: FunctionBuilder, line: str, dirty: bool) -> str:
-        """Emits code that tells whether a use of the line would change nothing: it is the newest, and dirty where `dirty` is
-        True.
-        """
+        """Emits code that tells whether a use of the line changes nothing: it is the newest, and dirty where `dirty` is True."""
 
     @abstractmethod
     def use(self, fn: FunctionBuilder, found: Lookup, dirty: str) -> None:
@@ -273,9 +271,7 @@ class Plru(SetAssociative):
         return _is_word(fn, fn.emit(f"load i32, ptr {self._last(fn, self.address(fn, line))}, align 4"), line, dirty)
 
     def use(self, fn: FunctionBuilder, found: Lookup, dirty: str) -> None:
-        """Emits code that makes a line that was found the one used last, dirty where `dirty` is 1, and turns the tree away from
-        it.
-        """
+        """Emits code that makes a line that was found the last used one, dirty where `dirty` is 1, and turns the tree from it."""
         written = self._splat(fn, dirty)
         one = fn.emit(f"select {self.mask} {found.same}, {self.type} {written}, {self.type} zeroinitializer")
         self._store(fn, found.address, fn.emit(f"or {self.type} {found.words}, {one}"))
@@ -323,9 +319,7 @@ class Plru(SetAssociative):
         }
 
     def _away(self, way: int) -> tuple[int, int]:
-        """Returns two masks of the tree's nodes: those above a way, and those of them whose bit is 1 when the tree leads
-        elsewhere.
-        """
+        """Returns two masks of the tree's nodes: those above a way, and those of them whose bit is 1 to lead elsewhere."""
         node, mask, bits = way + self.ways, 0, 0
         while node > 1:
             mask |= 1 << node // 2

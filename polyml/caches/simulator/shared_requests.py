@@ -26,7 +26,7 @@ _KIND = 7  # the bits of a kind
 
 
 def units(number: int, is_exclusive: bool) -> Iterator[Unit]:
-    """Yields functions that write requests down, in the place of those of level `number`."""
+    """Yields LLVM functions that write requests down, in the place of the functions of level `number`, which threads share."""
     yield _note()
     yield _request(f"touch_{number}", "i32 %write", f"or i32 %write, {USE}")
     if number:
@@ -36,14 +36,14 @@ def units(number: int, is_exclusive: bool) -> Iterator[Unit]:
 
 
 def mark(fn: FunctionBuilder, time: int) -> None:
-    """Emits a request that says that the thread is at a barrier, or has finished."""
+    """Emits a request that says that the thread is at a barrier, or has finished. time: BARRIER or DONE."""
     state_header.put(fn, state_header.TIME, str(time))
     fn.do("call fastcc void @note(ptr %state, ptr %counters, i64 0, i32 0)")
     state_header.put(fn, state_header.USES, "0")
 
 
 def _request(name: str, argument: str, kind: str) -> Unit:
-    """Returns a function that writes down one kind of request."""
+    """Returns an LLVM function `name` that writes down one kind of request. argument: the declaration of its last argument."""
     arguments = ", ".join(filter(None, ("ptr %state, ptr %count, i64 %line", argument)))
     fn = FunctionBuilder(f"internal fastcc i32 @{name}({arguments})")
     fn.do(f"call fastcc void @note(ptr %state, ptr %count, i64 %line, i32 {fn.emit(kind)})")
@@ -53,7 +53,7 @@ def _request(name: str, argument: str, kind: str) -> Unit:
 
 
 def _note() -> Unit:
-    """Returns the function that appends a request; where the buffer is full, it calls the one that hands it on."""
+    """Returns the LLVM function that appends a request to the buffer; where that is full, it calls what hands the buffer on."""
     fn = FunctionBuilder("internal fastcc void @note(ptr %state, ptr %count, i64 %line, i32 %kind)")
     fn.attributes = "nounwind noinline"
     place = state_header.get(fn, state_header.NEXT, "ptr")
@@ -80,9 +80,9 @@ def _note() -> Unit:
 
 
 def serve(layout: StateLayout) -> Unit:
-    """Returns `i64 @polyml_serve(ptr state, ptr heads)`, which serves requests until a thread has none left.
+    """Returns the LLVM function `i64 @polyml_serve(ptr state, ptr heads)`, which serves requests until a thread has none left.
 
-    It returns the number of this thread, or -1 when all have finished.
+    The function returns the number of this thread, or -1 when all have finished.
 
     heads: four words per thread: its next request, the end of those that are there, its counters, and one for the function itself.
     """
@@ -134,7 +134,7 @@ again:
 
 
 def _by_time(layout: StateLayout) -> str:
-    """Returns the blocks that choose the thread whose request is earliest, and until when it stays so."""
+    """Returns LLVM blocks that choose the thread whose request is earliest, and find out until what time it stays so."""
     threads = layout.threads
     return f"""entry:
   br label %choose
@@ -175,7 +175,7 @@ running:
 
 
 def _each_in_turn(layout: StateLayout) -> str:
-    """Returns the blocks that choose the next thread that is not at a barrier.
+    """Returns LLVM blocks that choose the next thread in turn that is not at a barrier.
 
     They are used where each access is a request, so that none is left out between two times of a thread. Whose turn it is, and
     how many threads were at a barrier since the last request, is kept in the last word of two threads' heads.
@@ -225,7 +225,7 @@ running:
 
 
 def _served_request(layout: StateLayout) -> str:
-    """Returns the blocks that call the first level for a request."""
+    """Returns the LLVM blocks that serve one request by a call of the first shared level's functions."""
     first = layout.numbers.start
     exclusive = first > 0 and layout.levels[first].contents == "exclusive"
     others = [f"i32 {WRITTEN}, label %written"] if first else []

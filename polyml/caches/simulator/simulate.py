@@ -30,9 +30,9 @@ from polyml.runtime.loading.load import load
 class Counts:
     """Counts tell how often one reference, or several together, accesses memory and misses.
 
-    accesses: how many it makes.
+    accesses: how many accesses are made.
     first: by level, compulsory misses: uses of lines that no thread that uses the cache used before.
-    misses: by level.
+    misses: by level, all misses.
     fully_associative: by level, misses of a fully associative cache of its size; () where misses are not classified. They are those
         of all uses of a thread that has the cache to itself, and those of the uses that reach the level where threads share it.
     invalidated: by level, misses of lines that writes of other threads invalidated; () where these are not simulated.
@@ -64,11 +64,11 @@ class Counts:
 
 @dataclass(frozen=True)
 class Simulation:
-    """A Simulation holds the counts of all references, and the lines that levels send on.
+    """A Simulation holds the counts of all references, and of the lines that levels send on.
 
     levels: the caches, from the nearest outwards.
     counts: by reference, sums over all threads.
-    threads: the same for each thread.
+    threads: by thread, the counts of each reference.
     written: by array, the dirty lines that each level sends on, or the writes, where a level writes through.
     places: the addresses of the arrays.
     """
@@ -143,10 +143,10 @@ def simulate(
 
 @dataclass(frozen=True)
 class _Layouts:
-    """_Layouts describe the two simulators of a run.
+    """A _Layouts says where the two simulators of a run keep their data.
 
-    own: that of each thread, with the caches that the thread has to itself.
-    shared: that of all threads, whose levels are behind those; None where no thread changes what another one finds.
+    own: the layout of each thread's simulator, with the caches that the thread has to itself.
+    shared: the layout of the simulator of all threads, with the levels behind; None where no thread changes what another one finds.
     """
 
     own: StateLayout
@@ -154,7 +154,7 @@ class _Layouts:
 
 
 def _layouts(levels: tuple[CacheLevel, ...], classify: bool, threads: ThreadModel, arrays: int, lines: int) -> _Layouts:
-    """Returns which simulator has which levels. arrays, lines: how many the program uses.
+    """Returns the layouts of the simulators, which say which of them has which levels. arrays, lines: how many the program uses.
 
     An inclusive level that evicts a line changes the threads' own caches, and so does a coherent write: then the simulator of all
     threads has every level.
@@ -174,7 +174,7 @@ def _layouts(levels: tuple[CacheLevel, ...], classify: bool, threads: ThreadMode
 
 
 def _simulator(program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed], layouts: _Layouts, threads: int) -> Code:
-    """Returns the machine code of the trace and of both simulators."""
+    """Returns compiled machine code of the program's trace of accesses and of both simulators."""
     caches, declarations = builder.shared(trace.caches(layouts.own))
     tracer = [
         replace(unit, declarations={**unit.declarations, **declarations})
@@ -186,13 +186,13 @@ def _simulator(program: Program, sizes: Mapping[str, int], places: Mapping[str, 
 
 
 def _rounded(number: int) -> int:
-    """Returns a number that is a little larger, so that programs with about as many lines share the same compiled caches."""
+    """Returns a number rounded up a little, so that programs with about as many lines share the same compiled caches."""
     step = 1 << max(3, number.bit_length() - 4)
     return -(-number // step) * step
 
 
 def _code(tracer: str, caches: Sequence[str]) -> Code:
-    """Returns machine code of the texts. caches: texts that other programs may share, whose object code is kept."""
+    """Returns LLVM texts as loaded machine code. caches: texts that other programs may share, whose object code is kept."""
     return load([*_assembled(tracer), *(each for text in caches for each in _kept(text))], trace.ENTRY, shared_requests.ENTRY)
 
 
@@ -206,9 +206,9 @@ _kept = lru_cache(maxsize=16)(_assembled)
 
 
 def _run(code: Code, layouts: _Layouts, threads: int, arrays: np.ndarray, references: int) -> tuple[list[np.ndarray], np.ndarray]:
-    """Runs both simulators; returns their states, and the counters (thread, reference, counter).
+    """Runs both simulators; returns their states, and the counters as an array (thread, reference, counter).
 
-    arrays: the number of each line's array.
+    arrays: by line of memory, the number of the array that it belongs to.
     references: how many the program has.
     """
     counters = np.zeros((2, threads, references, layouts.own.counters), np.int64)  # those of each simulator
@@ -229,7 +229,7 @@ def _run(code: Code, layouts: _Layouts, threads: int, arrays: np.ndarray, refere
 
 
 def _state(layout: StateLayout, arrays: np.ndarray) -> np.ndarray:
-    """Returns the initial state of a simulator, as words that begin on a line of the host."""
+    """Returns the initial state of a simulator, as words that begin on a cache line. arrays: by line, the number of its array."""
     state = np.zeros(layout.state_bytes // 8 + 8, np.int64)
     state = state[-state.ctypes.data % 64 // 8 :]
     state[state_header.ARRAYS] = arrays.ctypes.data
@@ -250,7 +250,7 @@ def _function(code: Code, name: str, pointers: int, *others: type) -> Callable[.
 
 
 def _counts(row: np.ndarray, own: StateLayout, classify: bool, coherent: bool) -> Counts:
-    """Returns the counters of a reference, a row of the simulator's memory, as a value."""
+    """Returns the counts of one reference from its row of counters."""
     numbers = range(len(own.levels))
     cold = [0 if number in own.numbers else number for number in numbers]  # all of a thread's caches have seen the same lines
     return Counts(

@@ -1,4 +1,4 @@
-"""The first words of a simulator's state, and access to them from LLVM code."""
+"""The header of a simulator's state, 64-bit words with fixed numbers, and access to them from LLVM code."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ _ALIGNMENT = 64
 
 
 def word(fn: FunctionBuilder, number: int) -> str:
-    """Emits the address of a word of the header."""
+    """Emits code for the address of the header's word `number`, such as THREAD or TIME."""
     return fn.emit(f"getelementptr i64, ptr %state, i64 {number}")
 
 
 def get(fn: FunctionBuilder, number: int, kind: str = "i64") -> str:
-    """Emits a load of a word of the header."""
+    """Emits a load of the header's word `number`, such as THREAD or TIME. kind: the LLVM type."""
     return fn.emit(f"load {kind}, ptr {word(fn, number)}")
 
 
 def put(fn: FunctionBuilder, number: int, value: str, kind: str = "i64") -> None:
-    """Emits a store to a word of the header."""
+    """Emits a store to the header's word `number`, such as THREAD or TIME. kind: the LLVM type."""
     fn.do(f"store {kind} {value}, ptr {word(fn, number)}")
 
 
 def rounded(size_bytes: int) -> int:
-    """Returns a number of bytes as a multiple of the host's cache line."""
+    """Returns a number of bytes, rounded up to a multiple of the host's cache line."""
     return -(-size_bytes // _ALIGNMENT) * _ALIGNMENT

@@ -29,8 +29,8 @@ MOST_WAYS = 16  # that are looked at together where there is one set; more are a
 class StateLayout:
     """A StateLayout says where one simulator keeps its data.
 
-    levels: of the whole hierarchy.
-    numbers: those that this simulator has.
+    levels: those of the whole hierarchy.
+    numbers: the levels that this simulator has.
     arrays, lines: how many there are.
     threads: how many threads make requests.
     stacked: levels with a fully associative cache of their size that sees all accesses, simulated by the stack.
@@ -52,34 +52,34 @@ class StateLayout:
     accesses = 0  # number of a counter of a reference
 
     def cold(self, level: int) -> int:
-        """Returns the number of the counter of compulsory misses."""
+        """Returns the number of a reference's counter of compulsory misses in a level."""
         return 1 + level
 
     def misses(self, level: int) -> int:
-        """Returns the number of the counter of misses."""
+        """Returns the number of a reference's counter of misses in a level."""
         return 1 + len(self.levels) + level
 
     def fully_associative(self, level: int) -> int:
-        """Returns the number of the counter of misses of a fully associative cache of the level's size."""
+        """Returns the number of a reference's counter of misses in a fully associative cache of the level's size."""
         return 1 + 2 * len(self.levels) + level
 
     def invalidated(self, level: int) -> int:
-        """Returns the number of the counter of misses of lines that other threads' writes invalidated."""
+        """Returns the number of a reference's counter of misses in a level of lines that other threads' writes invalidated."""
         return 1 + 3 * len(self.levels) + level
 
     @property
     def counters(self) -> int:
-        """Returns how many counters a reference has."""
+        """Returns how many counters a reference has, for all levels."""
         return 1 + 4 * len(self.levels)
 
     @property
     def line_bytes(self) -> int:
-        """Returns the length of a line, the same at all levels."""
+        """Returns the bytes of a cache line, which are the same at all levels."""
         return self.levels[0].line_bytes
 
     @property
     def written(self) -> int:
-        """Returns the byte offset of the counters of lines sent on, (array, level)."""
+        """Returns the byte offset in the state of the counters of lines sent on, (array, level)."""
         return state_header.HEADER_BYTES
 
     @property
@@ -89,7 +89,7 @@ class StateLayout:
 
     @cached_property
     def _offsets(self) -> dict[str | tuple[str, int], int]:
-        """Returns the byte offset of each part of the state, and that of its "end"."""
+        """Returns the byte offsets of the parts of the state by name, or by name and level, and that of its "end"."""
         found: dict[str | tuple[str, int], int] = {}
         end = self.written + state_header.rounded(8 * self.arrays * len(self.levels))
         for number in self.numbers:
@@ -115,11 +115,11 @@ class StateLayout:
         return found
 
     def sharing(self, number: int) -> int:
-        """Returns how many threads use one of the level's caches."""
+        """Returns how many threads use one of the caches of level `number`."""
         return self.levels[number].sharing(self.threads)
 
     def instances(self, number: int) -> int:
-        """Returns how many caches the level has."""
+        """Returns how many caches level `number` has."""
         return -(-self.threads // self.sharing(number))
 
     @cached_property
@@ -132,19 +132,19 @@ class StateLayout:
         return dict(sorted(found.items()))
 
     def sets(self, number: int) -> SimulatedLevel:
-        """Returns the caches of a level."""
+        """Returns what emits the code that uses the caches of level `number`."""
         return self._made(number, self._offsets["sets", number])
 
     def shadow(self, number: int) -> FullyAssociative:
-        """Returns the fully associative caches beside a level."""
+        """Returns what emits the code that uses the fully associative caches beside level `number`."""
         return self._shadow(number, self._offsets["shadow", number])
 
     def seen(self, number: int) -> int:
-        """Returns the byte offset of the tables of lines that the level's caches had before."""
+        """Returns the byte offset of tables, one for each cache of a level: a byte per line, 1 where the cache had it before."""
         return self._offsets["seen", number]
 
     def lost(self, number: int) -> int:
-        """Returns the byte offset of the tables of lines that the level's caches lost to writes of other threads."""
+        """Returns the byte offset of tables, one for each cache of a level: a byte per line, 1 where another's write took it."""
         return self._offsets["lost", number]
 
     @property
@@ -159,45 +159,45 @@ class StateLayout:
 
     @property
     def owed(self) -> int:
-        """Returns the byte offset of tables, one per thread, of lines that an exclusive level handed up dirty, a byte each."""
+        """Returns the byte offset of tables, one per thread: a byte per line, 1 where an exclusive level handed it up dirty."""
         return self._offsets["owed"]
 
     @property
     def stack(self) -> int:
-        """Returns the byte offset of the stack's nodes; the first of them stands for no line."""
+        """Returns the byte offset of the nodes of the stack of lines; the first node stands for no line."""
         return self._offsets["stack"]
 
     @property
     def tails(self) -> int:
-        """Returns the byte offset of the stack's length (i64), then its tails (i32), one for each capacity."""
+        """Returns the byte offset of the stack's length (i64), and behind it its tails (i32): the last node of each capacity."""
         return self._offsets["tails"]
 
     @property
     def state_bytes(self) -> int:
-        """Returns the size of the state."""
+        """Returns the size of the whole state in bytes."""
         return self._offsets["end"]
 
     def _made(self, number: int, offset: int) -> SimulatedLevel:
-        """Returns the caches of a level at a byte offset, as the level's replacement asks for."""
+        """Returns what emits the code for the caches of a level at a byte offset, as the level's replacement asks for."""
         level = self.levels[number]
         if level.sets == 1 and level.replacement == "lru" and level.lines > MOST_WAYS:
             return self._shadow(number, offset)
         return REPLACEMENTS[level.replacement](level, offset, self.instances(number), self.sharing(number))
 
     def _shadow(self, number: int, offset: int) -> FullyAssociative:
-        """Returns fully associative caches of a level's size at a byte offset."""
+        """Returns what emits the code for fully associative caches of a level's size at a byte offset."""
         return FullyAssociative(self.levels[number], offset, self.instances(number), self.sharing(number), lines=self.lines)
 
 
 def counter(fn: FunctionBuilder, base: str, number: int, by: str = "1") -> None:
-    """Emits an increment of a counter. base: the address of counter 0."""
+    """Emits an increment of counter `number`. base: the address of counter 0."""
     place = fn.emit(f"getelementptr i64, ptr {base}, i64 {number}")
     before = fn.emit(f"load i64, ptr {place}")
     fn.do(f"store i64 {fn.emit(f'add i64 {before}, {by}')}, ptr {place}")
 
 
 def count_written(fn: FunctionBuilder, layout: StateLayout, number: int, line: str) -> None:
-    """Emits that a level sends a line on; it is counted for the line's array."""
+    """Emits that level `number` sends a line on, which is counted for the array that the line belongs to."""
     arrays = state_header.get(fn, state_header.ARRAYS, "ptr")
     array = fn.emit(f"load i16, ptr {fn.emit(f'getelementptr [{ARRAY_BYTES} x i8], ptr {arrays}, i64 {line}')}")
     row = fn.emit(f"zext i16 {array} to i64")

@@ -21,9 +21,9 @@ _Tell = ctypes.CFUNCTYPE(None)
 
 
 def run_independently(run: Run, threads: int) -> None:
-    """Calls run(thread) for each thread, at the same time where the system has threads for them.
+    """Calls run(thread) for each thread number and waits for all, at the same time where the system has threads for them.
 
-    They do not depend on each other.
+    The calls must not depend on each other.
     """
     others, left = [], [0]
     for thread in range(1, threads):
@@ -41,10 +41,10 @@ def run_independently(run: Run, threads: int) -> None:
 
 
 class SimulatedThreads:
-    """SimulatedThreads run the threads' own caches, and serve their requests to shared caches in the order of all.
+    """SimulatedThreads simulate the own caches of all threads, and serve their requests to shared caches in the order of all.
 
-    states: the state of each thread's own caches, as words; the buffer of its requests is entered in their headers.
-    counters: of each thread.
+    states: the state of each thread's own caches, as words; the buffer of its requests is entered in the header of each.
+    counters: those of each thread.
     """
 
     def __init__(self, states: Sequence[np.ndarray], counters: np.ndarray):
@@ -54,9 +54,10 @@ class SimulatedThreads:
         self._chunks: list[np.ndarray | None] = [None] * len(states)
 
     def run(self, run: Run, serve: Callable[[int], int]) -> None:
-        """Calls run(thread) in a system thread each, and serve(heads) until all requests are served.
+        """Calls run(thread) in a system thread for each simulated one, and serve(heads) until all requests are served.
 
-        serve: returns the number of the thread of which it needs more requests, or -1 at the end.
+        serve: takes the address of the heads, which say where each thread's requests are; returns the number of the thread of which
+            it needs more requests, or -1 at the end.
 
         Raises PolymlMemoryError where the system has no thread for each.
         """
@@ -77,7 +78,7 @@ class SimulatedThreads:
 
 
 def _start(thread: threading.Thread, count: int) -> None:
-    """Starts a thread. Raises PolymlMemoryError where the system has none. count: how many are needed."""
+    """Starts a thread. count: how many are needed, for the message. Raises PolymlMemoryError where the system gives none."""
     try:
         thread.start()
     except RuntimeError:
@@ -86,7 +87,10 @@ def _start(thread: threading.Thread, count: int) -> None:
 
 
 class _RequestStream:
-    """A _RequestStream is a queue of one thread's requests, from the thread to the shared caches."""
+    """A _RequestStream is a queue of buffers with one thread's requests to the shared caches.
+
+    state: that of the thread's own caches, in whose header the buffer is entered.
+    """
 
     def __init__(self, state: np.ndarray):
         self._state = state
@@ -102,13 +106,16 @@ class _RequestStream:
         self._is_closed = False
 
     def _begin(self) -> int:
-        """Points the state at the start of the current buffer; returns its address."""
+        """Enters the bounds of the current buffer in the state, and returns the buffer's address."""
         own = self._buffers[self._turn]
         self._state[state_header.BEGIN], self._state[state_header.END] = own.ctypes.data, own.ctypes.data + own.nbytes
         return own.ctypes.data
 
     def _hand_on(self) -> None:
-        """Queues a full buffer. The simulated code calls this in the thread, which goes on in the next buffer."""
+        """Queues the current buffer, which is full, and begins the next one; waits where too many are in the queue.
+
+        The simulated code calls this in its thread.
+        """
         if not self._is_closed:
             self._room.acquire()
         if not self._is_closed:
@@ -118,7 +125,7 @@ class _RequestStream:
             self._begin()
 
     def take(self) -> np.ndarray:
-        """Returns the next full buffer, which is valid until the next one is taken."""
+        """Waits for the next full buffer and returns its requests, which are valid until the next buffer is taken."""
         found = self._full.get()
         self._room.release()
         return found

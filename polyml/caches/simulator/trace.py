@@ -40,7 +40,7 @@ _STAY = 8  # iterations after which a use that never moves is seen again
 
 @dataclass(frozen=True)
 class ArrayReference:
-    """An ArrayReference is one access of a statement in the source.
+    """An ArrayReference is one access to an array in a statement of the source.
 
     position: its number among the statement's reads; the write comes after them.
     """
@@ -52,7 +52,7 @@ class ArrayReference:
 
 
 def references(program: Program) -> tuple[ArrayReference, ...]:
-    """Returns the references to arrays in memory, in the order of the statements in the text.
+    """Returns the references to arrays in memory, in the order of the statements in the program.
 
     Raises PolymlValueError where data decide which elements are accessed.
     """
@@ -73,7 +73,7 @@ def references(program: Program) -> tuple[ArrayReference, ...]:
 def trace(
     program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed], layout: StateLayout, threads: int = 1
 ) -> tuple[Unit, ...]:
-    """Returns the function that makes the accesses of one of so many threads.
+    """Returns the LLVM function that makes all accesses of one of `threads` threads to the simulated caches, and what it calls.
 
     Its signature is `i64 @polyml_trace(ptr state, ptr counters, i64 thread)`.
     """
@@ -82,13 +82,13 @@ def trace(
 
 
 def caches(layout: StateLayout) -> tuple[Unit, ...]:
-    """Returns the functions that a trace calls: those of the cache levels, and of the stack where there is one."""
+    """Returns the LLVM functions that a trace calls: those of the cache levels, and of the stack of lines where there is one."""
     return (*level_functions.units(layout), *([lru_stack.unit(layout)] if layout.capacities else []))
 
 
 @dataclass(frozen=True)
 class _InnermostLoop:
-    """An _InnermostLoop is a loop whose body has instances only, while it is emitted.
+    """An _InnermostLoop is a loop whose body has instances only, while code for it is emitted.
 
     lower, upper: its bounds.
     before: how many accesses the thread made before it, "" where that is not needed.
@@ -103,7 +103,7 @@ class _InnermostLoop:
 
 
 class _Tracer(ConstantBody):
-    """A _Tracer emits the loops of a program; all that they compute is addresses."""
+    """A _Tracer emits a program's loops with simulated accesses in the place of statements; they compute addresses alone."""
 
     thread = "%thread"
 
@@ -116,14 +116,14 @@ class _Tracer(ConstantBody):
         self.uses = self.statements = _AccessEmitter(self)
 
     def leave(self) -> None:
-        """Emits the end of the thread's requests."""
+        """Emits the request that says that the thread has finished, where threads share caches."""
         if self.layout.sends:
             shared_requests.mark(self.fn, shared_requests.DONE)
 
     # -- several threads -------------------------------------------------------------------------------------------
 
     def nodes(self, nodes: tuple[Node, ...]) -> None:
-        """Emits nodes; of several threads, the first one runs what none of them share."""
+        """Emits nodes of the program; what no threads share is run by the first of them only."""
         if not self._are_all_here:
             super().nodes(nodes)
             return
@@ -179,7 +179,7 @@ class _Tracer(ConstantBody):
         return True
 
     def _deal(self, count: str, threads: str, run: Callable[[str], None]) -> None:
-        """Emits run(number) for each of 0 ... count - 1 that the thread gets, where these are dealt out in turn.
+        """Emits run(number) for those numbers among 0 ... count - 1 that the thread gets, as they are dealt out in turn.
 
         threads: how many threads get some.
         """
@@ -200,32 +200,32 @@ class _Tracer(ConstantBody):
         fn.current = done
 
     def _iteration(self, node: Loop, lower: str, number: str) -> None:
-        """Emits one iteration of a loop. number: which, counted from the lower bound."""
+        """Emits one iteration of a loop. number: which one, counted from 0 at the lower bound."""
         start = self.fn.emit(f"add i64 {lower}, {self.fn.emit(f'mul i64 {number}, {node.step}')}")
         self.counted(CountedLoop(node, start, start))
 
     def _chunk_bounds(self, node: Loop, lower: str, upper: str, share: tuple[str, str]) -> tuple[str, str]:
-        """Emits the bounds of a chunk. share: the chunk's number, and how many there are."""
+        """Emits the first and last iterator of one chunk of a loop. share: the chunk's number, and how many chunks there are."""
         if node.last:
             return balanced_chunk(self, node, lower, upper, share)
         return equal_chunk(self, node, lower, trips(self, node, lower, upper), share)
 
     def _chunk(self, node: Loop, part: tuple[str, str]) -> None:
-        """Emits a loop within the bounds of a chunk."""
+        """Emits the iterations of a loop in one chunk. part: the chunk's first and last iterator."""
         if node.last:
             self.names[node.last] = (part[1], len(self.scopes) - 1)
         self.counted(CountedLoop(node, *part))
         self.names.pop(node.last, None)
 
     def _barrier(self) -> None:
-        """Emits a barrier, where threads share caches."""
+        """Emits the request that says that the thread is at a barrier, where threads share caches."""
         if self.layout.sends:
             shared_requests.mark(self.fn, shared_requests.BARRIER)
 
     # -- uses ------------------------------------------------------------------------------------------------------
 
     def counted(self, loop: CountedLoop) -> HandOver:
-        """Emits a loop. The accesses of an innermost loop are counted at once, before it."""
+        """Emits a loop. For an innermost one, code before it adds up the accesses of all its iterations at once."""
         inside = [node for node in loop.node.body if isinstance(node, Instance)]
         if len(inside) < len(loop.node.body):
             return super().counted(loop)
@@ -238,23 +238,23 @@ class _Tracer(ConstantBody):
         return left
 
     def advance(self, uses: str) -> str:
-        """Emits that the thread makes so many accesses; returns how many it made before."""
+        """Emits that the thread makes `uses` more accesses; returns the value of how many it made before."""
         before = state_header.get(self.fn, state_header.USES)
         state_header.put(self.fn, state_header.USES, self.fn.emit(f"add i64 {before}, {uses}"))
         return before
 
 
 def _is_shared(node: Node) -> bool:
-    """Returns whether threads share a loop of the node, or the node itself."""
+    """Returns whether threads share the node, where it is a loop, or a loop in it."""
     return any(loop.parallel and not loop.partial for loop in loops((node,)))
 
 
 @dataclass(frozen=True)
 class _ReferenceUse:
-    """A _ReferenceUse is an access to be emitted: a reference with the element that it accesses.
+    """A _ReferenceUse is an access for which code is to be emitted: a reference with the element that it accesses.
 
-    number: of the reference.
-    subscripts: the element, in the variables of the loops around.
+    number: the reference's number in the order of `references`.
+    subscripts: those of the element, in the variables of the loops around.
     """
 
     number: int
@@ -264,7 +264,7 @@ class _ReferenceUse:
 
 
 class _AccessEmitter:
-    """An _AccessEmitter emits the accesses of instances, in the place of what evaluates statements."""
+    """An _AccessEmitter emits the accesses of instances, where a compiler would emit the evaluation of statements."""
 
     def __init__(self, tracer: _Tracer):
         self._tracer = tracer
@@ -273,14 +273,14 @@ class _AccessEmitter:
         self._seen: dict[_ReferenceUse, str] = {}  # when the stack has to know of a use, where it need not always
 
     def count(self, node: Instance, times: str) -> int:
-        """Counts so many accesses of each of the statement's references; returns how many references it has."""
+        """Emits that each of the statement's references makes `times` accesses; returns how many references it has."""
         layout, uses = self._tracer.layout, self._uses(node)
         for use in uses:
             counter(self._tracer.fn, "%counters", use.number * layout.counters + layout.accesses, times)
         return len(uses)
 
     def instance(self, node: Instance) -> None:
-        """Emits the accesses of an instance."""
+        """Emits all accesses of one instance to memory."""
         body, before = self._tracer, ""
         innermost = body.innermost
         if innermost is None:
@@ -308,7 +308,7 @@ class _AccessEmitter:
         return found
 
     def _use(self, use: _ReferenceUse, before: str) -> None:
-        """Emits one access. before: how many the thread made before the instance."""
+        """Emits one access to the simulated caches. before: the value of how many accesses the thread made before the instance."""
         fn, layout = self._tracer.fn, self._tracer.layout
         line = fn.emit(f"lshr i64 {self._address(use)}, {layout.line_bytes.bit_length() - 1}")
         count = fn.emit(f"getelementptr i64, ptr %counters, i64 {use.number * layout.counters}")
@@ -317,11 +317,11 @@ class _AccessEmitter:
             lru_stack.touch(fn, line, count, layout, self._seen.get(use, ""))
 
     def _address(self, use: _ReferenceUse) -> str:
-        """Emits the address of an access."""
+        """Emits code for the address in memory of an accessed element."""
         return self._tracer.fn.emit(f"ptrtoint ptr {self._tracer.pointer(use.array, use.subscripts)} to i64")
 
     def _seldom(self, innermost: _InnermostLoop) -> dict[_ReferenceUse, str]:
-        """Returns for which accesses the stack need not see every iteration, each with the condition under which it sees one.
+        """Returns the accesses of which the stack of lines need not see every iteration, with the condition under which it sees it.
 
         These are accesses that stay in one line for some iterations: the stack sees the first of them and the last. Until the
         last one the line may be lower in the stack than it should be, by the lines used since the first. Where these are so few
@@ -351,7 +351,10 @@ class _AccessEmitter:
         return found | {use: some for use in staying if use not in moving}
 
     def _tell_time(self, before: str) -> None:
-        """Emits the time of a request: how many accesses the thread made before this one."""
+        """Emits a store of a request's time: how many accesses the thread made before it.
+
+        before: the value of how many it made before the instance; not needed in an innermost loop.
+        """
         body, innermost = self._tracer, self._tracer.innermost
         if not body.layout.sends:
             return
