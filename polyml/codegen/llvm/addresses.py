@@ -1,6 +1,4 @@
-"""Integers and addresses in one LLVM function. Each is computed in the outermost loop that knows all that it depends on
-(loop-invariant code motion).
-"""
+"""Integers and addresses in one LLVM function, each computed in the outermost loop that knows its parts (loop-invariant motion)."""
 
 from __future__ import annotations
 
@@ -24,10 +22,10 @@ LINE_BYTES = 64  # of a cache line, on which vectors should begin
 
 @dataclass(frozen=True)
 class ArrayArguments:
-    """What the code may assume of the kernel's array arguments.
+    """An ArrayArguments holds what the code may assume of the kernel's array arguments.
 
     layouts: per array "C", "F" or "A": the last, the first or no dimension is known to have a stride of one element.
-    aliased: arrays may overlap, so each access happens where it stands and nothing is kept in registers across statements.
+    aliased: whether arrays may overlap; then accesses keep their order and no element stays in a register across statements.
     """
 
     layouts: tuple[str, ...]
@@ -35,24 +33,24 @@ class ArrayArguments:
 
 
 class ArrayStrides(Protocol):
-    """How elements of arrays lie in memory: as a call says (`SlotMap`), or at constant strides."""
+    """An ArrayStrides gives the strides of arrays: as a call says them (`SlotMap`), or as constants."""
 
     def strides(self, array: str) -> tuple[Stride, ...]:
-        """Returns the bytes between neighbours in each dimension."""
+        """Returns the array's strides in bytes, by dimension."""
 
     def unaligned(self, array: str) -> bool:
-        """Tells whether elements may begin at any byte."""
+        """Returns whether the array's elements may begin at any byte, not only at multiples of their size."""
 
 
 @dataclass
 class Module:
-    """What the functions of one kernel have in common while their text is made.
+    """A Module holds what the LLVM functions of one kernel share while they are emitted.
 
-    program: the program that they run.
-    arguments, floats: what the code is made for.
-    threads: parallel loops may run on several threads.
-    finished: is called with each function as soon as its text is complete.
-    units: the functions that are complete.
+    program: the program that the kernel runs.
+    arguments, floats: what may be assumed of array arguments, and how floats are computed.
+    threads: whether parallel loops may run on several threads.
+    finished: a callback that is called with each function as soon as its text is complete.
+    units: the functions whose text is complete.
     """
 
     program: Program
@@ -77,13 +75,13 @@ class Module:
 
 @dataclass
 class LoopScope:
-    """The code that runs once per iteration of one loop, or once per call: values that depend on the loop's variable are
-    computed there.
+    """A LoopScope is where values are computed that depend on one loop's variable and on no inner one's: once per iteration; or,
+    for the function's own scope, values that depend on no loop: once per call.
 
-    entry: the block that they are appended to.
-    innermost: there is no loop in this one.
-    known: what has been computed there, by what it is.
-    extrema: minima and maxima, by operator and operands without their least constant: the name of the value, and that constant.
+    entry: the block that their instructions are appended to.
+    innermost: whether the loop has no loop inside.
+    known: { what a value is -> its SSA name }, of the values computed in the scope.
+    extrema: { (operator, operands less their least constant) -> (SSA name, that constant) }, of the minima and maxima.
     """
 
     entry: BasicBlock
@@ -97,17 +95,17 @@ _Term = tuple[Atom | None, Stride | None, int]
 
 
 def _in_order(terms: list[_Term]) -> list[_Term]:
-    """Returns the terms in an order that does not depend on where they came from."""
+    """Returns the terms sorted by their texts, so that their order does not depend on where they came from."""
     return terms if len(terms) == 1 else sorted(terms, key=str)
 
 
 class Addresses:
-    """The integers and addresses of one LLVM function.
+    """An Addresses emits the integers and addresses of one LLVM function.
 
-    names: { integer -> (the SSA name of its value, the depth of the scope that knows it) }.
-    scopes: those of the loops around the current place, the function's own first.
-    jams: the jams around the current place.
-    path: the loops and guards around the current place, outermost first.
+    names: { loop variable or other integer -> (its SSA name, the index in `scopes` of the scope that knows it) }.
+    scopes: the function's own scope, then those of the loops around the code that is emitted now, outermost first.
+    jams: the jams around the code that is emitted now.
+    path: the loops and guards around that code, outermost first.
     """
 
     thread = "0"  # the number of the thread that runs this function
@@ -115,7 +113,7 @@ class Addresses:
     overflow: str  # the address of the flag that is set when a Python integer leaves 64 bits
 
     def __init__(self, module: Module, name: str, signature: str):
-        """Starts the function. signature: its LLVM signature, with {} for its name."""
+        """Starts the function of this name. signature: its LLVM signature, with {} for the name."""
         self.module, self.scop = module, module.scop
         self.name = name
         self.declared: dict[str, str] = {}
@@ -127,13 +125,13 @@ class Addresses:
         self.path: list[Loop | Guard] = []
 
     def depth(self, name: str) -> int:
-        """Returns the depth of the scope that knows the integer; parameters are read when they are first needed."""
+        """Returns the index in `scopes` of the scope that knows the integer; a parameter is read on its first use."""
         if name not in self.names:
             self.names[name] = (self.parameter(name), 0)
         return self.names[name][1]
 
     def parameter(self, name: str) -> str:
-        """Returns the value of a parameter, which is read in the function's entry."""
+        """Emits the read of a parameter in the function's entry, and returns its value: an SSA name or a constant."""
         program = self.module.program
         if name in program.phases:
             return self._phase(program.phases[name])
@@ -144,14 +142,14 @@ class Addresses:
         return self.word(self.module.slots.parameter(name))
 
     def _phase(self, array: str) -> str:
-        """Returns how many elements behind the start of a cache line the array begins."""
+        """Emits how many elements behind the start of a cache line the array begins, and returns the SSA name."""
         entry, size_bytes = self.scopes[0].entry, self.scop.arrays[array].element.size_bytes
         address = self.fn.emit(f"ptrtoint ptr {self.base(array)} to i64", entry)
         offset = self.fn.emit(f"and i64 {address}, {LINE_BYTES - 1}", entry)
         return self.fn.emit(f"sdiv i64 {offset}, {size_bytes}", entry)
 
     def word(self, index: int, kind: str = "i64") -> str:
-        """Returns the word of the call with this index (see `SlotMap`), which is read once in the function's entry."""
+        """Emits the load of word number `index` of the call (see `SlotMap`), once in the function's entry. Returns its SSA name."""
         scope = self.scopes[0]
         key = ("slot", index, kind)
         if key not in scope.known:
@@ -160,9 +158,9 @@ class Addresses:
         return scope.known[key]
 
     def integer(self, e: Affine) -> str:
-        """Returns the value of the expression, which is computed in the outermost loop that knows all its names.
+        """Emits the expression in the outermost loop that knows all its names, and returns its value: an SSA name or a constant.
 
-        Raises LeavesRange if it may leave 64 bits.
+        Raises LeavesRange if the value may not fit 64 bits.
         """
         if e.is_constant:
             self.module.ranges.check(e)
@@ -188,7 +186,7 @@ class Addresses:
         return total
 
     def _times(self, value: str, factor: int | str, scope: LoopScope) -> str:
-        """Returns the product, which is computed once in the scope."""
+        """Emits value * factor, once in the scope, and returns the SSA name; `value` itself if the factor is 1."""
         if factor == 1:
             return value
         key = ("times", value, factor)
@@ -197,15 +195,16 @@ class Addresses:
         return scope.known[key]
 
     def _atom_depth(self, atom: Atom) -> int:
-        """Returns the depth of the scope that knows the atom."""
+        """Returns the index in `scopes` of the outermost scope that knows all names of the atom."""
         return self.depth(atom) if isinstance(atom, str) else self.deepest(atom.names)
 
     def deepest(self, names: frozenset[str]) -> int:
-        """Returns the greatest depth of the names. Their order is fixed, so that the text is the same in every process."""
+        """Returns the index in `scopes` of the outermost scope that knows all the names."""
+        # in a fixed order, so that the text is the same in every process
         return max(map(self.depth, sorted(names)), default=0)
 
     def _atom(self, atom: Atom, scope: LoopScope) -> str:
-        """Returns the value of an atom."""
+        """Emits an atom (a name, floor division, extremum or choice) in the scope, and returns its SSA name."""
         if isinstance(atom, str):
             return self.names[atom][0]
         if isinstance(atom, FloorDiv):
@@ -219,8 +218,8 @@ class Addresses:
         raise TypeError(f"not an integer atom: {atom}")
 
     def _extremum(self, atom: Extremum, scope: LoopScope) -> str:
-        """Returns a minimum or maximum. If all operands differ from those of an earlier one by one constant, that is added to
-        it.
+        """Emits a minimum or maximum, and returns its SSA name. If its operands are those of an earlier one plus one constant, the
+        constant is added to that one's value.
         """
         least = min(operand.constant for operand in atom.operands)
         key = (atom.op, frozenset((operand.terms, operand.constant - least) for operand in atom.operands))
@@ -236,7 +235,7 @@ class Addresses:
         return total
 
     def _floor_div(self, value: str, divisor: int, at: BasicBlock) -> str:
-        """Returns floor(value / divisor), with a shift if the divisor is a power of two."""
+        """Emits floor(value / divisor), by a shift if the divisor is a power of two, and returns its SSA name."""
         if divisor & (divisor - 1) == 0:
             return self.fn.emit(f"ashr i64 {value}, {divisor.bit_length() - 1}", at)
         quotient = self.fn.emit(f"sdiv i64 {value}, {divisor}", at)
@@ -246,7 +245,7 @@ class Addresses:
         return self.fn.emit(f"add i64 {quotient}, {adjust}", at)
 
     def condition(self, c: Condition, at: BasicBlock | None = None) -> str:
-        """Returns the truth of the condition, an i1, computed in block `at` (by default the current one)."""
+        """Emits the condition in block `at`, by default the current one, and returns its truth value, an i1."""
         if isinstance(c, Compare):
             return self._compared(c, at)
         if not c.parts:
@@ -257,7 +256,7 @@ class Addresses:
         return total
 
     def _compared(self, c: Compare, at: BasicBlock | None) -> str:
-        """Returns the truth of a comparison; a single value is compared with a constant, without a sum."""
+        """Emits a comparison, and returns its truth value, an i1. If its sum is x + c or c - x, x is compared with a constant."""
         value, bound, test = c.expr, 0, "sge" if c.op == ">=" else "eq"
         if len(c.expr.terms) == 1 and abs(c.expr.terms[0][1]) == 1:
             self.module.ranges.check(c.expr)
@@ -267,10 +266,10 @@ class Addresses:
         return self.fn.emit(f"icmp {test} i64 {self.integer(value)}, {bound}", at)
 
     def pointer(self, array: str, subscripts: tuple[Affine, ...]) -> str:
-        """Returns the address of one element.
+        """Emits the address of one element, and returns its SSA name.
 
-        Each term is added in the outermost loop that knows it. Terms from constants in subscripts are added last, so that
-        neighbouring elements share all others; but in an innermost loop they are added before the loop's own terms.
+        Each term of it is added in the outermost loop that knows the term. Terms from constants in subscripts are added last,
+        so that neighbouring elements share all others; but in an innermost loop they are added before the loop's own terms.
         """
         steps, subscripts = self.module.layout.strides(array), self.within_window(array, subscripts)
         fixed = 0
@@ -304,7 +303,7 @@ class Addresses:
         return pointer
 
     def within_window(self, array: str, subscripts: tuple[Affine, ...]) -> tuple[Affine, ...]:
-        """Returns the subscripts of the element within the part of the array that has memory (`Program.windows`)."""
+        """Returns an element's subscripts within the array's window, which is the part that has memory (`Program.windows`)."""
         window = self.module.program.windows.get(array)
         if window is None:
             return subscripts
@@ -316,7 +315,7 @@ class Addresses:
         return (*subscripts[: window.folded], here, *subscripts[window.folded + 1 :])
 
     def _advance(self, pointer: str, array: str, key: tuple[_Term, ...], terms: list[_Term], scope: LoopScope) -> str:
-        """Returns the pointer moved by the terms. key: all terms that it is moved by from the array's first element on."""
+        """Emits the pointer plus the terms, and returns its SSA name. key: all terms between it and the array's first element."""
         known = scope.known.get((array, key))
         if known is not None:
             return known
@@ -334,7 +333,7 @@ class Addresses:
         return result
 
     def stride(self, stride: Stride) -> str:
-        """Returns the bytes between neighbours in one dimension: a constant, a word of the call, or a product of sizes."""
+        """Returns a stride in bytes: as a constant, or as the SSA name of a word of the call or of a product of sizes."""
         if isinstance(stride, int):
             return str(stride)
         if isinstance(stride, SlotStride):
@@ -352,12 +351,12 @@ class Addresses:
         return self.word(self.module.slots.data(array), "ptr")
 
     def thread_bytes(self, array: str) -> str:
-        """Returns the bytes that one thread needs of a private array, in whole lines; 2**63 or more if there is no such size."""
+        """Emits the bytes, in whole cache lines, of one thread's copy of a private array; 2**63 or more if no memory has so many."""
         return self.whole_lines(self.size_bytes(self.scop.arrays[array]), 64)
 
     def size_bytes(self, array: Array, whole: bool = False) -> str:
-        """Returns the bytes of a local array: of the part that has memory, or of all of it if `whole`. It is 2**63 or more if
-        NumPy has no array of this shape, even one without elements.
+        """Emits the bytes of a local array, or of its window if it has one and not `whole`, and returns the SSA name. They are
+        2**63 or more if NumPy has no array of this shape, even one without elements.
         """
         window = None if whole else self.module.program.windows.get(array.name)
         lengths = [None] * len(array.shape) if window is None else window.lengths
@@ -371,23 +370,23 @@ class Addresses:
         return self.fn.emit(f"select i1 {nothing}, i64 0, i64 {size}")
 
     def whole_lines(self, size: str, more: int) -> str:
-        """Returns `size` + `more` bytes, rounded up to whole lines; 2**63 or more if there is no such size."""
+        """Emits `size` + `more` bytes in whole cache lines, 2**63 or more if they are too many, and returns the SSA name."""
         return self.fn.emit(f"and i64 {self.total(size, str(63 + more))}, -64")
 
     def product(self, a: str, b: str) -> str:
-        """Returns a * b of unsigned numbers, at most 2**64 - 1."""
+        """Emits a * b of unsigned numbers, 2**64 - 1 if it is larger, and returns the SSA name."""
         self.declared.setdefault("llvm.umul.with.overflow.i64", "declare {i64, i1} @llvm.umul.with.overflow.i64(i64, i64)")
         pair = self.fn.emit(f"call {{i64, i1}} @llvm.umul.with.overflow.i64(i64 {a}, i64 {b})")
         value, over = (self.fn.emit(f"extractvalue {{i64, i1}} {pair}, {part}") for part in (0, 1))
         return self.fn.emit(f"select i1 {over}, i64 -1, i64 {value}")
 
     def total(self, a: str, b: str) -> str:
-        """Returns a + b of unsigned numbers, at most 2**64 - 1."""
+        """Emits a + b of unsigned numbers, 2**64 - 1 if it is larger, and returns the SSA name."""
         self.declared.setdefault("llvm.uadd.sat.i64", "declare i64 @llvm.uadd.sat.i64(i64, i64)")
         return self.fn.emit(f"call i64 @llvm.uadd.sat.i64(i64 {a}, i64 {b})")
 
     def lanes_up_to(self, last: Affine, lanes: int) -> str:
-        """Returns the mask of the lanes up to index `last`, <lanes x i1>, computed in the outermost loop that knows `last`."""
+        """Emits the mask of lanes 0 ... last, <lanes x i1>, in the outermost loop that knows `last`, and returns its SSA name."""
         scope = self.scopes[self.deepest(last.names)]
         key = ("lanes", last, lanes)
         if key not in scope.known:

@@ -17,11 +17,11 @@ _UNSIGNED_COMPARE = {"<": "ult", "<=": "ule", ">": "ugt", ">=": "uge", "==": "eq
 
 @dataclass(frozen=True)
 class FloatArithmetic:
-    """How floats are computed.
+    """A FloatArithmetic says how floats are computed.
 
     mode: "strict" as in the source; "reassociate": products and sums may become multiply-adds; "fast": all of LLVM's fast-math
-        flags.
-    fused: the processor has multiply-adds, which round once.
+      flags.
+    fused: whether the processor has multiply-adds, which round once.
     """
 
     mode: str
@@ -29,11 +29,11 @@ class FloatArithmetic:
 
 
 class Arithmetic:
-    """The instructions of one function. Equal operations on equal values are emitted once per region of straight code (local
-    value numbering).
+    """An Arithmetic emits the operations of one function. Equal operations on equal values are emitted once per region, a piece of
+    straight code (local value numbering).
 
     floats: how floats are computed.
-    declared: the module's external functions, added as they are used.
+    declared: { name -> declaration } of external functions, to which those that are used are added.
     """
 
     def __init__(self, function: FunctionBuilder, floats: FloatArithmetic, declared: dict[str, str]):
@@ -43,18 +43,20 @@ class Arithmetic:
         self._compared: dict[str, tuple[str, SsaValue, SsaValue]] = {}  # comparisons of integers, by the name of the result
 
     def forget(self) -> None:
-        """Starts a region: values of the last one need not dominate it."""
+        """Starts a new region: results of the one before are not used in it, since they need not dominate it."""
         self._seen.clear()
 
     def once(self, operation: str) -> str:
-        """Returns the name of the result of an operation without side effects, which is emitted once per region."""
+        """Emits an operation without side effects, unless the region has it already, and returns the SSA name of its result."""
         known = self._seen.get(operation)
         if known is None:
             known = self._seen[operation] = self._function.emit(operation)
         return known
 
     def where_any(self, condition: SsaValue, value: SsaValue, otherwise: Callable[[], SsaValue]) -> SsaValue:
-        """Returns the value, or what `otherwise` emits if the condition holds in any lane. `otherwise` runs behind a branch."""
+        """Emits a branch that is taken if the condition holds in any lane, and what `otherwise` emits behind it. Returns that
+        value if the branch was taken, else `value`.
+        """
         fn, kind = self._function, vector_type("i1", condition.lanes)
         found = condition.ssa
         if condition.lanes > 1:
@@ -71,7 +73,7 @@ class Arithmetic:
         return SsaValue(result, value.dtype, value.lanes)
 
     def splat(self, value: SsaValue, lanes: int) -> SsaValue:
-        """Returns a vector with the scalar in every lane."""
+        """Emits a vector with the scalar in every lane and returns it; a value that has so many lanes is returned as it is."""
         if value.lanes == lanes:
             return value
         element = register_type(value.dtype)
@@ -84,17 +86,22 @@ class Arithmetic:
         return SsaValue(every, value.dtype, lanes)
 
     def broadcast(self, *values: SsaValue) -> tuple[SsaValue, ...]:
-        """Returns the values as vectors of the same number of lanes."""
+        """Returns the values as vectors of the same number of lanes, the greatest that one of them has."""
         lanes = max(v.lanes for v in values)
         return tuple(self.splat(v, lanes) for v in values)
 
     def call(self, name: str, result: str, args: list[tuple[str, str]]) -> str:
-        """Returns the result of calling an external function without side effects. args: pairs of LLVM type and value."""
+        """Emits a call of an external function without side effects, and returns the SSA name of the result.
+
+        name: the function, which is declared if it is not yet.
+        result: the LLVM type of the result.
+        args: pairs of LLVM type and SSA name.
+        """
         self._declared.setdefault(name, f"declare {result} @{name}({', '.join(t for t, _ in args)})")
         return self.once(f"call {result} @{name}({', '.join(f'{t} {v}' for t, v in args)})")
 
     def intrinsic(self, stem: str, *values: SsaValue) -> SsaValue:
-        """Returns the result of `llvm.<stem>` for the type of the values."""
+        """Emits a call of LLVM's intrinsic `llvm.<stem>` for the type of the values, and returns its result."""
         values = self.broadcast(*values)
         head = values[0]
         suffix = name_suffix(register_type(head.dtype))
@@ -103,8 +110,8 @@ class Arithmetic:
         return SsaValue(ssa, head.dtype, head.lanes)
 
     def select(self, condition: SsaValue, then: SsaValue, orelse: SsaValue) -> SsaValue:
-        """Returns `then` in the lanes where the condition holds, else `orelse`. A select of the smaller or larger of two
-        compared integers becomes a minimum or maximum.
+        """Emits a choice of `then` in the lanes where the condition holds and `orelse` in the others, and returns it. If it
+        chooses the smaller or larger of two compared integers, it becomes a minimum or maximum.
         """
         if then == orelse:
             return then
@@ -117,7 +124,7 @@ class Arithmetic:
         return SsaValue(ssa, then.dtype, then.lanes)
 
     def compare(self, op: str, left: SsaValue, right: SsaValue) -> SsaValue:
-        """Returns the truth of `left op right`. Comparisons with NaN are false, except `!=`."""
+        """Emits `left op right`, and returns its truth value. Comparisons with NaN are false, except `!=`."""
         left, right = self.broadcast(left, right)
         if left.dtype.is_float:
             ssa = self.once(f"fcmp {_FLOAT_COMPARE[op]} {left.type} {left.ssa}, {right.ssa}")
@@ -129,23 +136,25 @@ class Arithmetic:
         return SsaValue(ssa, BOOL, left.lanes)
 
     def truth(self, value: SsaValue) -> SsaValue:
-        """Returns value != 0."""
+        """Emits value != 0, and returns its truth value."""
         if value.dtype.kind == "b":
             return value
         return self.compare("!=", value, SsaValue(literal(0, value.dtype), value.dtype))
 
     def logical(self, op: str, left: SsaValue, right: SsaValue) -> SsaValue:
-        """Returns the bitwise "and", "or" or "xor" of integers or truth values."""
+        """Emits the bitwise "and", "or" or "xor" of integers or truth values, and returns it."""
         left, right = self.broadcast(left, right)
         return SsaValue(self.once(f"{op} {left.type} {left.ssa}, {right.ssa}"), left.dtype, left.lanes)
 
     def invert(self, value: SsaValue) -> SsaValue:
-        """Returns the bitwise complement, or the negation of a truth value."""
+        """Emits the bitwise complement of an integer, or the negation of a truth value, and returns it."""
         ones = SsaValue("true" if value.dtype.kind == "b" else "-1", value.dtype)
         return self.logical("xor", value, ones)
 
     def plain(self, op: str, left: SsaValue, right: SsaValue) -> SsaValue:
-        """Returns + - * of floats or of integers that wrap around, / of floats, and & | ^ of integers."""
+        """Emits + - * / of floats, + - * & | ^ of integers, which wrap around, or + * & | ^ of booleans, as NumPy has them.
+        Returns the result.
+        """
         left, right = self.broadcast(left, right)
         if left.dtype.is_float:
             name = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}[op]
@@ -157,13 +166,13 @@ class Arithmetic:
         return SsaValue(self.once(f"{name} {left.type} {left.ssa}, {right.ssa}"), left.dtype, left.lanes)
 
     def negate(self, value: SsaValue) -> SsaValue:
-        """Returns -value."""
+        """Emits -value and returns it."""
         if value.dtype.is_float:
             return SsaValue(self.once(f"fneg {self._flags}{value.type} {value.ssa}"), value.dtype, value.lanes)
         return self.plain("-", SsaValue("0", value.dtype), value)
 
     def shift(self, op: str, left: SsaValue, right: SsaValue) -> SsaValue:
-        """Returns << or >> as NumPy defines them: a shift by the width or more gives 0, or the sign for a signed >>."""
+        """Emits << or >> as NumPy defines them and returns it: a shift by the width or more gives 0, or the sign for a signed >>."""
         left, right = self.broadcast(left, right)
         width = SsaValue(str(left.dtype.bits), left.dtype)
         inside = self._unsigned_below(right, width)
@@ -176,16 +185,16 @@ class Arithmetic:
         return self.select(inside, shifted, outside)
 
     def _unsigned_below(self, left: SsaValue, right: SsaValue) -> SsaValue:
-        """Returns left < right of unsigned integers."""
+        """Emits left < right, as of unsigned integers, and returns its truth value."""
         left, right = self.broadcast(left, right)
         return SsaValue(self.once(f"icmp ult {left.type} {left.ssa}, {right.ssa}"), BOOL, left.lanes)
 
     def minimum(self, op: str, left: SsaValue, right: SsaValue) -> SsaValue:
-        """Returns Python's min or max: the first operand unless the second is strictly smaller (greater)."""
+        """Emits Python's min or max, and returns it: the first operand unless the second is strictly smaller (greater)."""
         return self.select(self.compare("<" if op == "min" else ">", right, left), right, left)
 
     def convert(self, value: SsaValue, to: DType) -> SsaValue:
-        """Returns the value as another type, as NumPy's astype does."""
+        """Emits the value's conversion to another type, as NumPy's astype does it, and returns the result."""
         source = value.dtype
         if BF16 in (source, to) and source != to:
             return self._upper_half(self.convert(value, F32)) if to == BF16 else self.convert(self._extended(value), to)
@@ -211,12 +220,12 @@ class Arithmetic:
         return self._float_to_integer(value, to)
 
     def _extended(self, value: SsaValue) -> SsaValue:
-        """Returns a bfloat16, which is the upper half of a float, as that float."""
+        """Emits the conversion of a bfloat16 to the float whose upper half it is, and returns that."""
         bits = self._conversion("zext", value, U32)
         return self._conversion("bitcast", self._moved("shl", bits), F32)
 
     def _upper_half(self, value: SsaValue) -> SsaValue:
-        """Returns a float rounded to the nearest bfloat16, ties to even. Of a NaN only the sign is kept."""
+        """Emits the conversion of a float to the nearest bfloat16, ties to even, and returns that. Of a NaN only the sign is kept."""
         bits = self._conversion("bitcast", value, U32)
         high = self._moved("lshr", bits)
         below_half, last, sign, nan = (SsaValue(str(n), U32) for n in (0x7FFF, 1, 0x8000, 0x7FC0))
@@ -226,13 +235,13 @@ class Arithmetic:
         return self._conversion("trunc", self.select(self.compare("!=", value, value), odd, nearest), BF16)
 
     def _moved(self, shift: str, bits: SsaValue) -> SsaValue:
-        """Shifts the bits by 16."""
+        """Emits LLVM's shift instruction of this name, by 16, on 32-bit integers, and returns the result."""
         by = self.splat(SsaValue("16", U32), bits.lanes)
         return SsaValue(self.once(f"{shift} {bits.type} {bits.ssa}, {by.ssa}"), U32, bits.lanes)
 
     def _rounded_to_odd(self, value: SsaValue) -> SsaValue:
-        """Returns a double as a float whose last bit is set if bits were cut off: rounding it once more gives the same as
-        rounding the double once.
+        """Emits the conversion of a double to a float whose last bit is set if bits were cut off, and returns that: rounding it to
+        a half gives the same as rounding the double once.
         """
         lanes = value.lanes
         integers = vector_type("i64", lanes)
@@ -249,7 +258,9 @@ class Arithmetic:
         )
 
     def _float_to_integer(self, value: SsaValue, to: DType) -> SsaValue:
-        """Converts as the C compilers do that NumPy is built with: to a signed type that is wide enough, then truncated."""
+        """Emits the conversion of a float to an integer and returns it, as the C compilers do that NumPy is built with: to a
+        signed type that is wide enough, then truncated.
+        """
         if to.bits == 64 and to.kind == "i":
             return self._conversion("fptosi", value, to)
         if to.bits == 64:
@@ -262,18 +273,18 @@ class Arithmetic:
         return self.convert(self._conversion("fptosi", value, wide), to)
 
     def _conversion(self, name: str, value: SsaValue, to: DType) -> SsaValue:
-        """Returns the result of one of LLVM's conversion instructions."""
+        """Emits LLVM's conversion instruction of this name, such as sext, and returns its result."""
         target = vector_type(register_type(to), value.lanes)
         return SsaValue(self.once(f"{name} {value.type} {value.ssa} to {target}"), to, value.lanes)
 
     def element(self, value: SsaValue, lane: int) -> SsaValue:
-        """Returns one lane of a vector as a scalar."""
+        """Emits the extraction of one lane of a vector, and returns it as a scalar."""
         if value.lanes == 1:
             return value
         return SsaValue(self.once(f"extractelement {value.type} {value.ssa}, i32 {lane}"), value.dtype)
 
     def vector(self, numbers: list[SsaValue]) -> SsaValue:
-        """Returns the scalars as one vector."""
+        """Emits a vector with one of the scalars in each lane, and returns it."""
         lanes, element = len(numbers), register_type(numbers[0].dtype)
         kind = vector_type(element, lanes)
         built = "poison"
@@ -282,7 +293,7 @@ class Arithmetic:
         return SsaValue(built, numbers[0].dtype, lanes)
 
     def library(self, name: str, *values: SsaValue) -> SsaValue:
-        """Returns the result of a function of the C library, which is called once per lane."""
+        """Emits one call per lane of a function of the C library, and returns the results. name: that of the function for doubles."""
         values = self.broadcast(*values)
         lanes, dtype = values[0].lanes, values[0].dtype
         symbol = name if dtype.bits == 64 else name + "f"

@@ -14,7 +14,7 @@ GROUP_EFFORT = 10_000  # the effort of a module, beside which what LLVM does onc
 
 @dataclass
 class BasicBlock:
-    """A basic block: its label, phis, other instructions, and terminator."""
+    """A BasicBlock is a basic block of LLVM: its label, phis, other instructions, and terminator."""
 
     label: str
     lines: list[str] = field(default_factory=list)
@@ -23,8 +23,9 @@ class BasicBlock:
 
 
 class FunctionBuilder:
-    """One LLVM function under construction.
+    """A FunctionBuilder is one LLVM function under construction.
 
+    blocks: its basic blocks in order.
     current: the block that instructions are appended to.
     attributes: LLVM's attributes of the function.
     """
@@ -36,24 +37,24 @@ class FunctionBuilder:
         self.current = self.block("entry")
 
     def block(self, hint: str) -> BasicBlock:
-        """Adds a block whose label begins with the hint."""
+        """Adds a block whose label begins with the hint to the function, and returns it."""
         block = BasicBlock(f"{hint}{len(self.blocks)}")
         self.blocks.append(block)
         return block
 
     def name(self) -> str:
-        """Returns a new SSA name."""
+        """Returns a new SSA name, such as %v7."""
         self._counter += 1
         return f"%v{self._counter}"
 
     def emit(self, operation: str, at: BasicBlock | None = None) -> str:
-        """Appends `%new = operation` and returns the new name. at: the block, by default the current one."""
+        """Appends `%new = operation` to a block and returns the new name. at: the block, by default the current one."""
         result = self.name()
         (at or self.current).lines.append(f"{result} = {operation}")
         return result
 
     def do(self, operation: str, at: BasicBlock | None = None) -> None:
-        """Appends an instruction without a result."""
+        """Appends an instruction without a result to a block. at: the block, by default the current one."""
         (at or self.current).lines.append(operation)
 
     def jump(self, target: BasicBlock) -> None:
@@ -61,11 +62,11 @@ class FunctionBuilder:
         self.current.terminator = f"br label %{target.label}"
 
     def branch(self, condition: str, then: BasicBlock, orelse: BasicBlock) -> None:
-        """Ends the current block with a conditional branch."""
+        """Ends the current block with a conditional branch. condition: the SSA name of an i1."""
         self.current.terminator = f"br i1 {condition}, label %{then.label}, label %{orelse.label}"
 
     def text(self) -> str:
-        """Returns the function's definition."""
+        """Returns the function's definition as LLVM text."""
         out = [f"define {self._signature} {self.attributes} {{"]
         for block in self.blocks:
             out.append(f"{block.label}:")
@@ -76,11 +77,11 @@ class FunctionBuilder:
 
 @dataclass(frozen=True)
 class Unit:
-    """One finished function.
+    """A Unit is one finished LLVM function.
 
     name: its symbol.
-    definition: its text.
-    declarations: { name -> declaration } of what it refers to; some are whole functions.
+    definition: its LLVM text.
+    declarations: { name -> declaration } of the functions that it calls; some are whole definitions.
     effort: an estimate of how long it takes to compile, in characters of text that is optimised.
     """
 
@@ -91,15 +92,15 @@ class Unit:
 
 
 def text(units: Sequence[Unit]) -> str:
-    """Returns the functions as the text of one module, which declares what it does not define."""
+    """Returns the LLVM text of one module with these functions, which declares what it does not define."""
     defined = {unit.name for unit in units}
     needed = {declaration for unit in units for name, declaration in unit.declarations.items() if name not in defined}
     return "\n".join([*sorted(needed), *(unit.definition for unit in units)]) + "\n"
 
 
 def shared(units: Sequence[Unit]) -> tuple[list[Unit], dict[str, str]]:
-    """Returns functions that were internal to one module as hidden ones that several modules share, and their declarations by
-    name.
+    """Returns functions that were internal to one module as hidden ones, which several modules share, and the declarations of
+    these as { name -> declaration }.
     """
     found, declarations = [], {}
     for unit in units:
@@ -111,10 +112,10 @@ def shared(units: Sequence[Unit]) -> tuple[list[Unit], dict[str, str]]:
 
 
 class Groups:
-    """Divides a sequence of functions into modules of about the same effort, each of which is passed on as soon as it is
+    """A Groups divides a sequence of functions into modules of about the same effort, each of which is passed on as soon as it is
     complete.
 
-    take: is called with the text of each module.
+    take: a callback that is called with the LLVM text of each module.
     """
 
     def __init__(self, take: Callable[[str], None]):
@@ -122,13 +123,13 @@ class Groups:
         self._units: list[Unit] = []
 
     def add(self, unit: Unit) -> None:
-        """Adds a function, and passes the module on if it has enough effort."""
+        """Adds a function to the module that is being filled, and passes this on if it has enough effort."""
         self._units.append(unit)
         if sum(unit.effort for unit in self._units) >= GROUP_EFFORT:
             self.close()
 
     def close(self) -> None:
-        """Passes on the last module, which may have less effort than the others."""
+        """Passes on the module that is being filled, unless it is empty, even if it has less effort than others."""
         if self._units:
             self._take(text(self._units))
         self._units = []

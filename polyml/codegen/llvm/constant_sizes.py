@@ -18,22 +18,22 @@ from polyml.quasi_affine.affine import Affine
 
 @dataclass(frozen=True)
 class _Strides:
-    """The strides of arrays at known addresses, in place of those that a call would give."""
+    """A _Strides gives the constant strides of arrays at known addresses, in place of those that a call would give."""
 
     places: Mapping[str, Placed]
 
     def strides(self, array: str) -> tuple[int, ...]:
-        """Returns the bytes between neighbours in each dimension."""
+        """Returns the array's strides in bytes, by dimension."""
         return self.places[array].strides
 
     def unaligned(self, array: str) -> bool:
-        """Tells whether elements may be unaligned, which none are."""
+        """Returns whether the array's elements may be unaligned, which none are."""
         return False
 
 
 @dataclass(frozen=True)
 class CallConstants:
-    """What a call would give, as constants.
+    """A CallConstants holds as constants what a call would give.
 
     sizes: values of parameters.
     places: the address and strides of each array.
@@ -46,10 +46,10 @@ class CallConstants:
 
 
 class ConstantBody(Body):
-    """One function with a program's loops, for a call whose sizes and addresses are constants. Private arrays have one copy per
-    thread.
+    """A ConstantBody emits one function with a program's loops, for a call whose sizes and addresses are constants. Private arrays
+    have one copy per thread.
 
-    aliased: each access happens where it stands, and nothing is kept in registers.
+    aliased: whether accesses keep their order and no element stays in a register.
     """
 
     def __init__(self, program: Program, constants: CallConstants, name: str, signature: str, aliased: bool = True):
@@ -67,7 +67,7 @@ class ConstantBody(Body):
         self._own: dict[str, str] = {}  # addresses of arrays of which each thread has a copy
 
     def define(self, nodes: tuple[Node, ...]) -> list[Unit]:
-        """Emits the nodes as the body of the function, and returns its module's functions."""
+        """Emits the nodes as the body of the function, finishes it, and returns the functions of its module."""
         start = self.fn.block("start")
         self.fn.jump(start)
         self.fn.current = start
@@ -78,10 +78,10 @@ class ConstantBody(Body):
         return self.module.units
 
     def leave(self) -> None:
-        """Emits what follows the nodes: by default nothing."""
+        """Emits what follows the nodes: nothing, unless a subclass overrides it."""
 
     def parameter(self, name: str) -> str:
-        """Returns the parameter's value as a constant."""
+        """Returns the parameter's value, a constant; for the thread's number, what the function calls it."""
         program = self.module.program
         if name in program.phases:
             array = program.phases[name]
@@ -90,7 +90,7 @@ class ConstantBody(Body):
         return known[name] if name in known else str(self._sizes[name])
 
     def base(self, array: str) -> str:
-        """Returns the address of the array, or of the thread's copy of it."""
+        """Returns the address of the array, or of the running thread's copy of it."""
         place = self._places[array]
         if place.copies == 1:
             return f"inttoptr (i64 {place.address} to ptr)"
@@ -102,7 +102,9 @@ class ConstantBody(Body):
         return self._own[array]
 
     def step_bytes(self, array: str, subscripts: tuple[Affine, ...], loop: Loop) -> int | None:
-        """Returns the bytes from the element of one iteration to that of the next, or None if they differ between iterations."""
+        """Returns the bytes from the element that one iteration of the loop accesses to that of the next; None if they differ
+        between iterations.
+        """
         total = 0
         for e, stride in zip(self.within_window(array, subscripts), self._places[array].strides):
             for atom, factor in e.terms:
@@ -113,7 +115,7 @@ class ConstantBody(Body):
         return total
 
     def iterations(self, node: Loop, lower: str, upper: str) -> str:
-        """Returns the number of iterations of a loop between these bounds."""
+        """Emits the number of iterations of a loop between these bounds, 0 if there are none, and returns its SSA name."""
         count = trips(self, node, lower, upper)  # 0 or less if there are none
         self.declared.setdefault("llvm.smax.i64", "declare i64 @llvm.smax.i64(i64, i64)")
         return self.fn.emit(f"call i64 @llvm.smax.i64(i64 {count}, i64 0)")

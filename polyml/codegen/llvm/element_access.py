@@ -10,10 +10,11 @@ from polyml.codegen.llvm.ssa_value import SsaValue
 
 
 class ElementAccess(Addresses):
-    """The loads and stores of one function, through registers that hold elements (scalar replacement).
+    """An ElementAccess emits the loads and stores of one function, and keeps elements in registers between them (scalar
+    replacement).
 
-    memory: the loads and stores themselves.
-    registers: the elements that are in registers at the current place.
+    memory: emits the loads and stores themselves.
+    registers: the elements that are in registers at this point of the code.
     """
 
     def __init__(self, module: Module, name: str, signature: str):
@@ -22,7 +23,7 @@ class ElementAccess(Addresses):
         self.registers = Registers()
 
     def load(self, location: Location) -> SsaValue:
-        """Returns the elements at a location, from a register if one has them."""
+        """Returns the elements at a location: from a register if one has them, otherwise by a load that is emitted."""
         self._not_partial(location)
         if not self.module.arguments.aliased:
             known = self.registers.value(location)
@@ -37,12 +38,14 @@ class ElementAccess(Addresses):
         return value
 
     def fetch(self, location: Location) -> None:
-        """Prefetches the cache line of the location's first element, which need not exist, to the second cache."""
+        """Emits a prefetch to the second-level cache of the cache line of the location's first element, which need not exist."""
         self.declared.setdefault("llvm.prefetch.p0", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
         self.fn.do(f"call void @llvm.prefetch.p0(ptr {self.pointer(location.array, location.subscripts)}, i32 0, i32 2, i32 1)")
 
     def _load_pair(self, location: Location) -> SsaValue:
-        """Loads one part of complex numbers, real or imaginary, and keeps the other part, since one load has both."""
+        """Emits one load of the real and imaginary parts of complex numbers. Returns the part at the location, and keeps both
+        parts in registers.
+        """
         other = self.memory.other_part(location)
         self._write_back(self.registers.overlapping(other), drop=False)
         parts = self.memory.loaded_pairs(location)
@@ -52,7 +55,9 @@ class ElementAccess(Addresses):
         return parts[location]
 
     def store(self, location: Location, value: SsaValue) -> None:
-        """Gives the location a new value. It stays in a register until the region ends or another access may overlap it."""
+        """Gives the location a new value. It stays in a register until the region of straight code ends or another access may
+        overlap it; if arrays may overlap, it is stored at once.
+        """
         self._not_partial(location)
         value = self.math.splat(value, location.lanes)
         if self.module.arguments.aliased:
@@ -62,7 +67,7 @@ class ElementAccess(Addresses):
         self.registers.put(location, value, dirty=True)
 
     def remember(self, location: Location, value: SsaValue) -> None:
-        """Records that memory, or a register that will be stored, has this value at the location."""
+        """Records that memory, or a register that will be stored, has this value at the location, so that it need not be loaded."""
         self.registers.put(location, value, dirty=False)
 
     def _not_partial(self, location: Location) -> None:
@@ -73,7 +78,7 @@ class ElementAccess(Addresses):
             raise CannotRunTogether(f"a partial result of {location.array} has no register")
 
     def _write_back(self, locations: list[Location], drop: bool) -> None:
-        """Stores the locations whose registers are dirty. drop: their registers are given up."""
+        """Emits stores of the locations whose registers are dirty. drop: whether the registers of all the locations are given up."""
         for location in locations:
             if self.registers.is_dirty(location):
                 value = self.registers.known(location)
@@ -83,7 +88,9 @@ class ElementAccess(Addresses):
                 self.registers.drop(location)
 
     def _store_held(self, location: Location, value: SsaValue) -> None:
-        """Stores the value of a register, together with the other part of complex numbers if that has to be stored as well."""
+        """Emits the store of a location whose value is in a register, together with the other part of complex numbers if that is
+        dirty as well.
+        """
         other = self.memory.other_part(location) if self.memory.is_pair(location) else None
         known = None if other is None else self.registers.value(other)
         if other is None or known is None or not self.registers.is_dirty(other) or other in self.registers.pinned:
@@ -93,7 +100,9 @@ class ElementAccess(Addresses):
         self.registers.put(other, known, dirty=False)
 
     def flush(self) -> None:
-        """Stores all dirty registers and starts a new region. Registers of loops around stay."""
+        """Emits stores of all dirty registers and starts a new region of straight code. Only the registers that loops around hold
+        stay.
+        """
         self._write_back(self.registers.dirty(), drop=False)
         pinned = {p: self.registers.known(p) for p in self.registers.pinned}
         self.registers = Registers()
@@ -103,7 +112,9 @@ class ElementAccess(Addresses):
         self.math.forget()
 
     def row_of(self, location: Location) -> int | None:
-        """Returns the dimension along which the lanes are neighbours in memory, all without a mask; None if there is none."""
+        """Returns the dimension along which the location's lanes are neighbours in memory; None if there is none, or if a mask,
+        complex numbers or booleans keep them from being one plain vector.
+        """
         array = self.scop.arrays[location.array]
         if location.lanes == 1 or location.last is not None or array.pairs or array.element.kind == "b":
             return None

@@ -1,4 +1,4 @@
-"""Program -> LLVM text.
+"""A Program becomes LLVM text.
 
 The kernel is `i64 @polyml_kernel(ptr slots)`. The words at `slots` are the number of threads and what each argument needs (see
 `SlotMap`); the result is a `Status`.
@@ -38,12 +38,12 @@ def emit(
     threads: bool = True,
     finished: Callable[[Unit], None] = lambda unit: None,
 ) -> tuple[Unit, ...]:
-    """Returns the functions of a kernel, the kernel itself first.
+    """Returns the LLVM functions of a kernel that runs the program, the kernel itself first.
 
     arguments: what may be assumed of the array arguments.
     floats: how floats are computed.
-    threads: parallel loops run on several threads.
-    finished: is called with each function as soon as it is complete, the kernel last.
+    threads: whether parallel loops may run on several threads.
+    finished: a callback that is called with each function as soon as it is complete, the kernel last.
 
     Raises CannotRunTogether if statements cannot run in lanes as the program says.
     """
@@ -56,7 +56,7 @@ def emit(
 
 
 class KernelEmitter(Body):
-    """Emits the kernel's own function: checks, memory of local arrays, the loops, and results."""
+    """A KernelEmitter emits the kernel's own function: checks, memory of local arrays, the loops, and results."""
 
     def __init__(self, module: Module):
         super().__init__(module, ENTRY, "i64 @{}(ptr noalias %slots)")
@@ -68,7 +68,7 @@ class KernelEmitter(Body):
         return self._local[array] if array in self._local else super().base(array)
 
     def define(self) -> None:
-        """Emits the whole function."""
+        """Emits the kernel's whole function."""
         fn, module = self.fn, self.module
         self.overflow = fn.emit("alloca i8")
         fn.do(f"store i8 0, ptr {self.overflow}")
@@ -100,8 +100,9 @@ class KernelEmitter(Body):
             fn.attributes = UNOPTIMIZED
 
     def _check_sizes(self) -> None:
-        """Emits the check that all sizes are small enough for what is computed with them. Arrays that exist in memory pass it,
-        but one without elements, or one whose strides are 0, may have any size.
+        """Emits a check that all sizes are small enough for what is computed with them; otherwise the kernel returns
+        TOO_GREAT_A_SIZE. Arrays that exist in memory pass it, but one without elements, or one whose strides are 0, may have
+        any size.
         """
         sizes = [p.name for p in self.scop.parameters if p.is_size]
         combined = "0"
@@ -112,19 +113,20 @@ class KernelEmitter(Body):
             self._stop_if(self.fn.emit(f"icmp uge i64 {combined}, {limit}"), Status.TOO_GREAT_A_SIZE)
 
     def _check(self, late: list[bool], now: bool) -> None:
-        """Emits the checks at entry: those that depend on elements of index arrays if `now`, else the others.
+        """Emits checks at entry; the kernel returns the number of one that fails.
 
-        late: for each check, whether it depends on elements.
+        late: for each check, whether it depends on elements of index arrays.
+        now: whether to emit those that do, else those that do not.
         """
         for number, (check, is_late) in enumerate(zip(self.scop.checks, late)):
             if is_late == now:
                 self._stop_if(self.condition(self.module.table.condition(check.violated), self.fn.current), number + 1)
 
     def _find(self, extremes: set[str]) -> None:
-        """Emits the loops of `Program.before`, which find the least and greatest elements of index arrays, and makes these
-        known as parameters.
+        """Emits the loops of `Program.before`, which find the least and greatest elements of index arrays, and records their
+        values in `names`.
 
-        extremes: the names of the parameters.
+        extremes: the names of the parameters that stand for these elements.
         """
         self.nodes(self.module.program.before)
         self.flush()
@@ -135,7 +137,7 @@ class KernelEmitter(Body):
             self.names[name] = (self.memory.load(Location(name, ())).ssa, 0)
 
     def _stop_if(self, test: str, status: int) -> None:
-        """Emits a return with the status if the test holds."""
+        """Emits a return from the kernel with this status if the test, an i1, holds."""
         fn = self.fn
         stop, go = fn.block("stop"), fn.block("go")
         fn.branch(test, stop, go)
@@ -143,13 +145,15 @@ class KernelEmitter(Body):
         fn.current = go
 
     def _allocate_scalars(self) -> None:
-        """Emits the memory of local arrays of one element, which is on the stack."""
+        """Emits memory on the stack for local arrays of one element."""
         for array in self.module.owned:
             if not array.shape:
                 self._local[array.name] = self.fn.emit(f"alloca {memory_type(array.element)}", self.fn.blocks[0])
 
     def _allocate(self) -> str | None:
-        """Emits the allocation of one block of memory for all local arrays. Returns what has to be released, or None."""
+        """Emits the allocation of one block of memory for all local arrays of more than one element. Returns the SSA name of the
+        block, which has to be released; None if there are no such arrays.
+        """
         fn, total = self.fn, "0"
         for array in (*self.scop.spared, *(a for a in self.module.owned if a.loc and a.name in self.module.program.windows)):
             whole = self.size_bytes(array, whole=True)
@@ -171,8 +175,8 @@ class KernelEmitter(Body):
         return block
 
     def _needed_bytes(self, array: Array) -> str:
-        """Returns the bytes of the array, for all threads if each has its own. For an array of the source that is larger than
-        NumPy allows, the call ends.
+        """Emits the bytes of a local array, for all threads if each has its own, and returns the SSA name. If an array of the
+        source is larger than NumPy allows, the kernel returns.
         """
         if array.loc is not None and array.name not in self.module.program.windows:
             whole = self.size_bytes(array, whole=True)
@@ -183,7 +187,7 @@ class KernelEmitter(Body):
         return self.size_bytes(array)
 
     def _results(self) -> None:
-        """Emits the stores of scalar results to the words of the call."""
+        """Emits the stores of results that are numbers to the words of the call."""
         slot = self.module.slots.first_result
         for result in self.scop.results:
             if not isinstance(result, ScalarResult):
@@ -200,10 +204,11 @@ class KernelEmitter(Body):
             slot += 1
 
     def fork(self, node: Loop) -> bool:
-        """Emits a parallel loop that runs on the pool's threads if it has many iterations.
+        """Emits a parallel loop that runs on the pool's threads if it has many iterations, and returns True; returns False without
+        code if the module has no threads.
 
         A short loop inside another one is emitted a second time, for calls in which it has few iterations: it runs often, and
-        the second version needs no call.
+          the second version needs no call.
         """
         if not self.module.threads:
             return False
@@ -225,9 +230,9 @@ class KernelEmitter(Body):
         return True
 
     def _outline(self, node: Loop, enough: str | None) -> None:
-        """Emits a call of the pool, and the loop as a function that the pool's threads call.
+        """Emits the loop as a function of its own, and a call of the pool, whose threads call that function.
 
-        enough: the truth value of whether several threads pay; None if they do.
+        enough: the SSA name of whether several threads pay; None if that has been tested.
         """
         fn, module = self.fn, self.module
         ends = {loop.last for loop in self.path if isinstance(loop, Loop)}  # they may be known outside of all loops
@@ -255,8 +260,8 @@ class KernelEmitter(Body):
 
 
 def is_short(program: Program, node: Loop) -> bool:
-    """Tells whether more chunks than threads cost little: the loop has at most two loops inside, and no chunk needs memory of
-    its own.
+    """Returns whether more chunks than threads cost little: chunks are even (`Loop.last`), at most two loops are nested inside,
+    and no chunk needs memory of its own.
     """
     if not node.last or node.private or sum(isinstance(n, Loop) for n in _longest_path(node.body)) > SHORT_DEPTH:
         return False
@@ -264,7 +269,9 @@ def is_short(program: Program, node: Loop) -> bool:
 
 
 def work(body: Body, node: Loop) -> str:
-    """Estimates how many instances the loop runs: the product of the trip counts along its longest path of loops."""
+    """Emits an estimate of how many instances the loop runs, and returns its SSA name: the product of the trip counts along the
+    longest chain of nested loops.
+    """
     lower, upper = bounds(body, node)
     total = trips(body, node, lower, upper)
     fn = body.fn
@@ -285,13 +292,13 @@ def work(body: Body, node: Loop) -> str:
 
 
 def _middle(lower: Sequence[Affine], upper: Sequence[Affine]) -> Affine:
-    """Returns the middle of a range."""
+    """Returns the middle of a range, rounded down, from its lower and upper bounds."""
     return floor_div(extremum("max", lower) + extremum("min", upper), 2)
 
 
 def _longest_path(nodes: tuple[Node, ...]) -> list[Loop | Jam | Unroll]:
-    """Returns the longest chain of nested loops, jams and unrolled loops below the nodes; of those of equal length one without
-    masks.
+    """Returns the longest chain of nested loops, jams and unrolled loops below the nodes, outermost first; of those of equal
+    length one without masks.
     """
     best: list[Loop | Jam | Unroll] = []
     for node in nodes:
@@ -304,5 +311,5 @@ def _longest_path(nodes: tuple[Node, ...]) -> list[Loop | Jam | Unroll]:
 
 
 def _depth(path: list[Loop | Jam | Unroll]) -> tuple[int, bool]:
-    """Returns the key that chains are compared by."""
+    """Returns the key that chains are compared by: how long they are, then whether no jam in them has a mask."""
     return len(path), not any(isinstance(n, Jam) and n.limit is not None for n in path)

@@ -19,40 +19,40 @@ UNOPTIMIZED_EFFORT = 0.4  # the effort of unoptimised code, relative to optimise
 
 
 class InstanceEmitter(Protocol):
-    """What a function does with the instances of its program. Most functions compute them; simulators count them or their
-    accesses.
+    """An InstanceEmitter says what a function does with the instances of its program. Most functions compute them; simulators
+    count them or their accesses.
     """
 
     def instance(self, node: Instance) -> None:
-        """Emits an instance for all iterations that run together."""
+        """Emits an instance, for all iterations of the jams around it."""
 
     def enter(self, jam: Jam) -> None:
-        """Is called before the nodes in a jam are emitted."""
+        """Emits what has to come before the nodes in a jam; it is called right before they are emitted."""
 
 
 class Body(ElementAccess):
-    """Emits the nodes of one LLVM function: of the kernel itself, or of the iterations of a parallel loop.
+    """A Body emits the nodes of one LLVM function: of the kernel itself, or of the iterations of a parallel loop.
 
     statements: what emits the instances.
-    repeats: an instance runs in a loop of this function, so optimising it pays.
+    repeats: whether an instance runs in a loop of this function, so that optimising it pays.
     """
 
     def __init__(self, module: Module, name: str, signature: str):
-        """Starts the function. signature: its LLVM signature, with {} for its name."""
+        """Starts the function of this name. signature: its LLVM signature, with {} for the name."""
         super().__init__(module, name, signature)
         self._emitter = StatementEmitter(self)
         self.statements: InstanceEmitter = self._emitter  # simulators, which compute no values, replace it
         self.repeats = False
 
     def finish(self) -> None:
-        """Adds the complete function to the module."""
+        """Adds the function, whose text is now complete, to the module's functions, and calls `Module.finished` with it."""
         text = self.fn.text()
         effort = len(text) * (UNOPTIMIZED_EFFORT if self.fn.attributes == UNOPTIMIZED else 1.0)
         self.module.units.append(Unit(self.name, text, self.declared, effort))
         self.module.finished(self.module.units[-1])
 
     def nodes(self, nodes: tuple[Node, ...]) -> None:
-        """Emits the nodes one after the other."""
+        """Emits the nodes one after the other. A loop may hand partial results over to a loop right after it."""
         handed = NOTHING
         for node, following in zip_longest(nodes, nodes[1:]):
             if isinstance(node, Instance):
@@ -71,19 +71,19 @@ class Body(ElementAccess):
                 self._unrolled(node)
 
     def _jam(self, node: Jam) -> None:
-        """Emits the body of a jam, in which each instance stands for all iterations that run together."""
+        """Emits the body of a jam, in which each instance stands for all iterations that the jam runs together."""
         around, self.jams = self.jams, self.jams.inside(node)
         self.statements.enter(node)
         self.nodes(node.body)
         self.jams = around
 
     def _unrolled(self, node: Unroll) -> None:
-        """Emits the body once for each iteration."""
+        """Emits the body of an unrolled loop once for each iteration."""
         for i in range(node.count):
             self.nodes(tuple(substitute(n, {node.var: node.base + i}) for n in node.body))
 
     def guard(self, node: Guard) -> None:
-        """Emits the body behind a branch on the condition."""
+        """Emits a guard: its body behind a branch on its condition."""
         self.flush()
         test = self.condition(node.condition)
         then, after = self.fn.block("then"), self.fn.block("after")
@@ -97,7 +97,7 @@ class Body(ElementAccess):
         self.fn.current = after
 
     def loop(self, node: Loop, following: Loop | None = None, handed: HandOver = NOTHING) -> HandOver:
-        """Emits a loop of this function, and returns what it hands over to the next one.
+        """Emits a loop within this function, and returns what it hands over to the loop that runs next.
 
         following: the loop that runs next, which may go on with this one's partial results, and begin where this one ends.
         handed: what the loop before hands over to this one.
@@ -110,11 +110,11 @@ class Body(ElementAccess):
         return left
 
     def counted(self, loop: CountedLoop) -> HandOver:
-        """Emits a loop from one integer to another, and returns what it hands over to the next one."""
+        """Emits a loop whose first and last iterations have SSA names, and returns what it hands over to the loop that runs next."""
         return counted_loop.emit(self, self._emitter, loop, lambda: self.nodes(loop.node.body))
 
     def fork(self, node: Loop) -> bool:
-        """Emits a parallel loop so that it runs on several threads. Returns False if this function does not do so; the loop is
-        then emitted as any other.
+        """Emits a parallel loop so that it runs on several threads, and returns True; returns False, as here, if the function does
+        not do so: then the loop is emitted as any other.
         """
         return False

@@ -1,4 +1,4 @@
-"""Locations in memory: loads and stores of one element, or of lanes side by side, apart, under a mask, or in pairs."""
+"""Loads and stores of locations in memory: of one element, or of lanes that are neighbours, far apart, under a mask, or in pairs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from polyml.quasi_affine.affine import Affine
 
 @dataclass(frozen=True)
 class _MaskedRow:
-    """A row of neighbouring elements in memory, of which a mask says which ones are accessed.
+    """A _MaskedRow is a row of neighbouring elements in memory, of which a mask says which ones are accessed.
 
     address: of the first element.
     kind: the LLVM type of an element in memory.
@@ -33,17 +33,19 @@ class _MaskedRow:
 
 
 class MemoryEmitter:
-    """Loads and stores of one function. They do not know which elements are in registers: see `ElementAccess.load`."""
+    """A MemoryEmitter emits the loads and stores of one function, whether or not elements are in registers (see
+    `ElementAccess.load`).
+    """
 
     def __init__(self, body: Addresses):
         self._body, self._fn, self._math = body, body.fn, body.math
 
     def _alignment(self, array: str) -> int:
-        """Returns the alignment of the array's elements in bytes."""
+        """Returns the alignment in bytes that the array's elements have for certain."""
         return 1 if self._body.module.layout.unaligned(array) else self._body.scop.arrays[array].element.size_bytes
 
     def contiguous(self, location: Location) -> int:
-        """Returns 1 if neighbouring lanes are neighbours in memory, -1 if they are in reverse order, else 0."""
+        """Returns 1 if the location's lanes are neighbours in memory, -1 if they are so in reverse order, else 0."""
         steps = self._body.module.layout.strides(location.array)
         moving = [(s, t) for s, t in zip(location.strides, steps) if s]
         if len(moving) != 1:
@@ -52,15 +54,15 @@ class MemoryEmitter:
         return lane_step if stride == self._body.scop.arrays[location.array].element.size_bytes and abs(lane_step) == 1 else 0
 
     def _short_stride(self, location: Location) -> int:
-        """Returns the elements from one lane to the next along a row of memory if they are few, else 0."""
+        """Returns the distance in elements from one lane to the next if it is along a row of memory and short, but not 1; else 0."""
         size_bytes = self._body.scop.arrays[location.array].element.size_bytes
         moving = [(s, t) for s, t in zip(location.strides, self._body.module.layout.strides(location.array)) if s]
         (step, stride), *others = moving
         return step if not others and stride == size_bytes and 2 <= step <= LONGEST_SHORT_STRIDE else 0
 
     def _load_short_stride(self, location: Location, stride: int) -> str:
-        """Loads lanes with a short stride: the row from the first to the last lane is loaded, and a shuffle takes every
-        stride-th element.
+        """Emits a load of lanes at a short stride, and returns the vector's SSA name: the row from the first to the last lane is
+        loaded, and a shuffle takes every stride-th element.
         """
         kind, total = memory_type(self._body.scop.arrays[location.array].element), stride * location.lanes
         last = Affine(stride * (location.lanes - 1)) if location.last is None else location.last * stride
@@ -71,7 +73,9 @@ class MemoryEmitter:
         return self._fn.emit(f"shufflevector {wide} {row}, {wide} poison, <{location.lanes} x i32> <{order}>")
 
     def is_pair(self, location: Location) -> bool:
-        """Tells whether the lanes are the same part, real or imaginary, of complex numbers that are neighbours in memory."""
+        """Returns whether the location's lanes are the same part, real or imaginary, of complex numbers that are neighbours in
+        memory.
+        """
         array = self._body.scop.arrays[location.array]
         if not array.pairs or location.lanes == 1 or not location.subscripts[0].is_constant or location.part is not None:
             return False
@@ -79,12 +83,18 @@ class MemoryEmitter:
         return moving == [(1, 2 * array.element.size_bytes)]
 
     def other_part(self, location: Location) -> Location:
-        """Returns the location of the other part of the complex numbers."""
+        """Returns the location of the imaginary parts of the complex numbers whose real parts are at this location, or the
+        reverse.
+        """
         first, *rest = location.subscripts
         return replace(location, subscripts=(Affine(1 - first.constant), *rest))
 
     def loaded_pairs(self, location: Location) -> dict[Location, SsaValue]:
-        """Loads both parts of neighbouring complex numbers, with one load and two shuffles."""
+        """Emits one load of both parts of neighbouring complex numbers, and two shuffles. Returns { location of the real or
+        imaginary parts -> their values }.
+
+        location: that of either part.
+        """
         first, second = self._in_order(location)
         element, lanes = self._body.scop.arrays[location.array].element, location.lanes
         kind, align, mask = memory_type(element), self._alignment(location.array), self._mask(location)
@@ -101,12 +111,15 @@ class MemoryEmitter:
         return parts
 
     def _in_order(self, location: Location) -> tuple[Location, Location]:
-        """Returns the locations of the real and of the imaginary parts."""
+        """Returns the locations of the real and of the imaginary parts, given either of them."""
         other = self.other_part(location)
         return (location, other) if location.subscripts[0].constant == 0 else (other, location)
 
     def store_pairs(self, parts: dict[Location, SsaValue]) -> None:
-        """Stores both parts of neighbouring complex numbers, with one shuffle and one store."""
+        """Emits one shuffle and one store of both parts of neighbouring complex numbers.
+
+        parts: { location of the real or imaginary parts -> their values }.
+        """
         first, second = self._in_order(next(iter(parts)))
         element, lanes = self._body.scop.arrays[first.array].element, first.lanes
         kind, align, mask = memory_type(element), self._alignment(first.array), self._mask(first)
@@ -121,11 +134,11 @@ class MemoryEmitter:
             self._masked_store(both, _MaskedRow(address, kind, 2 * lanes, align, mask.doubled()))
 
     def _mask(self, location: Location) -> Mask | None:
-        """Returns the mask of the location's lanes; None if all are accessed."""
+        """Returns the mask of the location's lanes; None if all lanes are accessed."""
         return None if location.last is None else Mask(self._body, location.lanes, location.last)
 
     def load(self, location: Location) -> SsaValue:
-        """Returns the elements at the location."""
+        """Emits the load of the elements at the location, and returns their values."""
         mask = self._mask(location)
         element = self._body.scop.arrays[location.array].element
         kind, align = memory_type(element), self._alignment(location.array)
@@ -162,7 +175,12 @@ class MemoryEmitter:
         return self._math.vector(numbers)
 
     def gather(self, e: Gather, indices: list[SsaValue], copy: Copy) -> SsaValue:
-        """Returns the elements at computed indices: one, or one per lane."""
+        """Emits the load of an element at computed indices, or of one per lane, and returns the values. An index beyond the last
+        element reads the last one.
+
+        indices: by dimension, a scalar or a vector.
+        copy: the copy of the instance, which has the mask.
+        """
         array = self._body.scop.arrays[e.array]
         kind, align = memory_type(array.element), self._alignment(e.array)
         offset = SsaValue(literal(0, I64), I64)
@@ -185,8 +203,8 @@ class MemoryEmitter:
         return self._from_memory(loaded, array.element, lanes)
 
     def _no_further(self, index: SsaValue, last: SsaValue) -> SsaValue:
-        """Returns the index, or the last one if it is beyond: another thread that changes an index array meanwhile does no harm
-        to memory.
+        """Emits the smaller of the index and the last one, as unsigned integers, and returns it: another thread that changes an
+        index array meanwhile does no harm to memory.
         """
         index, last = self._math.broadcast(index, last)
         name = "llvm.umin.i64" if index.lanes == 1 else f"llvm.umin.v{index.lanes}i64"
@@ -195,7 +213,9 @@ class MemoryEmitter:
         return SsaValue(nearest, I64, index.lanes)
 
     def _lane_pointer(self, location: Location, lane: int, mask: Mask | None) -> str:
-        """Returns the address of one lane; for a lane that the mask leaves out, that of the last lane in the mask."""
+        """Emits the address of one lane's element, and returns its SSA name; for a lane that the mask leaves out, that of the last
+        lane in the mask.
+        """
         if mask is None:
             return self._body.pointer(location.array, self._lane(location, lane))
         first = self._body.pointer(location.array, location.subscripts)
@@ -216,7 +236,7 @@ class MemoryEmitter:
         return tuple(e + s * lane for e, s in zip(location.subscripts, location.strides))
 
     def _masked_load(self, row: _MaskedRow) -> str:
-        """Loads elements under a mask; the others become zero."""
+        """Emits the load of the elements that the mask has, with zeros for the others, and returns the vector's SSA name."""
         lanes, wide = row.lanes, vector_type(row.kind, row.lanes)
         name = f"llvm.masked.load.v{lanes}{name_suffix(row.kind)}.p0"
         self._body.declared.setdefault(name, f"declare {wide} @{name}(ptr, <{lanes} x i1>, {wide})")
@@ -224,20 +244,20 @@ class MemoryEmitter:
         return self._fn.emit(f"call {wide} @{name}({pointer}, <{lanes} x i1> {row.bits}, {wide} zeroinitializer)")
 
     def _masked_store(self, ssa: str, row: _MaskedRow) -> None:
-        """Stores elements under a mask."""
+        """Emits the store of those elements of a vector that the mask has. ssa: the SSA name of the vector."""
         lanes, wide = row.lanes, vector_type(row.kind, row.lanes)
         name = f"llvm.masked.store.v{lanes}{name_suffix(row.kind)}.p0"
         self._body.declared.setdefault(name, f"declare void @{name}({wide}, ptr, <{lanes} x i1>)")
         self._fn.do(f"call void @{name}({wide} {ssa}, ptr align {row.align} {row.address}, <{lanes} x i1> {row.bits})")
 
     def _from_memory(self, ssa: str, element: DType, lanes: int) -> SsaValue:
-        """Returns the value of loaded elements: a bool is a byte in memory and an i1 in registers."""
+        """Returns loaded elements as a value; bools, which are bytes in memory, are converted to i1."""
         if element.kind == "b":
             ssa = self._fn.emit(f"icmp ne {vector_type('i8', lanes)} {ssa}, {'0' if lanes == 1 else 'zeroinitializer'}")
         return SsaValue(ssa, element, lanes)
 
     def store(self, location: Location, value: SsaValue) -> None:
-        """Stores the value at the location."""
+        """Emits the store of the value to the location."""
         mask = self._mask(location)
         element = self._body.scop.arrays[location.array].element
         kind, align = memory_type(element), self._alignment(location.array)
@@ -272,7 +292,7 @@ class MemoryEmitter:
             self._scatter(location, ssa, mask)
 
     def _scatter(self, location: Location, ssa: str, mask: Mask) -> None:
-        """Stores each lane of the vector that the mask has at an address of its own."""
+        """Emits the store of each lane that the mask has to an address of its own. ssa: the SSA name of the vector."""
         lanes, kind = location.lanes, memory_type(self._body.scop.arrays[location.array].element)
         wide, align = vector_type(kind, lanes), self._alignment(location.array)
         addresses = "poison"
@@ -285,9 +305,9 @@ class MemoryEmitter:
 
 
 class Mask:
-    """The lanes of a remainder that are computed: those up to index `last`.
+    """A Mask is the lanes of a remainder that are computed: those up to index `last`.
 
-    bits: the mask, <lanes x i1>.
+    bits: the mask's SSA name, of type <lanes x i1>.
     """
 
     def __init__(self, body: Addresses, lanes: int, last: Affine):
@@ -296,13 +316,13 @@ class Mask:
         self.bits = body.lanes_up_to(last, lanes)
 
     def doubled(self) -> str:
-        """Returns the mask for lanes of two elements each."""
+        """Emits the mask for twice as many elements, of which two belong to each lane, and returns its SSA name."""
         order = ", ".join(f"i32 {lane}, i32 {lane}" for lane in range(self.lanes))
         kind = f"<{self.lanes} x i1>"
         return self._body.math.once(f"shufflevector {kind} {self.bits}, {kind} poison, <{2 * self.lanes} x i32> <{order}>")
 
     def reversed(self) -> str:
-        """Returns the mask for lanes in reverse order."""
+        """Emits the mask for lanes in reverse order, and returns its SSA name."""
         math = self._body.math
         first = math.once(f"sub i64 {self.lanes - 1}, {self.last}")
         limit = math.splat(SsaValue(first, I64), self.lanes)
@@ -310,7 +330,7 @@ class Mask:
         return math.once(f"icmp sge <{self.lanes} x i64> {index}, {limit.ssa}")
 
     def clamped(self, lane: int) -> str:
-        """Returns the smaller of the lane and the last lane in the mask."""
+        """Emits the smaller of the lane and the last lane in the mask, and returns its SSA name."""
         name = "llvm.smin.i64"
         self._body.declared.setdefault(name, f"declare i64 @{name}(i64, i64)")
         return self._body.math.once(f"call i64 @{name}(i64 {lane}, i64 {self.last})")

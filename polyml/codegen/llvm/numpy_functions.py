@@ -24,7 +24,10 @@ _LIBM = ("erf", "fmod")
 
 
 def call(math: Arithmetic, name: str, values: Sequence[SsaValue]) -> SsaValue:
-    """Returns the result of a function of the language (syntax.Call) on values that have been converted to one type."""
+    """Emits a function of the language (syntax.Call) on values that have been converted to one type, and returns its result.
+
+    name: the function's; `name.real` or `name.imag` for one part of its complex result.
+    """
     name, _, part = name.partition(".")
     if part:
         return _part_of_complex(math, MATH_NAMES.get(name, name), part, values)
@@ -36,8 +39,10 @@ def call(math: Arithmetic, name: str, values: Sequence[SsaValue]) -> SsaValue:
 
 
 def _part_of_complex(math: Arithmetic, name: str, part: str, values: Sequence[SsaValue]) -> SsaValue:
-    """Returns the real or imaginary part of a complex function of the C library. values: real and imaginary parts of its
-    arguments, as float64.
+    """Emits a call per lane of a complex function of the C library, and returns one part of the results.
+
+    part: "real" or "imag".
+    values: real and imaginary parts of the arguments, as float64.
     """
     both = "{double, double}"
     numbers = []
@@ -48,7 +53,9 @@ def _part_of_complex(math: Arithmetic, name: str, part: str, values: Sequence[Ss
 
 
 def floor_divide(math: Arithmetic, left: SsaValue, right: SsaValue, remainder: bool) -> SsaValue:
-    """Returns // or % as NumPy defines them: they round down, and integers divided by zero give 0."""
+    """Emits //, or % if `remainder`, as NumPy defines it, and returns it: quotients are rounded down, and integers divided by zero
+    give 0.
+    """
     if left.dtype.is_float:
         return _float_floor_divide(math, left, right, remainder)
     left, right = math.broadcast(left, right)
@@ -74,7 +81,9 @@ def floor_divide(math: Arithmetic, left: SsaValue, right: SsaValue, remainder: b
 
 
 def _float_floor_divide(math: Arithmetic, left: SsaValue, right: SsaValue, remainder: bool) -> SsaValue:
-    """Returns NumPy's npy_divmod: the remainder is exact (fmod) and has the divisor's sign."""
+    """Emits //, or % if `remainder`, of floats, and returns it: NumPy's npy_divmod, whose remainder is exact (fmod) and has the
+    divisor's sign.
+    """
     left, right = math.broadcast(left, right)
     zero = SsaValue(literal(0, left.dtype), left.dtype)
     rest = math.library("fmod", left, right)
@@ -99,7 +108,7 @@ def _float_floor_divide(math: Arithmetic, left: SsaValue, right: SsaValue, remai
 
 
 def _abs(math: Arithmetic, value: SsaValue) -> SsaValue:
-    """Returns |value|."""
+    """Emits |value| and returns it."""
     if value.dtype.is_float:
         return math.intrinsic("fabs", value)
     if value.dtype.kind != "i":
@@ -108,18 +117,18 @@ def _abs(math: Arithmetic, value: SsaValue) -> SsaValue:
 
 
 def _square(math: Arithmetic, value: SsaValue) -> SsaValue:
-    """Returns value * value."""
+    """Emits value * value and returns it."""
     return math.plain("*", value, value)
 
 
 def _reciprocal(math: Arithmetic, value: SsaValue) -> SsaValue:
-    """Returns 1 / value; of integers the quotient is rounded down."""
+    """Emits 1 / value and returns it; of integers the quotient is rounded down."""
     one = SsaValue(literal(1, value.dtype), value.dtype)
     return math.plain("/", one, value) if value.dtype.is_float else floor_divide(math, one, value, False)
 
 
 def _sign(math: Arithmetic, value: SsaValue) -> SsaValue:
-    """Returns -1, 0 or 1; a NaN is its own sign."""
+    """Emits -1, 0 or 1, the value's sign, and returns it; a NaN is its own sign."""
     zero = SsaValue(literal(0, value.dtype), value.dtype)
     one, minus = SsaValue(literal(1, value.dtype), value.dtype), SsaValue(literal(-1, value.dtype), value.dtype)
     result = math.select(math.compare(">", value, zero), one, zero)
@@ -129,26 +138,27 @@ def _sign(math: Arithmetic, value: SsaValue) -> SsaValue:
 
 
 def _isnan(math: Arithmetic, value: SsaValue) -> SsaValue:
-    """Returns whether the value is a NaN."""
+    """Emits whether the value is a NaN, and returns the truth value."""
     return math.compare("!=", value, value) if value.dtype.is_float else SsaValue("false", BOOL)
 
 
 def _isinf(math: Arithmetic, value: SsaValue) -> SsaValue:
-    """Returns whether the value is infinite."""
+    """Emits whether the value is infinite, and returns the truth value."""
     if not value.dtype.is_float:
         return SsaValue("false", BOOL)
     return math.compare("==", math.intrinsic("fabs", value), SsaValue(literal(float("inf"), value.dtype), value.dtype))
 
 
 def _isfinite(math: Arithmetic, value: SsaValue) -> SsaValue:
-    """Returns whether the value is neither infinite nor a NaN."""
+    """Emits whether the value is neither infinite nor a NaN, and returns the truth value."""
     if not value.dtype.is_float:
         return SsaValue("true", BOOL)
     return math.compare("<", math.intrinsic("fabs", value), SsaValue(literal(float("inf"), value.dtype), value.dtype))
 
 
 def _extreme(math: Arithmetic, op: str, left: SsaValue, right: SsaValue, nan_wins: bool) -> SsaValue:
-    """Returns np.minimum or maximum (a NaN wins), or fmin or fmax (a NaN loses).
+    """Emits np.minimum or maximum (where `nan_wins`), or fmin or fmax, and returns it. op: "<" for the smaller one, ">" for the
+    larger.
 
     Of two equal zeros minimum and maximum return the second, as NumPy does on x86-64; fmin and fmax return the first.
     """
@@ -160,18 +170,22 @@ def _extreme(math: Arithmetic, op: str, left: SsaValue, right: SsaValue, nan_win
 
 
 def _minimum(math: Arithmetic, left: SsaValue, right: SsaValue) -> SsaValue:
+    """Emits np.minimum and returns it."""
     return _extreme(math, "<", left, right, True)
 
 
 def _maximum(math: Arithmetic, left: SsaValue, right: SsaValue) -> SsaValue:
+    """Emits np.maximum and returns it."""
     return _extreme(math, ">", left, right, True)
 
 
 def _fmin(math: Arithmetic, left: SsaValue, right: SsaValue) -> SsaValue:
+    """Emits np.fmin and returns it."""
     return _extreme(math, "<", left, right, False)
 
 
 def _fmax(math: Arithmetic, left: SsaValue, right: SsaValue) -> SsaValue:
+    """Emits np.fmax and returns it."""
     return _extreme(math, ">", left, right, False)
 
 

@@ -15,7 +15,7 @@ from polyml.quasi_affine.affine import variable
 
 @dataclass(frozen=True)
 class LoopEnvironment:
-    """What an outlined loop takes from the function around it.
+    """A LoopEnvironment holds what an outlined loop takes from the function around it.
 
     path: the loops and guards around it, outermost first.
     arrays: local arrays whose addresses it gets.
@@ -28,8 +28,8 @@ class LoopEnvironment:
 
 
 class OutlinedLoop(Body):
-    """Emits the function that runs one chunk of a parallel loop: `void f(ptr environment, i64 share, i64 shares)`. share: the
-    chunk's number, of `shares` chunks.
+    """An OutlinedLoop emits the function that runs one chunk of a parallel loop: `void f(ptr environment, i64 share, i64 shares)`.
+    share: the chunk's number, of `shares` chunks.
 
     The words at `environment` are the address of the call's words, the next iteration to take, the address of the overflow
     flag, addresses of local arrays, and values of outer loop variables.
@@ -51,7 +51,7 @@ class OutlinedLoop(Body):
             self._local[array] = self.fn.emit(f"getelementptr i8, ptr {self._local[array]}, i64 {offset}")
 
     def _word(self, index: int, kind: str) -> str:
-        """Emits the load of a word of the environment."""
+        """Emits the load of word number `index` of the environment, and returns its SSA name. kind: its LLVM type."""
         address = self.fn.emit(f"getelementptr i64, ptr %environment, i64 {index}")
         return self.fn.emit(f"load {kind}, ptr {address}")
 
@@ -60,7 +60,7 @@ class OutlinedLoop(Body):
         return self._local[array] if array in self._local else super().base(array)
 
     def define(self) -> None:
-        """Emits the whole function."""
+        """Emits the whole function, which runs one chunk of the loop."""
         fn, node = self.fn, self._node
         start = fn.block("start")
         fn.jump(start)
@@ -77,7 +77,7 @@ class OutlinedLoop(Body):
         fn.current.terminator = "ret void"
 
     def _even(self, lower: str, upper: str) -> None:
-        """Emits a loop whose body ends with the chunk (`Loop.last`)."""
+        """Emits the chunk of a loop whose chunks are even, and whose body itself keeps below the chunk's end (`Loop.last`)."""
         fn, node = self.fn, self._node
         first, last = balanced_chunk(self, node, lower, upper, ("%share", "%shares"))
         share = fn.block("share")
@@ -88,8 +88,11 @@ class OutlinedLoop(Body):
         self.counted(CountedLoop(node, first, last))
 
     def _dynamic(self, lower: str, trips: str) -> None:
-        """Emits a loop that takes iteration after iteration from a counter that threads share, since they differ in length.
+        """Emits a loop that takes iteration after iteration from a counter that threads share, since iterations differ in length.
         OpenMP calls this schedule(dynamic).
+
+        lower: the loop's first iteration.
+        trips: the number of its iterations.
         """
         fn, node = self.fn, self._node
         take, run, done = fn.block("take"), fn.block("run"), fn.block("done")
@@ -106,17 +109,18 @@ class OutlinedLoop(Body):
 
 
 def trips(body: Body, node: Loop, lower: str, upper: str) -> str:
-    """Emits the number of iterations of the loop; 0 or less if it has none."""
+    """Emits the number of iterations of the loop, 0 or less if it has none, and returns its SSA name."""
     step, fn = node.step, body.fn
     reach = fn.emit(f"add i64 {fn.emit(f'sub i64 {upper}, {lower}')}, {step}")
     return reach if step == 1 else fn.emit(f"sdiv i64 {reach}, {step}")
 
 
 def balanced_chunk(body: Body, node: Loop, lower: str, upper: str, share: tuple[str, str]) -> tuple[str, str]:
-    """Emits the first and the last iteration of a chunk of a loop with `last`. Chunks differ in length by at most one step of
-    the point loop.
+    """Emits the first and the last iteration of a chunk of a loop with `last`, and returns their SSA names. Chunks differ in
+    length by at most one step of the point loop.
 
-    lower, upper: the loop's bounds. share: the chunk's number, and how many chunks there are.
+    lower, upper: the loop's bounds.
+    share: the chunk's number, and how many chunks there are.
     """
     fn, (number, shares) = body.fn, share
     multiple = max((inner.step for inner in loops(node.body) if variable(node.var) in inner.lower), default=1)
@@ -131,10 +135,12 @@ def balanced_chunk(body: Body, node: Loop, lower: str, upper: str, share: tuple[
 
 
 def equal_chunk(body: Body, node: Loop, lower: str, count: str, share: tuple[str, str]) -> tuple[str, str]:
-    """Emits the first and the last iteration of a chunk of a loop whose iterations all take equally long.
+    """Emits the first and the last iteration of a chunk of a loop whose iterations all take equally long, and returns their SSA
+    names.
 
-    lower: the first iteration of the loop. count: the number of its iterations. share: the chunk's number, and how many chunks
-        there are.
+    lower: the first iteration of the loop.
+    count: the number of its iterations.
+    share: the chunk's number, and how many chunks there are.
     """
     fn, (number, shares) = body.fn, share
     first = fn.emit(f"sdiv i64 {fn.emit(f'mul i64 {number}, {count}')}, {shares}")
@@ -146,7 +152,7 @@ def equal_chunk(body: Body, node: Loop, lower: str, count: str, share: tuple[str
 
 
 def is_uneven(node: Loop) -> bool:
-    """Tells whether iterations of the loop differ in length: more than one loop inside, or a guard, depends on its variable."""
+    """Returns whether iterations of the loop differ in length: more than one loop inside, or a guard, depends on its variable."""
     count = 0
     for inner in loops(node.body):
         if any(node.var in e.names for e in (*inner.lower, *inner.upper)):
@@ -155,7 +161,7 @@ def is_uneven(node: Loop) -> bool:
 
 
 def _guarded_by(nodes: tuple[Node, ...], name: str) -> bool:
-    """Tells whether a guard below tests the name."""
+    """Returns whether a guard below the nodes tests the name."""
     for n in nodes:
         if isinstance(n, Guard) and name in n.condition.names:
             return True

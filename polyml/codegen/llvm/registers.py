@@ -11,7 +11,7 @@ from polyml.quasi_affine.affine import Affine
 
 @dataclass(frozen=True)
 class Location:
-    """One element of an array, or a vector of elements.
+    """A Location is one element of an array, or a vector of elements.
 
     array: the array's name.
     subscripts: of the element, or of the first lane.
@@ -37,7 +37,7 @@ class Location:
 
 
 def disjoint(a: Location, b: Location) -> bool:
-    """Tells whether the locations have no element in common, as far as constant differences of subscripts show."""
+    """Returns whether the locations have no element in common, as far as constant differences of subscripts show."""
     if a.array != b.array:
         return True
     for d, (x, y) in enumerate(zip(a.subscripts, b.subscripts)):
@@ -52,7 +52,7 @@ def disjoint(a: Location, b: Location) -> bool:
 
 
 def _reach(location: Location, dim: int) -> tuple[int, int]:
-    """Returns the smallest and the largest offset of a lane in one dimension."""
+    """Returns the smallest and the largest offset, in one dimension, of a lane from the first lane."""
     if location.lanes == 1:
         return 0, 0
     span = location.strides[dim] * (location.lanes - 1)
@@ -61,14 +61,17 @@ def _reach(location: Location, dim: int) -> tuple[int, int]:
 
 @dataclass
 class Register:
-    """The value of a location in a register. dirty: memory does not have it yet."""
+    """A Register is the value of a location in a register. dirty: whether memory does not have the value yet."""
 
     value: SsaValue
     dirty: bool
 
 
 class Registers:
-    """The locations that are in registers. `pinned` ones, in order, belong to loops around and are not written back here."""
+    """A Registers holds the locations that are in registers, with their values.
+
+    pinned: locations, in order, that loops around hold in registers, so that they are not written back here.
+    """
 
     def __init__(self) -> None:
         self._registers: dict[Location, Register] = {}
@@ -88,17 +91,17 @@ class Registers:
         return [p for p in self._registers if p != location and p not in self.pinned and not disjoint(p, location)]
 
     def dirty(self) -> list[Location]:
-        """Returns the locations that memory does not have yet, without pinned ones."""
+        """Returns the locations, without pinned ones, whose values memory does not have yet."""
         return [p for p, cell in self._registers.items() if cell.dirty and p not in self.pinned]
 
     def is_dirty(self, location: Location) -> bool:
-        """Tells whether memory does not have the location's value yet."""
+        """Returns whether memory does not have the location's value yet."""
         return self._registers[location].dirty
 
     def put(self, location: Location, value: SsaValue, dirty: bool) -> None:
-        """Puts a value into the location's register."""
+        """Puts a value into the location's register. dirty: whether memory does not have it yet."""
         self._registers[location] = Register(value, dirty)
 
     def drop(self, location: Location) -> None:
-        """Forgets the value of the location."""
+        """Forgets the value of the location, which is then in no register."""
         del self._registers[location]

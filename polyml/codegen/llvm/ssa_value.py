@@ -10,9 +10,9 @@ from polyml.dtypes import BF16, DType
 
 @dataclass(frozen=True)
 class SsaValue:
-    """An SSA value.
+    """An SsaValue is an SSA value or a constant.
 
-    ssa: its name or constant.
+    ssa: its SSA name, or the constant's text.
     dtype: the type of an element.
     lanes: the number of elements of a vector; 1 for a scalar.
     """
@@ -28,7 +28,7 @@ class SsaValue:
 
 
 def register_type(dtype: DType) -> str:
-    """Returns the LLVM type of a value in a register: a bool is i1, a bfloat16 its bits."""
+    """Returns the LLVM type of a value in a register: of a bool i1, of a bfloat16 that of its bits, i16."""
     if dtype.kind == "b":
         return "i1"
     if dtype == BF16:
@@ -37,22 +37,22 @@ def register_type(dtype: DType) -> str:
 
 
 def memory_type(dtype: DType) -> str:
-    """Returns the LLVM type of an element in memory: a bool is one byte."""
+    """Returns the LLVM type of an element in memory: of a bool i8, of others as in a register."""
     return "i8" if dtype.kind == "b" else register_type(dtype)
 
 
 def vector_type(element: str, lanes: int) -> str:
-    """Returns the LLVM type of so many elements; a single one is a scalar."""
+    """Returns the LLVM type of a vector of so many elements, or the element's own type for a single one."""
     return element if lanes == 1 else f"<{lanes} x {element}>"
 
 
 def name_suffix(kind: str) -> str:
-    """Returns the name of a type in the names of intrinsics: f64, f32, f16, i32."""
+    """Returns what an LLVM type is called in the names of intrinsics: f64, f32, f16, i32."""
     return {"double": "f64", "float": "f32", "half": "f16"}.get(kind, kind)
 
 
 def literal(value: float, dtype: DType) -> str:
-    """Returns the value as an LLVM constant of the type."""
+    """Returns the text of the value as an LLVM constant of the type; integers wrap around."""
     if dtype.kind == "b":
         return "true" if value else "false"
     if dtype.is_float:

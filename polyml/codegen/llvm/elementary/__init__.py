@@ -25,5 +25,5 @@ FUNCTIONS: dict[str, Callable[..., SsaValue]] = {
 
 
 def function(arithmetic: Arithmetic, name: str, *values: SsaValue) -> SsaValue:
-    """Returns the result of one of FUNCTIONS, on floats of one type or on vectors of them."""
+    """Emits one of FUNCTIONS on floats of one type, or on vectors of them, and returns its result. name: NumPy's name of it."""
     return FUNCTIONS[name](FloatOperations(arithmetic, values[0]), *values)

@@ -23,7 +23,7 @@ from polyml.dtypes import F32, F64, I32, I64, DType
 
 @dataclass(frozen=True)
 class Format:
-    """The constants of a floating-point type.
+    """A Format holds the constants of a floating-point type.
 
     integer: the integer type of the same width.
     mantissa: the stored bits of the mantissa.
@@ -51,7 +51,10 @@ class Format:
 
 
 def _quarters(first: str, third: str) -> tuple[tuple[float, float], ...]:
-    """Returns the multiples of pi / 4 from 0 to 4, each in two parts, computed from those of 1 and 3."""
+    """Returns the multiples of pi / 4 from 0 to 4, each in two parts, computed from the parts of 1 and of 3 times pi / 4.
+
+    first, third: two numbers in C's hexadecimal form, the parts of pi / 4 and of 3 * pi / 4.
+    """
     (a, b), (c, d) = (map(float.fromhex, text.split()) for text in (first, third))
     return (0.0, 0.0), (a, b), (2 * a, 2 * b), (c, d), (4 * a, 4 * b)
 
@@ -75,7 +78,9 @@ FORMATS = {
 
 
 class FloatOperations:
-    """Floating-point operations without fast-math flags, on scalars or on vectors of as many lanes as the argument has."""
+    """A FloatOperations emits floating-point operations without fast-math flags, on scalars or on vectors of as many lanes as the
+    argument has.
+    """
 
     def __init__(self, arithmetic: Arithmetic, value: SsaValue):
         self._math, self._dtype, self._lanes = arithmetic, value.dtype, value.lanes
@@ -83,7 +88,7 @@ class FloatOperations:
 
     @property
     def dtype(self) -> DType:
-        """The type of the numbers."""
+        """The floating-point type that the operations are on."""
         return self._dtype
 
     def in_double(self, *values: SsaValue) -> tuple[FloatOperations, list[SsaValue]]:
@@ -92,91 +97,97 @@ class FloatOperations:
         return FloatOperations(self._math, wide[0]), wide
 
     def rounded_to(self, value: SsaValue) -> SsaValue:
-        """Returns a float64 as a number of this type."""
+        """Emits the conversion of a float64 to the type of these operations, and returns the result."""
         return self._math.convert(value, self._dtype)
 
     def narrowed(self, integer: SsaValue) -> SsaValue:
-        """Returns a small integer of float64's width as one of this type's width."""
+        """Emits the conversion of a small integer, as wide as float64, to one as wide as the type of these operations, and returns
+        it.
+        """
         return self._math.convert(integer, self.format.integer)
 
     def number(self, value: float) -> SsaValue:
-        """Returns a constant of this type in all lanes."""
+        """Returns a floating-point constant, the same in all lanes."""
         return self._math.splat(SsaValue(literal(value, self._dtype), self._dtype), self._lanes)
 
     def integer(self, value: int) -> SsaValue:
-        """Returns an integer constant of this type's width in all lanes."""
+        """Returns an integer constant, as wide as the floating-point type and the same in all lanes."""
         dtype = self.format.integer
         return self._math.splat(SsaValue(literal(value, dtype), dtype), self._lanes)
 
     def op(self, name: str, left: SsaValue, right: SsaValue) -> SsaValue:
-        """Returns the result of an LLVM instruction with two operands, such as fadd."""
+        """Emits an LLVM instruction with two operands, such as fadd, and returns its result."""
         return SsaValue(self._math.once(f"{name} {left.type} {left.ssa}, {right.ssa}"), left.dtype, left.lanes)
 
     def muladd(self, a: SsaValue, b: SsaValue, c: SsaValue) -> SsaValue:
-        """Returns a * b + c, rounded once if the processor has such an instruction."""
+        """Emits a * b + c and returns it, rounded once if the processor has such an instruction."""
         return self._math.intrinsic("fmuladd", a, b, c)
 
     def intrinsic(self, name: str, value: SsaValue) -> SsaValue:
-        """Returns the result of one of LLVM's intrinsics."""
+        """Emits a call of LLVM's intrinsic of this name, such as sqrt, and returns its result."""
         return self._math.intrinsic(name, value)
 
     def bits(self, value: SsaValue) -> SsaValue:
-        """Returns the bits of a number as an integer."""
+        """Returns the bits of a floating-point number as an integer."""
         return self._cast(value, self.format.integer)
 
     def from_bits(self, value: SsaValue) -> SsaValue:
-        """Returns the number that has these bits."""
+        """Returns the floating-point number that has these bits."""
         return self._cast(value, self._dtype)
 
     def _cast(self, value: SsaValue, to: DType) -> SsaValue:
-        """Returns the bits of the value as another type."""
+        """Returns the bits of the value as those of another type."""
         target = vector_type(register_type(to), self._lanes)
         return SsaValue(self._math.once(f"bitcast {value.type} {value.ssa} to {target}"), to, self._lanes)
 
     def minimum(self, limit: float, value: SsaValue) -> SsaValue:
-        """Returns the smaller of the limit and the value; NaN if the value is NaN."""
+        """Emits the smaller of the limit and the value, and returns it; NaN if the value is NaN."""
         bound = self.number(limit)
         return self.select(self.compare("<", bound, value), bound, value)
 
     def maximum(self, limit: float, value: SsaValue) -> SsaValue:
-        """Returns the larger of the limit and the value; NaN if the value is NaN."""
+        """Emits the larger of the limit and the value, and returns it; NaN if the value is NaN."""
         bound = self.number(limit)
         return self.select(self.compare(">", bound, value), bound, value)
 
     def compare(self, op: str, left: SsaValue, right: SsaValue) -> SsaValue:
-        """Returns the truth of `left op right`."""
+        """Emits `left op right`, and returns its truth value."""
         return self._math.compare(op, left, right)
 
     def select(self, condition: SsaValue, then: SsaValue, orelse: SsaValue) -> SsaValue:
-        """Returns `then` in the lanes where the condition holds, else `orelse`."""
+        """Emits a choice of `then` in the lanes where the condition holds and `orelse` in the others, and returns it."""
         return self._math.select(condition, then, orelse)
 
     def absolute(self, value: SsaValue) -> SsaValue:
-        """Returns |value|."""
+        """Emits |value| and returns it."""
         return self._math.intrinsic("fabs", value)
 
     def negative(self, value: SsaValue) -> SsaValue:
-        """Returns -value."""
+        """Emits -value and returns it."""
         return SsaValue(self._math.once(f"fneg {value.type} {value.ssa}"), value.dtype, value.lanes)
 
     def with_sign(self, value: SsaValue, sign: SsaValue) -> SsaValue:
-        """Returns the value with the sign of another one."""
+        """Emits |value| with the sign of `sign`, and returns it."""
         return self._math.intrinsic("copysign", value, sign)
 
     def fast_sum(self, large: SsaValue, small: SsaValue) -> tuple[SsaValue, SsaValue]:
-        """Returns the sum of two numbers and its rounding error, if the first is 0 or not the smaller one in size."""
+        """Emits the sum of two numbers and its rounding error, and returns both. `large` has to be 0 or not smaller in size than
+        `small`.
+        """
         total = self.op("fadd", large, small)
         return total, self.op("fsub", small, self.op("fsub", total, large))
 
     def exact_sum(self, a: SsaValue, b: SsaValue) -> tuple[SsaValue, SsaValue]:
-        """Returns the sum of any two numbers and its rounding error."""
+        """Emits the sum of any two numbers and its rounding error, and returns both."""
         total = self.op("fadd", a, b)
         part = self.op("fsub", total, a)
         rest = self.op("fsub", a, self.op("fsub", total, part))
         return total, self.op("fadd", rest, self.op("fsub", b, part))
 
     def exact_product(self, a: SsaValue, b: SsaValue) -> tuple[SsaValue, SsaValue]:
-        """Returns the product and its rounding error; without multiply-adds that round once, by products of halves."""
+        """Emits the product and its rounding error, and returns both; without multiply-adds that round once, by products of
+        halves.
+        """
         product = self.op("fmul", a, b)
         if self._math.fused:
             return product, self.muladd(a, b, self.negative(product))
@@ -187,38 +198,38 @@ class FloatOperations:
         return product, self.op("fadd", error, self.op("fmul", a_low, b_low))
 
     def _halves(self, value: SsaValue) -> tuple[SsaValue, SsaValue]:
-        """Returns the upper half of the number's bits and the rest of it."""
+        """Emits the number with the lower half of its mantissa cleared, and the rest of the number, and returns both."""
         high = self.truncated(value, self.format.mantissa // 2 + 1)
         return high, self.op("fsub", value, high)
 
     def truncated(self, value: SsaValue, zeros: int) -> SsaValue:
-        """Returns the number with its last bits cleared."""
+        """Emits the number with so many of its last bits cleared, and returns it."""
         return self.from_bits(self.op("and", self.bits(value), self.integer(-(1 << zeros))))
 
     def residual(self, whole: SsaValue, a: SsaValue, b: SsaValue) -> SsaValue:
-        """Returns whole - a * b, without the product's rounding error, for a product close to `whole`."""
+        """Emits whole - a * b without the product's rounding error, for a product close to `whole`, and returns it."""
         if self._math.fused:
             return self.muladd(self.negative(a), b, whole)
         product, error = self.exact_product(a, b)
         return self.op("fsub", self.op("fsub", whole, product), error)
 
     def accurate_muladd(self, a: SsaValue, b: SsaValue, c: SsaValue) -> SsaValue:
-        """Returns a * b + c in about one rounding, if the product is the larger one."""
+        """Emits a * b + c in about one rounding, if the product is larger than c, and returns it."""
         if self._math.fused:
             return self.muladd(a, b, c)
         product, error = self.exact_product(a, b)
         return self.op("fadd", product, self.op("fadd", error, c))
 
     def half_inverse_root(self, value: SsaValue) -> SsaValue:
-        """Returns 1 / sqrt(value) / 2 with an error of at most four percent, which turns the residual of a root into its
-        correction.
+        """Emits 1 / sqrt(value) / 2 with an error of at most four percent, and returns it: it turns the residual of a root into
+        the root's correction.
         """
         bits = self.op("lshr", self.bits(value), self.integer(1))
         own = self.format
         return self.from_bits(self.op("sub", self.integer(own.inverse_root - (1 << own.mantissa)), bits))
 
     def inverse_cube_root(self, value: SsaValue) -> SsaValue:
-        """Returns value**(-1/3) with an error of at most four percent, from the first 32 bits of a positive normal number."""
+        """Emits value**(-1/3) with an error of at most four percent, for a positive normal number, and returns it."""
         bits, shift = self.bits(value), self.format.integer.bits - 32
         if shift:
             third = self.op("lshr", self.op("mul", self.op("lshr", bits, self.integer(32)), self.integer(0x55555556)),
@@ -229,50 +240,50 @@ class FloatOperations:
         return self.from_bits(self.op("sub", self.integer(self.format.inverse_cube_root), third))
 
     def sign(self, of: int) -> SsaValue:
-        """Returns the sign bit of 1 or -1."""
+        """Returns an integer constant with the sign bit of `of`, which is 1 or -1, and no other bits."""
         return self.integer(0 if of > 0 else 1 << (self._dtype.bits - 1))
 
     def signs(self, value: SsaValue) -> SsaValue:
-        """Returns the sign bits of the numbers."""
+        """Emits integers with the sign bits of the numbers and no other bits, and returns them."""
         return self.op("and", self.bits(value), self.integer(1 << (self._dtype.bits - 1)))
 
     def flipped(self, value: SsaValue, signs: SsaValue) -> SsaValue:
-        """Returns the number, negated where the sign bit is set."""
+        """Emits the number, negated in lanes where the sign bit of `signs` is set, and returns it."""
         return self.from_bits(self.op("xor", self.bits(value), signs))
 
     def plain(self, op: str, left: SsaValue, right: SsaValue) -> SsaValue:
-        """Returns the result of an operator as the language has it, with its fast-math flags."""
+        """Emits an operator of the language, with its fast-math flags, and returns the result."""
         return self._math.plain(op, left, right)
 
     def either(self, first: SsaValue, second: SsaValue) -> SsaValue:
-        """Returns whether one of two conditions holds."""
+        """Emits whether one of two conditions holds, and returns the truth value."""
         return self._math.logical("or", first, second)
 
     def both(self, first: SsaValue, second: SsaValue) -> SsaValue:
-        """Returns whether both conditions hold."""
+        """Emits whether both conditions hold, and returns the truth value."""
         return self._math.logical("and", first, second)
 
     def choice(self, condition: SsaValue, then: float, orelse: float) -> SsaValue:
-        """Returns one of two constants."""
+        """Emits a choice between two constants, and returns it."""
         return self.select(condition, self.number(then), self.number(orelse))
 
     def is_normal(self, value: SsaValue) -> SsaValue:
-        """Returns whether a number is positive, finite and not subnormal."""
+        """Emits whether a number is positive, finite and not subnormal, and returns the truth value."""
         return self.is_between(2.0 ** (1 - self.format.bias), value, math.inf)
 
     def is_between(self, least: float, value: SsaValue, limit: float) -> SsaValue:
-        """Returns whether least <= value < limit."""
+        """Emits whether least <= value < limit, and returns the truth value."""
         above = self.compare(">=", value, self.number(least))
         return self.both(above, self.compare("<", value, self.number(limit)))
 
     def unless(self, seldom: SsaValue, result: SsaValue, other: Callable[[], SsaValue]) -> SsaValue:
-        """Returns `result`, but in lanes where the condition `seldom` holds what `other` emits; that is computed behind a
-        branch.
-        """
+        """Returns `result`, but in lanes where the condition `seldom` holds the value that `other` emits behind a branch."""
         return self._math.where_any(seldom, result, lambda: self.select(seldom, other(), result))
 
     def from_library(self, seldom: SsaValue, name: str, result: SsaValue, x: SsaValue) -> SsaValue:
-        """Returns the result, but that of the C library in lanes where the condition holds."""
+        """Returns `result`, but in lanes where the condition `seldom` holds the C library's function of x, which is called behind
+        a branch. name: the function's for doubles.
+        """
 
         def call() -> SsaValue:
             return self._math.library(name, self.select(seldom, x, self.number(0.0)))
@@ -280,30 +291,33 @@ class FloatOperations:
         return self.unless(seldom, result, call)
 
     def where(self, usual: SsaValue, result: SsaValue, other: Callable[[], SsaValue]) -> SsaValue:
-        """Returns `result` in lanes where the condition `usual` holds, elsewhere what `other` emits; that is computed behind a
-        branch.
-        """
+        """Returns `result` in lanes where the condition `usual` holds, and in others the value that `other` emits behind a branch."""
         return self.unless(self._math.invert(usual), result, other)
 
     def angle(self, quarters: Callable[[int], SsaValue], high: SsaValue, low: SsaValue) -> SsaValue:
-        """Returns base + high + low, where base is 0 or the larger one. quarters: returns one of the two parts of base."""
+        """Emits base + high + low, where base, a multiple of pi / 4, is 0 or the largest of the three, and returns the sum.
+
+        quarters: returns the first part (0) or the second one (1) of base.
+        """
         total, error = self.fast_sum(quarters(0), high)
         return self.op("fadd", total, self.op("fadd", error, self.op("fadd", quarters(1), low)))
 
     def rounded(self, value: SsaValue, factor: float) -> tuple[SsaValue, SsaValue]:
-        """Returns the integer next to value * factor, as a float and as an integer. It has to be small."""
+        """Emits the integer nearest to value * factor, which has to be small, and returns it as a float and as an integer."""
         shift = self.number(1.5 * 2.0**self.format.mantissa)
         shifted = self.muladd(value, self.number(factor), shift)
         return self.op("fsub", shifted, shift), self.op("sub", self.bits(shifted), self.bits(shift))
 
     def as_number(self, exponent: SsaValue) -> SsaValue:
-        """Returns a small integer as a float."""
+        """Emits the conversion of a small integer to a float, and returns it."""
         shift = self.number(1.5 * 2.0**self.format.mantissa)
         return self.op("fsub", self.from_bits(self.op("add", exponent, self.bits(shift))), shift)
 
     def polynomial(self, coefficients: tuple[float, ...], x: SsaValue) -> SsaValue:
-        """Returns the value of a polynomial with ascending coefficients, by halves: as many operations are independent as in
-        Estrin's scheme.
+        """Emits the value of a polynomial in x, by halves, and returns it: as many operations are independent as in Estrin's
+        scheme.
+
+        coefficients: in ascending order, the constant first.
         """
         terms, power = [self.number(c) for c in coefficients], x
         while len(terms) > 1:
@@ -313,25 +327,27 @@ class FloatOperations:
         return terms[0]
 
     def power_of_two(self, exponent: SsaValue) -> SsaValue:
-        """Returns 2**exponent, which has to be a normal number."""
+        """Emits 2**exponent, which has to be a normal number, and returns it. exponent: an integer."""
         biased = self.op("add", exponent, self.integer(self.format.bias))
         return self.from_bits(self.op("shl", biased, self.integer(self.format.mantissa)))
 
     def scaled(self, value: SsaValue, exponent: SsaValue) -> SsaValue:
-        """Returns value * 2**exponent, in two steps so that neither factor overflows."""
+        """Emits value * 2**exponent, in two steps so that neither factor overflows, and returns it. exponent: an integer."""
         half = self.op("ashr", exponent, self.integer(1))
         first = self.op("fmul", value, self.power_of_two(half))
         return self.op("fmul", first, self.power_of_two(self.op("sub", exponent, half)))
 
     def reduced(self, x: SsaValue) -> tuple[SsaValue, SsaValue]:
-        """Returns (r, n) with x = n * ln 2 + r, where r is small."""
+        """Emits the argument reduction x = n * ln 2 + r, where r is small and n is an integer, and returns (r, n)."""
         times, exponent = self.rounded(x, 1 / math.log(2))
         high, low = self.format.ln2
         r = self.muladd(times, self.number(-high), x)
         return self.muladd(times, self.number(-low), r), exponent
 
     def reduced_exactly(self, x: SsaValue) -> tuple[SsaValue, SsaValue, SsaValue]:
-        """Returns (r, rest, n) with x = n * ln 2 + r + rest, where r is small and rest is its rounding error."""
+        """Emits the argument reduction x = n * ln 2 + r + rest, where r is small, rest is its rounding error and n is an integer.
+        Returns (r, rest, n).
+        """
         times, exponent = self.rounded(x, 1 / math.log(2))
         high, low = self.format.ln2
         first = self.muladd(times, self.number(-high), x)
@@ -339,7 +355,9 @@ class FloatOperations:
         return r, self.muladd(times, self.number(-low), self.op("fsub", first, r)), exponent
 
     def exponential(self, r: SsaValue, rest: SsaValue | None = None) -> tuple[SsaValue, SsaValue]:
-        """Returns e**(r + rest) of a small r and its rounding error, as a sum of 1 + r rounded and a small number."""
+        """Emits e**(r + rest) of a small r and its rounding error, and returns it as two numbers to add: 1 + r, rounded, and a
+        small one.
+        """
         near, lost = self.fast_sum(self.number(1.0), r)
         lost = lost if rest is None else self.op("fadd", lost, rest)
         return near, self.muladd(self.op("fmul", r, r), self.polynomial(self.format.exp, r), lost)

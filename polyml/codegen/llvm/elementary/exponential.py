@@ -23,14 +23,14 @@ _TANH_IS_ONE = {F64: 44.0, F32: 20.0}  # tanh(x / 2) rounds to 1 from there on
 
 
 def exp(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """Returns e**x, as 2**n * e**r."""
+    """Emits e**x and returns it, as 2**n * e**r of x = n * ln 2 + r."""
     inside = fp.maximum(fp.format.exp_zero_below, fp.minimum(fp.format.exp_infinite_above, x))
     r, exponent = fp.reduced(inside)
     return fp.scaled(fp.op("fadd", *fp.exponential(r)), exponent)
 
 
 def exp2(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """Returns 2**x, as 2**n * e**(r * ln 2)."""
+    """Emits 2**x and returns it, as 2**n * e**(r * ln 2) of x = n + r."""
     limits = (limit / math.log(2) for limit in (fp.format.exp_zero_below, fp.format.exp_infinite_above))
     least, most = map(math.floor, limits)
     inside = fp.maximum(float(least), fp.minimum(float(most + 1), x))
@@ -40,8 +40,8 @@ def exp2(fp: FloatOperations, x: SsaValue) -> SsaValue:
 
 
 def expm1(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """Returns e**x - 1, as 2 * (2**(n-1) * e**r - 1/2), so that the largest power of two does not overflow; a tiny x is its own
-    value.
+    """Emits e**x - 1 and returns it, as 2 * (2**(n-1) * e**r - 1/2) of x = n * ln 2 + r, so that the largest power of two does not
+    overflow; a tiny x is its own value.
     """
     own = fp.format
     inside = fp.maximum(-(own.mantissa + 3.0), fp.minimum(own.exp_infinite_above, x))
@@ -55,7 +55,9 @@ def expm1(fp: FloatOperations, x: SsaValue) -> SsaValue:
 
 
 def sinh(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """Returns sinh(x), as 2**n * (cosh r + sinh r) / 2 - 2**-n * (cosh r - sinh r) / 2; a tiny x is its own value."""
+    """Emits sinh(x) and returns it, as 2**n * (cosh r + sinh r) / 2 - 2**-n * (cosh r - sinh r) / 2 of |x| = n * ln 2 + r; a tiny
+    x is its own value.
+    """
     r, rest, square, plus, minus = _hyperbolic(fp, x)
     tiny = fp.compare("<", fp.absolute(x), fp.number(2.0 ** -(fp.format.mantissa // 2 + 1)))
     result = _combined(fp, r, rest, square, minus, plus)
@@ -63,7 +65,7 @@ def sinh(fp: FloatOperations, x: SsaValue) -> SsaValue:
 
 
 def cosh(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """Returns cosh(x), as 2**n * (cosh r + sinh r) / 2 + 2**-n * (cosh r - sinh r) / 2."""
+    """Emits cosh(x) and returns it, as 2**n * (cosh r + sinh r) / 2 + 2**-n * (cosh r - sinh r) / 2 of |x| = n * ln 2 + r."""
     r, rest, square, plus, minus = _hyperbolic(fp, x)
     return _combined(fp, r, rest, square, plus, minus)
 
@@ -72,7 +74,9 @@ _Sum = tuple[SsaValue, SsaValue]  # a number and its rounding error
 
 
 def _hyperbolic(fp: FloatOperations, x: SsaValue) -> tuple[SsaValue, SsaValue, SsaValue, _Sum, _Sum]:
-    """Returns r, its rounding error, r**2, and quarters of (2**n + 2**-n) / 2 and (2**n - 2**-n) / 2, for |x|."""
+    """Emits the argument reduction |x| = n * ln 2 + r of sinh and cosh. Returns r, its rounding error, r**2, and quarters of (2**n
+    + 2**-n) / 2 and of (2**n - 2**-n) / 2, the last two with their rounding errors.
+    """
     r, rest, exponent = fp.reduced_exactly(fp.minimum(fp.format.exp_infinite_above + 1, fp.absolute(x)))
     limit = fp.integer(2 * fp.format.mantissa)
     inverse = fp.select(fp.compare("<", exponent, limit), exponent, limit)
@@ -83,7 +87,7 @@ def _hyperbolic(fp: FloatOperations, x: SsaValue) -> tuple[SsaValue, SsaValue, S
 
 
 def _combined(fp: FloatOperations, r: SsaValue, rest: SsaValue, square: SsaValue, even: _Sum, odd: _Sum) -> SsaValue:
-    """Returns 4 * (even * cosh(r + rest) + odd * sinh(r + rest))."""
+    """Emits 4 * (even * cosh(r + rest) + odd * sinh(r + rest)) and returns it. square: r**2."""
     product, lost = fp.exact_product(odd[0], r)
     total, error = fp.fast_sum(even[0], product)
     error = fp.op("fadd", error, fp.op("fadd", lost, even[1]))
@@ -96,7 +100,7 @@ def _combined(fp: FloatOperations, r: SsaValue, rest: SsaValue, square: SsaValue
 
 
 def tanh(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """Returns tanh(x), as t / (t + 2) of t = e**(2 |x|) - 1. The quotient is corrected once by its residual."""
+    """Emits tanh(x) and returns it, as t / (t + 2) of t = e**(2 |x|) - 1. The quotient is corrected once by its residual."""
     doubled = fp.op("fadd", fp.absolute(x), fp.absolute(x))
     r, exponent = fp.reduced(fp.minimum(_TANH_IS_ONE[fp.dtype], doubled))
     power = fp.power_of_two(exponent)

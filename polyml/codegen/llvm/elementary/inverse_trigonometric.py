@@ -28,7 +28,7 @@ _ARCSIN = {
 
 
 def arctan(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """Returns arctan(x), from |x| / 1 or 1 / |x|, whichever is smaller."""
+    """Emits arctan(x) and returns it, from |x| / 1 or 1 / |x|, whichever is smaller."""
     size, one = fp.minimum(2.0 ** (fp.format.mantissa + 8), fp.absolute(x)), fp.number(1.0)
     steep = fp.compare(">", size, one)
     over, under = fp.select(steep, one, size), fp.select(steep, size, one)
@@ -43,8 +43,8 @@ def arctan(fp: FloatOperations, x: SsaValue) -> SsaValue:
 
 
 def arctan2(fp: FloatOperations, y: SsaValue, x: SsaValue) -> SsaValue:
-    """Returns the angle of (x, y), from the smaller size divided by the larger one; both are scaled if the quotient could
-    overflow or underflow.
+    """Emits the angle of the point (x, y) and returns it, from the smaller size divided by the larger one; both are scaled if the
+    quotient could overflow or underflow.
     """
     rise, run = fp.absolute(y), fp.absolute(x)
     steep = fp.compare(">", rise, run)
@@ -73,12 +73,14 @@ def arctan2(fp: FloatOperations, y: SsaValue, x: SsaValue) -> SsaValue:
 
 
 def _parts(fp: FloatOperations, part: int) -> list[SsaValue]:
-    """Returns one of the two parts of the multiples of pi / 4."""
+    """Returns the multiples of pi / 4 from 0 to 4, of each the first part (0) or the second one (1), as constants."""
     return [fp.number(parts[part]) for parts in fp.format.pi]
 
 
 def _quotient(fp: FloatOperations, over: SsaValue, under: SsaValue) -> tuple[SsaValue, SsaValue, SsaValue]:
-    """Returns (whether 2 * over > under, t, rest) with arctan(over / under) = arctan(t + rest), plus pi / 4 if so."""
+    """Emits the argument reduction of arctan(over / under). Returns (whether 2 * over > under, t, rest), where it is arctan(t +
+    rest), plus pi / 4 if 2 * over > under.
+    """
     middle = fp.compare(">", fp.op("fadd", over, over), under)
     total, lost = fp.fast_sum(under, over)
     over = fp.select(middle, fp.op("fsub", over, under), over)
@@ -91,14 +93,17 @@ def _quotient(fp: FloatOperations, over: SsaValue, under: SsaValue) -> tuple[Ssa
 
 
 def _reflected(fp: FloatOperations, base: Callable[[int], SsaValue], t: SsaValue, rest: SsaValue, reflection: SsaValue) -> SsaValue:
-    """Returns base + arctan(t + rest), or base - arctan(t + rest) where the bit of `reflection` is set."""
+    """Emits base + arctan(t + rest), or base - arctan(t + rest) where the sign bit of `reflection` is set, and returns it.
+
+    base: returns the first part (0) or the second one (1) of a multiple of pi / 4.
+    """
     z = fp.op("fmul", t, t)
     tail = fp.muladd(fp.op("fmul", z, t), fp.polynomial(_ARCTAN[fp.dtype], z), rest)
     return fp.angle(base, fp.flipped(t, reflection), fp.flipped(tail, reflection))
 
 
 def arcsin(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """Returns arcsin(x); where |x| > 1/2, as pi / 2 - 2 * arcsin(sqrt((1 - |x|) / 2))."""
+    """Emits arcsin(x) and returns it; where |x| > 1/2, as pi / 2 - 2 * arcsin(sqrt((1 - |x|) / 2))."""
     large, s, tail = _half_angle(fp, fp.absolute(x))
     factor = fp.choice(large, -2.0, 1.0)
 
@@ -110,8 +115,8 @@ def arcsin(fp: FloatOperations, x: SsaValue) -> SsaValue:
 
 
 def arccos(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """Returns arccos(x): pi / 2 - arcsin(x) where |x| <= 1/2, else 2 * arcsin(sqrt((1 - |x|) / 2)), or pi minus that for a
-    negative x.
+    """Emits arccos(x) and returns it: pi / 2 - arcsin(x) where |x| <= 1/2, else 2 * arcsin(sqrt((1 - |x|) / 2)), or pi minus that
+    for a negative x.
     """
     large, s, tail = _half_angle(fp, fp.absolute(x))
     factor = fp.flipped(fp.choice(large, 2.0, -1.0), fp.signs(x))
@@ -125,7 +130,9 @@ def arccos(fp: FloatOperations, x: SsaValue) -> SsaValue:
 
 
 def _half_angle(fp: FloatOperations, size: SsaValue) -> tuple[SsaValue, SsaValue, SsaValue]:
-    """Returns (whether size > 1/2, s, tail), where s + tail is arcsin(size), or half of arccos(size) if size > 1/2."""
+    """Emits arcsin(size) or, if size > 1/2, half of arccos(size), and returns (whether size > 1/2, s, tail), where the value is s
+    + tail.
+    """
     large = fp.compare(">", size, fp.number(0.5))
     half = fp.muladd(size, fp.number(-0.5), fp.number(0.5))
     root = fp.intrinsic("sqrt", half)

@@ -47,7 +47,7 @@ _LOG10_OF_2 = {
 
 
 def log(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """Returns log(x), as n * ln 2 + log(1 + f)."""
+    """Emits log(x) and returns it, as n * ln 2 + log(1 + f) of x = 2**n * (1 + f)."""
 
     def of(times: SsaValue, f: SsaValue) -> SsaValue:
         return _sum(fp, times, f, *_parts(fp, f))
@@ -56,12 +56,14 @@ def log(fp: FloatOperations, x: SsaValue) -> SsaValue:
 
 
 def log2(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """Returns log2(x), as n + log(1 + f) / log(2); the error of the product with f is added."""
+    """Emits log2(x) and returns it, as n + log(1 + f) / log(2) of x = 2**n * (1 + f); the error of the product of f and 1 / log(2)
+    is added.
+    """
     return _of_any(fp, x, lambda times, f: fp.op("fadd", times, _divided(fp, f, _PER_LN2)))
 
 
 def log10(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """Returns log10(x), as n * log10(2) + log(1 + f) / log(10)."""
+    """Emits log10(x) and returns it, as n * log10(2) + log(1 + f) / log(10) of x = 2**n * (1 + f)."""
 
     def of(times: SsaValue, f: SsaValue) -> SsaValue:
         high, low = (fp.number(part) for part in _LOG10_OF_2[fp.dtype])
@@ -71,7 +73,7 @@ def log10(fp: FloatOperations, x: SsaValue) -> SsaValue:
 
 
 def log1p(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """Returns log(1 + x)."""
+    """Emits log(1 + x) and returns it."""
     result = _log_of_sum(fp, x)
     result = fp.select(fp.compare("<", x, fp.number(math.inf)), result, x)
     pole = fp.compare("==", x, fp.number(-1.0))
@@ -81,7 +83,7 @@ def log1p(fp: FloatOperations, x: SsaValue) -> SsaValue:
 
 
 def arcsinh(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """Returns arcsinh(x), as log(1 + |x| + (sqrt(1 + x**2) - 1)); a large |x| is doubled instead."""
+    """Emits arcsinh(x) and returns it, as log(1 + |x| + (sqrt(1 + x**2) - 1)), or as log(1 + |x|) + log(2) for a large |x|."""
     size, large, doublings = _large(fp, fp.absolute(x))
     square = fp.op("fmul", size, size)
     root = fp.intrinsic("sqrt", fp.op("fadd", square, fp.number(1.0)))
@@ -93,7 +95,7 @@ def arcsinh(fp: FloatOperations, x: SsaValue) -> SsaValue:
 
 
 def arccosh(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """Returns arccosh(x), as log(1 + t + sqrt(t * (t + 2))) of t = x - 1, with the residual of the root."""
+    """Emits arccosh(x) and returns it, as log(1 + t + sqrt(t * (t + 2))) of t = x - 1, with the residual of the root."""
     size, large, doublings = _large(fp, x)
     t = fp.op("fsub", size, fp.number(1.0))
     factor, lost = fp.exact_sum(t, fp.number(2.0))
@@ -110,14 +112,14 @@ def arccosh(fp: FloatOperations, x: SsaValue) -> SsaValue:
 
 
 def _large(fp: FloatOperations, size: SsaValue) -> tuple[SsaValue, SsaValue, SsaValue]:
-    """Returns the size, whether it is larger than 2**60, and how often it is doubled: once if so."""
+    """Returns the size, whether it is larger than 2**60, and the float 1 where it is, else 0: how often to double it."""
     large = fp.compare(">", size, fp.number(2.0**60))
     return size, large, fp.choice(large, 1.0, 0.0)
 
 
 def arctanh(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """Returns arctanh(x), as n * ln 2 / 2 + atanh(s), where 2**n is near (1 + |x|) / (1 - |x|) and s is what remains: |x|
-    itself if n is 0.
+    """Emits arctanh(x) and returns it, as n * ln 2 / 2 + atanh(s), where 2**n is near (1 + |x|) / (1 - |x|) and s is what remains:
+    |x| itself if n is 0.
     """
     own, size, one = fp.format, fp.absolute(x), fp.number(1.0)
     above, above_low = fp.fast_sum(one, size)
@@ -143,7 +145,9 @@ def arctanh(fp: FloatOperations, x: SsaValue) -> SsaValue:
 
 
 def split(fp: FloatOperations, x: SsaValue) -> tuple[SsaValue, SsaValue, SsaValue]:
-    """Returns (n, n, f) with x = 2**n * (1 + f), for a normal x and sqrt(1/2) <= 1 + f < sqrt(2); n is a float and an integer."""
+    """Emits the split x = 2**n * (1 + f) of a normal x, with sqrt(1/2) <= 1 + f < sqrt(2). Returns (n, n, f), where n is first a
+    float and then an integer.
+    """
     own = fp.format
     half = fp.bits(fp.number(math.sqrt(0.5)))
     above = fp.op("sub", fp.bits(x), half)
@@ -154,7 +158,10 @@ def split(fp: FloatOperations, x: SsaValue) -> tuple[SsaValue, SsaValue, SsaValu
 
 
 def _of_any(fp: FloatOperations, x: SsaValue, of: Callable[[SsaValue, SsaValue], SsaValue]) -> SsaValue:
-    """Returns a logarithm, given as a function of n and f, of any x, also of one that is not a normal number."""
+    """Emits a logarithm of any x, also of one that is not a normal number, and returns it.
+
+    of: emits the logarithm from n and f of x = 2**n * (1 + f), a normal number.
+    """
     times, _, f = split(fp, x)
 
     def of_others() -> SsaValue:
@@ -169,7 +176,7 @@ def _of_any(fp: FloatOperations, x: SsaValue, of: Callable[[SsaValue, SsaValue],
 
 
 def _parts(fp: FloatOperations, f: SsaValue) -> tuple[SsaValue, SsaValue]:
-    """Returns (a, b) with log(1 + f) = f - a + b."""
+    """Emits (a, b) with log(1 + f) = f - a + b, and returns both."""
     square = fp.op("fmul", f, f)
     half = fp.op("fmul", square, fp.number(0.5))
     if fp.dtype == F32:
@@ -181,14 +188,14 @@ def _parts(fp: FloatOperations, f: SsaValue) -> tuple[SsaValue, SsaValue]:
 
 
 def _sum(fp: FloatOperations, times: SsaValue, f: SsaValue, square: SsaValue, more: SsaValue) -> SsaValue:
-    """Returns times * ln 2 + f - square + more."""
+    """Emits times * ln 2 + f - square + more, and returns it."""
     high, low = fp.format.ln2
     small = fp.muladd(times, fp.number(low), more)
     return fp.muladd(times, fp.number(high), fp.op("fsub", f, fp.op("fsub", square, small)))
 
 
 def _divided(fp: FloatOperations, f: SsaValue, factors: dict[DType, tuple[float, float]]) -> SsaValue:
-    """Returns log(1 + f) times a constant in two parts."""
+    """Emits log(1 + f) times a constant, and returns it. factors: the constant in two parts, by type."""
     square, more = _parts(fp, f)
     factor, factor_low = (fp.number(part) for part in factors[fp.dtype])
     rest = fp.op("fmul", fp.op("fsub", more, square), factor)
@@ -196,7 +203,7 @@ def _divided(fp: FloatOperations, f: SsaValue, factors: dict[DType, tuple[float,
 
 
 def _log_of_sum(fp: FloatOperations, x: SsaValue, rest: SsaValue | None = None, doublings: SsaValue | None = None) -> SsaValue:
-    """Returns log((1 + x + rest) * 2**doublings) of a finite x > -1 and its rounding error `rest`."""
+    """Emits log((1 + x + rest) * 2**doublings) of a finite x > -1 and its rounding error `rest`, and returns it."""
     total, error = fp.exact_sum(fp.number(1.0), x)
     times, exponent, near = split(fp, total)
     limit = fp.integer(fp.format.bias - 2)

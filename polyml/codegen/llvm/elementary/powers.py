@@ -36,13 +36,13 @@ _EXP2 = (
 
 
 def power(fp: FloatOperations, base: SsaValue, exponent: SsaValue) -> SsaValue:
-    """Returns base**exponent. A few constant exponents have instructions of their own."""
+    """Emits base**exponent and returns it. A few constant exponents have instructions of their own."""
     known = next((e for e in EASY_POWERS if exponent.ssa.split(",")[0].endswith(literal(e, base.dtype))), None)
     return _general(fp, base, exponent) if known is None else _easy(fp, base, known)
 
 
 def _easy(fp: FloatOperations, base: SsaValue, exponent: float) -> SsaValue:
-    """Returns the power for one of EASY_POWERS, to one unit in the last place."""
+    """Emits the power for one of EASY_POWERS, to one unit in the last place, and returns it."""
     if exponent == 0.5:  # unlike sqrt, the power is never -0, and it is infinite at -inf
         root = fp.intrinsic("sqrt", fp.op("fadd", base, fp.number(0.0)))
         infinite = fp.compare("==", base, fp.number(-math.inf))
@@ -59,8 +59,8 @@ def _easy(fp: FloatOperations, base: SsaValue, exponent: float) -> SsaValue:
 
 
 def _general(fp: FloatOperations, base: SsaValue, exponent: SsaValue) -> SsaValue:
-    """Returns the power for any exponent. Unless the exponent is a constant, whose sign and parity take no instructions,
-    negative bases are treated as rare.
+    """Emits the power for any exponent, and returns it. Unless the exponent is a constant, whose sign and parity take no
+    instructions, negative bases are treated as rare.
     """
     size, varies = fp.absolute(base), exponent.ssa.startswith("%")
     result, usual = (_normal if fp.dtype == F64 else _normal_float32)(fp, base if varies else size, exponent)
@@ -70,8 +70,10 @@ def _general(fp: FloatOperations, base: SsaValue, exponent: SsaValue) -> SsaValu
 
 
 def _signed(fp: FloatOperations, base: SsaValue, exponent: SsaValue, result: SsaValue) -> SsaValue:
-    """Returns base**exponent from |base|**exponent: negated for a negative base and an odd exponent, NaN for a negative base
-    and an exponent that is no integer.
+    """Emits base**exponent from |base|**exponent, and returns it: negated for a negative base and an odd exponent, NaN for a
+    negative base and an exponent that is no integer.
+
+    result: |base|**exponent.
     """
     zero, infinity = fp.number(0.0), fp.number(math.inf)
     whole = fp.compare("==", fp.intrinsic("trunc", exponent), exponent)
@@ -84,7 +86,9 @@ def _signed(fp: FloatOperations, base: SsaValue, exponent: SsaValue, result: Ssa
 
 
 def _normal(fp: FloatOperations, size: SsaValue, exponent: SsaValue) -> tuple[SsaValue, SsaValue]:
-    """Returns size**exponent, and whether it is right, as it is if both are positive normal numbers."""
+    """Emits size**exponent of float64. Returns it, and whether it is right: where `size` is a positive normal number and the power
+    is far from the largest and the smallest number.
+    """
     high, low = _log2(fp, size)
     product, error = fp.exact_product(exponent, high)
     inside = fp.compare("<", fp.absolute(product), fp.number(1020.0))
@@ -94,8 +98,8 @@ def _normal(fp: FloatOperations, size: SsaValue, exponent: SsaValue) -> tuple[Ss
 
 
 def _special(fp: FloatOperations, size: SsaValue, exponent: SsaValue) -> SsaValue:
-    """Returns size**exponent for all numbers, special ones among them: it is 1 if the exponent is 0 or the size is 1, even for
-    a NaN.
+    """Emits size**exponent for all numbers, special ones among them, and returns it: it is 1 if the exponent is 0 or the size is
+    1, even for a NaN.
     """
     zero, one = fp.number(0.0), fp.number(1.0)
     size = fp.select(fp.compare("==", exponent, zero), one, size)
@@ -116,7 +120,7 @@ def _special(fp: FloatOperations, size: SsaValue, exponent: SsaValue) -> SsaValu
 
 
 def _exp2(fp: FloatOperations, product: SsaValue, error: SsaValue) -> tuple[SsaValue, SsaValue]:
-    """Returns (p, n) with 2**(product + error) = p * 2**n."""
+    """Emits 2**(product + error), and returns (p, n) whose p * 2**n it is."""
     times, whole = fp.rounded(product, 1.0)
     r, rest = fp.fast_sum(fp.op("fsub", product, times), error)
     scaled, lost = fp.exact_product(r, fp.number(_LN2[0]))
@@ -125,7 +129,9 @@ def _exp2(fp: FloatOperations, product: SsaValue, error: SsaValue) -> tuple[SsaV
 
 
 def _log2(fp: FloatOperations, x: SsaValue, less: SsaValue | None = None) -> tuple[SsaValue, SsaValue]:
-    """Returns log2 of a positive normal number, minus an integer, as a sum of two numbers."""
+    """Emits log2 of a positive normal number, minus the integer `less` if there is one, and returns it as two numbers to add, the
+    large one first.
+    """
     times, _, f = split(fp, x)
     times = times if less is None else fp.op("fsub", times, less)
     divisor, lost = fp.fast_sum(fp.number(2.0), f)
@@ -152,7 +158,9 @@ def _log2(fp: FloatOperations, x: SsaValue, less: SsaValue | None = None) -> tup
 
 
 def _normal_float32(fp: FloatOperations, size: SsaValue, exponent: SsaValue) -> tuple[SsaValue, SsaValue]:
-    """Returns size**exponent of float32, and whether it is right. Only the logarithm and the product need float64."""
+    """Emits size**exponent of float32. Returns it, and whether it is right: where `size` is a positive normal number, and the
+    exponent and the power are not too large or small. Only the logarithm and the product need float64.
+    """
     times, _, f = split(fp, size)
     wide, (n, f, y) = fp.in_double(times, f, exponent)
     product = wide.op("fmul", y, wide.muladd(f, wide.polynomial(_LOG2, f), n))
@@ -166,8 +174,8 @@ def _normal_float32(fp: FloatOperations, size: SsaValue, exponent: SsaValue) -> 
 
 
 def hypot(fp: FloatOperations, x: SsaValue, y: SsaValue) -> SsaValue:
-    """Returns sqrt(a * a + b * b) of sizes a >= b, corrected by the root's residual; both are scaled if squares could overflow
-    or underflow.
+    """Emits sqrt(x * x + y * y), corrected by the root's residual, and returns it; both are scaled if squares could overflow or
+    underflow.
     """
     x, y = fp.absolute(x), fp.absolute(y)
     swapped = fp.compare("<", x, y)
@@ -192,8 +200,8 @@ def hypot(fp: FloatOperations, x: SsaValue, y: SsaValue) -> SsaValue:
 
 
 def cbrt(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """Returns the cube root. Very large and very small numbers, whose products or their errors would overflow or underflow, are
-    scaled first.
+    """Emits the cube root and returns it. Very large and very small numbers, whose products or their errors would overflow or
+    underflow, are scaled first.
     """
     size, third = fp.absolute(x), fp.format.mantissa // 3 + 1
     usual = fp.is_between(2.0 ** (fp.format.mantissa - fp.format.bias), size, 2.0**fp.format.bias)
@@ -209,8 +217,8 @@ def cbrt(fp: FloatOperations, x: SsaValue) -> SsaValue:
 
 
 def _cbrt(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """Returns x * y**2, where y is near x**(-1/3) and starts from a third of the bits of x. The result is corrected once by its
-    residual.
+    """Emits the cube root of x and returns it: x * y**2, where y is near x**(-1/3) and starts from a third of the bits of x. The
+    result is corrected once by its residual.
     """
     inverse = fp.inverse_cube_root(x)
     for terms in fp.format.cube_root:

@@ -16,11 +16,11 @@ from polyml.dtypes import F32, F64
 
 @dataclass(frozen=True)
 class _TrigConstants:
-    """The constants of a floating-point type.
+    """A _TrigConstants holds the constants of a floating-point type with which x becomes n * pi / 2 + r.
 
     half_pi: pi / 2 in parts; n times each but the last is exact while |x| is at most `limit`.
     limit: the largest |x| that these parts suffice for.
-    too_small: they do not suffice either if |r| is less than this times n.
+    too_small: the parts do not suffice either if |r| is less than this times n.
     sin, cos: the coefficients of (sin(r) / r - 1) / r**2 and of (cos(r) - 1 + r**2 / 2) / r**4, in r**2, for |r| < 0.786.
     """
 
@@ -53,27 +53,29 @@ _TAN_FLOAT32 = (
 
 
 def sin(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """Returns sin(x)."""
+    """Emits sin(x) and returns it."""
     return _keep_zero(fp, x, _by_range(fp, x, "sin"))
 
 
 def cos(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """Returns cos(x)."""
+    """Emits cos(x) and returns it."""
     return _by_range(fp, x, "cos")
 
 
 def tan(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """Returns tan(x)."""
+    """Emits tan(x) and returns it."""
     return _keep_zero(fp, x, _by_range(fp, x, "tan"))
 
 
 def _keep_zero(fp: FloatOperations, x: SsaValue, result: SsaValue) -> SsaValue:
-    """Returns x itself if it is zero, else the result: sums of zeros lose their sign."""
+    """Emits a choice of x itself where it is zero, else of the result, and returns it: sums of zeros lose their sign."""
     return fp.select(fp.compare("==", x, fp.number(0.0)), x, result)
 
 
 def _by_range(fp: FloatOperations, x: SsaValue, name: str) -> SsaValue:
-    """Returns the function's value, computed behind a branch if x is too large or too little is left of it."""
+    """Emits sin, cos or tan of x, by its name, and returns it. If x is too large, or too near a multiple of pi / 2, it is computed
+    in float64 or the C library, behind a branch.
+    """
     result, outside = _REDUCED[name](fp, x)
     if fp.dtype == F64:
         return fp.from_library(outside, name, result, x)
@@ -86,17 +88,17 @@ def _by_range(fp: FloatOperations, x: SsaValue, name: str) -> SsaValue:
 
 
 def _sin(fp: FloatOperations, x: SsaValue) -> tuple[SsaValue, SsaValue]:
-    """Returns sin(x), and where it is not accurate."""
+    """Emits sin(x). Returns it, and where it is not accurate."""
     return _shifted_sine(fp, x, 0)
 
 
 def _cos(fp: FloatOperations, x: SsaValue) -> tuple[SsaValue, SsaValue]:
-    """Returns cos(x), and where it is not accurate."""
+    """Emits cos(x). Returns it, and where it is not accurate."""
     return _shifted_sine(fp, x, 1)
 
 
 def _shifted_sine(fp: FloatOperations, x: SsaValue, quarters: int) -> tuple[SsaValue, SsaValue]:
-    """Returns sin(x + quarters * pi / 2), and where it is not accurate."""
+    """Emits sin(x + quarters * pi / 2). Returns it, and where it is not accurate."""
     r, rest, quadrant, outside = _reduced(fp, x)
     sine, cosine = (fp.op("fadd", *parts) for parts in _both(fp, r, rest))
     quadrant = fp.op("add", quadrant, fp.integer(quarters)) if quarters else quadrant
@@ -105,14 +107,19 @@ def _shifted_sine(fp: FloatOperations, x: SsaValue, quarters: int) -> tuple[SsaV
 
 
 def _tan(fp: FloatOperations, x: SsaValue) -> tuple[SsaValue, SsaValue]:
-    """Returns tan(x), and where it is not accurate."""
+    """Emits tan(x). Returns it, and where it is not accurate."""
     return (_tan_float32 if fp.dtype == F32 else _tan_float64)(fp, *_reduced(fp, x))
 
 
 def _tan_float64(
     fp: FloatOperations, r: SsaValue, rest: SsaValue, quadrant: SsaValue, outside: SsaValue
 ) -> tuple[SsaValue, SsaValue]:
-    """Returns sin(r) / cos(r) or -cos(r) / sin(r); the quotient is corrected once by its residual."""
+    """Emits tan(n * pi / 2 + r + rest) of float64: sin / cos, or -cos / sin for an odd n. The quotient is corrected once by its
+    residual. Returns it and `outside`.
+
+    quadrant: n.
+    outside: where the result is not accurate.
+    """
     sine, cosine = (fp.fast_sum(*parts) for parts in _both(fp, r, rest))
     swap = _is_odd(fp, quadrant)
     over, over_rest = (fp.select(swap, c, s) for s, c in zip(sine, cosine))
@@ -128,7 +135,11 @@ def _tan_float64(
 def _tan_float32(
     fp: FloatOperations, r: SsaValue, rest: SsaValue, quadrant: SsaValue, outside: SsaValue
 ) -> tuple[SsaValue, SsaValue]:
-    """Returns tan(r) or -1 / tan(r)."""
+    """Emits tan(n * pi / 2 + r + rest) of float32: tan(r + rest), or -1 / tan(r + rest) for an odd n. Returns it and `outside`.
+
+    quadrant: n.
+    outside: where the result is not accurate.
+    """
     z = fp.op("fmul", r, r)
     polynomial = fp.polynomial(_TAN_FLOAT32, z)
     tail = fp.muladd(fp.op("fmul", z, r), polynomial, fp.muladd(rest, z, rest))
@@ -141,12 +152,12 @@ _REDUCED = {"sin": _sin, "cos": _cos, "tan": _tan}
 
 
 def _is_odd(fp: FloatOperations, quadrant: SsaValue) -> SsaValue:
-    """Returns whether the number of the quadrant is odd."""
+    """Emits whether the number of the quadrant is odd, and returns the truth value."""
     return fp.compare("!=", fp.op("and", quadrant, fp.integer(1)), fp.integer(0))
 
 
 def _reduced(fp: FloatOperations, x: SsaValue) -> tuple[SsaValue, SsaValue, SsaValue, SsaValue]:
-    """Returns (r, rest, n, where they are not accurate) with x = n * pi / 2 + r + rest."""
+    """Emits the argument reduction x = n * pi / 2 + r + rest. Returns (r, rest, n, where they are not accurate)."""
     own = _CONSTANTS[fp.dtype]
     times, quadrant = fp.rounded(x, 2 / math.pi)
     *first, second, third = own.half_pi
@@ -161,7 +172,7 @@ def _reduced(fp: FloatOperations, x: SsaValue) -> tuple[SsaValue, SsaValue, SsaV
 
 
 def _both(fp: FloatOperations, r: SsaValue, rest: SsaValue) -> tuple[tuple[SsaValue, SsaValue], tuple[SsaValue, SsaValue]]:
-    """Returns sin and cos of r + rest, each as a sum of a number and a smaller one."""
+    """Emits sin and cos of r + rest, and returns them, each as two numbers to add, the large one first."""
     own = _CONSTANTS[fp.dtype]
     z = fp.op("fmul", r, r)
     near, error = fp.fast_sum(fp.number(1.0), fp.op("fmul", z, fp.number(-0.5)))

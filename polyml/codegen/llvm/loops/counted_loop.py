@@ -28,7 +28,7 @@ from polyml.quasi_affine.affine import Affine, extremum, variable
 
 @dataclass(frozen=True)
 class CountedLoop:
-    """A loop for var = lower; var <= upper; var += step. Elements that it updates in place stay in registers.
+    """A CountedLoop is a loop for var = lower; var <= upper; var += step. Elements that it updates in place stay in registers.
 
     node: the loop in the program.
     lower, upper: SSA names of its first and last iteration.
@@ -45,7 +45,7 @@ class CountedLoop:
 
 @dataclass
 class _CarriedValue:
-    """A value that is carried from one iteration to the next.
+    """A _CarriedValue is a value that is carried from one iteration to the next.
 
     start: the value before the first iteration.
     phi: the value at the beginning of an iteration.
@@ -58,19 +58,19 @@ class _CarriedValue:
 
     @property
     def last(self) -> SsaValue:
-        """The value at the end of an iteration."""
+        """The value at the end of an iteration. Raises ValueError if it has not been emitted."""
         if self.end is None:
             raise ValueError(f"nothing has been computed for the next iteration of {self.phi.ssa}")
         return self.end
 
 
 def emit(body: ElementAccess, statements: StatementEmitter, loop: CountedLoop, run: Callable[[], None]) -> HandOver:
-    """Emits a loop, and returns what it hands over to the next one. run: emits its body."""
+    """Emits a loop, and returns what it hands over to the loop that runs next. run: emits its body."""
     return _LoopEmitter(body, statements, loop).emit(run)
 
 
 class _LoopEmitter:
-    """Emits the code of one loop."""
+    """A _LoopEmitter emits the code of one loop."""
 
     def __init__(self, body: ElementAccess, statements: StatementEmitter, loop: CountedLoop):
         self._body, self._fn, self._statements = body, body.fn, statements
@@ -82,7 +82,7 @@ class _LoopEmitter:
         self._outer: dict[Location, SsaValue] = {p: body.registers.known(p) for p in body.registers.pinned}
 
     def emit(self, run: Callable[[], None]) -> HandOver:
-        """Emits the loop around what `run` emits."""
+        """Emits the loop around what `run` emits, and returns what it hands over to the loop that runs next."""
         body, fn, node = self._body, self._fn, self._node
         is_nest = _is_nest(body, node)
         runs = fn.emit(f"icmp sle i64 {self._loop.lower}, {self._loop.upper}")
@@ -115,7 +115,9 @@ class _LoopEmitter:
     # -- before the first iteration ------------------------------------------------------------------------------
 
     def _plan(self, node: Loop) -> RegisterPlan:
-        """Returns what the loop keeps in registers, if nothing but one nest of loops is inside."""
+        """Returns what a loop keeps in registers: something only if straight code, or one nest of loops around straight code, is
+        inside.
+        """
         inside = _only_loops(node)
         innermost = inside[-1] if inside else node
         if _is_nest(self._body, innermost):
@@ -129,8 +131,10 @@ class _LoopEmitter:
         return RegisterPlan(elements, dict.fromkeys(elements.updated(around)))
 
     def _exists(self, runs: str) -> str:
-        """Emits whether the loop has iterations. If it keeps elements of a nest in registers, all loops of the nest must have
-        some, since otherwise the elements may not exist.
+        """Emits whether the loop has iterations, and returns the truth value. If the loop keeps elements of a nest in registers,
+        all loops of the nest must have some, since otherwise the elements may not exist.
+
+        runs: the SSA name of whether the loop itself has iterations.
         """
         fn = self._fn
         for inner in _only_loops(self._node) if self._held else ():
@@ -139,17 +143,25 @@ class _LoopEmitter:
         return runs
 
     def _starts(self) -> dict[Location, SsaValue]:
-        """Returns the first values of the loop's registers: what the loop before hands over, or what a loop begins with."""
+        """Returns the first values of the loop's registers: what the loop before hands over, else a reduction's identity or, by a
+        load, the element.
+        """
         partial = self._loop.handed.partial
         given = {parts[0]: partial[key].value for key, parts in accumulators(self._held).items() if key in partial}
         return {location: given.get(location) or self._partial.start(location, op) for location, op in self._held.items()}
 
     def _first(self, location: Location, first: Mapping[str, Affine]) -> SsaValue:
-        """Loads the location as it is in the first iteration."""
+        """Emits the load of the location as it is in the first iteration, and returns its value. first: { loop variable -> its
+        first value }.
+        """
         return self._body.memory.load(_substituted(location, first))
 
     def _before_first(self, row: OverlappingVectors, first: Mapping[str, Affine]) -> SsaValue:
-        """Returns what stands for the vector before a row's first one: its last lanes are the first elements of the row."""
+        """Emits the vector that the first iteration has in place of one before a row's first vector, and returns it: its last
+        lanes are the first elements of the row.
+
+        first: { loop variable -> its first value }.
+        """
         value, reach = self._first(row.locations[0][0], first), row.offsets[-1] - row.offsets[0]
         return self._picked(value, value, [*range(value.lanes - reach), *range(reach)])
 
@@ -168,7 +180,8 @@ class _LoopEmitter:
     def _begin_iteration(
         self, pinned: Mapping[Location, SsaValue], read_before: Mapping[Location, SsaValue]
     ) -> dict[Location, _CarriedValue]:
-        """Puts the phis of carried values into registers.
+        """Puts the phis of values that are carried from one iteration to the next into registers, and returns these values by
+        location.
 
         pinned: values that keep their registers until the loop is left.
         read_before: values that the iteration reads of earlier ones.
@@ -181,13 +194,16 @@ class _LoopEmitter:
         return values
 
     def _load_rows(self, rows: list[OverlappingVectors], behind: list[SsaValue]) -> list[_CarriedValue]:
-        """Loads the vectors of each row. behind: the vectors before the first ones."""
+        """Emits the loads of the vectors of each row. Returns for each row its last vector, which the next iteration needs.
+
+        behind: for each row, the vector before its first one.
+        """
         phis = [replace(value, ssa=self._fn.name()) for value in behind]
         return [_CarriedValue(start, phi, self._load_row(row, phi)) for row, start, phi in zip(rows, behind, phis)]
 
     def _load_row(self, row: OverlappingVectors, behind: SsaValue) -> SsaValue:
-        """Loads the vectors of a row at the largest offset, shuffles those at smaller offsets from them, and returns the last
-        one.
+        """Emits loads of the vectors of a row at the largest offset, and shuffles of those at smaller offsets from them. Returns
+        the last vector that is loaded.
 
         behind: the vector before the first one.
         """
@@ -202,14 +218,15 @@ class _LoopEmitter:
         return behind
 
     def _picked(self, a: SsaValue, b: SsaValue, order: Iterable[int]) -> SsaValue:
-        """Returns lanes of two concatenated vectors."""
+        """Emits a vector of lanes of two concatenated vectors, and returns it. order: the lanes."""
         mask = ", ".join(f"i32 {lane}" for lane in order)
         return replace(a, ssa=self._fn.emit(f"shufflevector {a.type} {a.ssa}, {b.type} {b.ssa}, <{a.lanes} x i32> <{mask}>"))
 
     def _end_iteration(
         self, values: dict[Location, _CarriedValue], chains: list[tuple[Location, ...]], scanned: list[Location]
     ) -> None:
-        """Finds the values that the next iteration reads from registers, and stores what memory does not have yet.
+        """Records the values that the next iteration reads from registers as the ends of `values`, and emits stores of what memory
+        does not have yet.
 
         chains: locations as `LoopElements.carried` returns them.
         scanned: locations that scans continue from.
@@ -224,7 +241,9 @@ class _LoopEmitter:
         body.flush()
 
     def _carried_on(self, location: Location) -> SsaValue:
-        """Returns the value from which a scan continues in the next iteration."""
+        """Returns the value from which a scan of the location continues in the next iteration. Raises CannotRunTogether if it is
+        in no register.
+        """
         value = self._body.registers.value(_substituted(location, {self._node.var: variable(self._node.var) + self._node.step}))
         if value is None:
             raise CannotRunTogether(f"what a scan of {location.array} carries on has no register")
@@ -238,7 +257,12 @@ class _LoopEmitter:
         pinned: Mapping[Location, SsaValue],
         vectors: list[_CarriedValue],
     ) -> None:
-        """Emits the latch, and the phis of all carried values."""
+        """Emits the end of the loop's body, a branch to the next iteration, and the phis of all carried values.
+
+        counter, following: SSA names of the loop's variable in an iteration and in the next one.
+        pinned: locations, with their first values, that keep their registers until the loop is left.
+        vectors: the last vectors of rows.
+        """
         body, fn, node = self._body, self._fn, self._node
         # an empty inline assembly keeps LLVM from rewriting induction variables, which takes a third of its time for no gain
         fn.do(f'{following} = call i64 asm "", "=r,0"(i64 {fn.emit(f"add i64 {counter}, {node.step}")})')
@@ -257,7 +281,12 @@ class _LoopEmitter:
         body.math.forget()
 
     def _phi(self, name: str, kind: str, start: str, following: str, latch: str) -> None:
-        """Adds a phi to the loop's body."""
+        """Adds a phi to the loop's body.
+
+        start: the SSA name that it has in the first iteration.
+        following: the one that it has in the others.
+        latch: the label of the block that they come from.
+        """
         incoming = f"[ {start}, %{self._before.label} ], [ {following}, %{latch} ]"
         self._inner.phis.append(f"{name} = phi {kind} {incoming}")
 
@@ -266,8 +295,13 @@ class _LoopEmitter:
     def _leave(
         self, runs: str, skipped: BasicBlock, values: Mapping[Location, _CarriedValue], outer_registers: Registers, following: str
     ) -> HandOver:
-        """Emits the stores of what the loop changed, and the phis of the code after it. Returns what is handed over to the next
-        loop.
+        """Emits the stores of what the loop changed, and the phis of the code after it. Returns what it hands over to the loop
+        that runs next.
+
+        runs: the SSA name of whether the loop has iterations.
+        skipped: the block from which it is skipped.
+        outer_registers: the registers of the loop around.
+        following: the SSA name of the iteration after the last one.
         """
         body, fn, then, before = self._body, self._fn, self._loop.following, self._loop.handed.partial
         self._store_changed(values)
@@ -302,7 +336,7 @@ class _LoopEmitter:
         return HandOver(end, handed, plan)
 
     def _store_changed(self, values: Mapping[Location, _CarriedValue]) -> None:
-        """Stores the elements that the loop changed in registers."""
+        """Emits stores of the elements that the loop changed in registers."""
         memory = self._body.memory
         stored: set[Location] = set()  # other parts of complex numbers, which were stored together with the first ones
         changed = {p: values[p].last for p, op in self._held.items() if op is None and values[p].last != values[p].phi}
@@ -318,18 +352,18 @@ class _LoopEmitter:
 
 
 def _is_nest(body: ElementAccess, node: Loop) -> bool:
-    """Tells whether there is more than straight code in the loop, or each access has to happen where it stands."""
+    """Returns whether there is more than straight code in the loop, or accesses have to keep their order."""
     return body.module.arguments.aliased or any(True for _ in loops(node.body)) or has_guard(node.body)
 
 
 def _substituted(location: Location, values: Mapping[str, Affine]) -> Location:
-    """Returns the location with names replaced in its subscripts."""
+    """Returns the location with names replaced in its subscripts and its mask."""
     last = None if location.last is None else location.last.substitute(values)
     return replace(location, subscripts=tuple(e.substitute(values) for e in location.subscripts), last=last)
 
 
 def _only_loops(node: Loop) -> list[Loop]:
-    """Returns the loops inside, as long as each is the only node in the one around it."""
+    """Returns the loops inside, outermost first, as long as each is the only node in the one around it and is not parallel."""
     found: list[Loop] = []
     while len(node.body) == 1 and isinstance(node.body[0], Loop) and not node.body[0].parallel:
         node = node.body[0]

@@ -10,12 +10,13 @@ _SMALL_BOUND = 2**20  # loops with constant bounds below it are short in every c
 
 
 def bounds(body: Addresses, node: Loop) -> tuple[str, str]:
-    """Returns the loop's first and last iteration: the maximum of its lower bounds and the minimum of its upper ones."""
+    """Emits the maximum of the loop's lower bounds and the minimum of its upper ones, and returns their SSA names."""
     return body.integer(extremum("max", node.lower)), body.integer(extremum("min", node.upper))
 
 
 def ends(body: Addresses, node: Loop) -> tuple[str, str]:
-    """Returns the loop's first and last iteration; the loop has none if no loop inside has any.
+    """Emits the loop's first and last iteration, and returns their SSA names; for an outermost loop, the last is before the first
+    if no loop inside has any iteration.
 
     Otherwise to visit the rows of an array without columns would take as long as there are rows.
     """
@@ -30,13 +31,13 @@ def ends(body: Addresses, node: Loop) -> tuple[str, str]:
 
 
 def depth(body: Addresses, node: Loop) -> int:
-    """Returns the depth of the scope that knows the loop's bounds."""
+    """Returns the index in `Addresses.scopes` of the scope that knows the loop's bounds."""
     return max(body.deepest(e.names) for e in (*node.lower, *node.upper))
 
 
 def _something_inside(body: Addresses, nodes: tuple[Node, ...]) -> Condition | None:
-    """Returns the condition under which loops whose bounds depend on parameters alone have iterations; None if these loops do
-    not decide whether anything runs.
+    """Returns the condition under which loops below the nodes whose bounds depend on parameters alone have iterations; None if
+    something may run whether or not they have.
     """
     found: list[Condition] = []
     for node in nodes:
@@ -54,6 +55,6 @@ def _something_inside(body: Addresses, nodes: tuple[Node, ...]) -> Condition | N
 
 
 def _is_fixed(loop: Loop) -> bool:
-    """Tells whether the loop has the same iterations in every call, and few."""
+    """Returns whether the loop has the same iterations in every call, and few."""
     bounds = (*loop.lower, *loop.upper)
     return all(e.is_constant for e in bounds) and max(abs(e.constant) for e in bounds) < _SMALL_BOUND

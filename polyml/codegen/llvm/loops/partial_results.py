@@ -22,7 +22,7 @@ from polyml.quasi_affine.affine import Affine
 
 
 class Accumulator(NamedTuple):
-    """An element for which each lane has a partial result.
+    """An Accumulator is an element for which each lane has a partial result.
 
     array, subscripts: the element.
     operator: the reduction's, by its name in Python or NumPy.
@@ -37,7 +37,7 @@ class Accumulator(NamedTuple):
 
 @dataclass(frozen=True)
 class PartialResult:
-    """What loops that follow one another have reduced so far. ran: the SSA name of whether one of them had iterations."""
+    """A PartialResult is what loops that follow one another have reduced so far. ran: the SSA name of whether one had iterations."""
 
     value: SsaValue
     ran: str
@@ -45,7 +45,7 @@ class PartialResult:
 
 @dataclass(frozen=True)
 class RegisterPlan:
-    """What a loop keeps in registers.
+    """A RegisterPlan says what a loop keeps in registers.
 
     elements: those of an innermost loop without guards; None for other loops.
     held: { location -> the operator of the reduction of which it is a partial result, None for an element itself }.
@@ -57,7 +57,7 @@ class RegisterPlan:
 
 @dataclass(frozen=True)
 class HandOver:
-    """What a loop hands over to the one that runs right after it.
+    """A HandOver is what a loop hands over to the one that runs right after it.
 
     begin: the SSA name of the iteration with which that loop begins, if it resumes this one; else None.
     partial: the partial results that it continues.
@@ -74,7 +74,7 @@ NOTHING = HandOver()
 
 @dataclass(frozen=True)
 class LoopExits:
-    """The ways out of a loop.
+    """A LoopExits holds the ways out of a loop.
 
     runs: the SSA name of whether it has iterations.
     skipped: the block from which it is skipped.
@@ -88,12 +88,19 @@ class LoopExits:
     after: BasicBlock
 
     def phi(self, name: str, kind: str, skipped: str, left: str) -> None:
-        """Adds a phi after the loop: one value if the loop was skipped, another if it ran."""
+        """Adds a phi to the block after the loop. name: its SSA name.
+
+        kind: the LLVM type.
+        skipped, left: SSA names of its values if the loop was skipped and if it ran.
+        """
         self.after.phis.append(f"{name} = phi {kind} [ {skipped}, %{self.skipped.label} ], [ {left}, %{self.left.label} ]")
 
 
 def accumulators(held: Mapping[Location, str | None]) -> dict[Accumulator, list[Location]]:
-    """Returns the locations of partial results, grouped by the element that they belong to."""
+    """Returns the locations of partial results, grouped by the element that they belong to.
+
+    held: as in `RegisterPlan`.
+    """
     found: dict[Accumulator, list[Location]] = {}
     for location, operator in held.items():
         if operator is not None:
@@ -102,13 +109,13 @@ def accumulators(held: Mapping[Location, str | None]) -> dict[Accumulator, list[
 
 
 class PartialResults:
-    """Emits the first values and the combination of partial results in one function."""
+    """A PartialResults emits the first values and the combination of partial results in one function."""
 
     def __init__(self, body: ElementAccess, expressions: ExpressionEmitter):
         self._body, self._expressions = body, expressions
 
     def start(self, location: Location, operator: str | None) -> SsaValue:
-        """Returns the first value of a location: the operator's identity, or the element itself if the operator is None."""
+        """Returns the first value of a location: the operator's identity, or the element, by a load, if the operator is None."""
         body = self._body
         if operator is None:
             return body.math.splat(body.memory.load(location), location.lanes)
@@ -116,20 +123,26 @@ class PartialResults:
         return body.math.splat(self._expressions.constant(identity(operator, element), element), location.lanes)
 
     def total(self, key: Accumulator, parts: Sequence[SsaValue]) -> SsaValue:
-        """Combines the partial results of several vectors into one vector."""
+        """Emits the combination of the partial results of several vectors into one vector, and returns it."""
         total = parts[0]
         for part in parts[1:]:
             total = self._expressions.combine(key.operator, total, part)
         return total
 
     def join(self, key: Accumulator, total: SsaValue) -> None:
-        """Combines the partial results of all lanes with the element in memory."""
+        """Emits the combination of the partial results of all lanes with the element in memory. total: a vector of partial
+        results.
+        """
         memory = self._body.memory
         target, number = Location(key.array, key.subscripts), self._expressions.across_lanes(key.operator, total)
         memory.store(target, self._expressions.combine(key.operator, memory.load(target), number))
 
     def merge(self, key: Accumulator, total: SsaValue, before: PartialResult | None, exits: LoopExits) -> PartialResult:
-        """Returns, after a loop, what it and the loops before have reduced, whether or not it ran."""
+        """Emits phis after a loop, and returns what the loop and those before it have reduced, whether or not the loop ran.
+
+        total: the vector of partial results at the end of the loop.
+        before: what the loops before have reduced; None if there are none.
+        """
         fn = self._body.fn
         start = self.start(Location(key.array, key.subscripts, key.lanes), key.operator) if before is None else before.value
         value = replace(total, ssa=fn.name())
@@ -138,8 +151,8 @@ class PartialResults:
         return PartialResult(value, ran)
 
     def join_if_run(self, key: Accumulator, result: PartialResult) -> None:
-        """Combines the partial results of several loops with the element, if one of them ran; otherwise the element may not
-        exist.
+        """Emits the combination of the partial results of several loops with the element in memory, behind a branch on whether one
+        of them ran; otherwise the element may not exist.
         """
         fn = self._body.fn
         join, done = fn.block("join"), fn.block("done")

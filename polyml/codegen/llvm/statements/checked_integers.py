@@ -15,7 +15,9 @@ _OVERFLOWING = {"+": "sadd", "-": "ssub", "*": "smul"}  # parts of the names of 
 
 
 class CheckedIntegers:
-    """The checks of one function. Their outcomes are in a flag that all functions of a kernel share."""
+    """A CheckedIntegers emits the checks of Python's integers in one function. Their outcomes are in a flag that all functions of
+    a kernel share.
+    """
 
     def __init__(self, body: Addresses):
         self._body = body
@@ -33,7 +35,7 @@ class CheckedIntegers:
             self._conditions.pop()
 
     def flag(self, happened: SsaValue, status: Status = Status.LEFT_64_BITS, number: SsaValue | None = None) -> None:
-        """Emits code that sets the flag if something happened for which Python raises an error. The first one is kept.
+        """Emits code that sets the flag if something happened for which Python raises an error. The first error is kept.
 
         happened: a truth value.
         status: what the kernel answers.
@@ -57,7 +59,7 @@ class CheckedIntegers:
         fn.current = fine
 
     def plain(self, op: str, left: SsaValue, right: SsaValue) -> SsaValue:
-        """Returns +, - or * of Python ints, and flags results that leave 64 bits."""
+        """Emits +, - or * of Python ints and returns it; a result that leaves 64 bits sets the flag."""
         body = self._body
         name = f"llvm.{_OVERFLOWING[op]}.with.overflow.i64"
         body.declared.setdefault(name, f"declare {{i64, i1}} @{name}(i64, i64)")
@@ -66,19 +68,22 @@ class CheckedIntegers:
         return SsaValue(body.fn.emit(f"extractvalue {{i64, i1}} {pair}, 0"), PYINT)
 
     def fits_floor_division(self, left: SsaValue, right: SsaValue) -> None:
-        """Flags the one quotient that leaves 64 bits: -2**63 // -1."""
+        """Emits a check that sets the flag for the one quotient that leaves 64 bits: -2**63 // -1."""
         math = self._body.math
         least = math.compare("==", left, _number(-(1 << 63)))
         minus = math.compare("==", right, _number(-1))
         self.flag(math.logical("and", least, minus))
 
     def fits_shift(self, shifted: SsaValue, left: SsaValue, right: SsaValue) -> None:
-        """Flags a shift to the left that loses bits: shifted back it is another number."""
+        """Emits a check that sets the flag for a shift to the left that loses bits: shifted back it is another number.
+
+        shifted: left << right.
+        """
         math = self._body.math
         self.flag(math.compare("!=", math.shift(">>", shifted, right), left))
 
     def fits_float(self, value: SsaValue) -> None:
-        """Flags a float whose integer part 64 bits cannot hold."""
+        """Emits a check that sets the flag for a float whose integer part 64 bits cannot hold."""
         math = self._body.math
         bound = SsaValue(literal(2.0**63, value.dtype), value.dtype)
         below = math.compare("<", value, bound)
@@ -86,7 +91,7 @@ class CheckedIntegers:
         self.flag(math.invert(math.logical("and", below, above)), Status.TOO_LARGE_A_FLOAT, value)
 
     def fits_type(self, value: SsaValue, to: DType) -> None:
-        """Flags a Python int that the type cannot hold, for which NumPy raises OverflowError."""
+        """Emits a check that sets the flag for a Python int that the type cannot hold, for which NumPy raises OverflowError."""
         math = self._body.math
         if to.bits == 64:
             if to.kind == "u":
@@ -99,5 +104,5 @@ class CheckedIntegers:
 
 
 def _number(value: int) -> SsaValue:
-    """Returns a constant Python int."""
+    """Returns a constant Python int as an SSA value."""
     return SsaValue(literal(value, PYINT), PYINT)

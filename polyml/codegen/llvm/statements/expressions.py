@@ -24,11 +24,11 @@ Term = Value | syntax.Expr  # a node of a statement's value
 
 @dataclass(frozen=True)
 class Operands:
-    """What the reads of one copy of an instance stand for.
+    """An Operands holds what the reads of one copy of an instance stand for.
 
     instance: the copy.
     reduction: the reduction of which its lanes have partial results; None if they share one element or have one each.
-    loads: { position of a read -> its value }, filled as reads are met.
+    loads: { position of a read -> its value }, filled as reads are emitted.
     """
 
     instance: InstanceCopy
@@ -37,10 +37,10 @@ class Operands:
 
 
 class ExpressionEmitter:
-    """Emits the values of one function's statements.
+    """An ExpressionEmitter emits the values of one function's statements.
 
     scanned: { (location, part) -> the element after the lanes before }, which a scan has computed for reads of the lanes that
-        follow.
+      follow.
     """
 
     def __init__(self, body: ElementAccess, locations: AccessLocations):
@@ -49,11 +49,11 @@ class ExpressionEmitter:
         self.scanned: dict[tuple[Location, int], SsaValue] = {}
 
     def constant(self, value: float, dtype: DType) -> SsaValue:
-        """Returns a constant of the type."""
+        """Returns a constant of the type as an SSA value."""
         return SsaValue(literal(value, dtype), dtype)
 
     def combine(self, op: str, left: SsaValue, right: SsaValue) -> SsaValue:
-        """Returns the result of a reduction's operator on two values."""
+        """Emits a reduction's operator on two values, and returns the result. op: its name in Python or NumPy."""
         math = self._body.math
         if op in ("min", "max"):
             return math.minimum(op, left, right)
@@ -62,7 +62,7 @@ class ExpressionEmitter:
         return math.plain(op, left, right)
 
     def across_lanes(self, op: str, value: SsaValue) -> SsaValue:
-        """Combines all lanes into one scalar, by halves."""
+        """Emits the combination of all lanes by a reduction's operator, by halves, and returns a scalar."""
         math = self._body.math
         while value.lanes > 2:
             half = value.lanes // 2
@@ -75,7 +75,7 @@ class ExpressionEmitter:
         return value if value.lanes == 1 else self.combine(op, math.element(value, 0), math.element(value, 1))
 
     def value(self, e: Term, operands: Operands) -> SsaValue:
-        """Returns the value of an expression."""
+        """Emits an expression, and returns its value: a scalar, or a vector if it differs between lanes."""
         math = self._body.math
         if isinstance(e, Load):
             return self.load(e.access, operands)
@@ -106,7 +106,7 @@ class ExpressionEmitter:
     # -- leaves --------------------------------------------------------------------------------------------------
 
     def load(self, number: int, operands: Operands) -> SsaValue:
-        """Returns the value of a read, by its position; it is loaded once."""
+        """Returns the value of the statement's read at this position, which is loaded once."""
         known = operands.loads.get(number)
         if known is None:
             copy, reduction = operands.instance.copy, operands.reduction
@@ -119,14 +119,14 @@ class ExpressionEmitter:
         return known
 
     def _fetch(self, instance: InstanceCopy, number: int) -> None:
-        """Prefetches what the read will access in a later iteration, if the program says so."""
+        """Emits a prefetch of what the read at this position will access in a later iteration, if the program says so."""
         iterator, distance = self._body.module.program.prefetches.get(instance.statement.name, {}).get(number, ("", 0))
         if iterator:
             later = {**instance.iterators, iterator: instance.iterators[iterator] + distance}
             self._body.fetch(self._locations.of(replace(instance, iterators=later), number))
 
     def _index(self, e: Index, instance: InstanceCopy) -> SsaValue:
-        """Returns an affine integer: a scalar, or a vector if it differs between lanes."""
+        """Emits an affine integer, and returns it: a scalar, or a vector if it differs between lanes."""
         body, copy = self._body, instance.copy
         value = body.module.table.affine(e.value).substitute(instance.iterators)
         first = SsaValue(body.integer(value.substitute(copy.values)), e.dtype)
@@ -143,7 +143,7 @@ class ExpressionEmitter:
         return body.math.plain("+", first, SsaValue(f"<{ramp}>", e.dtype, copy.lanes))
 
     def _number(self, e: ScalarArg) -> SsaValue:
-        """Returns a scalar argument, which is read once from the words of the call."""
+        """Returns the value of a scalar argument, which is loaded once from the words of the call."""
         body, scope = self._body, self._body.scopes[0]
         key = ("number", e.name, e.dtype)
         if key not in scope.known:
@@ -161,7 +161,7 @@ class ExpressionEmitter:
     # -- operations ----------------------------------------------------------------------------------------------
 
     def _logical(self, e: syntax.Logical, operands: Operands) -> SsaValue:
-        """Returns `and` or `or`; all operands are computed."""
+        """Emits `and` or `or`, and returns its truth value; all operands are computed."""
         math = self._body.math
         total = math.truth(self.value(e.operands[0], operands))
         for operand in e.operands[1:]:
@@ -170,7 +170,7 @@ class ExpressionEmitter:
         return total
 
     def _choice(self, e: syntax.IfExp, operands: Operands) -> SsaValue:
-        """Returns a conditional expression; both sides are computed."""
+        """Emits a conditional expression, and returns its value; both sides are computed."""
         math = self._body.math
         test = math.truth(self.value(e.condition, operands))
         with self._checks.only_if(test):
@@ -180,7 +180,7 @@ class ExpressionEmitter:
         return math.select(test, then, orelse)
 
     def _call(self, e: syntax.Call, operands: Operands) -> SsaValue:
-        """Returns the result of a function."""
+        """Emits a call of a function of the language, and returns its result."""
         math = self._body.math
         given = [self.value(a, operands) for a in e.args]
         if e.function == "pow":
@@ -191,7 +191,9 @@ class ExpressionEmitter:
         return numpy_functions.call(math, e.function, args)
 
     def _cast(self, e: syntax.Cast, operands: Operands) -> SsaValue:
-        """Returns the value as another type. Numbers that Python ints or their targets cannot hold are flagged."""
+        """Emits the conversion of a value to another type, and returns it. Numbers that Python ints or the type cannot hold set
+        the overflow flag.
+        """
         value, source = self.value(e.operand, operands), _type_of(e.operand)
         math = self._body.math
         if source == PYINT and e.to.is_integer and e.to != PYINT and not _is_known_to_fit(e):
@@ -203,7 +205,7 @@ class ExpressionEmitter:
         return math.convert(value, e.to)
 
     def _unary(self, e: syntax.Unary, value: SsaValue) -> SsaValue:
-        """Returns the result of an operator with one operand."""
+        """Emits an operator with one operand, and returns its result. value: the operand's."""
         math = self._body.math
         if e.op == "-":
             return self._checks.plain("-", self.constant(0, PYINT), value) if e.dtype == PYINT else math.negate(value)
@@ -214,7 +216,7 @@ class ExpressionEmitter:
         return value
 
     def _binary(self, op: str, dtype: DType, left: SsaValue, right: SsaValue) -> SsaValue:
-        """Returns the result of an operator with two operands. dtype: its type."""
+        """Emits an operator with two operands, and returns its result. dtype: the result's type."""
         math = self._body.math
         left, right = math.broadcast(left, right)
         if op in ("min", "max"):
@@ -235,7 +237,9 @@ class ExpressionEmitter:
         raise TypeError(f"not an operator: {op}")
 
     def _power(self, dtype: DType, left: SsaValue, right: SsaValue) -> SsaValue:
-        """Returns a power. A constant exponent of integers becomes multiplications, by repeated squaring."""
+        """Emits a power, and returns it. A constant exponent of integers becomes multiplications, by repeated squaring. dtype: the
+        result's type.
+        """
         math = self._body.math
         if dtype.is_float:
             return elementary.function(math, "pow", left, right)
@@ -252,7 +256,7 @@ class ExpressionEmitter:
         return math.splat(self.constant(1, dtype), left.lanes) if result is None else result
 
     def _integer_power(self, dtype: DType, left: SsaValue, right: SsaValue) -> SsaValue:
-        """Returns an integer power whose exponent is known only at run time, by a call of a function for each lane."""
+        """Emits an integer power whose exponent is known only at run time, by a call of a function for each lane, and returns it."""
         math = self._body.math
         self._body.declared[integer_power.NAME] = integer_power.DEFINITION
         checked = "true" if dtype == PYINT else "false"
@@ -268,19 +272,21 @@ class ExpressionEmitter:
 
 
 def _type_of(e: Term) -> DType:
-    """Returns the type that inference gave the node."""
+    """Returns the type that inference gave the node. Raises TypeError if it has none."""
     if isinstance(e, (syntax.Part, syntax.Function)) or e.dtype is None:
         raise TypeError(f"not a typed value: {e!r}")
     return e.dtype
 
 
 def _is_known_to_fit(e: syntax.Cast) -> bool:
-    """Tells whether the converted value was checked at entry, or when the kernel was compiled."""
+    """Returns whether the converted value fits its new type without a check: it was checked at entry, or when the kernel was
+    compiled.
+    """
     return isinstance(e.operand, (Index, syntax.Const)) or always_fits(e.operand, e.to)
 
 
 def _constant_exponent(value: SsaValue) -> int | None:
-    """Returns the exponent if it is a constant that is not negative and is the same in all lanes, else None."""
+    """Returns the exponent if it is a constant integer that is not negative and is the same in all lanes, else None."""
     text = value.ssa
     if value.lanes > 1 and text.startswith("<"):
         text = text[1:].split(",")[0].split()[-1]

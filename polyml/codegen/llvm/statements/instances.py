@@ -15,7 +15,7 @@ from polyml.dtypes import BOOL
 
 
 class StatementEmitter:
-    """Emits the instances of one function's statements."""
+    """A StatementEmitter emits the instances of one function's statements."""
 
     def __init__(self, body: ElementAccess):
         self._body = body
@@ -24,16 +24,16 @@ class StatementEmitter:
         self._prefix_sums = PrefixSums(body, self._locations, self.expressions)
 
     def elements(self, loop: Loop) -> LoopElements:
-        """Returns the elements that an innermost loop accesses, for all iterations of the jams around it."""
+        """Returns what an innermost loop accesses, in all iterations of the jams around it."""
         return LoopElements(self._body, self._locations, loop)
 
     def enter(self, jam: Jam) -> None:
-        """Emits what has to be known before the instances of a jam that was just entered."""
+        """Emits what has to be known before the instances of a jam that was just entered: its scans of single elements."""
         if jam.scans:
             self._prefix_sums.begin(jam.body, self._copies)
 
     def instance(self, node: Instance) -> None:
-        """Emits the instance for all iterations that run together."""
+        """Emits the instance for all iterations of the jams around it."""
         if self._prefix_sums.take_updated(node):
             return
         for copy in self._copies(node):
@@ -41,13 +41,15 @@ class StatementEmitter:
                 self._emit(copy)
 
     def _copies(self, node: Instance) -> Iterator[InstanceCopy]:
-        """Yields the copies of an instance, one for each iteration or vector of iterations that run together."""
+        """Yields the copies of an instance, one for each iteration, or vector of iterations, of the jams around it."""
         statement, jams = self._body.scop.statements[node.statement], self._body.jams
         iterators = dict(zip(statement.iterators, node.point))
         return (InstanceCopy(statement, iterators, copy, node, jams.jams) for copy in jams.copies)
 
     def _emit(self, instance: InstanceCopy) -> None:
-        """Emits one copy of an instance. If its lanes share the accumulator of a reduction, it updates their partial results."""
+        """Emits one copy of an instance: for one iteration, or for a vector of iterations in lanes. If the lanes share the
+        accumulator of a reduction, it updates their partial results.
+        """
         statement, copy = instance.statement, instance.copy
         reduction = self._body.module.program.reductions.get(statement.name)
         if copy.lane_var is None or copy.scans or reduction is not None and self._locations.varies_over_lanes(instance):

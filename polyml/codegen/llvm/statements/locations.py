@@ -15,7 +15,8 @@ from polyml.quasi_affine.affine import Affine
 
 @dataclass(frozen=True, eq=False)
 class InstanceCopy:
-    """One copy of an instance of a statement.
+    """An InstanceCopy is one copy of an instance of a statement: for one of the iterations that run together, or for a vector of
+    them.
 
     statement: the statement.
     iterators: { iterator of the statement -> its value in terms of loop variables and variables of jams }.
@@ -32,7 +33,7 @@ class InstanceCopy:
 
     @property
     def write(self) -> int:
-        """The number of the statement's write, after those of its reads."""
+        """The number of the statement's write among its accesses, of which the reads come first."""
         return len(self.statement.reads)
 
     def access(self, number: int) -> Access:
@@ -41,7 +42,7 @@ class InstanceCopy:
 
 
 class AccessLocations:
-    """The locations of accesses, each of which is found once."""
+    """An AccessLocations finds the locations of accesses, each of them once."""
 
     def __init__(self, table: AccessTable):
         self._table = table
@@ -65,7 +66,7 @@ class AccessLocations:
         return found
 
     def _found(self, instance: InstanceCopy, number: int, operator: str | None, copy: Copy) -> Location:
-        """Finds the location of an access."""
+        """Returns the location of an access, found anew. The arguments and errors are those of `of`."""
         array, subscripts = instance.access(number).array, self.subscripts(instance, number)
         first = tuple(e.substitute(copy.values) for e in subscripts)
         if copy.lane_var is None:
@@ -83,7 +84,9 @@ class AccessLocations:
         return Location(array, first)
 
     def subscripts(self, instance: InstanceCopy, number: int) -> tuple[Affine, ...]:
-        """Returns the access's subscripts in terms of loop variables, which are the same for all copies of an instance."""
+        """Returns the access's subscripts in terms of loop variables and variables of jams; they are the same for all copies of an
+        instance.
+        """
         key = instance.statement.name, number, *instance.iterators.values()
         known = self._subscripts.get(key)
         if known is None:
@@ -92,6 +95,6 @@ class AccessLocations:
         return known
 
     def varies_over_lanes(self, instance: InstanceCopy) -> bool:
-        """Tells whether each lane of the instance writes to an element of its own."""
+        """Returns whether each lane of the instance writes to an element of its own."""
         lane_var = instance.copy.lane_var
         return any(lane_var in e.names for e in self.subscripts(instance, instance.write))

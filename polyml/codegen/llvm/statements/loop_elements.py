@@ -20,7 +20,8 @@ from polyml.quasi_affine.affine import variable
 
 @dataclass(frozen=True)
 class OverlappingVectors:
-    """Vectors of one row that a loop reads at offsets of less than a vector, in locations that it does not write.
+    """An OverlappingVectors holds vectors of one row that a loop reads at offsets of less than a vector, in locations that it does
+    not write.
 
     locations: for each offset, from the smallest to the largest, the vectors of an iteration in order.
     offsets: the constants of the subscripts by which they differ, in elements.
@@ -32,7 +33,7 @@ class OverlappingVectors:
 
 @dataclass(frozen=True)
 class _LocationAccess:
-    """One access of one copy of an instance.
+    """A _LocationAccess is one access of an instance, for one of the iterations that run together, or for a vector of them.
 
     number: the access's number, see `InstanceCopy.access`.
     operator: that of the reduction of which the location is a partial result, else None.
@@ -45,13 +46,13 @@ class _LocationAccess:
     operator: str | None = None
 
     def ranged(self) -> RangedAccess:
-        """Returns the access with the ranges of the iterations that run together around it."""
+        """Returns the access with the ranges of the iterations of the jams and unrolled loops around it."""
         instance = self.instance
         return RangedAccess((instance.access(self.number), instance.node), tuple(map(jam_range, instance.around)))
 
 
 class LoopElements:
-    """The elements that one innermost loop accesses, for all iterations that run together."""
+    """A LoopElements finds the elements that one innermost loop accesses, for all iterations of the jams around and in it."""
 
     def __init__(self, body: ElementAccess, locations: AccessLocations, loop: Loop):
         self._body, self._locations, self.loop = body, locations, loop
@@ -59,11 +60,15 @@ class LoopElements:
 
     @cached_property
     def _copies(self) -> list[InstanceCopy]:
-        """The copies of all instances in the loop."""
+        """The copies of all instances in the loop, one for each iteration, or vector of iterations, of the jams around the
+        instance.
+        """
         return [*self._within(self.loop.body, self._jams)]
 
     def _within(self, nodes: tuple[Node, ...], jams: JamStack) -> Iterator[InstanceCopy]:
-        """Yields the copies of the instances below the nodes. jams: the jams around the nodes."""
+        """Yields the copies of the instances below the nodes, one for each iteration, or vector of iterations, of the jams around.
+        jams: the jams around the nodes.
+        """
         statements = self._body.scop.statements
         for node in nodes:
             if isinstance(node, Instance):
@@ -88,7 +93,7 @@ class LoopElements:
         """Returns the locations that the loop can keep in registers: they are the same in every iteration, and no other access
         overlaps them.
 
-        The value is the operator for a partial result of a reduction over lanes, and None for an element itself.
+        A location's value is the operator for a partial result of a reduction over lanes, and None for an element itself.
         """
         moving: list[_LocationAccess] = []
         fixed: dict[Location, _LocationAccess] = {}
@@ -104,7 +109,9 @@ class LoopElements:
         return self._without_conflicts(moving, fixed)
 
     def _accesses(self) -> Iterator[_LocationAccess]:
-        """Yields each access of each copy: the reads, then the write."""
+        """Yields the accesses of each instance in the loop, for each iteration, or vector of iterations, of the jams around it:
+        the reads, then the write.
+        """
         reductions = self._body.module.program.reductions
         for instance in self._copies:
             reduction = reductions.get(instance.statement.name)
@@ -118,9 +125,11 @@ class LoopElements:
     def _without_conflicts(
         self, moving: list[_LocationAccess], fixed: Mapping[Location, _LocationAccess]
     ) -> dict[Location, str | None]:
-        """Returns those of the fixed locations that have no element in common with others that the loop accesses.
+        """Returns those fixed locations that have no element in common with others that the loop accesses, as { location -> the
+        operator of its reduction or None }.
 
-        moving: accesses whose locations change from iteration to iteration. fixed: those whose locations do not.
+        moving: accesses whose locations change from iteration to iteration.
+        fixed: accesses whose locations do not, by location.
         """
         kept: dict[Location, str | None] = {}
         written = {p.array for p, access in fixed.items() if access.writes} | {m.location.array for m in moving if m.writes}
@@ -138,7 +147,12 @@ class LoopElements:
         return kept
 
     def _is_separate(self, array: str, moving: list[_LocationAccess], fixed: Mapping[Location, _LocationAccess]) -> bool:
-        """Tells whether the array's fixed locations have no element in common with each other or with its moving ones."""
+        """Returns whether no two of the array's locations in `fixed`, nor one of them and one of its accesses in `moving`, have an
+        element in common.
+
+        moving: accesses whose locations change from iteration to iteration.
+        fixed: accesses whose locations do not, by location.
+        """
         mine = [location for location in fixed if location.array == array]
         for i, a in enumerate(mine):
             for b in mine[i + 1 :]:
@@ -160,7 +174,7 @@ class LoopElements:
         return True
 
     def _may_conflict(self, a: _LocationAccess, b: _LocationAccess) -> bool:
-        """Tells whether the two accesses, in any two iterations of the loop, may refer to the same element."""
+        """Returns whether the two accesses, in any two iterations of the loop, may refer to the same element."""
         return self._body.module.conflicts.may_conflict(a.ranged(), b.ranged(), self._body.path, self.loop)
 
     def updated(self, around: set[str]) -> list[Location]:
@@ -191,8 +205,8 @@ class LoopElements:
     # -- elements that pass from one iteration to the next -------------------------------------------------------
 
     def carried(self) -> list[tuple[Location, ...]]:
-        """Returns the locations that the loop writes and that later iterations read, as (written, read one iteration later,
-        read two iterations later, ...). No other write in the loop overlaps them.
+        """Returns the locations that the loop writes and that later iterations read, as (written, read one iteration later, read
+        two iterations later, ...). No other write in the loop overlaps them.
         """
         arrays = {instance.statement.write.array for instance in self._copies}
         reads = {
@@ -223,7 +237,7 @@ class LoopElements:
         return found
 
     def overlapping_vectors(self) -> list[OverlappingVectors]:
-        """Returns the rows that the loop, along lanes, reads several times at offsets of less than a vector."""
+        """Returns the rows of arrays that the loop, which runs along them, reads several times at offsets of less than a vector."""
         found: dict[tuple, dict[int, Location]] = {}
         written: set[str] = set()
         for instance in self._copies:
@@ -242,7 +256,7 @@ class LoopElements:
         return [row for row in rows if row is not None]
 
     def scanned(self) -> list[Location]:
-        """Returns the elements from which the loop's scans continue at the beginning of an iteration."""
+        """Returns the locations of the elements from which the loop's scans continue at the beginning of an iteration."""
         found = []
         module = self._body.module
         for instance in self._copies:
@@ -256,7 +270,11 @@ class LoopElements:
 
 
 def _overlapping(locations: Mapping[int, Location], lanes: int, step: int) -> OverlappingVectors | None:
-    """Groups locations by their offsets; None if they do not overlap, or not in every vector of an iteration."""
+    """Returns the locations grouped by their offsets; None if they do not overlap, or not in every vector of an iteration.
+
+    locations: by their constant subscripts, vectors of one row.
+    step: the step of the loop.
+    """
     first = sorted(o for o in locations if o - lanes not in locations)
     vectors = range(step // lanes)
     if len(first) < 2 or first[-1] - first[0] >= lanes or step % lanes or len(locations) != len(first) * len(vectors):
@@ -267,8 +285,8 @@ def _overlapping(locations: Mapping[int, Location], lanes: int, step: int) -> Ov
 
 
 def _one_iteration_before(location: Location, loop: Loop) -> Location | None:
-    """Returns the location that the iteration before has in place of this one; None if it does not move with the loop, or if
-    its mask does.
+    """Returns the location that the iteration before has in place of this one; None if the location does not change from iteration
+    to iteration, or if its mask does.
     """
     if not any(loop.var in e.names for e in location.subscripts) or location.last is not None and loop.var in location.last.names:
         return None
@@ -278,7 +296,7 @@ def _one_iteration_before(location: Location, loop: Loop) -> Location | None:
 
 
 def _always_disjoint(a: Location, b: Location, name: str) -> bool:
-    """Tells whether the locations have no element in common, whatever values the variable has in either of them."""
+    """Returns whether the locations have no element in common, whatever values the named variable has in either of them."""
     dims = [d for d, (x, y) in enumerate(zip(a.subscripts, b.subscripts)) if name not in x.names | y.names]
     return disjoint(_in_dimensions(a, dims), _in_dimensions(b, dims))
 

@@ -24,11 +24,12 @@ from polyml.model.core.reductions import identity
 
 @dataclass(frozen=True)
 class _Scan:
-    """A statement's scan.
+    """A _Scan says how the lanes of a statement pass a value on.
 
     access: the position of the read from which the scan continues.
-    operator: combines it with the value of each lane.
-    passes_on: each lane writes an element of its own, which the next lane reads; otherwise all lanes update one element.
+    operator: combines that element with the value of each lane.
+    passes_on: whether each lane writes an element of its own, which the next lane reads; otherwise all lanes update one
+      element.
     """
 
     access: int
@@ -37,7 +38,7 @@ class _Scan:
 
 
 class PrefixSums:
-    """Emits the scans of one function's statements."""
+    """A PrefixSums emits the scans of one function's statements."""
 
     def __init__(self, body: ElementAccess, locations: AccessLocations, expressions: ExpressionEmitter):
         self._body, self._locations, self._expressions = body, locations, expressions
@@ -45,7 +46,7 @@ class PrefixSums:
         self._updated: dict[Instance, dict[tuple[Location, int], SsaValue]] = {}
 
     def take_updated(self, node: Instance) -> bool:
-        """Tells whether the instance was emitted before its turn. If so, what it computed is what later reads see."""
+        """Returns whether the instance was emitted before its turn. If so, what it computed is what later reads see."""
         if node not in self._updated:
             return False
         self._expressions.scanned |= self._updated.pop(node)
@@ -54,7 +55,8 @@ class PrefixSums:
     def begin(self, body: tuple[Node, ...], copies_of: Callable[[Instance], Iterable[InstanceCopy]]) -> None:
         """Emits the scans of single elements that other instances read before the update, and forgets those of an earlier jam.
 
-        body: the jam's nodes. copies_of: returns the copies of an instance.
+        body: the jam's nodes.
+        copies_of: returns the copies of an instance, one for each vector of iterations that run together.
         """
         self._expressions.scanned.clear()
         module = self._body.module
@@ -67,8 +69,9 @@ class PrefixSums:
                     self.emit(copy, early=True)
 
     def emit(self, instance: InstanceCopy, early: bool = False) -> bool:
-        """Emits the copy as a part of a scan, and returns whether it is one. early: the reads that follow see the element as it
-        was before each lane's update.
+        """Emits the copy of an instance as a scan over its lanes, and returns True; returns False without code if it is none.
+
+        early: whether the reads that follow see the element as it was before each lane's update.
         """
         scan = self._scan(instance)
         if scan is None:
@@ -101,7 +104,7 @@ class PrefixSums:
         return True
 
     def _scan(self, instance: InstanceCopy) -> _Scan | None:
-        """Returns the scan that the lanes of the copy are a part of, or None."""
+        """Returns the scan that goes through the lanes of the copy, or None if there is none."""
         module, statement, lane_var = self._body.module, instance.statement, instance.copy.lane_var
         if lane_var is None:
             return None
@@ -114,7 +117,10 @@ class PrefixSums:
         return _Scan(reduction.access, reduction.operator, False)
 
     def _prefixes(self, operator: str, value: SsaValue, nothing: SsaValue) -> SsaValue:
-        """Combines each lane with all lanes before it, in log2(lanes) steps."""
+        """Emits the combination of each lane with all lanes before it, in log2(lanes) steps, and returns the vector.
+
+        nothing: a vector of the operator's identity.
+        """
         step = 1
         while step < value.lanes:
             value = self._expressions.combine(operator, self._shifted(value, nothing, step), value)
@@ -122,7 +128,7 @@ class PrefixSums:
         return value
 
     def _shifted(self, value: SsaValue, nothing: SsaValue, by: int) -> SsaValue:
-        """Shifts the lanes by so many places; the first ones are those of `nothing`."""
+        """Emits the vector with its lanes shifted up by so many, and returns it; its first lanes are those of `nothing`."""
         order = ", ".join(f"i32 {lane - by if lane >= by else value.lanes}" for lane in range(value.lanes))
         picked = f"shufflevector {value.type} {value.ssa}, {value.type} {nothing.ssa}, <{value.lanes} x i32> <{order}>"
         return replace(value, ssa=self._body.math.once(picked))
