@@ -13,25 +13,30 @@ _D = isl.dim_type
 
 
 def value_range(domain: isl.Set, dim: int) -> tuple[isl.PwAff | None, isl.PwAff]:
-    """Returns the minimum and the maximum of a dimension, as expressions in the parameters.
+    """Returns the minimum and the maximum of a dimension of a set, as expressions in the parameters.
 
-    The minimum is None where it is not one affine expression. The maximum is defined where the domain is not empty.
+    The minimum is None where it is not one affine expression. The maximum is defined where the set is not empty.
     """
     return single(domain.dim_min(dim)), domain.dim_max(dim)
 
 
 def length(domain: isl.Set, dim: int) -> int | None:
-    """Returns maximum - minimum + 1 of a dimension of a set without parameters; None where the set is empty or unbounded there."""
+    """Returns maximum - minimum + 1 of a dimension of a set without parameters; None where the set is empty or the dimension
+    unbounded.
+    """
     found = None if domain.is_empty() else _range(domain, dim)
     return None if found is None else found[1] - found[0] + 1
 
 
 class NoNumber(Exception):
-    """NoNumber is raised where a minimum or maximum is no number."""
+    """NoNumber is raised where a dimension has no smallest integer: it is unbounded below, or the set is empty."""
 
 
 def dimension_minima(domain: isl.Set) -> list[int]:
-    """Returns the minimum of each dimension over all values of the parameters. Raises NoNumber where one has none."""
+    """Returns the minimum of each dimension of a set over all values of the parameters.
+
+    Raises NoNumber where a dimension has no minimum.
+    """
     found = [domain.dim_min(dim).min_val() for dim in range(domain.dim(_D.set))]
     if not all(value.is_int() for value in found):
         raise NoNumber(str(domain))
@@ -49,17 +54,17 @@ def range_of_dimension(domain: isl.Set, dim: int) -> tuple[int, int]:
 
 
 def _range(domain: isl.Set, dim: int) -> tuple[int, int] | None:
-    """Returns the (minimum, maximum) of a dimension; None where it is unbounded.
+    """Returns the (minimum, maximum) of a dimension of a set without parameters that is not empty; None where it is unbounded.
 
-    isl's `dim_min_val` misses the minimum of some sets, so it only tells whether there is one; parametric programming, which
-    `range_of_dimension` uses, finds it, but expects that there is one.
+    isl's `dim_min_val` misses the minimum of some sets, so it only tells whether the dimension is bounded; parametric programming,
+    which `range_of_dimension` uses, finds the minimum, but expects that there is one.
     """
     bounded_ = domain.dim_min_val(dim).is_int() and domain.dim_max_val(dim).is_int()
     return range_of_dimension(domain, dim) if bounded_ else None
 
 
 def extremes(values: isl.Set) -> tuple[int, int] | None:
-    """Returns the (minimum, maximum) of { [t] } without parameters, (0, 0) of an empty set; None where it is unbounded.
+    """Returns the (minimum, maximum) of a set { [t] } without parameters; (0, 0) where it is empty, None where it is unbounded.
 
     >>> extremes(isl.Set("{ [t] : 1 <= t <= 4 }")), extremes(isl.Set("{ [t] : t >= 1 }"))
     ((1, 4), None)
@@ -70,11 +75,11 @@ def extremes(values: isl.Set) -> tuple[int, int] | None:
 
 
 def minimum(value: isl.Set, weights: Mapping[int, int]) -> int | None:
-    """Returns the minimum of the sum of weight * dimension over a nonempty set without parameters; None where it is unbounded
+    """Returns the minimum of the sum of weight * dimension over a nonempty set without parameters; None where the sum is unbounded
     below.
 
     value: { [t, x] }
-    weights: by the dimension's position; the others have weight 0
+    weights: the weight of a dimension by its position; a dimension that is not in it has weight 0
 
     >>> minimum(isl.Set("{ [t, x] : t >= 1 and -1 <= x <= 1 }"), {0: 2, 1: 1}), minimum(isl.Set("{ [t] : t <= 0 }"), {0: 1})
     (1, None)
@@ -88,8 +93,8 @@ def minimum(value: isl.Set, weights: Mapping[int, int]) -> int | None:
 
 
 def parametric_extremes(values: isl.UnionSet) -> tuple[isl.PwAff, isl.PwAff] | None:
-    """Returns the minimum and the maximum of { [x] } as expressions in the parameters; None where one of them is not one affine
-    expression.
+    """Returns the minimum and the maximum of a union with one set { [x] }, as expressions in the parameters; None where one of
+    the two is not one affine expression.
     """
     (whole,) = pieces(values)
     least_, greatest = single(whole.dim_min(0)), single(whole.dim_max(0))
@@ -97,12 +102,12 @@ def parametric_extremes(values: isl.UnionSet) -> tuple[isl.PwAff, isl.PwAff] | N
 
 
 def bounded(domain: isl.Set, dim: int, first: int, last: int) -> isl.Set:
-    """Returns the elements of which a dimension is from `first` to `last`."""
+    """Returns the part of a set in which dimension `dim` is from `first` to `last`, both included."""
     return domain.lower_bound_val(_D.set, dim, isl.Val(first)).upper_bound_val(_D.set, dim, isl.Val(last))
 
 
 def is_within(values: isl.Set, length: int) -> bool:
-    """Says whether all values of { [t] } differ by less than `length`, whatever the parameters are."""
+    """Returns whether the values of { [t] } differ from each other by less than `length` for all values of the parameters."""
     try:
         spread = values.dim_max(0).sub(values.dim_min(0)).max_val()
     except isl.Error:  # ends that are quotients: isl has no maximum of these

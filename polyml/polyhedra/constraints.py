@@ -17,9 +17,10 @@ _D = isl.dim_type
 
 @dataclass(frozen=True)
 class Quotient:
-    """A Quotient is floor((sum of coefficient * name + constant) / divisor), and stands as a name in rows.
+    """A Quotient is the integer floor((sum of coefficient * name + constant) / divisor), which is itself a name in rows of
+    coefficients.
 
-    terms: pairs (name, coefficient); iterators are named by their positions
+    terms: pairs (name, coefficient); the name of an iterator is its position
     """
 
     terms: frozenset
@@ -32,8 +33,10 @@ NamedRow = tuple[dict[str, int], int]  # the same where each name is a word
 
 
 def integer_rows(domain: isl.Set) -> tuple[list[LinearRow], list[LinearRow]] | None:
-    """Returns the equalities (row = 0) and the inequalities (row >= 0) that describe exactly the set; None where it is no
-    conjunction.
+    """Returns the constraints that describe exactly the set: the equalities (row = 0) and the inequalities (row >= 0).
+
+    A row is (coefficients by name, constant); the name of an iterator is its position. The result is None where the set is not one
+    conjunction of constraints.
 
     >>> integer_rows(isl.Set("[N] -> { S[i, j] : 0 <= i < N and j = 2i }"))
     ([({0: -2, 1: 1}, 0)], [({0: 1}, 0), ({'N': 1, 0: -1}, -1)])
@@ -49,7 +52,7 @@ def integer_rows(domain: isl.Set) -> tuple[list[LinearRow], list[LinearRow]] | N
 
 
 def _conjunction_rows(basic: isl.BasicSet) -> tuple[list[LinearRow], list[LinearRow]]:
-    """Returns the equalities and the inequalities of a conjunction whose divisions are all known."""
+    """Returns the rows of the equalities and those of the inequalities of a conjunction whose rounded quotients isl all knows."""
     names: list[str | int | Quotient] = [*parameter_names(basic), *range(basic.dim(_D.set))]
     for k in range(basic.dim(_D.div)):
         names.append(_quotient(basic.get_div(k), names))
@@ -60,9 +63,9 @@ def _conjunction_rows(basic: isl.BasicSet) -> tuple[list[LinearRow], list[Linear
 def set_of_rows(
     parameters: Sequence[str], dims: Sequence[str], exist: Sequence[str], zero: Sequence[NamedRow], least: Sequence[NamedRow]
 ) -> isl.Set:
-    """Returns [parameters] -> { [dims] : exists `exist`: each row of `zero` is 0 and each of `least` is at least 0 }.
+    """Returns [parameters] -> { [dims] : exists `exist`: each row of `zero` is 0 and each row of `least` is at least 0 }.
 
-    Without dims it is a parameter set { : ... }. This is much faster than to let isl read a text.
+    Without dims it is a parameter set { : ... }. isl takes much longer to parse a text of the constraints.
     """
     space = _space(tuple(parameters), len(dims))
     columns = {name: position + 1 for position, name in enumerate([*parameters, *dims, *exist])}
@@ -74,7 +77,7 @@ def set_of_rows(
 
 @lru_cache(maxsize=1024)
 def _space(parameters: tuple[str, ...], dims: int) -> isl.Space:
-    """Returns the space [parameters] -> { [..] } of so many unnamed dimensions."""
+    """Returns the space [parameters] -> { [..] } of a set with `dims` unnamed dimensions."""
     space = isl.Space.set_alloc(CONTEXT, len(parameters), dims)
     for position, name in enumerate(parameters):
         space = space.set_dim_name(_D.param, position, name)
@@ -82,7 +85,10 @@ def _space(parameters: tuple[str, ...], dims: int) -> isl.Space:
 
 
 def _matrix(rows: Sequence[NamedRow], columns: Mapping[str, int]) -> isl.Mat:
-    """Returns the rows as an isl matrix, the constants in its first column."""
+    """Returns the rows as an isl matrix, with the constants in its first column.
+
+    columns: the column of each name
+    """
     matrix = isl.Mat.alloc(CONTEXT, 0, len(columns) + 1).add_zero_rows(len(rows))
     for number, (terms, constant) in enumerate(rows):
         for column, value in [(0, constant), *((columns[name], c) for name, c in terms.items())]:
@@ -92,8 +98,9 @@ def _matrix(rows: Sequence[NamedRow], columns: Mapping[str, int]) -> isl.Mat:
 
 
 def has_integers(equal: Iterable[tuple[dict[Hashable, int], int]], least: Iterable[tuple[dict[Hashable, int], int]]) -> bool:
-    """Says whether some integers make each row of `equal` 0 and each row of `least` at least 0. Any hashable values serve as
-    names.
+    """Returns whether there are integers for which each row of `equal` is 0 and each row of `least` is at least 0.
+
+    equal, least: rows (coefficients by name, constant), where a name is any hashable value
     """
     names: dict[Hashable, str] = {}
     parts = []
@@ -105,12 +112,12 @@ def has_integers(equal: Iterable[tuple[dict[Hashable, int], int]], least: Iterab
 
 
 def is_in(name: str | int | Quotient, dim: int) -> bool:
-    """Says whether a name of rows is the dimension, or a quotient that depends on it."""
+    """Returns whether the value of a name in a row depends on a dimension: the name is the dimension, or a quotient over it."""
     return name == dim or isinstance(name, Quotient) and any(is_in(inner, dim) for inner, _ in name.terms)
 
 
 def linear_row(value: isl.PwAff) -> LinearRow | None:
-    """Returns { S[i] -> [(e)] } as a row; None where it is piecewise or has fractions.
+    """Returns { S[i] -> [(e)] } as a row (coefficients by name, constant); None where it is piecewise or has fractions.
 
     >>> linear_row(isl.PwAff("[N] -> { S[i] -> [(i - i mod 8 + N)] }"))
     ({'N': 1, Quotient(terms=frozenset({(0, 1)}), constant=0, divisor=8): 8}, 0)
@@ -120,12 +127,14 @@ def linear_row(value: isl.PwAff) -> LinearRow | None:
 
 
 def rows_by_piece(value: isl.PwAff) -> list[tuple[isl.Set, LinearRow, int]]:
-    """Returns (domain, row, divisor) of each piece of { S[i] -> [(e)] }, whose value is row / divisor."""
+    """Returns for each piece of { S[i] -> [(e)] } its domain, and a row and a divisor: there the value is row / divisor."""
     return [(where, *_aff_row(aff)) for where, aff in value.get_pieces()]
 
 
 def expression_text(value: isl.PwAff) -> str:
-    """Returns the expression of the first piece of { [] -> [(e)] }, which has parameters alone, as isl reads it.
+    """Returns the text of { [] -> [(e)] }, an expression in parameters alone, in a form that isl can parse.
+
+    Of a piecewise expression it is the text of the first piece.
 
     >>> expression_text(isl.PwAff("[N] -> { [(8*floor(N/8) - 1)] }"))
     '8*floor((1*N + 0)/8) + -1'
@@ -136,7 +145,7 @@ def expression_text(value: isl.PwAff) -> str:
 
 
 def _aff_row(aff: isl.Aff) -> tuple[LinearRow, int]:
-    """Returns (row, divisor) of { S[i] -> [(e)] }, whose value is row / divisor."""
+    """Returns the (row, divisor) of an expression { S[i] -> [(e)] }, whose value is row / divisor."""
     names: list[str | int | Quotient] = [*parameter_names(aff), *range(aff.dim(_D.in_))]
     for k in range(aff.dim(_D.div)):
         names.append(_quotient(aff.get_div(k), names))
@@ -145,7 +154,10 @@ def _aff_row(aff: isl.Aff) -> tuple[LinearRow, int]:
 
 
 def _matrix_rows(matrix: isl.Mat, names: Sequence[str | int | Quotient]) -> list[LinearRow]:
-    """Returns the rows of a matrix as isl orders its columns: the constant first, then those of `names`."""
+    """Returns the rows of a matrix of isl's as (coefficients by name, constant).
+
+    names: the names of the columns behind the first one, which has the constants
+    """
     found = []
     for row in range(matrix.rows()):
         constant, *numbers = (matrix.get_element_val(row, column).to_python() for column in range(len(names) + 1))
@@ -158,13 +170,19 @@ def _matrix_rows(matrix: isl.Mat, names: Sequence[str | int | Quotient]) -> list
 
 
 def _quotient(div: isl.Aff, names: Sequence[str | int | Quotient]) -> Quotient:
-    """Returns a division of isl's as a Quotient over the names before it."""
+    """Returns one of isl's rounded quotients as a Quotient.
+
+    names: those of the parameters, the dimensions and the quotients before this one, which it may use
+    """
     terms, constant, divisor = _numerator(div, names)
     return Quotient(frozenset(terms.items()), constant, divisor)
 
 
 def _numerator(aff: isl.Aff, names: Sequence[str | int | Quotient]) -> tuple[dict[str | int | Quotient, int], int, int]:
-    """Returns the (coefficients, constant, divisor) of { [i] -> [(e) / divisor] }."""
+    """Returns the (coefficients, constant, divisor) of an expression { [i] -> [(sum of coefficient * name + constant) / divisor] }.
+
+    names: those of the parameters, dimensions and rounded quotients, in isl's order
+    """
     divisor = aff.get_denominator_val().to_python()
     terms: dict[str | int | Quotient, int] = {}
     position = 0
@@ -179,7 +197,9 @@ def _numerator(aff: isl.Aff, names: Sequence[str | int | Quotient]) -> tuple[dic
 
 
 def bounding(domain: isl.Set, directions: Sequence[Sequence[int]]) -> isl.Set:
-    """Returns the set without its constraints that are constant along each of the directions.
+    """Returns a set { [i] } with only those of its constraints that are not constant along all the directions.
+
+    Constraints with rounded quotients are kept, too.
 
     >>> bounding(isl.Set("{ [i, j, k] : 0 <= i < 4 and 0 <= j <= i and j <= k < 9 }"), [(0, 0, 1)])
     Set("{ [i0, i1, i2] : i1 <= i2 <= 8 }")
@@ -202,7 +222,7 @@ def bounding(domain: isl.Set, directions: Sequence[Sequence[int]]) -> isl.Set:
 
 
 def _row_text(row: LinearRow, names: Sequence[str]) -> str:
-    """Returns a row as isl reads it.
+    """Returns a row as a text that isl can parse, such as "2*i + -1*N + 3".
 
     names: of the iterators, by position
     """

@@ -14,51 +14,57 @@ _D = isl.dim_type
 
 
 def outer(domain: isl.Set, depth: int) -> isl.Set:
-    """Returns the outer iterations that occur: { S[i, j, k] } -> { [i, j] } for depth 2."""
+    """Returns the iterations of the `depth` outermost loops that a domain has: { S[i, j, k] } -> { [i, j] } for depth 2."""
     dims = domain.dim(_D.set)
     return domain.project_out(_D.set, depth, dims - depth).reset_tuple_id()
 
 
 def onto(domain: isl.Set, dims: Sequence[int], name: str) -> isl.Set:
-    """Returns the projection onto some dimensions: { S[i, j, k] } -> { name[i, k] } for dims 0 and 2."""
+    """Returns the projection of a set onto some of its dimensions: { S[i, j, k] } -> { name[i, k] } for dims 0 and 2."""
     for dim in reversed([d for d in range(domain.dim(_D.set)) if d not in dims]):
         domain = domain.project_out(_D.set, dim, 1)
     return domain.set_tuple_name(name)
 
 
 def along(domain: isl.Set, position: int) -> isl.Set:
-    """Returns the values of one dimension: { S[i, j] } -> { [j] } for position 1."""
+    """Returns the values that one dimension of a set takes: { S[i, j] } -> { [j] } for position 1."""
     return domain.project_out(_D.set, position + 1, dimensions(domain) - position - 1).project_out(_D.set, 0, position)
 
 
 def translated(domain: isl.Set, steps: Sequence[int]) -> isl.Set:
-    """Returns { [i + step] } for each element of { S[i] }."""
+    """Returns the set moved by a vector: { [i + step] : S[i] is in the set }.
+
+    steps: the vector, one number per dimension
+    """
     names = [f"i{k}" for k in range(len(steps))]
     there = ", ".join(f"{name} + {step}" for name, step in zip(names, steps))
     return domain.reset_tuple_id().apply(isl.Map(f"{{ [{', '.join(names)}] -> [{there}] }}"))
 
 
 def is_full(value: isl.Set) -> bool:
-    """Says whether the affine hull, over all parameters, is the whole space: it is not for { S[i, j] : j = i }."""
+    """Returns whether the affine hull of a set, over all parameters, is the whole space: it is not for { S[i, j] : j = i }."""
     names = [f"i{k}" for k in range(value.dim(_D.set))]
     hull = value.affine_hull().project_out(_D.param, 0, value.dim(_D.param))
     return hull.is_equal(isl.BasicSet(f"{{ {value.get_tuple_name() or ''}[{', '.join(names)}] }}"))
 
 
 def is_thick(value: isl.Set) -> bool:
-    """Says whether no equality determines an iterator by others and by parameters, as it does in { S[i, j] : j = N }."""
+    """Returns whether no equality determines an iterator by other ones and by parameters, as j = N does in { S[i, j] : j = N }."""
     constraints = [c for basic in value.get_basic_sets() for c in basic.affine_hull().get_constraints()]
     return not any(c.is_equality() and c.involves_dims(_D.set, 0, value.dim(_D.set)) for c in constraints)
 
 
 def hull_dimension(value: isl.Set) -> int:
-    """Returns the dimension of the affine hull, whatever the parameters are: 1 for { S[i, j] : j = i }."""
+    """Returns the dimension of a set's affine hull over all parameters: 1 for { S[i, j] : j = i }."""
     hull = value.affine_hull().project_out(_D.param, 0, value.dim(_D.param))
     return value.dim(_D.set) - sum(constraint.is_equality() for constraint in hull.get_constraints())
 
 
 def identifying_dimensions(domain: isl.Set) -> list[int]:
-    """Returns dimensions that identify an element; the others, such as the first index of its tile, follow from them."""
+    """Returns positions of dimensions that identify an element of a set: its other dimensions are functions of them.
+
+    An example of such a function is the first index of the tile that an element is in.
+    """
     kept = list(range(domain.dim(_D.set)))
     for dim in range(domain.dim(_D.set)):
         position = kept.index(dim)
@@ -70,17 +76,19 @@ def identifying_dimensions(domain: isl.Set) -> list[int]:
 
 
 def is_box(domain: isl.Set) -> bool:
-    """Says whether the range of each dimension is the same whatever the others are."""
+    """Returns whether each dimension of a set has the same values whatever the values of the other dimensions are."""
     return all(is_product(domain, [d]) for d in range(domain.dim(_D.set)))
 
 
 def is_whole_box(domain: isl.Set) -> bool:
-    """Says whether a set without parameters has all points between the minima and maxima of its dimensions."""
+    """Returns whether a set without parameters is bounded, not empty, and has all points between the minima and maxima of its
+    dimensions.
+    """
     return not domain.is_empty() and domain.is_box() and bool(domain.is_bounded())
 
 
 def is_product(domain: isl.Set, dims: Sequence[int]) -> bool:
-    """Says whether the set is the product of its projections onto these dimensions and onto the others.
+    """Returns whether the set is the product of its projection onto `dims` and its projection onto the other dimensions.
 
     >>> [is_product(isl.Set(s), [0]) for s in ("{ S[i, j] : 0 <= i, j < 9 }", "{ S[i, j] : 0 <= j <= i < 9 }")]
     [True, False]
@@ -90,14 +98,17 @@ def is_product(domain: isl.Set, dims: Sequence[int]) -> bool:
 
 
 def eliminated(domain: isl.Set, dims: Sequence[int]) -> isl.Set:
-    """Returns the set without its constraints on some dimensions (existentially quantified, but kept in the space)."""
+    """Returns the set without what it says of the dimensions `dims`, which may then have any values (existential
+    quantification).
+    """
     for d in dims:
         domain = domain.eliminate(_D.set, d, 1)
     return domain
 
 
 def ragged(domain: isl.Set, every: isl.Set, dims: Sequence[int]) -> isl.Set:
-    """Returns the points whose fibre along `dims` lacks some of the values that `every` has there.
+    """Returns the points of `domain` for which some point of `every`, equal to it but for the dimensions `dims`, is not in
+    `domain`.
 
     >>> ragged(isl.Set("{ S[k, i] : 4 <= k < 8 and 0 <= i < k }"), isl.Set("{ S[k, i] : 4 <= k < 8 }"), [0])
     Set("{ S[k, i] : 4 <= k <= 7 and 4 <= i <= 6 and i < k }")
@@ -107,7 +118,7 @@ def ragged(domain: isl.Set, every: isl.Set, dims: Sequence[int]) -> isl.Set:
 
 
 def box_around(domain: isl.Set) -> isl.Set:
-    """Returns the smallest box around a set: { A[x, y] : x and y each between its minimum and its maximum }."""
+    """Returns the smallest box that contains a set: { A[x, y] : x and y each between its minimum and its maximum }."""
     found = isl.Set.universe(domain.get_space()).intersect_params(domain.params())
     for dim in range(domain.dim(_D.set)):
         here = dimension(domain, dim).to_pw_aff()
@@ -117,7 +128,7 @@ def box_around(domain: isl.Set) -> isl.Set:
 
 
 def box_of(like: isl.Set, shape: Sequence[int]) -> isl.Set:
-    """Returns the box of a shape in the space of a set: { A[x, y] : 0 <= x < 4 and 0 <= y < 5 } for (4, 5)."""
+    """Returns the box of a shape from 0 on, in the space of a set: { A[x, y] : 0 <= x < 4 and 0 <= y < 5 } for shape (4, 5)."""
     found = isl.Set.universe(like.get_space())
     for dim, extent in enumerate(shape):
         found = found.lower_bound_val(_D.set, dim, isl.Val(0)).upper_bound_val(_D.set, dim, isl.Val(extent - 1))
@@ -125,14 +136,17 @@ def box_of(like: isl.Set, shape: Sequence[int]) -> isl.Set:
 
 
 def first_dimensions(domain: isl.Set, count: int) -> isl.Set:
-    """Returns a polyhedron without divisions that contains the projection of a conjunction onto its first dimensions."""
+    """Returns a polyhedron without rounded quotients that contains the projection of a set onto its first `count` dimensions."""
     dims = domain.dim(_D.set)
     hull = domain.project_out(_D.set, count, dims - count).remove_divs().simple_hull()
     return isl.Set.from_basic_set(hull)
 
 
 def rational_image(values: isl.MultiUnionPwAff, context: isl.Set) -> isl.Set:
-    """Returns polyhedra that contain the image { [values...] } of { S[i] -> [values...] }, and perhaps more."""
+    """Returns a union of polyhedra that contains the image { [values...] } of { S[i] -> [values...] }, and perhaps more points.
+
+    context: the parameter set to which the result is restricted
+    """
     images = []
     for piece in pieces(isl.UnionMap.from_multi_union_pw_aff(values)):
         depth = piece.dim(_D.in_)
@@ -143,7 +157,9 @@ def rational_image(values: isl.MultiUnionPwAff, context: isl.Set) -> isl.Set:
 
 
 def modulo_line(steps: isl.Set, line: Sequence[int]) -> isl.Set:
-    """Returns steps { [d] } reduced by multiples of a vector `line`, some coordinate of which is 1 or -1.
+    """Returns the vectors { [d] } of a set, each less the multiple of the vector `line` that makes one of its coordinates 0.
+
+    line: a vector with a coordinate that is 1 or -1; the first such coordinate becomes 0
 
     >>> modulo_line(isl.Set("{ [d, e, f] : d = 1 and e = f }"), (0, 1, 1))
     Set("{ [1, 0, 0] }")

@@ -14,15 +14,15 @@ CONTEXT = isl.DEFAULT_CONTEXT
 
 
 class BudgetExceeded(Exception):
-    """BudgetExceeded is raised where isl has used up the operations it was given."""
+    """BudgetExceeded is raised where isl has used up the number of operations that it was given."""
 
 
 @dataclass
 class _Account:
-    """An _Account holds the operations that all budgets inside one `account` share.
+    """An _Account counts the operations of isl that all budgets inside one `account` block share.
 
     left: operations that remain
-    charges: whether what is used is subtracted from them
+    charges: whether the operations that budgets use are subtracted from `left`
     """
 
     left: int
@@ -34,9 +34,11 @@ _account: _Account | None = None
 
 @contextmanager
 def account(operations: int) -> Iterator[None]:
-    """Lets isl use at most `operations` inside the block, summed over all budgets in it. Raises BudgetExceeded beyond them.
+    """Lets isl use at most `operations` inside a `with` block, summed over all budgets in it; raises BudgetExceeded beyond them.
 
-    An account inside another one counts for itself.
+    An account inside another one does not reduce what is left in the outer one.
+
+    operations: isl's internal count, some millions per second
     """
     global _account
     outer, _account = _account, _Account(operations)
@@ -48,19 +50,22 @@ def account(operations: int) -> Iterator[None]:
 
 
 def left() -> int | None:
-    """Returns the operations that remain in the enclosing account, None without one. A budget still open is not counted yet."""
+    """Returns the operations of isl that remain in the enclosing account; None where there is none.
+
+    What an open budget has used so far is not subtracted yet.
+    """
     return None if _account is None else _account.left
 
 
 def charge(operations: int) -> None:
-    """Subtracts operations from the enclosing account, as if isl had used them here."""
+    """Subtracts operations from the enclosing account, if there is one, as if isl had used them."""
     if _account is not None:
         _account.left -= operations
 
 
 @contextmanager
 def uncharged() -> Iterator[None]:
-    """Exempts budgets inside the block from the enclosing account."""
+    """Lets budgets inside a `with` block use operations that the enclosing account does not count."""
     known = _account
     if known is None:
         yield
@@ -74,7 +79,7 @@ def uncharged() -> Iterator[None]:
 
 @contextmanager
 def budget(operations: int, context: isl.Context = CONTEXT) -> Iterator[None]:
-    """Lets isl use at most `operations` inside the block, and no more than the enclosing account still has.
+    """Lets isl use at most `operations` inside a `with` block, and no more than the enclosing account still has.
 
     Raises BudgetExceeded when they are used up; isl works normally again afterwards. Of nested budgets the inner one counts from
     zero, and the outer one starts again after it.
@@ -103,16 +108,21 @@ def budget(operations: int, context: isl.Context = CONTEXT) -> Iterator[None]:
 
 
 def _settle(known: _Account | None, context: isl.Context, most: int) -> None:
-    """Subtracts from the account what isl used since the last reset."""
+    """Subtracts from an account the operations that isl has used since its count was last reset.
+
+    most: the limit that isl has now, 0 for none
+    """
     if known is not None and known.charges and most:
         known.left -= _used(context, most)
 
 
 def _used(context: isl.Context, most: int) -> int:
-    """Returns the operations since the last reset, or a few more.
+    """Returns the operations that isl has used since its count was last reset, or a few more.
 
-    isl tells only whether a limit is reached. So limits are tried; each trial below what was used may count as some operations
-    itself.
+    isl tells only whether a limit is reached, so a search tries limits. Each trial with a limit that is reached may itself count as
+    some operations.
+
+    most: the limit that isl has now
     """
     low, high = 0, 64
     while high < most:  # from below: most budgets are far from used up
@@ -133,10 +143,10 @@ def _used(context: isl.Context, most: int) -> int:
 
 
 def _is_exhausted(context: isl.Context) -> bool:
-    """Says whether the operations are used up.
+    """Returns whether isl has used up the operations that it may use.
 
-    The error that isl raised may tell something else: a reader that gets no memory for what it reads reports a syntax error.
-    Every allocation counts as an operation, so the next one fails too.
+    This cannot be read off the error that isl raised: a parser that gets no memory reports a syntax error, for example. Every
+        allocation counts as an operation, so a further allocation fails too, and that is tried here.
     """
     try:
         isl.Space.params_alloc(context, 0)

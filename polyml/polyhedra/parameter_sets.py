@@ -15,7 +15,8 @@ _D = isl.dim_type
 def rows(value: isl.Set) -> list[tuple[bool, dict[str, int], int]] | None:
     """Returns (whether it is an equality, coefficients, constant) of each constraint of a parameter set.
 
-    An inequality says that its sum is at least 0. The result is None where the set has alternatives or existential variables.
+    An inequality says that its sum is at least 0. The result is None where the set is a union of several conjunctions or has
+    existential variables.
     """
     basics = value.coalesce().get_basic_sets()
     if len(basics) != 1 or basics[0].dim(_D.div) or value.dim(_D.set):
@@ -30,30 +31,32 @@ def rows(value: isl.Set) -> list[tuple[bool, dict[str, int], int]] | None:
 
 
 def equalities(region: isl.Set) -> list[tuple[dict[str, int], int]]:
-    """Returns the (coefficients, constant) of sums of parameters that are 0 in all of { : ... }."""
+    """Returns the equalities that hold in all of { : ... }, each as (coefficients by parameter, constant) of a sum that is 0."""
     found = rows(isl.Set.from_basic_set(region.affine_hull().remove_divs()))
     return [(terms, constant) for is_equality, terms, constant in found or () if is_equality]
 
 
 def fixed_parameters(region: isl.Set) -> dict[str, int]:
-    """Returns the parameters that have one value, and the value."""
+    """Returns the parameters of a set that can only have one value, with that value."""
     values = {n: region.plain_get_val_if_fixed(_D.param, k) for k, n in enumerate(parameter_names(region))}
     return {name: value.to_python() for name, value in values.items() if value.is_int()}
 
 
 def fixed_dimensions(region: isl.Set) -> int:
-    """Returns the number of equalities of the affine hull of { : ... }."""
+    """Returns the number of equalities of the affine hull of a parameter set { : ... }."""
     return sum(constraint.is_equality() for constraint in region.affine_hull().get_constraints())
 
 
 def first_if_fixed(region: isl.Set) -> int | None:
-    """Returns the first coordinate of { [t, ...] } where all points share it, else None."""
+    """Returns the first coordinate of the points of { [t, ...] } where it is the same number for all of them, else None."""
     value = region.plain_get_val_if_fixed(_D.set, 0) if region.dim(_D.set) else isl.Val.nan(region.get_ctx())
     return value.to_python() if value.is_int() else None
 
 
 def multiples(region: isl.Set) -> dict[str, tuple[int, int]]:
-    """Returns the (step, remainder) of the parameters of { : ... } that only take every so many-th value."""
+    """Returns the (step, remainder) of each parameter of { : ... } whose values are all step * n + remainder, for a step above
+    1.
+    """
     values, found = parameters_as_set(region), {}
     for dim, name in enumerate(parameter_names(region)):
         info = values.get_stride_info(dim)
@@ -64,7 +67,10 @@ def multiples(region: isl.Set) -> dict[str, tuple[int, int]]:
 
 
 def parameters_as_set(region: isl.Set, names: Sequence[str] | None = None) -> isl.Set:
-    """Returns { : ... } as { [names] : ... }: these parameters become dimensions, None for all of them."""
+    """Returns { : ... } as { [names] : ... }, with parameters turned into dimensions.
+
+    names: these parameters, in this order; None for all
+    """
     found = isl.Set.from_params(region)
     if names is None:
         return found.move_dims(_D.set, 0, _D.param, 0, found.dim(_D.param))
@@ -76,12 +82,12 @@ def parameters_as_set(region: isl.Set, names: Sequence[str] | None = None) -> is
 
 
 def as_parameters(times: isl.Set, names: Sequence[str]) -> isl.Set:
-    """Returns { [x, y] : ... } as { : ... }, with its dimensions as parameters of these names."""
+    """Returns { [x, y] : ... } as a parameter set { : ... }, with its dimensions turned into parameters called `names`."""
     return range_by_domain(isl.Map.from_domain(times), names).params()
 
 
 def range_by_domain(values: isl.Map, names: Sequence[str]) -> isl.Set:
-    """Returns { [x, y] -> A[z] } as [names] -> { A[z] }, with the domain's dimensions as parameters."""
+    """Returns { [x, y] -> A[z] } as [names] -> { A[z] }, with the domain's dimensions turned into parameters called `names`."""
     dims, count = values.dim(_D.in_), values.dim(_D.param)
     for dim, name in enumerate(names):
         values = values.set_dim_name(_D.in_, dim, name)
@@ -89,23 +95,29 @@ def range_by_domain(values: isl.Map, names: Sequence[str]) -> isl.Set:
 
 
 def parameter_constraints(values: isl.Set, names: Sequence[str]) -> isl.Set:
-    """Returns { T[values] } as { : ... }, with its dimensions as parameters; it is widened to one polyhedron."""
+    """Returns { T[values] } as a parameter set { : ... } that is one polyhedron, which may be larger than the set.
+
+    names: the parameters that take the place of the dimensions
+    """
     there = isl.Set(f"[{', '.join(names)}] -> {{ {values.get_tuple_name()}[{', '.join(names)}] }}")
     return isl.Set.from_basic_set(values.intersect(there).params().simple_hull())
 
 
 def parameters_at_least(bounds: Mapping[str, int]) -> isl.Set:
-    """Returns { : name >= bound and ... }."""
+    """Returns the parameter set { : name >= bound and ... }."""
     return isl.Set(f"[{', '.join(bounds)}] -> {{ : {' and '.join(f'{n} >= {b}' for n, b in bounds.items()) or 'true'} }}")
 
 
 def with_condition(region: isl.Set, condition: str) -> isl.Set:
-    """Returns the part of { : ... } in which a condition holds, which is given as isl reads it."""
+    """Returns the part of { : ... } in which a condition on the parameters holds.
+
+    condition: in isl's syntax, such as "N >= 4 and N mod 2 = 0"
+    """
     return region.intersect(isl.Set(f"[{', '.join(parameter_names(region))}] -> {{ : {condition} }}"))
 
 
 def condition_text(region: isl.Set) -> str:
-    """Returns the constraints of { : constraints } as isl writes them, "" where it holds for all parameters."""
+    """Returns the constraints of a parameter set { : constraints } in isl's syntax; "" where every parameter value is in it."""
     if region.plain_is_universe():
         return ""
     inside = str(region)
@@ -113,12 +125,16 @@ def condition_text(region: isl.Set) -> str:
 
 
 def parameter_range(region: isl.Set, name: str) -> tuple[int, int]:
-    """Returns the (minimum, maximum) of a parameter of { : ... }, which is not empty and bounded there."""
+    """Returns the (minimum, maximum) of a parameter of { : ... }, a nonempty set in which the parameter is bounded."""
     return range_of_dimension(parameters_as_set(region), parameter_names(region).index(name))
 
 
 def range_of(region: isl.Set, expression: str) -> tuple[int, int] | None:
-    """Returns the (minimum, maximum) of an expression over { : ... }, which is not empty; None where it is unbounded."""
+    """Returns the (minimum, maximum) of an expression in the parameters over the nonempty set { : ... }; None where it is
+    unbounded.
+
+    expression: in isl's syntax
+    """
     names = parameter_names(region)
     value = isl.PwAff(f"[{', '.join(names)}] -> {{ [({expression})] }}").intersect_params(region)
     low, high = value.min_val(), value.max_val()
@@ -126,7 +142,11 @@ def range_of(region: isl.Set, expression: str) -> tuple[int, int] | None:
 
 
 def argmax(region: isl.Set, expression: str) -> tuple[int, dict[str, int]]:
-    """Returns the maximum of an affine expression over { : ... }, which is bounded and not empty, and parameters that attain it."""
+    """Returns the maximum of an affine expression over { : ... }, and values of the parameters that attain it.
+
+    region: bounded and not empty
+    expression: in isl's syntax
+    """
     names = parameter_names(region)
     value = isl.PwAff(f"[{', '.join(names)}] -> {{ [({expression})] }}")
     most = value.intersect_params(region).max_val()
@@ -134,13 +154,13 @@ def argmax(region: isl.Set, expression: str) -> tuple[int, dict[str, int]]:
 
 
 def some_parameters(region: isl.Set) -> dict[str, int]:
-    """Returns values of the parameters that satisfy { : ... }."""
+    """Returns values of the parameters, by name, that are in the parameter set { : ... }."""
     point = parameters_as_set(region).sample_point()
     return {name: point.get_coordinate_val(_D.set, k).to_python() for k, name in enumerate(parameter_names(region))}
 
 
 def central_point(region: isl.Set) -> dict[str, int]:
-    """Returns values of the parameters of { : ... }, which is bounded and not empty.
+    """Returns values of the parameters, by name, that are in the bounded and nonempty set { : ... }.
 
     Each value is about half way between its minimum and its maximum, given the values of the parameters before it.
     """

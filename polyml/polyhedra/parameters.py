@@ -1,4 +1,4 @@
-"""Parameters of sets and relations: they are fixed, projected out, and counted in units."""
+"""Parameters of sets and relations: how to fix them, project them out, and count them in units."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ _SetOrMap = TypeVar("_SetOrMap", isl.Set, isl.Map)
 
 
 def fix(value: _Relation, sizes: Mapping[str, int]) -> _Relation:
-    """Returns the set or relation with parameters fixed to these values. Names that are not among its parameters are ignored."""
+    """Returns the set or relation with its parameters fixed to the values in `sizes`. Names that are not its parameters are
+    ignored.
+    """
     if isinstance(value, (isl.UnionSet, isl.UnionMap)):
         return value.intersect_params(sizes_set(tuple(sizes.items())))
     names = parameter_names(value)
@@ -36,17 +38,19 @@ def sizes_set(sizes: tuple[tuple[str, int], ...]) -> isl.Set:
 
 
 def at_sizes(value: _Relation, sizes: Mapping[str, int]) -> _Relation:
-    """Returns the set or relation for these sizes, without parameters."""
+    """Returns the set or relation without parameters, for these values of them; it is the union over the values of parameters
+    not in `sizes`.
+    """
     return fix(value, sizes).project_out_all_params()
 
 
 def without_sizes(value: _Relation) -> _Relation:
-    """Returns the union of a set or relation over all values of its parameters."""
+    """Returns a set or relation without parameters: the union over all their values."""
     return value.project_out_all_params()
 
 
 def without_parameter(value: _SetOrMap, name: str) -> _SetOrMap:
-    """Returns the union of a set or relation over all values of one parameter."""
+    """Returns a set or relation without one of its parameters: the union over all values of that parameter."""
     names = parameter_names(value)
     return value.project_out(_D.param, names.index(name), 1) if name in names else value
 
@@ -57,7 +61,7 @@ def without_parameters(domain: isl.Set) -> isl.Set:
 
 
 def on_parameters(context: isl.Set, names: Sequence[str]) -> isl.Set:
-    """Returns the projection of { : ... } onto some of its parameters."""
+    """Returns the projection of a parameter set { : ... } onto the parameters `names`."""
     for position, name in reversed(list(enumerate(parameter_names(context)))):
         if name not in names:
             context = context.project_out(_D.param, position, 1)
@@ -65,30 +69,33 @@ def on_parameters(context: isl.Set, names: Sequence[str]) -> isl.Set:
 
 
 def forget(region: isl.Set, names: Iterable[str]) -> isl.Set:
-    """Returns { : ... } with these parameters projected out."""
+    """Returns the parameter set { : ... } with the parameters `names` projected out."""
     return on_parameters(region, [name for name in parameter_names(region) if name not in names])
 
 
 def with_parameter(region: isl.Set, name: str) -> isl.Set:
-    """Returns { : ... } with one more parameter, which may have any value."""
+    """Returns the parameter set { : ... } with one more parameter, which may have any value."""
     return region.align_params(isl.Space.params_alloc(CONTEXT, 1).set_dim_name(_D.param, 0, name))
 
 
 def in_units(value: _SetOrMap, units: Mapping[str, int]) -> _SetOrMap:
-    """Returns a set or relation with parameters counted in units: [N] -> { [i] : i < N } for N = 8 N' is { [i] : i < 8 N' }.
+    """Returns a set or relation in which a parameter stands for how many units it is: { [i] : i < N } becomes { [i] : i < 8 N }.
 
-    units: by parameter, a number that it is a multiple of
+    units: by parameter a number that its value is a multiple of, the unit: 8 in the example
     """
     return _rescaled(value, units, lambda name, other, unit: f"{name} = {unit} {other}")
 
 
 def from_units(value: _SetOrMap, units: Mapping[str, int]) -> _SetOrMap:
-    """Returns what `in_units` made in the original parameters."""
+    """Returns a set or relation whose parameters `in_units` counted in units with the parameters' own values again."""
     return _rescaled(value, units, lambda name, other, unit: f"{other} = {unit} {name}")
 
 
 def _rescaled(value: _SetOrMap, units: Mapping[str, int], relation: Callable[[str, str, int], str]) -> _SetOrMap:
-    """Returns the value with each parameter replaced by another one in the given relation, and of the old name."""
+    """Returns the value with each parameter that has a unit replaced by a new one, which then gets the old one's name.
+
+    relation: makes the equation between both, as text, from (old name, new name, unit)
+    """
     for name in [n for n in parameter_names(value) if units.get(n, 1) > 1]:
         other = f"{name}_"
         while other in parameter_names(value):

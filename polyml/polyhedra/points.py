@@ -1,4 +1,4 @@
-"""Elements of sets and relations: all of them, a smallest one, and their text."""
+"""Elements of sets and relations: all of them, a smallest one, or a few, and their text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ _Relation = Union[isl.Set, isl.Map, isl.UnionSet, isl.UnionMap]
 
 
 def points(value: _Relation, **sizes: int) -> set[Any]:  # of Instance for sets, of pairs of them for relations
-    """Returns every element for the given sizes: {("S", (1, 2)), ...}, of a relation {(("S", (1, 2)), ("A", (3,))), ...}.
+    """Returns all elements of a set or relation for the given sizes.
+
+    Those of a set are {("S", (1, 2)), ...}, those of a relation {(("S", (1, 2)), ("A", (3,))), ...}.
 
     value: a Set, Map, UnionSet or UnionMap that is finite for these sizes; a parameter without a size is projected out
     """
@@ -45,7 +47,7 @@ def _coordinates(point: isl.Point, dims: int) -> tuple[int, ...]:
 
 
 def _labeller(space: isl.Space) -> Callable[[tuple[int, ...]], Any]:  # Any: as in `points`
-    """Returns a function from coordinates to the element that `points` returns."""
+    """Returns a function from the coordinates of an element to the element as `points` returns it, with the names of its tuples."""
     names = tuple_names(space)
     if len(names) == 1:
         return lambda c: (names[0], c)
@@ -54,17 +56,17 @@ def _labeller(space: isl.Space) -> Callable[[tuple[int, ...]], Any]:  # Any: as 
 
 
 def instance_text(instance: Instance) -> str:
-    """Returns ("S", (1, 2)) as "S[1, 2]"."""
+    """Returns an instance as isl writes it: ("S", (1, 2)) is "S[1, 2]"."""
     name, coordinates = instance
     return f"{name}[{', '.join(map(str, coordinates))}]"
 
 
 @dataclass(frozen=True)
 class Witness:
-    """A witness is one element of a set or relation, for values of the parameters.
+    """A Witness is one element of a set or relation for some values of the parameters, as an example for a message.
 
     instances: one element of a set; source and sink of a relation
-    sizes: (parameter, value)
+    sizes: pairs (parameter, value)
     """
 
     instances: tuple[Instance, ...]
@@ -76,9 +78,10 @@ class Witness:
 
 
 def witness(value: _Relation) -> Witness | None:
-    """Returns a smallest element: of all sizes the smallest ones, then the lexicographically first element; None of an empty set.
+    """Returns a smallest element of a set or relation, with the parameters' values for which it is in it; None where there is none.
 
-    Where there is no smallest one (the set is unbounded below), some element is returned.
+    The parameters are made as small as possible first, then the element lexicographically. Where there is no smallest one (the set
+    is unbounded below), some element is returned.
 
     value: a Set, Map, UnionSet or UnionMap
     """
@@ -110,9 +113,9 @@ def _piece_witness(piece: isl.Set) -> Witness:
 
 
 def _least(flat: isl.Set) -> isl.Point:
-    """Returns the lexicographically first point of a nonempty set, or some point where there is no first one.
+    """Returns the lexicographically first point of a nonempty set; some point where there is no first one.
 
-    Each alternative is minimised by itself, since isl would compare them as sets.
+    The first point is taken of each conjunction by itself, since isl would compare the conjunctions as sets.
     """
     dims = flat.dim(_D.set)
     try:
@@ -126,7 +129,7 @@ def _least(flat: isl.Set) -> isl.Point:
 
 
 def text(value: _Relation) -> str:
-    """Returns a set or relation for people: one line per pair of names, without the list of parameters.
+    """Returns a set or relation in isl's syntax for people: one line per pair of tuple names, without the list of parameters.
 
     S0[i] -> S1[j] : 0 <= i < N and j = i
     """
@@ -138,13 +141,15 @@ def text(value: _Relation) -> str:
 
 
 def first_image(relation: isl.Map, domain: isl.Set) -> tuple[int, ...]:
-    """Returns the element that { S[i] -> A[e] } gives for the lexicographically first of { S[i] }."""
+    """Returns the coordinates of the element A[e] to which a relation { S[i] -> A[e] } maps the lexicographically first of {
+    S[i] }.
+    """
     image = domain.lexmin().apply(relation)
     return _coordinates(image.sample_point(), image.dim(_D.set))
 
 
 def only_point(values: isl.Set) -> tuple[int, ...] | None:
-    """Returns the element of a set that has one and the same for all parameters, else None.
+    """Returns the coordinates of the only element of a set, where it is the same for all parameters; else None.
 
     >>> only_point(isl.Set("[N] -> { [i, j] : 0 <= i < N and i < 1 and j = 3 }")), only_point(isl.Set("[N] -> { [N] }"))
     ((0, 3), None)
@@ -156,7 +161,7 @@ def only_point(values: isl.Set) -> tuple[int, ...] | None:
 
 
 def few_points(values: isl.Set, most: int) -> tuple[tuple[int, ...], ...]:
-    """Returns the elements that a set has for any parameters, sorted; () where it has none, or more than `most`.
+    """Returns the sorted coordinates of the elements that a set has for any parameters; () where it has none, or more than `most`.
 
     >>> few_points(isl.Set("[N] -> { [i, N - N] : 0 <= i < 2 or i = N and 3 < N < 5 }"), 3)
     ((0, 0), (1, 0), (4, 0))

@@ -21,7 +21,7 @@ def used_iterators(value: isl.PwAff) -> tuple[int, ...]:
 
 
 def iterator_coefficients(value: isl.PwAff) -> list[tuple[int | Fraction, ...]]:
-    """Returns the coefficients of the iterators in each piece: (2, 1/2) for { S[i, j] -> [(2i + j/2 + N)] }."""
+    """Returns the coefficients of the iterators, one tuple per piece: [(2, 1/2)] for { S[i, j] -> [(2i + j/2 + N)] }."""
     found: list[tuple[int | Fraction, ...]] = []
     count = value.dim(_D.in_)
 
@@ -37,7 +37,10 @@ def _number(value: isl.Val) -> int | Fraction:
 
 
 def member_iterators(band: isl.MultiUnionPwAff) -> list[dict[str, str | None]]:
-    """Returns, for each member of a band, statement -> the iterator that the member equals up to a shift and a sign, else None."""
+    """Returns, for each member of a band, by statement the name of the iterator that the member equals up to a shift and a sign.
+
+    The name is None where the member is no such function of one iterator.
+    """
     found = []
     for k in range(band.dim(_D.set)):
         parts = band.get_at(k).get_pw_aff_list()
@@ -58,31 +61,32 @@ def single(value: isl.PwAff) -> isl.PwAff | None:
 
 
 def _constant(value: int) -> isl.PwAff:
-    """Returns { [(value)] } without parameters."""
+    """Returns a number as an expression { [(value)] } without parameters."""
     return isl.PwAff.val_on_domain(isl.Set.universe(isl.Space.params_alloc(CONTEXT, 0)), isl.Val(value))
 
 
 def is_affine(value: isl.PwAff) -> bool:
-    """Says whether { S[i] -> [(e)] } has one piece and no rounded quotient."""
+    """Returns whether an expression { S[i] -> [(e)] } has one piece and no rounded quotient."""
     return value.n_piece() == 1 and not any(aff.dim(_D.div) for _, aff in value.get_pieces())
 
 
 def divisions(value: isl.Aff) -> list[isl.Aff]:
-    """Returns the rounded quotients in { S[i] -> [(e)] }."""
+    """Returns the rounded quotients floor(f/d) that an expression { S[i] -> [(e)] } uses, as expressions."""
     return [value.get_div(k).floor() for k in range(value.dim(_D.div))]
 
 
 def has_division(value: isl.UnionPwAff) -> bool:
-    """Says whether { S[i] -> [(e)] } has a rounded quotient anywhere."""
+    """Returns whether the expression { S[i] -> [(e)] } of some statement has a rounded quotient."""
     listed = value.get_pw_aff_list()
     expressions = (aff for k in range(listed.n_pw_aff()) for _, aff in listed.get_at(k).get_pieces())
     return any(aff.dim(_D.div) > 0 for aff in expressions)
 
 
 def before_rounding(value: isl.UnionPwAff) -> tuple[isl.UnionPwAff, ...]:
-    """Returns each e of { S[i] -> [(c + t*floor(e/d) + t*floor(f/d))] }: the value does not fall where none of them falls.
+    """Returns the expressions e, f, ... whose quotients { S[i] -> [(c + t*floor(e/d) + t*floor(f/d))] } adds up, without rounding.
 
-    c, which has parameters alone, t > 0 and d are the same for all instances; of other expressions the result is ().
+    From one instance to another the value does not decrease where none of them decreases. c, which has parameters alone, t > 0 and
+    d have to be the same for all instances; for any other value the result is ().
 
     >>> before_rounding(isl.UnionPwAff("{ S[i] -> [(4*floor((i + 1)/4))] }"))
     (UnionPwAff("{ S[i] -> [(1 + i)] }"),)
@@ -108,36 +112,43 @@ def before_rounding(value: isl.UnionPwAff) -> tuple[isl.UnionPwAff, ...]:
 
 
 def _whole(where: isl.Set | None, quotient: isl.Aff, divisor: isl.Val) -> isl.UnionPwAff:
-    """Returns { S[i] -> [(divisor * quotient)] : where }."""
+    """Returns { S[i] -> [(divisor * quotient)] : where }; without the condition where it is None."""
     value = quotient.scale_val(divisor)
     return isl.UnionPwAff.from_pw_aff(value.to_pw_aff() if where is None else isl.PwAff.alloc(where, value))
 
 
 def on_piece(value: isl.PwAff, piece: isl.Set) -> isl.PwAff:
-    """Returns { S[i] -> [(e)] } simplified for the instances { S[i] } of `piece`."""
+    """Returns { S[i] -> [(e)] } simplified to an expression that has the same values for the instances { S[i] } of `piece`."""
     return value.gist(piece).coalesce() if value.n_piece() > 1 else value
 
 
 def on_domain(value: isl.PwAff, domain: isl.Set) -> isl.PwAff:
-    """Returns { [] -> [(e)] }, an expression in parameters, as { S[i] -> [(e)] }."""
+    """Returns { [] -> [(e)] }, an expression in parameters, as { S[i] -> [(e)] } on the space of a statement's domain."""
     return value.insert_domain(domain.get_space().align_params(value.get_space()))
 
 
 def values_onto(relation: isl.Map, dims: Sequence[int], name: str) -> tuple[isl.PwAff, ...]:
-    """Returns { S[i, j, k] -> A[e, f] } as { name[i, k] -> [(e)] } and { name[i, k] -> [(f)] }; they do not depend on j."""
+    """Returns the expressions { name[i, k] -> [(e)] } and { name[i, k] -> [(f)] } for { S[i, j, k] -> A[e, f] } and dims 0 and 2.
+
+    e and f must not depend on the other dimensions, here j.
+    """
     found = isl.PwMultiAff.from_map(relation)
     return tuple(value_onto(found.get_at(k), dims, name) for k in range(relation.dim(_D.out)))
 
 
 def value_onto(value: isl.PwAff, dims: Sequence[int], name: str) -> isl.PwAff:
-    """Returns { S[i, j, k] -> [(e)] } as { name[i, k] -> [(e)] }; it does not depend on j."""
+    """Returns { S[i, j, k] -> [(e)] } as { name[i, k] -> [(e)] } for dims 0 and 2.
+
+    e must not depend on the other dimensions, here j.
+    """
     for dim in reversed([d for d in range(value.dim(_D.in_)) if d not in dims]):
         value = value.drop_dims(_D.in_, dim, 1)
     return rename_domain(value, name)
 
 
 def weighted_sum(relation: isl.Map, weights: Sequence[int], constant: int) -> isl.PwAff:
-    """Returns { T[i] -> [(constant + weight*e + weight'*f)] } for { T[i] -> A[e, f] }, as an address is computed.
+    """Returns { T[i] -> [(constant + weight*e + weight'*f)] } for { T[i] -> A[e, f] } and (weight, weight'), as an address is
+    computed.
 
     >>> weighted_sum(isl.Map("{ T[i, j] -> A[j, i + 1] }"), (80, 8), 256)
     PwAff("{ T[i, j] -> [(264 + 8i + 80j)] }")
@@ -151,13 +162,18 @@ def weighted_sum(relation: isl.Map, weights: Sequence[int], constant: int) -> is
 
 
 def subscripts_of(relation: isl.Map) -> list[isl.PwAff]:
-    """Returns { T[i] -> [(e)] } and { T[i] -> [(f)] } for { T[i] -> A[e, f] }."""
+    """Returns the subscripts of an access relation as expressions: { T[i] -> [(e)] } and { T[i] -> [(f)] } for { T[i] -> A[e, f]
+    }.
+    """
     values, domain = isl.PwMultiAff.from_map(relation), relation.domain()
     return [values.get_at(k).gist(domain).coalesce() for k in range(relation.dim(_D.out))]
 
 
 def expression_of(values: isl.UnionPwAff, name: str) -> isl.PwAff | None:
-    """Returns { name[i] -> [(e)] }, a statement's expression in a union; None where it has several pieces or is not there."""
+    """Returns { name[i] -> [(e)] }, the expression of one statement in a union.
+
+    It is None where the union has no expression of that statement, or one of several pieces.
+    """
     listed = values.get_pw_aff_list()
     own = [v for v in (listed.get_at(k) for k in range(listed.n_pw_aff())) if v.domain().get_tuple_name() == name]
     return own[0].get_pieces()[0][1].to_pw_aff() if len(own) == 1 and own[0].n_piece() == 1 else None
@@ -176,7 +192,7 @@ def union_of_functions(functions: Sequence[isl.PwMultiAff]) -> isl.UnionPwMultiA
 
 
 def inverse_of_shifts(domain: isl.Set, shifted: Mapping[int, isl.PwAff]) -> isl.PwMultiAff:
-    """Returns { S[i, j'] -> S[i, j] : j' = e(i, j) }.
+    """Returns { S[i, j'] -> S[i, j] : j' = e(i, j) }, which gives the old coordinates of instances by the new ones.
 
     shifted: by dimension the expression e, in which that dimension has the coefficient 1, and which uses no later dimensions
     """
@@ -195,14 +211,17 @@ def inverse_of_shifts(domain: isl.Set, shifted: Mapping[int, isl.PwAff]) -> isl.
 
 
 def plus(value: isl.UnionPwAff, number: int) -> isl.UnionPwAff:
-    """Returns { S[i] -> [(e + number)] }."""
+    """Returns the expression of each statement in a union plus a number, { S[i] -> [(e + number)] }."""
     listed = value.get_pw_aff_list()
     pieces = [listed.get_at(k).add_constant_val(isl.Val(number)) for k in range(listed.n_pw_aff())]
     return reduce(isl.UnionPwAff.union_add, map(isl.UnionPwAff.from_pw_aff, pieces))
 
 
 def distance_to_ends(value: isl.PwAff, first: isl.PwAff, last: isl.PwAff) -> isl.PwAff:
-    """Returns { S[i] -> [min(e - first, last - e)] }: how far a value is from the nearer end of its range."""
+    """Returns { S[i] -> [min(e - first, last - e)] }: how far a value e is from the nearer end of its range.
+
+    first, last: the ends, as expressions in parameters
+    """
     space = value.domain().get_space()
     from_first = value.sub(first.insert_domain(space.align_params(first.get_space())))
     from_last = last.insert_domain(space.align_params(last.get_space())).sub(value)
@@ -210,7 +229,11 @@ def distance_to_ends(value: isl.PwAff, first: isl.PwAff, last: isl.PwAff) -> isl
 
 
 def extent(first: isl.PwAff, last: isl.PwAff, context: isl.Set) -> isl.PwAff:
-    """Returns { [] -> [(max(last - first + 1, 0))] }, which is 0 where `last` is not defined."""
+    """Returns the number of integers from `first` to `last` as { [] -> [(max(last - first + 1, 0))] }; it is 0 where `last` is
+    undefined.
+
+    context: what is known of the parameters; the `max` is left out where it follows from that
+    """
     count = last.sub(first).add_constant_val(isl.Val(1))
     whole = single(count)
     if whole is not None:
@@ -222,7 +245,7 @@ def extent(first: isl.PwAff, last: isl.PwAff, context: isl.Set) -> isl.PwAff:
 
 
 def offset_dimension(domain: isl.Set, dim: int, start: isl.PwAff) -> isl.PwAff:
-    """Returns { S[i] -> [(i - start)] } for a start in the parameters."""
+    """Returns { S[i] -> [(i - start)] }, a dimension less an expression in the parameters."""
     here = dimension(domain, dim).to_pw_aff()
     if start.plain_is_equal(_constant(0).align_params(start.get_space())):
         return here
@@ -230,13 +253,15 @@ def offset_dimension(domain: isl.Set, dim: int, start: isl.PwAff) -> isl.PwAff:
 
 
 def value_at(value: isl.PwAff, sizes: Mapping[str, int]) -> int:
-    """Returns the value of { [] -> [(e)] } for these parameters; 0 where it is not defined."""
+    """Returns the value of { [] -> [(e)] } for these values of the parameters; 0 where it is not defined."""
     found = value.intersect_params(sizes_set(tuple(sizes.items()))).max_val()
     return found.to_python() if found.is_int() else 0
 
 
 def only_value(value: isl.PwAff, sizes: Mapping[str, int]) -> int | None:
-    """Returns the value of { [] -> [(e)] } where it is the same for all parameters that have no size, else None."""
+    """Returns the value of { [] -> [(e)] } for these values of parameters, where parameters not in `sizes` do not change it;
+    else None.
+    """
     known = value.intersect_params(sizes_set(tuple(sizes.items())))
     first, last = known.min_val(), known.max_val()
     return first.to_python() if first.is_int() and first.eq(last) else None

@@ -15,19 +15,25 @@ _D = isl.dim_type
 
 
 def outer_of(relation: isl.Map, depth: int) -> isl.Map:
-    """Returns { T[i, j, k] -> A[e] } as { T[i, j] -> A[e] } for depth 2: the union over the inner iterations."""
+    """Returns { T[i, j] -> A[e] } for { T[i, j, k] -> A[e] } and depth 2: the elements of all inner iterations together."""
     dims = relation.dim(_D.in_)
     return relation.project_out(_D.in_, depth, dims - depth).set_tuple_name(_D.in_, relation.get_tuple_name(_D.in_))
 
 
 def extract_map(relation: isl.UnionMap, domain: isl.Set, other: isl.Set) -> isl.Map:
-    """Returns the pairs { S[i] -> T[j] } of two statements in a union."""
+    """Returns the relation { S[i] -> T[j] } between two statements in a union; it is empty where the union has none.
+
+    domain, other: sets of instances in the space of S and that of T
+    """
     space = domain.get_space().align_params(other.get_space()).map_from_domain_and_range(other.get_space())
     return relation.extract_map(space.align_params(relation.get_space()))
 
 
 def equal_first(pairs: isl.Map, depth: int) -> isl.Map:
-    """Returns { S[i] -> T[j] }, all pairs whose first `depth` dimensions agree, in the space of `pairs`."""
+    """Returns all pairs { S[i] -> T[j] } whose first `depth` dimensions are equal, whether or not they are in `pairs`.
+
+    pairs: has the space of the result
+    """
     found = isl.Map.universe(pairs.get_space())
     for dim in range(depth):
         found = found.equate(_D.in_, dim, _D.out, dim)
@@ -35,12 +41,15 @@ def equal_first(pairs: isl.Map, depth: int) -> isl.Map:
 
 
 def differ(pairs: isl.Map, dim: int) -> bool:
-    """Says whether some pair S[i] -> T[j] differs in a dimension."""
+    """Returns whether some pair S[i] -> T[j] has two different values in dimension `dim`."""
     return not pairs.is_subset(pairs.equate(_D.in_, dim, _D.out, dim))
 
 
 def has_no_pair(pairs_: isl.UnionMap, order: Callable[[isl.Space], isl.Map]) -> bool:
-    """Says whether no pair { [t] -> [t'] } is in an order, such as isl.Map.lex_gt."""
+    """Returns whether no pair of the relations { [t] -> [t'] } is in a given order.
+
+    order: makes the order of a space's points, as isl.Map.lex_gt does
+    """
     return all(piece.intersect(order(piece.get_space().domain())).is_empty() for piece in pieces(pairs_))
 
 
@@ -50,11 +59,12 @@ def flat(relation: isl.Map) -> isl.Set:
 
 
 def last_of(writes: Sequence[tuple[isl.Map, int]], name: str, iterators: Sequence[str]) -> tuple[isl.Set, list[isl.PwAff]] | None:
-    """Returns the elements that are written, { name[iterators] }, and the lexicographically last outer iteration that writes
-    each.
+    """Returns the elements { name[iterators] } that are written, and the lexicographically last outer iteration that writes each.
 
-    writes: (relation { S[i] -> A[e] }, number of outer dimensions); these dimensions have the same meaning in all
-    The iteration is one expression per dimension; the result is None where one of them is piecewise.
+    The iteration is a list of expressions { name[iterators] -> [(e)] }, one for each outer dimension. The result is None where an
+    expression is piecewise.
+
+    writes: pairs (relation { S[i] -> A[e] }, number of outer dimensions); these dimensions are the same loops in all of them
     """
     outermost = [
         written.project_out(_D.in_, depth, written.dim(_D.in_) - depth).reset_tuple_id(_D.in_).reverse()
@@ -73,7 +83,8 @@ def last_of(writes: Sequence[tuple[isl.Map, int]], name: str, iterators: Sequenc
 
 
 def has_opposite_distances(there: isl.Map, back: isl.Map) -> bool:
-    """Says whether S[i] -> T[j] -> S[i'] has distances i' - i of both signs along some dimension, whatever the parameters are.
+    """Returns whether there and back, S[i] -> T[j] -> S[i'], has distances i' - i of both signs in some dimension, for any
+    parameters.
 
     >>> has_opposite_distances(isl.Map("{ S[i] -> T[i] }"), isl.Map("{ T[i] -> S[j] : -1 <= i - j <= 1 }"))
     True
@@ -93,7 +104,9 @@ def has_opposite_distances(there: isl.Map, back: isl.Map) -> bool:
 
 
 def last_before(uses: isl.Map, others: isl.Map) -> isl.Map:
-    """Returns { [time] -> [time'] }, time' the lexicographically last in `others` that is before time and has the same value.
+    """Returns { [time] -> [time'] }, with the last time' before `time` at which `others` has the value that `uses` has at `time`.
+
+    Times are compared lexicographically.
 
     uses, others: { [time] -> A[value] }
     """
@@ -101,41 +114,43 @@ def last_before(uses: isl.Map, others: isl.Map) -> isl.Map:
 
 
 def preceded(uses: isl.Map, others: isl.Map, depth: int) -> isl.Set:
-    """Returns the { [time] } of `uses` before which some time of `others` has the same value and the same first coordinates.
+    """Returns the times of `uses` before which `others` has the same value at some time with the same first `depth` coordinates.
 
-    uses, others: { [time] -> A[value] }
-    depth: the number of first coordinates
+    uses, others: { [time] -> A[value] }; times are compared lexicographically
     """
     pairs = uses.apply_range(others.reverse())
     return pairs.intersect(equal_first(pairs, depth)).intersect(isl.Map.lex_gt(uses.domain().get_space())).domain().coalesce()
 
 
 def strictly_between(pairs: isl.Map) -> isl.Map:
-    """Returns { x -> z : y < z < x lexicographically } for { x -> y }."""
+    """Returns { x -> z : y < z < x } for the pairs { x -> y }, compared lexicographically."""
     space = pairs.range().get_space()
     return pairs.apply_range(isl.Map.lex_lt(space)).intersect(isl.Map.lex_gt(space))
 
 
 def with_last(order: isl.Map, number: int) -> isl.Map:
-    """Returns { S[i] -> [time] } with a last coordinate added, which is a constant."""
+    """Returns { S[i] -> [time] } with one more coordinate of time at the end, which is the constant `number`."""
     position = order.dim(_D.out)
     return order.add_dims(_D.out, 1).fix_val(_D.out, position, isl.Val.int_from_si(CONTEXT, number))
 
 
 def divisors(value: isl.Map) -> set[int]:
-    """Returns the divisors of the rounded quotients in a relation."""
+    """Returns the divisors of all rounded quotients in the constraints of a relation."""
     basics = value.wrap().flatten().compute_divs().get_basic_sets()
     return {basic.get_div(k).get_denominator_val().to_python() for basic in basics for k in range(basic.dim(_D.div))}
 
 
 def values_of(members: Sequence[isl.PwAff], domain: isl.Set) -> isl.Set:
-    """Returns the tuples { [values] } that the expressions { S[i] -> [(e)] } take over { S[i] }."""
+    """Returns the tuples { [e, f] } of values that the expressions { S[i] -> [(e)] } and { S[i] -> [(f)] } take over { S[i] }."""
     maps = [isl.Map.from_pw_aff(member).intersect_domain(domain) for member in members]
     return reduce(isl.Map.flat_range_product, maps).range()
 
 
 def within_bounds(domain: isl.Set, values: Sequence[isl.PwAff], bounds: Sequence[str]) -> isl.Set:
-    """Returns the { S[i] } for which each { S[i] -> [(v)] } satisfies its bound, such as `[N] -> { [v] : 0 <= v < N }`."""
+    """Returns the part of { S[i] } in which each value { S[i] -> [(v)] } is in the set that is its bound.
+
+    bounds: one text of a set per value, such as "[N] -> { [v] : 0 <= v < N }"
+    """
     for value, bound in zip(values, bounds):
         inside = isl.Set(bound).preimage_pw_multi_aff(isl.PwMultiAff.from_pw_aff(value))
         domain = domain.intersect(inside)
@@ -143,14 +158,19 @@ def within_bounds(domain: isl.Set, values: Sequence[isl.PwAff], bounds: Sequence
 
 
 def separate_bounds(domain: isl.Set, values: Sequence[isl.PwAff]) -> tuple[isl.Set, isl.Set]:
-    """Returns { S[i] } without its constraints on the values { S[i] -> [(v)] }, and the tuples { [v, ...] } of values that occur."""
+    """Returns { S[i] } without its constraints on the values { S[i] -> [(v)] }, and the set { [v, ...] } of the values that
+    occur.
+    """
     onto_values = relation(domain.get_space(), "v", values)
     inside = domain.apply(onto_values)
     return domain.gist(onto_values.intersect_range(inside).domain()), inside.reset_tuple_id()
 
 
 def where_equal(domain: isl.UnionSet, members: Sequence[isl.UnionPwAff], names: Sequence[str]) -> isl.UnionSet:
-    """Returns the instances for which the expressions { S[i] -> [(e)] } equal the parameters of these names."""
+    """Returns the instances of a union for which each expression { S[i] -> [(e)] } equals the parameter that goes with it.
+
+    names: the parameters, one for each expression
+    """
     pairs_ = [(m, n) for m, n in zip(members, names)]
     pairs_ += [(a.sub(b), f"{m} - {n}") for k, (a, m) in enumerate(pairs_) for b, n in pairs_[k + 1 :]]
     for member, value in pairs_:

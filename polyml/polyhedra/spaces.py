@@ -1,4 +1,4 @@
-"""Spaces with names of parameters, iterators, sets and relations."""
+"""Spaces, and the names of parameters, iterators, sets and relations."""
 
 from __future__ import annotations
 
@@ -45,11 +45,14 @@ class Frame:
         object.__setattr__(self, "_zero", isl.Aff.zero_on_domain(isl.LocalSpace.from_space(space)))
 
     def universe(self) -> isl.Set:
-        """Returns the set { [iterators] } of all integers."""
+        """Returns the set { [iterators] } of all integer points."""
         return isl.Set.universe(self.space)
 
     def aff(self, constant: int, terms: Iterable[tuple[str, int]] = ()) -> isl.Aff:
-        """Returns { [iterators] -> [(constant + sum of coefficient * name)] }."""
+        """Returns the expression { [iterators] -> [(constant + sum of coefficient * name)] }.
+
+        terms: pairs (name of a parameter or an iterator, coefficient)
+        """
         result = self._zero.set_constant_val(constant)
         for name, coefficient in terms:
             result = result.set_coefficient_val(*self._positions[name], coefficient)
@@ -57,20 +60,24 @@ class Frame:
 
 
 def extend(domain: isl.Set, iterator: str) -> isl.Set:
-    """Returns { [i] } as { [i, iterator] }, with one more, unconstrained, innermost dimension."""
+    """Returns { [i] } as { [i, iterator] }, with one more innermost dimension, which may have any value."""
     position = domain.dim(_D.set)
     return domain.add_dims(_D.set, 1).set_dim_name(_D.set, position, iterator)
 
 
 def with_iterators(domain: isl.Set, names: Sequence[str]) -> isl.Set:
-    """Returns the set with these names of its dimensions."""
+    """Returns the set with its dimensions named `names`."""
     for dim, name in enumerate(names):
         domain = domain.set_dim_name(_D.set, dim, name)
     return domain
 
 
 def relation(domain: isl.Space, name: str, subscripts: Sequence[isl.PwAff]) -> isl.Map:
-    """Returns { S[i] -> name[subscripts] } for the space of { S[i] }."""
+    """Returns the relation { S[i] -> name[subscripts] }.
+
+    domain: the space of { S[i] }
+    subscripts: one expression { S[i] -> [(e)] } per dimension
+    """
     affs = isl.PwAffList.alloc(CONTEXT, len(subscripts))
     for subscript in subscripts:
         affs = affs.add(subscript)
@@ -82,43 +89,42 @@ def relation(domain: isl.Space, name: str, subscripts: Sequence[isl.PwAff]) -> i
 
 
 def identity(domain: isl.Set) -> isl.PwMultiAff:
-    """Returns { S[i] -> S[i] } for all i."""
+    """Returns the function { S[i] -> S[i] } on the whole space of a set."""
     return isl.PwMultiAff.from_multi_aff(isl.MultiAff.identity(domain.get_space().map_from_set()))
 
 
 def renamed(domain: isl.Set, name: str) -> isl.PwMultiAff:
-    """Returns { S[i] -> name[i] } for all i."""
+    """Returns the function { S[i] -> name[i] } on the whole space of a set { S[i] }."""
     return identity(domain).set_tuple_id(_D.out, _identifier(name))
 
 
 def rename_domain(value: _Function, name: str) -> _Function:
-    """Returns { [i] -> [..] } as { name[i] -> [..] }.
-
-    value: an Aff, PwAff or map
-    """
+    """Returns { [i] -> [..] } as { name[i] -> [..] }."""
     return value.set_tuple_id(_D.in_, _identifier(name))
 
 
 @lru_cache(maxsize=1024)
 def _identifier(name: str) -> isl.Id:
-    """Returns the identifier that isl's own texts use; `isl.Id(name)` carries a Python object and differs from it."""
+    """Returns the identifier that isl gives a name when it parses a text; `isl.Id(name)` carries a Python object and differs
+    from it.
+    """
     return isl.Set.universe(isl.Space.set_alloc(CONTEXT, 0, 0)).set_tuple_name(name).get_tuple_id()
 
 
 def parameter_names(value: _InSpace) -> tuple[str, ...]:
-    """Returns the parameters of an isl object's space."""
+    """Returns the names of the parameters in an isl object's space."""
     space = value.get_space()
     return tuple(str(space.get_dim_name(_D.param, i)) for i in range(space.dim(_D.param)))  # parameters all have names
 
 
 def used_parameters(value: isl.Set | isl.Map | isl.PwAff) -> tuple[str, ...]:
-    """Returns the parameters that the constraints or coefficients of a Set, Map or PwAff mention."""
+    """Returns the names of the parameters that the constraints or coefficients of an isl object mention."""
     names = parameter_names(value)
     return tuple(name for i, name in enumerate(names) if value.involves_dims(_D.param, i, 1))
 
 
 def tuple_names(space: isl.Space) -> tuple[str, ...]:
-    """Returns the name of a set's tuple, or those of both tuples of a wrapped relation; "" where there is none."""
+    """Returns the name of a set's tuple, or those of both tuples of a wrapped relation; a tuple without a name has ""."""
     if space.is_wrapping():
         inner = space.unwrap()
         return (inner.get_tuple_name(_D.in_) or "", inner.get_tuple_name(_D.out) or "")
@@ -141,5 +147,5 @@ def dimensions(value: isl.Set) -> int:
 
 
 def dimension(domain: isl.Set, position: int) -> isl.Aff:
-    """Returns { S[i, j] -> [(i)] } for position 0."""
+    """Returns one dimension of a set as an expression: { S[i, j] -> [(i)] } for position 0."""
     return isl.Aff.var_on_domain(isl.LocalSpace.from_space(domain.get_space()), _D.set, position)

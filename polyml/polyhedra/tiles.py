@@ -17,7 +17,7 @@ _D = isl.dim_type
 def count_tiles(domain: isl.Set, sizes: Mapping[int, int]) -> int:
     """Returns the number of tiles in which a set without parameters has points.
 
-    sizes: of tiles by dimension, else 1
+    sizes: the tile size of each dimension, by position; a dimension that is not in it has tiles of size 1
 
     >>> count_tiles(isl.Set("{ [i, j, k] : 0 <= i < 9 and 0 <= j <= k < 8 }"), {0: 4, 1: 4, 2: 4})
     9
@@ -38,9 +38,11 @@ def count_tiles(domain: isl.Set, sizes: Mapping[int, int]) -> int:
 
 
 def in_whole_tiles(domain: isl.Set, dim: int, step: int, origin: str = "0") -> isl.Set:
-    """Returns the points in whose whole tile along a dimension the constraints between it and other dimensions hold.
+    """Returns the points whose whole tile along dimension `dim` satisfies the constraints between it and the other dimensions.
 
-    step, origin: tiles begin at origin plus multiples of the step
+    Constraints on the dimension alone do not count.
+
+    step, origin: the tiles begin at `origin` plus multiples of `step`
 
     >>> in_whole_tiles(isl.Set("{ S[i, k] : 0 <= k < i < 9 }"), 0, 4)
     Set("{ S[i, k] : i <= 8 and 0 <= k < i and 4*floor((i)/4) > k }")
@@ -52,7 +54,7 @@ def in_whole_tiles(domain: isl.Set, dim: int, step: int, origin: str = "0") -> i
 
 
 def _same_tile(domain: isl.Set, dim: int, step: int, origin: str) -> isl.Map:
-    """Returns the pairs of points that differ in one dimension only and are in the same tile."""
+    """Returns the pairs of points that differ at most in dimension `dim`, in which they are in the same tile."""
     names = [f"i{d}" for d in range(domain.dim(_D.set))]
     moved = [*names[:dim], "o", *names[dim + 1 :]]
     name = domain.get_tuple_name()
@@ -64,7 +66,7 @@ def _same_tile(domain: isl.Set, dim: int, step: int, origin: str) -> isl.Map:
 
 
 def central_window(times: isl.Set, sizes: Mapping[str, int], width: int) -> isl.Set:
-    """Returns the part of { [time] } with about `width` consecutive values of each coordinate, half way between its ends.
+    """Returns the part of { [time] } in which each coordinate has about `width` consecutive values, half way between its ends.
 
     times: a set that is bounded for these sizes
 
@@ -86,7 +88,7 @@ def central_window(times: isl.Set, sizes: Mapping[str, int], width: int) -> isl.
 
 
 def last_progression(values: isl.Set) -> tuple[int, int]:
-    """Returns the (step, count) of the longest run of values of the last dimension, the other dimensions being fixed.
+    """Returns the step between the values of the last dimension and the largest number of them, the other dimensions being fixed.
 
     >>> last_progression(isl.Set("{ [i, j] : 0 <= i < 9 and 0 <= j <= i and j mod 4 = 0 }"))
     (4, 3)
@@ -100,8 +102,9 @@ def last_progression(values: isl.Set) -> tuple[int, int]:
 
 
 def strides(times: isl.Set) -> list[tuple[int, int]]:
-    """Returns the (s, r) of each coordinate that only takes values s * t + r; (1, 0) where there is no stride, or r depends on
-    parameters.
+    """Returns for each coordinate the (s, r), where it only takes values s * t + r.
+
+    It is (1, 0) where there is no stride, or where r depends on parameters.
     """
     found = []
     for dim in range(times.dim(_D.set)):
@@ -112,7 +115,10 @@ def strides(times: isl.Set) -> list[tuple[int, int]]:
 
 
 def unstrided(steps: Sequence[tuple[int, int]]) -> isl.Map:
-    """Returns { [t0, ...] -> [s * t0 + r, ...] } for the (s, r) of `strides`."""
+    """Returns { [t0, ...] -> [s * t0 + r, ...] }, which maps counts of steps to values.
+
+    steps: the (s, r) of each dimension, as `strides` returns them
+    """
     names = [f"t{dim}" for dim in range(len(steps))]
     values = [f"{step}*{name} + {start}" for name, (step, start) in zip(names, steps)]
     return isl.Map(f"{{ [{', '.join(names)}] -> [{', '.join(values)}] }}")

@@ -1,4 +1,4 @@
-"""Sets and relations in parts, and unions of parts."""
+"""Unions of sets and relations: how to take them apart and how to make them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def pieces(value: _Piece) -> Sequence[_Piece]: ...
 
 
 def pieces(value: isl.UnionMap | isl.UnionSet | isl.Map | isl.Set) -> Sequence[isl.Map | isl.Set]:
-    """Returns the sets of a UnionSet or the maps of a UnionMap, in the order of their names; [value] for anything else."""
+    """Returns the sets of a UnionSet or the maps of a UnionMap, sorted by the names of their tuples; [value] for a Set or Map."""
     if isinstance(value, isl.UnionMap):
         map_list = value.get_map_list()
         maps = [map_list.get_at(k) for k in range(map_list.n_map())]
@@ -42,20 +42,20 @@ def pieces(value: isl.UnionMap | isl.UnionSet | isl.Map | isl.Set) -> Sequence[i
 
 
 def set_names(value: isl.UnionSet) -> list[str]:
-    """Returns the names of the sets in a union."""
+    """Returns the tuple names of the sets in a union."""
     listed = value.get_set_list()
     return [listed.get_at(k).get_tuple_name() for k in range(listed.n_set())]
 
 
 def extract_set(sets: isl.UnionSet, like: isl.Set) -> isl.Set:
-    """Returns the set in a union that has the space of another set."""
+    """Returns the set in a union that has the same space as another set; it is empty where the union has none."""
     return sets.extract_set(like.get_space().align_params(sets.get_space()))
 
 
 def union(values: Sequence[_Value], empty: _Value | None = None) -> _Value:
-    """Returns the union of sets or relations of one type; of none of them, `empty`, without which it raises ValueError.
+    """Returns the union of sets or relations of one type; `empty` where there are none, or ValueError if `empty` is None.
 
-    Halves are joined first, since each union copies what it joins.
+    The union of each half is made first, since isl copies what it joins.
     """
     if not values:
         if empty is None:
@@ -68,29 +68,32 @@ def union(values: Sequence[_Value], empty: _Value | None = None) -> _Value:
 
 
 def subtracted(value: _SetOrMap, parts: Sequence[_SetOrMap]) -> _SetOrMap:
-    """Returns the set or relation without the parts."""
+    """Returns a set or relation without the elements of any of the `parts`."""
     for part in parts:
         value = value.subtract(part)
     return value
 
 
 def alternatives(region: isl.Set) -> list[isl.Set]:
-    """Returns conjunctions whose union is the set; they may share points."""
+    """Returns the set as conjunctions of constraints, whose union it is; they may share points."""
     return [isl.Set.from_basic_set(part) for part in region.coalesce().compute_divs().get_basic_sets()]
 
 
 def disjoint(domain: isl.Set) -> list[isl.Set]:
-    """Returns conjunctions whose union is the set and which share no points."""
+    """Returns the set as conjunctions of constraints, whose union it is and which share no points."""
     return [isl.Set.from_basic_set(part) for part in domain.compute_divs().make_disjoint().get_basic_sets()]
 
 
 def conjunctions(pairs: isl.Map) -> list[isl.Map]:
-    """Returns conjunctions whose union is the relation and which share no pairs."""
+    """Returns the relation as conjunctions of constraints, whose union it is and which share no pairs."""
     return [isl.Map.from_basic_map(piece) for piece in pairs.coalesce().compute_divs().make_disjoint().get_basic_maps()]
 
 
 def by_first_difference(pairs: isl.Map) -> Iterator[tuple[int, isl.Map]]:
-    """Yields { x -> y } in parts, each with the first coordinate in which x and y differ; the number of coordinates where x = y."""
+    """Yields (d, part) for the pairs { x -> y } by the first coordinate d in which x and y differ.
+
+    The last part has the pairs with x = y, if there are any; its d is the number of coordinates.
+    """
     dims = pairs.dim(_D.in_)
     for dim in range(dims):
         equal = pairs.equate(_D.in_, dim, _D.out, dim)
@@ -104,7 +107,7 @@ def by_first_difference(pairs: isl.Map) -> Iterator[tuple[int, isl.Map]]:
 
 
 def hyperplane_sides(value: isl.Set, depth: int, only_hyperplanes: bool) -> Iterator[tuple[isl.Set, ...]]:
-    """Yields the space cut along each constraint of a set on dimensions from `depth` on.
+    """Yields, for each constraint of a set on dimensions from `depth` on, the parts into which it cuts the space.
 
     An equality gives three parts: below, on and above its hyperplane. An inequality gives two, outside and inside its half space,
         unless `only_hyperplanes`.
@@ -121,15 +124,16 @@ def hyperplane_sides(value: isl.Set, depth: int, only_hyperplanes: bool) -> Iter
 
 
 def joined(value: isl.Set) -> isl.Set:
-    """Returns the set coalesced, except where that makes constraints on several dimensions of separate ones, as for a cross of
-    two boxes.
+    """Returns the set coalesced, or unchanged where coalescing makes new constraints on several dimensions.
+
+    It does so for a cross of two boxes.
     """
     whole = value.coalesce()
     return value if _slanted(whole) > _slanted(value) else whole
 
 
 def _slanted(value: isl.Set) -> int:
-    """Returns the largest number of constraints on several dimensions that a piece has."""
+    """Returns the largest number of constraints on several dimensions that one of the conjunctions of a set has."""
     dims = range(value.dim(_D.set))
 
     def of(piece: isl.BasicSet) -> int:

@@ -14,7 +14,10 @@ from polyml.dtypes import DType
 
 
 class Status(IntEnum):
-    """A Status tells why a kernel stopped; its result is otherwise 0, or the number of a failed check at entry. They fit eight bits."""
+    """A Status is a negative number with which a kernel tells why it stopped. It fits eight bits.
+
+    A kernel that did not stop early returns 0, or the number of the check at entry that failed.
+    """
 
     OUT_OF_MEMORY = -1
     LEFT_64_BITS = -2  # a Python int
@@ -31,7 +34,7 @@ PYTHON_DECIDES = frozenset({Status.TOO_GREAT_A_SIZE, Status.TOO_LARGE_TO_SPARE})
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter is a symbolic integer of a call: a size, a number argument, or an extreme element of an index array.
+    """A Parameter is a symbolic integer of a call: a size, a number argument, or an extreme element of an index array.
 
     name: a C identifier
     array: the argument that it is read from; None for a number argument
@@ -50,7 +53,7 @@ class Parameter:
 
     @property
     def is_size(self) -> bool:
-        """Says whether the parameter is `array.shape[dim]`."""
+        """Returns whether the parameter is a size, `array.shape[dim]`."""
         return self.array is not None and not self.extreme
 
 
@@ -58,7 +61,7 @@ EXTREMES_OF_NOTHING = {"min": 2**62, "max": -(2**62)}  # adding a size to them s
 
 
 def extreme(array: Any, which: str) -> int:  # a NumPy array, which this module does without
-    """Returns the least or greatest element of an integer array, at most 2**63 - 1.
+    """Returns the least or greatest element of an integer array, at most 2**63 - 1; of an empty array, EXTREMES_OF_NOTHING[which].
 
     which: "min" or "max"
     """
@@ -69,7 +72,7 @@ def extreme(array: Any, which: str) -> int:  # a NumPy array, which this module 
 def value(parameter: Parameter, arguments: Mapping[str, Any]) -> int:
     """Returns the value of a parameter in a call.
 
-    arguments: by the names of the kernel's parameters, of any type that has the shape or the number
+    arguments: the values of the call by the names of the kernel's parameters, of any type that has the shape or the number
     """
     if parameter.array is None:
         return int(arguments[parameter.argument or parameter.name])
@@ -78,17 +81,20 @@ def value(parameter: Parameter, arguments: Mapping[str, Any]) -> int:
 
 
 def number(name: str, arguments: Mapping[str, object]) -> object:
-    """Returns the number argument of this name; "z.imag" names a part of a complex one."""
+    """Returns the argument of a call that is a number, by its name; "z.imag" names the imaginary part of the complex argument z.
+
+    arguments: the values of the call by the names of the kernel's parameters
+    """
     argument, _, part = name.partition(".")
     return getattr(arguments[argument], part) if part else arguments[argument]
 
 
 @dataclass(frozen=True)
 class ScalarResult:
-    """A ScalarResult is a returned number, which the kernel stores in the scalar array `array`.
+    """A ScalarResult is a number that a kernel returns, which the kernel stores in the scalar array `array`.
 
     dtype: its type; a weak one stands for Python's own number, the others for NumPy's
-    whole: the type of the complex number of which this result and its neighbour are the parts, the real one first; else None
+    whole: the type of a complex number, where this result and its neighbour are the two parts of it, the real one first; else None
     """
 
     array: str
@@ -98,13 +104,15 @@ class ScalarResult:
 
 @dataclass(frozen=True)
 class ArrayResult:
-    """An ArrayResult is a returned array: an argument (the same object comes back), or an array with the role RESULT."""
+    """An ArrayResult is an array that a kernel returns: an argument (the same object comes back), or an array with the role
+    RESULT.
+    """
 
     array: str
 
 
 def returned(results: Sequence[ScalarResult | ArrayResult]) -> Iterator[tuple[ScalarResult | ArrayResult, ...]]:
-    """Yields the results that make up each returned value: one, or the two parts of a complex number."""
+    """Yields for each value that the kernel returns the results that make it up: one, or the two parts of a complex number."""
     rest = iter(results)
     for result in rest:
         is_part = isinstance(result, ScalarResult) and result.whole is not None

@@ -28,7 +28,7 @@ Accesses = Mapping[str, Mapping[str, isl.Map]]  # array -> statement -> { S[i] -
 
 @dataclass(frozen=True)
 class Dependences:
-    """Dependences are the pairs { S[i] -> T[j] }, source to sink, of a SCoP.
+    """A Dependences has the dependences { S[i] -> T[j] }, from source to sink, of a SCoP.
 
     _known: flow, anti and output where they are known already; else they are computed on first use
     """
@@ -45,12 +45,12 @@ class Dependences:
 
     @property
     def flow(self) -> isl.UnionMap:
-        """Returns { S[i] -> T[j] : S[i] writes what T[j] reads later }."""
+        """Returns { S[i] -> T[j] : S[i] writes an element that T[j] reads later }."""
         return self._all[0]
 
     @property
     def anti(self) -> isl.UnionMap:
-        """Returns { S[i] -> T[j] : S[i] reads what T[j] writes later }."""
+        """Returns { S[i] -> T[j] : S[i] reads an element that T[j] writes later }."""
         return self._all[1]
 
     @property
@@ -72,20 +72,24 @@ class Dependences:
         return tuple(map(_by_names, self._all))
 
     def of(self, scop: Scop) -> Dependences:
-        """Returns the same pairs for a SCoP that runs all their instances in the same order."""
+        """Returns the same dependences for another SCoP, which has to run all their instances in the same order."""
         return replace(self, _scop=scop, _known=self._all)
 
     def among(self, names: Sequence[str], others: Sequence[str]) -> isl.UnionMap:
-        """Returns the validity pairs between statements of `names` and statements of `others`, in either direction."""
+        """Returns the dependences, except input ones, between statements of `names` and statements of `others`, in either
+        direction.
+        """
         known = self._by_statements
         both = dict.fromkeys([(s, t) for s in names for t in others] + [(t, s) for s in names for t in others])
         return polyhedra.union([known[s][t] for s, t in both if t in known.get(s, ())], NONE)
 
     def within(self, instances: isl.UnionSet, scop: Scop) -> Dependences:
-        """Returns the pairs whose both ends are among the instances, which are those of `scop`.
+        """Returns the dependences whose source and sink are both among the instances.
 
-        Only pairs of these statements are restricted; otherwise each of a hundred components would look at the pairs of all
-        others.
+        Only the relations between statements of the instances are restricted; otherwise each of a hundred components would look at
+        those of all others.
+
+        scop: the SCoP that has just these instances
         """
         names = {*polyhedra.set_names(instances)}
 
@@ -98,7 +102,9 @@ class Dependences:
 
     @cached_property
     def input(self) -> isl.UnionMap:
-        """Returns the pairs that read the same element: they ask for no order, but are a reason to run close together."""
+        """Returns the pairs of instances that read the same element: they ask for no order, but are a reason to run close
+        together.
+        """
         reads = _reads(self._scop)
         return pairs(reads, reads, SourceOrder(self._scop))
 
@@ -120,16 +126,16 @@ class Dependences:
 
 
 def dependences(scop: Scop) -> Dependences:
-    """Returns the exact dependences of a SCoP in its source order, computed at once."""
+    """Returns the exact dependences of a SCoP in its source order; flow, anti and output are computed right away."""
     found = Dependences(scop)
     found._all  # noqa: B018 (now, and not where somebody asks first)
     return found
 
 
 def pairs_to_compare(scop: Scop) -> int:
-    """Returns the number of pairs of statements of one nest that share an array which one of them writes.
+    """Returns the number of pairs of statements in one outermost nest that share an array which one of them writes.
 
-    The time to find dependences, and all that follows from them, grows with it.
+    The time to find dependences, and to compute all that follows from them, grows with this number.
     """
     order = SourceOrder(scop)
     accessing: dict[tuple[int | None, str], Counter[bool]] = {}
@@ -142,15 +148,15 @@ def pairs_to_compare(scop: Scop) -> int:
 
 
 def flow_into(scop: Scop, statement: Statement, access: Access) -> dict[str, isl.Map]:
-    """Returns { T[j] -> S[i] : T[j] wrote the value that S[i] reads by this access }, by T."""
+    """Returns, by the name of the writer T, { T[j] -> S[i] : T[j] wrote the value that S[i] reads by `access` }."""
     return sources_of(scop, statement, access)[0]
 
 
 def sources_of(scop: Scop, statement: Statement, access: Access) -> tuple[dict[str, isl.Map], isl.Map]:
-    """Returns the writers of the values that an access reads, and the elements whose initial values it reads.
+    """Returns the writers of the values that an access of a statement reads, and the elements whose initial values it reads.
 
-    The first is { T[j] -> S[i] : T[j] wrote the value that S[i] reads } by T, the second { S[i] -> A[e] }. isl takes the times of
-    the statements involved, which costs a fraction of what the whole schedule tree does.
+    The writers are relations { T[j] -> S[i] : T[j] wrote the value that S[i] reads } by T, the elements a relation { S[i] -> A[e]
+    }. isl is given the times of the statements involved, which takes a fraction of the time that the whole schedule tree does.
     """
     read = access.relation.intersect_domain(statement.domain)
     writers = [s for s in scop.statements.values() if s.write.array == access.array]
@@ -166,7 +172,7 @@ def sources_of(scop: Scop, statement: Statement, access: Access) -> tuple[dict[s
 
 
 class SourceOrder:
-    """A SourceOrder tells which instances run before which others in the source, for pairs of statements."""
+    """A SourceOrder tells for two statements which of their instances run before which in the source."""
 
     def __init__(self, scop: Scop) -> None:
         self._times = scop.times
@@ -178,7 +184,7 @@ class SourceOrder:
         return self._nests[name]
 
     def is_behind(self, source: str, sink: str) -> bool:
-        """Says whether all instances of `source` run after all of `sink`, since they are in a later nest."""
+        """Returns whether `source` is in a later outermost nest than `sink`, so that all its instances run after all of `sink`."""
         return self._in_order(sink, source)
 
     def among(self, pairs: isl.Map, source: str, sink: str) -> isl.Map:
@@ -191,16 +197,16 @@ class SourceOrder:
         return pairs.intersect(self._before[key])
 
     def _in_order(self, one: str, other: str) -> bool:
-        """Says whether the nest of `one` is in front of that of `other`."""
+        """Returns whether the outermost nest that holds `one` comes before the one that holds `other`."""
         first, last = self._nests[one], self._nests[other]
         return first is not None and last is not None and first < last
 
 
 def pairs(sources: Accesses, sinks: Accesses, order: SourceOrder) -> isl.UnionMap:
-    """Returns { S[i] -> T[j] : both touch the same element, S[i] runs first }.
+    """Returns { S[i] -> T[j] : both touch the same element, S[i] runs first } for accesses of S in `sources` and of T in `sinks`.
 
-    It goes statement by statement, since most pairs share no array: this is several times faster than isl's union relations, and
-    than its flow analysis where every pair is wanted.
+    Two statements are compared at a time, since most of them share no array: this is several times faster than isl's relations on
+        unions, and than its flow analysis where every pair is wanted.
     """
     found: list[isl.UnionMap] = []
     for array, by_statement in sources.items():
@@ -216,7 +222,7 @@ def pairs(sources: Accesses, sinks: Accesses, order: SourceOrder) -> isl.UnionMa
 
 
 def _by_names(pairs: isl.UnionMap) -> dict[str, dict[str, isl.UnionMap]]:
-    """Returns the relations of a union as source -> sink -> pairs."""
+    """Returns the relations of a union by the name of the source statement, and then by that of the sink."""
     found: dict[str, dict[str, isl.UnionMap]] = {}
     for each in polyhedra.pieces(pairs):
         found.setdefault(polyhedra.domain_name(each), {})[polyhedra.range_name(each)] = isl.UnionMap.from_map(each)
@@ -232,7 +238,10 @@ def _writes(scop: Scop) -> Accesses:
 
 
 def _by_array(accesses: Iterable[tuple[str, isl.Set, Access]]) -> Accesses:
-    """Returns { S[i] -> A[j] } as array -> statement -> relation, restricted to the statements' domains."""
+    """Returns the access relations { S[i] -> A[j] } by array and then by statement, restricted to the statements' domains.
+
+    accesses: triples (statement's name, its domain, access)
+    """
     result: dict[str, dict[str, isl.Map]] = {}
     for name, domain, access in accesses:
         relation = access.relation.intersect_domain(domain)
@@ -242,6 +251,6 @@ def _by_array(accesses: Iterable[tuple[str, isl.Set, Access]]) -> Accesses:
 
 
 def _union_of(accesses: Accesses) -> isl.UnionMap:
-    """Returns { S[i] -> A[j] } for all statements and arrays."""
+    """Returns the access relations { S[i] -> A[j] } of all statements and arrays as one union."""
     maps = [isl.UnionMap.from_map(m) for by_statement in accesses.values() for m in by_statement.values()]
     return polyhedra.union(maps, NONE)

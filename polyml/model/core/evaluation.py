@@ -1,4 +1,4 @@
-"""Which parts of a value are always evaluated, and which may raise."""
+"""Which sub-expressions of a value are always evaluated, and which may raise."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from polyml.model.core.nest import Integer, Value, children, subvalues
 
 
 def operations(value: Value) -> list[tuple[Value, bool]]:
-    """Returns every distinct sub-tree once, operands before their operation, and whether its evaluation may be skipped.
+    """Returns pairs (sub-tree, whether its evaluation may be skipped) for every distinct sub-tree of a value, operands first.
 
     The branches of a select and the later operands of `and` and `or` may be skipped, unless the same sub-tree is also evaluated
     elsewhere for certain.
@@ -20,7 +20,10 @@ def operations(value: Value) -> list[tuple[Value, bool]]:
 
 
 def _collect(value: Value, is_certain: bool, order: dict[int, Value], certain: set[int]) -> None:
-    """Adds the sub-trees of a value to `order`, operands first, and those that are always evaluated to `certain`."""
+    """Adds the sub-trees of a value to `order`, operands first, and the identities of those that are always evaluated to `certain`.
+
+    is_certain: whether the value itself is always evaluated
+    """
     key = id(value)
     if key in certain or (key in order and not is_certain):
         return
@@ -33,17 +36,17 @@ def _collect(value: Value, is_certain: bool, order: dict[int, Value], certain: s
 
 
 def may_raise(value: Value) -> bool:
-    """Says whether evaluating a value may raise an OverflowError, which must happen even where nobody needs the result."""
+    """Returns whether evaluating a value may raise an OverflowError, which must happen even where nobody needs the result."""
     return any(map(_may_raise, subvalues(value)))
 
 
 def always_may_raise(value: Value) -> bool:
-    """Says whether a part of the value that is evaluated whatever the data are may raise an OverflowError."""
+    """Returns whether a sub-expression that is evaluated whatever the data are may raise an OverflowError."""
     return any(_may_raise(part) and not may for part, may in operations(value))
 
 
 def _may_raise(part: Value) -> bool:
-    """Says whether this operation itself, without its operands, may raise an OverflowError."""
+    """Returns whether an operation may raise an OverflowError when its operands have been evaluated."""
     if isinstance(part, syntax.Cast):
         before = part.operand.dtype
         if part.to == PYINT:

@@ -10,19 +10,22 @@ _ISL_KEYWORDS = frozenset("and or not exists mod floor ceil floord ceild min max
 
 
 class Names:
-    """Names hands out identifiers, each once."""
+    """A Names makes identifiers that differ from all that it has reserved."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
 
     def fresh(self, wanted: str, avoid: tuple[str, ...] = ()) -> str:
-        """Returns `wanted` as an identifier that was not handed out before and is not in `avoid`."""
+        """Returns and reserves an identifier close to `wanted` that was not reserved before and is not in `avoid`."""
         name = self.local(wanted, avoid)
         self._taken.add(name)
         return name
 
     def local(self, wanted: str, avoid: tuple[str, ...] = ()) -> str:
-        """Returns such an identifier without reserving it, since neighbouring loops may share one."""
+        """Returns an identifier close to `wanted` that is not reserved and not in `avoid`.
+
+        It is not reserved itself, since neighbouring loops may have the same iterator.
+        """
         base = identifier(wanted)
         name, count = base, 0
         while name in self._taken or name in avoid:
@@ -32,7 +35,9 @@ class Names:
 
 
 def identifier(wanted: str) -> str:
-    """Returns a name as a C identifier that is neither a keyword nor a statement's name for isl: `x.1` -> `x_1`, `mod` -> `mod_`."""
+    """Returns a name as a C identifier that isl takes neither for a keyword nor for a statement: `x.1` -> `x_1`, `mod` ->
+    `mod_`.
+    """
     name = _OTHER.sub("_", wanted)
     if not name or name[0].isdigit():
         name = f"_{name}"

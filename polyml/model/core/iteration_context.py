@@ -22,6 +22,7 @@ LONG_STEP = 128  # three tiles of 32 values in four would be empty; shorter step
 class ParameterContext:
     """A ParameterContext holds the parameters of a kernel, and what is known of them everywhere in it.
 
+    names: all parameters
     sizes: the parameters that are never negative
     numbered: whether a dimension for a loop with a long step counts its iterations, 0, 1, 2; otherwise it has the values of the
         loop's variable, 0, 100, 200
@@ -33,7 +34,7 @@ class ParameterContext:
 
     @cached_property
     def facts(self) -> isl.Set:
-        """Returns the parameter set { : N >= 0 } of all sizes."""
+        """Returns the parameter set { : N >= 0 and ... }, in which no size is negative."""
         frame = Frame(self.names, ())
         result = frame.universe()
         for name in self.names:
@@ -44,11 +45,11 @@ class ParameterContext:
 
 @dataclass(frozen=True, eq=False)
 class IterationContext:
-    """An IterationContext stands for the loops and guards around a point of the program.
+    """An IterationContext describes the loops and guards around a point of the program: the iterations that come there.
 
     domain: { [iterators] : bounds and conditions }, without a tuple name
     bounds: iterator -> (minimum, maximum), affine in the iterators outside its loop and the parameters
-    values: iterator -> its value in terms of the sets' dimensions, where the two differ
+    values: iterator -> its value in terms of the dimensions of `domain`, for iterators that differ from their dimension
     """
 
     parameters: ParameterContext
@@ -60,11 +61,13 @@ class IterationContext:
 
     @cached_property
     def frame(self) -> Frame:
-        """Returns the space [parameters] -> { [iterators] }."""
+        """Returns the space [parameters] -> { [iterators] } of the domain."""
         return Frame(self.parameters.names, self.iterators)
 
     def frame_for(self, value: Affine | Condition) -> Frame:
-        """Returns the frame with the additional parameters that `value` mentions, such as sizes that only checks need."""
+        """Returns the space of the domain with the further parameters that `value` mentions, such as sizes that only checks
+        need.
+        """
         more = sorted(value.names - set(self.parameters.names) - set(self.iterators))
         if not more:
             return self.frame
@@ -74,13 +77,13 @@ class IterationContext:
         return self._known[key]
 
     def set(self, formula: Condition) -> isl.Set:
-        """Returns { [iterators] : formula }."""
+        """Returns the set { [iterators] : formula }, also of points outside the domain."""
         if self.values:
             formula = formula.substitute(self.values)
         return to_set(formula, self.frame_for(formula))
 
     def pw_aff(self, value: Affine) -> isl.PwAff:
-        """Returns { [iterators] -> [(value)] }."""
+        """Returns an affine value as the expression { [iterators] -> [(value)] }."""
         if self.values:
             value = value.substitute(self.values)
         return to_pw_aff(value, self.frame_for(value))
@@ -92,17 +95,17 @@ class IterationContext:
 
     @cached_property
     def is_empty(self) -> bool:
-        """Says whether no iteration comes here, for sizes that are not negative."""
+        """Returns whether no iteration comes to this point of the program when no size is negative."""
         return self.assumed.is_empty()
 
     def within(self, formula: Condition) -> IterationContext:
-        """Returns the context inside a guard with this condition."""
+        """Returns the context inside a guard with the condition `formula` at this point."""
         if formula not in self._known:
             self._known[formula] = self._within(formula)
         return self._known[formula]
 
     def loop(self, loop: Loop) -> IterationContext:
-        """Returns the context of a loop's body."""
+        """Returns the context of the body of a loop at this point."""
         key = (loop.iterator, loop.start, loop.stop, loop.step)
         if key not in self._known:
             self._known[key] = self._loop(loop)
@@ -125,15 +128,20 @@ class IterationContext:
         return replace(inner, domain=outside.intersect(inner.set(_range(loop, loop.iterator in values))), _known={})
 
     def minimum(self, value: Affine) -> Affine | None:
-        """Returns an affine expression in parameters that `value` never goes below here, or None when there is no simple one."""
+        """Returns an affine expression in parameters that `value` never goes below at this point; None when there is no simple
+        one.
+        """
         return self._parametric_bound(value, 0)
 
     def maximum(self, value: Affine) -> Affine | None:
-        """Returns an affine expression in parameters that `value` never exceeds here, or None when there is no simple one."""
+        """Returns an affine expression in parameters that `value` never exceeds at this point; None when there is no simple one."""
         return self._parametric_bound(value, 1)
 
     def _parametric_bound(self, value: Affine, side: int) -> Affine | None:
-        """Returns a bound of `value` in parameters: a lower one for side 0, an upper one for side 1; None where none is found."""
+        """Returns a bound of `value` in parameters alone; None where none is found.
+
+        side: 0 for a lower bound, 1 for an upper one
+        """
         for _ in range(8):
             inner = [(a, c) for a, c in value.terms if not isinstance(a, str) or a in self.bounds]
             if not inner:
@@ -153,12 +161,12 @@ class IterationContext:
         return None
 
     def is_never_negative(self, value: Affine) -> bool:
-        """Says whether value >= 0 everywhere here, by a quick one-sided test: True is a proof, False says nothing."""
+        """Returns whether a quick test proves that value >= 0 at this point; False does not say that it may be negative."""
         least = self.minimum(value)
         return least is not None and least.constant >= 0 and all(c > 0 and a in self.parameters.sizes for a, c in least.terms)
 
     def is_below(self, value: Affine, size: Affine) -> bool:
-        """Says whether value < size everywhere here, by a quick one-sided test: True is a proof, False says nothing."""
+        """Returns whether a quick test proves that value < size at this point; False does not say that it may be larger."""
         greatest = self.maximum(value)
         if greatest is None:
             return False
@@ -167,12 +175,12 @@ class IterationContext:
 
 
 def outermost(parameters: ParameterContext) -> IterationContext:
-    """Returns the context outside all loops."""
+    """Returns the context of the program outside all loops and guards."""
     return IterationContext(parameters, (), Frame(parameters.names, ()).universe())
 
 
 def _numbered_values(iterator: str, start: Affine, step: int) -> Affine:
-    """Returns the values of a loop's variable as an affine function of its iteration number.
+    """Returns the values of a loop's variable as an affine function of its iteration number, which is called `iterator`.
 
     Where the start modulo the step is one constant, the value is step * number + that remainder, so that loops with the same step
     have the same number for the same value. Otherwise it is start + step * number.
@@ -183,9 +191,9 @@ def _numbered_values(iterator: str, start: Affine, step: int) -> Affine:
 
 
 def _range(loop: Loop, numbered: bool) -> Condition:
-    """Returns the condition that the iterator is a value of `range(start, stop, step)`.
+    """Returns the condition that a loop's iterator is a value of its `range(start, stop, step)`.
 
-    numbered: its values are already those that the step reaches
+    numbered: whether the iterator counts iterations, so that it has no values between the steps
     """
     here = af.variable(loop.iterator)
     if loop.step > 0:

@@ -25,21 +25,22 @@ QUOTIENTS_AROUND = 3  # of all conditions around a statement: where one does not
 
 @dataclass(frozen=True)
 class Integer(syntax.Expr):
-    """An Integer is an integer that is affine in iterators and parameters."""
+    """An Integer is an integer value in a nest that is affine in iterators and parameters."""
 
     affine: Affine
 
 
 @dataclass(frozen=True)
 class Truth(syntax.Expr):
-    """A Truth is an affine condition as a truth value."""
+    """A Truth is a truth value in a nest that is an affine condition on iterators and parameters."""
 
     formula: Condition
 
 
 @dataclass(frozen=True)
 class Read(syntax.Expr):
-    """A Read is the element array[subscripts], whose subscripts are as written: a negative one counts from the end.
+    """A Read is the value of an element array[subscripts]; the subscripts are as written, so that a negative one counts from the
+    end.
 
     inside: whether the subscripts are known to be neither negative nor out of bounds in every call that passes the requirements
     """
@@ -54,7 +55,7 @@ Value = syntax.Expr  # typed: what stands above
 
 @dataclass(frozen=True)
 class Loop:
-    """A Loop is `for iterator in range(start, stop, step)`."""
+    """A Loop is the loop `for iterator in range(start, stop, step)` around a body."""
 
     iterator: str
     start: Affine
@@ -66,7 +67,7 @@ class Loop:
 
 @dataclass(frozen=True)
 class Guard:
-    """A Guard is an `if` on an affine condition."""
+    """A Guard is an `if` on an affine condition around a body."""
 
     condition: Condition
     body: tuple[Node, ...]
@@ -74,10 +75,10 @@ class Guard:
 
 @dataclass(frozen=True)
 class Assign:
-    """An Assign is `array[subscripts] = value`.
+    """An Assign is the assignment `array[subscripts] = value`.
 
-    may: the value is a select that otherwise keeps the element's old value
-    inside: as for Read
+    may: whether the value is a select that keeps the element's old value where a condition on data does not hold
+    inside: whether the subscripts are known to be neither negative nor out of bounds in every call that passes the requirements
     """
 
     array: str
@@ -97,8 +98,8 @@ class ArrayInfo:
     """An ArrayInfo describes an array of a nest.
 
     shape: affine in the parameters
-    conditional: it is allocated inside a loop or condition, so perhaps not at all
-    pairs: it holds complex numbers; the first dimension, of size 2, has their parts
+    conditional: whether it is allocated inside a loop or condition, so perhaps not at all
+    pairs: whether it holds complex numbers, as a first dimension of size 2 with their real and imaginary parts
     """
 
     element: DType
@@ -112,11 +113,11 @@ class ArrayInfo:
 
 @dataclass(frozen=True)
 class Requirement:
-    """A requirement is a condition that must hold at every point of the loops and guards around it.
+    """A Requirement is a condition that must hold at every point of the loops and guards around it.
 
     A call that violates it runs as plain Python.
 
-    around: outermost first, without their bodies
+    around: the loops and guards, outermost first, without their bodies
     what: what the call contains when the condition does not hold, for messages
     """
 
@@ -128,7 +129,7 @@ class Requirement:
 
 @dataclass(frozen=True)
 class Nest:
-    """A nest is a kernel as loops, guards and assignments.
+    """A Nest is a whole kernel as loops, guards and assignments, with its arrays, parameters and results.
 
     requirements: conditions on parameters
     contents: conditions on the elements of index arrays
@@ -144,7 +145,7 @@ class Nest:
 
 
 def with_body(nest: Nest, body: tuple[Node, ...]) -> Nest:
-    """Returns the nest with another body, without the local arrays that this body does not touch."""
+    """Returns the nest with another body, and without the local arrays that the new body does not touch."""
     if body is nest.body:
         return nest
     used = touched(body)
@@ -153,12 +154,15 @@ def with_body(nest: Nest, body: tuple[Node, ...]) -> Nest:
 
 
 def touched(body: tuple[Node, ...]) -> set[str]:
-    """Returns the arrays that are read or written in a body."""
+    """Returns the names of the arrays that are read or written in a body."""
     return {name for a in assigns(body) for name in (a.array, *(r.array for r in reads(a.value)))}
 
 
 def substituted(value: Value, names: Mapping[str, Affine]) -> Value:
-    """Returns the value with some variables replaced by affine expressions, all at once."""
+    """Returns the value with some variables replaced by affine expressions, all at once.
+
+    names: the expressions by variable
+    """
 
     def leaf(part: Value) -> Value:
         if isinstance(part, Read):
@@ -173,7 +177,10 @@ def substituted(value: Value, names: Mapping[str, Affine]) -> Value:
 
 
 def substituted_in(node: Node, names: Mapping[str, Affine]) -> Node:
-    """Returns the node with some variables replaced by affine expressions, all at once, in everything it contains."""
+    """Returns the node, with all that it contains, with some variables replaced by affine expressions, all at once.
+
+    names: the expressions by variable
+    """
     if isinstance(node, Assign):
         subscripts = tuple(s.substitute(names) for s in node.subscripts)
         return replace(node, subscripts=subscripts, value=substituted(node.value, names))
@@ -184,7 +191,7 @@ def substituted_in(node: Node, names: Mapping[str, Affine]) -> Node:
 
 
 def children(value: Value) -> tuple[Value, ...]:
-    """Returns the operands of a value, () for a leaf."""
+    """Returns the operands of a value; () for a leaf."""
     operands = _OPERANDS.get(type(value))
     return () if operands is None else operands(value)
 
@@ -203,7 +210,7 @@ _OPERANDS: Mapping[type, Callable[[Any], tuple[Value, ...]]] = {
 
 
 def with_children(value: Value, operands: tuple[Value, ...]) -> Value:
-    """Returns the same operation on other operands, or the same object when nothing changes."""
+    """Returns the operation of a value on other operands; the same object when they are the value's own."""
     before = children(value)
     if len(before) == len(operands) and all(a is b for a, b in zip(before, operands)):
         return value
@@ -223,7 +230,7 @@ def with_children(value: Value, operands: tuple[Value, ...]) -> Value:
 
 
 def map_leaves(value: Value, leaf: Callable[[Value], Value]) -> Value:
-    """Returns the value with every leaf replaced; shared sub-trees stay shared."""
+    """Returns the value with every leaf replaced by what the function `leaf` makes of it; shared sub-trees stay shared."""
     seen: dict[int, Value] = {}
 
     def visit(v: Value) -> Value:
@@ -238,7 +245,7 @@ def map_leaves(value: Value, leaf: Callable[[Value], Value]) -> Value:
 
 
 def subvalues(value: Value) -> Iterator[Value]:
-    """Yields every distinct sub-tree once, operands after their operation."""
+    """Yields every distinct sub-tree of a value once, itself included, operands after their operation."""
     seen: set[int] = set()
     stack = [value]
     while stack:
@@ -251,7 +258,9 @@ def subvalues(value: Value) -> Iterator[Value]:
 
 
 def always_fits(value: Value, to: DType) -> bool:
-    """Says whether a Python int is one of several constants that all fit an integer type, as in `1 if a[i] == b[j] else 0`."""
+    """Returns whether a value is one of several integer constants that all fit an integer type, as in `1 if a[i] == b[j] else
+    0`.
+    """
     if isinstance(value, syntax.IfExp):
         return always_fits(value.then, to) and always_fits(value.orelse, to)
     low = -(1 << (to.bits - 1)) if to.kind == "i" else 0
@@ -259,7 +268,7 @@ def always_fits(value: Value, to: DType) -> bool:
 
 
 def size(value: Value) -> int:
-    """Returns the number of nodes of the value as a tree, with shared sub-trees counted each time."""
+    """Returns the number of nodes of a value as a tree; a shared sub-tree is counted each time that it occurs."""
     sizes: dict[int, int] = {}
 
     def visit(v: Value) -> int:
@@ -271,14 +280,14 @@ def size(value: Value) -> int:
 
 
 def reads(value: Value) -> Iterator[Read]:
-    """Yields the distinct array elements that a value reads."""
+    """Yields the distinct nodes of a value that read an array element."""
     return (v for v in subvalues(value) if isinstance(v, Read))
 
 
 class ReadNames:
-    """ReadNames finds the arrays that a value reads.
+    """A ReadNames is a function that returns the names of the arrays that a value reads.
 
-    It keeps what it found, together with the value, since passes look at the same values again.
+    It keeps its results, together with the values, since passes look at the same values again.
     """
 
     def __init__(self) -> None:

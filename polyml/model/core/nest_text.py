@@ -14,7 +14,7 @@ _INDENT = "    "
 
 
 def text(nest: Nest) -> str:
-    """Returns the parameters, arrays and requirements of a nest, then its loops.
+    """Returns a nest as text: its parameters, arrays and requirements, then its loops as in Python.
 
     array T: f64[N] (local)
     for i in range(1, N - 1):
@@ -41,14 +41,14 @@ def _requirement(requirement: Requirement) -> str:
 
 
 def condition_text(condition: Condition) -> str:
-    """Returns the condition in Python's words, as in `(N - 1 >= 0) and (i == 0)`."""
+    """Returns an affine condition as a Python expression, such as `(N - 1 >= 0) and (i == 0)`."""
     if isinstance(condition, Compare):
         return f"{condition.expr} {condition.op} 0"
     return f" {condition.op} ".join(f"({condition_text(part)})" for part in condition.parts) or str(condition)
 
 
 def _block(body: Sequence[Node], indent: str) -> Iterator[str]:
-    """Yields the lines of a block."""
+    """Yields the lines of a block of nodes, each behind `indent`."""
     for node in body:
         if isinstance(node, Assign):
             yield f"{indent}{_place(node.array, node.subscripts)} = {value_text(node.value, _leaf)}{'  # perhaps' * node.may}"
@@ -69,7 +69,7 @@ def _place(array: str, subscripts: Sequence[Affine]) -> str:
 
 
 def _leaf(value: Value) -> Printed:
-    """Returns the text of a leaf, and how tightly its outermost operation binds."""
+    """Returns the text of a leaf, and a number for how tightly its outermost operation binds."""
     if isinstance(value, Read):
         return _place(value.array, value.subscripts), TIGHTEST
     if isinstance(value, Truth):

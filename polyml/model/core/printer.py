@@ -38,9 +38,10 @@ Printed = tuple[str, int]  # a text and how tightly its outermost operation bind
 
 
 def scop_text(scop: Scop) -> str:
-    """Returns the kernel, its parameters, arrays, statements with their sets and relations, checks and source order.
+    """Returns a SCoP as text: the kernel, its parameters, arrays, statements with their sets and relations, checks and source
+    order.
 
-    Sets and relations read back as isl objects once the line `parameters` is put before them: "[N, M] -> { ... }".
+    isl can parse a set or relation of the text with the list from the line `parameters` in front: "[N, M] -> { ... }".
     """
     lines = [f"kernel {scop.name}({', '.join(f'{n}: {t}' for n, t in zip(scop.params, scop.types))})"]
     lines.append(f"parameters [{', '.join(p.name for p in scop.parameters)}]")
@@ -59,7 +60,7 @@ def scop_text(scop: Scop) -> str:
 
 
 def scop_data(scop: Scop) -> dict:
-    """Returns a SCoP as lists, dictionaries and texts; every set and relation is in full isl syntax."""
+    """Returns a SCoP as lists, dictionaries and texts, for JSON; every set and relation is in full isl syntax."""
     return {
         "name": scop.name,
         "params": [{"name": n, "type": str(t)} for n, t in zip(scop.params, scop.types)],
@@ -80,9 +81,9 @@ def scop_data(scop: Scop) -> dict:
 
 
 def dependences_text(dependences: Dependences) -> str:
-    """Returns flow, anti, output and value_flow, each { source -> sink }, one line per pair of statements.
+    """Returns a SCoP's flow, anti, output and value-based flow dependences as text, one line per pair of statements.
 
-    A line says so where isl does not find them within OPERATIONS.
+    A kind that isl does not find within OPERATIONS has a line that says so.
     """
     lines = []
     for kind in _RELATIONS:
@@ -93,8 +94,9 @@ def dependences_text(dependences: Dependences) -> str:
 
 
 def dependences_data(dependences: Dependences) -> dict:
-    """Returns kind -> relations in full isl syntax, one per pair of statements; None where isl does not find them within
-    OPERATIONS.
+    """Returns by kind of dependence a list of relations in full isl syntax, one per pair of statements.
+
+    Instead of the list there is None where isl does not find them within OPERATIONS.
     """
 
     def pieces(kind: str) -> list[str]:
@@ -104,8 +106,9 @@ def dependences_data(dependences: Dependences) -> dict:
 
 
 def _in_time(made: Callable[[], _Made]) -> _Made | None:
-    """Returns what a function makes, None where isl takes too long, as for the last writers of elements that many statements
-    write.
+    """Returns what a function makes; None where isl takes more than OPERATIONS.
+
+    It does for the last writers of elements that many statements write.
     """
     try:
         with polyhedra.budget(OPERATIONS):
@@ -115,20 +118,20 @@ def _in_time(made: Callable[[], _Made]) -> _Made | None:
 
 
 def schedule_text(schedule: isl.Schedule) -> str:
-    """Returns the schedule tree in isl's block syntax, which isl.Schedule reads back."""
+    """Returns the schedule tree in isl's block syntax, which `isl.Schedule` can parse."""
     printer = isl.Printer.to_str(schedule.get_ctx()).set_yaml_style(isl.yaml_style.BLOCK)
     return printer.print_schedule(schedule).get_str().rstrip()
 
 
 def statement_text(statement: Statement) -> str:
-    """Returns the statement over its own iterators: C[i, j] = beta*C[i, j]."""
+    """Returns a statement as an assignment over its own iterators, such as "C[i, j] = beta*C[i, j]"."""
     return f"{access_text(statement.write)} = {value_text(statement.value, statement_leaf(statement, integer_text))}"
 
 
 def access_text(access: Access, integer: Callable[[isl.PwAff], str] | None = None) -> str:
-    """Returns A[i, j + 1]; a scalar is its name alone.
+    """Returns an access as text, such as "A[i, j + 1]"; for a scalar it is the name alone.
 
-    integer: writes one subscript; None for `integer_text`
+    integer: makes the text of one subscript; None for `integer_text`
     """
     if not access.subscripts:
         return access.array
@@ -136,9 +139,9 @@ def access_text(access: Access, integer: Callable[[isl.PwAff], str] | None = Non
 
 
 def statement_leaf(statement: Statement, integer: Callable[[isl.PwAff], str]) -> Callable[[Value], Printed]:
-    """Returns a function that prints the leaves of a statement's value.
+    """Returns a function that makes the text of a leaf of a statement's value, with a number for how tightly it binds.
 
-    integer: prints affine integers
+    integer: makes the text of an affine integer
     """
 
     def leaf(value: Value) -> Printed:
@@ -158,7 +161,10 @@ def statement_leaf(statement: Statement, integer: Callable[[isl.PwAff], str]) ->
 
 
 def binding(text: str) -> int:
-    """Returns how tightly the outermost operation of a printed number binds; isl's own operators count as the loosest."""
+    """Returns a number for how tightly the outermost operation of an expression's text binds.
+
+    An operator that only isl has, not Python, counts as the loosest.
+    """
     try:
         outermost = ast.parse(text, mode="eval").body
     except SyntaxError:
@@ -171,7 +177,10 @@ def binding(text: str) -> int:
 
 
 def value_text(value: Value, leaf: Callable[[Value], Printed]) -> str:
-    """Returns the value as a Python expression, without conversions that the source does not show."""
+    """Returns the value as a Python expression, without conversions that the source does not show.
+
+    leaf: makes the text of a leaf, with a number for how tightly it binds
+    """
     return _printed(value, leaf, {})[0]
 
 
@@ -181,7 +190,7 @@ def constant_text(value: object) -> str:
 
 
 def parameter_text(parameter: Parameter) -> str:
-    """Returns what a parameter stands for: N = A.shape[0], or n = n for an argument."""
+    """Returns a parameter with what it stands for: "N = A.shape[0]", "m = A.min()", or "n = n" for a number argument."""
     if parameter.array is None:
         return f"{parameter.name} = {parameter.argument or parameter.name}"
     if parameter.extreme:
@@ -190,9 +199,9 @@ def parameter_text(parameter: Parameter) -> str:
 
 
 def integer_text(value: isl.PwAff) -> str:
-    """Returns { S[i] -> [(i + 1)] } as "i + 1".
+    """Returns an affine expression { S[i] -> [(i + 1)] } as text, "i + 1".
 
-    A piecewise expression becomes a conditional one, whose last condition is left out.
+    A piecewise expression becomes a conditional one, in which the condition of the last piece is left out.
     """
     cases = [_case(part) for part in _inside(str(value)).split(";")]
     last = cases.pop()[0]
@@ -201,7 +210,7 @@ def integer_text(value: isl.PwAff) -> str:
 
 
 def _case(text: str) -> tuple[str, str]:
-    """Returns the (e, condition) of `S[i] -> [(e)] : condition`."""
+    """Returns the texts (e, condition) of a piece `S[i] -> [(e)] : condition` in isl's syntax."""
     found = re.fullmatch(r"\s*(?:\w*\[[^\]]*\] -> )?\[\((.*?)\)\](?: : (.*?))?\s*", text)
     if found is None:
         return text.strip(), ""
@@ -210,12 +219,12 @@ def _case(text: str) -> tuple[str, str]:
 
 
 def _inside(text: str) -> str:
-    """Returns what stands between the braces."""
+    """Returns the part of a text that is between the first and the last brace."""
     return text[text.index("{") + 1 : text.rindex("}")]
 
 
 def _braces(value: isl.Set | isl.Map) -> str:
-    """Returns a set or relation without its list of parameters."""
+    """Returns the text of a set or relation without its list of parameters."""
     text = str(value.coalesce())
     return text[text.index("{") :].replace("{  :", "{ :")
 
@@ -265,7 +274,7 @@ def _check_text(check: Check) -> str:
 
 
 def result_text(result: ScalarResult | ArrayResult) -> str:
-    """Returns the array of a result, with the type of a number."""
+    """Returns the name of a result's array; for a number, with its type."""
     return result.array if isinstance(result, ArrayResult) else f"{result.array}: {result.dtype}"
 
 
@@ -274,9 +283,10 @@ def _indented(text: str) -> str:
 
 
 def _printed(value: Value, leaf: Callable[[Value], Printed], seen: dict[int, Printed]) -> Printed:
-    """Returns the text of a value.
+    """Returns the text of a value, with a number for how tightly it binds; a text that is too long is "...".
 
-    seen: texts of sub-trees by identity, which a value may share
+    leaf: makes that of a leaf
+    seen: the results for sub-trees so far, by the identity of the sub-tree, which a value may share; it is extended
     """
     known = seen.get(id(value))
     if known is None:
@@ -287,7 +297,7 @@ def _printed(value: Value, leaf: Callable[[Value], Printed], seen: dict[int, Pri
 
 
 def _operation(value: Value, operands: list[Printed]) -> Printed:
-    """Returns the text of an operation from the texts of its operands."""
+    """Returns the text of an operation, with a number for how tightly it binds, from those of its operands."""
     at = partial(_at_least, operands)
     if isinstance(value, syntax.Cast):
         if value.implicit:
@@ -319,6 +329,9 @@ def _operation(value: Value, operands: list[Printed]) -> Printed:
 
 
 def _at_least(operands: list[Printed], index: int, least: int) -> str:
-    """Returns the text of an operand, in parentheses where it binds less tightly than `least`."""
+    """Returns the text of an operand, in parentheses where it binds less tightly than `least`.
+
+    operands: pairs (text, how tightly it binds)
+    """
     text, own = operands[index]
     return text if own >= least else f"({text})"

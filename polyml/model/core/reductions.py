@@ -31,13 +31,13 @@ _COMMUTATIVE = ("*", "&", "|", "^")
 
 @dataclass(frozen=True)
 class Reduction:
-    """A reduction is a statement that updates an element by an operator that may be applied in any order.
+    """A Reduction is a statement that updates an element, the accumulator, by an operator that may be applied in any order.
 
     Partial results that start with `identity(operator, element)` and are joined by the operator, with the accumulator's own value
     on the left, give the same result.
 
     operator: "+" "*" "&" "|" "^" "min" "max" (Python's, the accumulator on the left) "minimum" "maximum" "fmin" "fmax"
-    access: which of the statement's reads is the accumulator
+    access: the number of the statement's read that reads the accumulator
     """
 
     statement: str
@@ -47,9 +47,9 @@ class Reduction:
 
 
 def reductions(scop: Scop, fp: str) -> dict[str, Reduction]:
-    """Returns the reductions by statement.
+    """Returns the reductions of a SCoP, by the name of the statement.
 
-    fp: "strict", "reassociate" or "fast"
+    fp: "strict", "reassociate" or "fast"; "strict" leaves out updates of floats
     """
     found = {}
     for statement in scop.statements.values():
@@ -66,9 +66,9 @@ def reductions(scop: Scop, fp: str) -> dict[str, Reduction]:
 
 
 def scans(scop: Scop, fp: str) -> dict[str, Reduction]:
-    """Returns the statements that store the update of one element in another element of the same array, as prefix sums do.
+    """Returns, by name, the statements that store an update of one element in another element of the array, as prefix sums do.
 
-    fp: "strict", "reassociate" or "fast"
+    fp: "strict", "reassociate" or "fast"; "strict" leaves out floats
     """
     found = {}
     for statement in scop.statements.values():
@@ -85,7 +85,10 @@ def scans(scop: Scop, fp: str) -> dict[str, Reduction]:
 
 
 def relaxed(scop: Scop, found: Mapping[str, Reduction]) -> isl.UnionMap:
-    """Returns { S[i] -> T[j] : both update the same element by the same operator, and nothing else orders them }."""
+    """Returns { S[i] -> T[j] : both update the same element by the same operator, and no other read of theirs orders them }.
+
+    found: the reductions, by statement
+    """
     order = SourceOrder(scop)
     free: list[isl.UnionMap] = []
     kept: list[isl.UnionMap] = []
@@ -100,15 +103,20 @@ def relaxed(scop: Scop, found: Mapping[str, Reduction]) -> isl.UnionMap:
 
 
 def relaxed_validity(dependences: Dependences, scop: Scop, found: Mapping[str, Reduction]) -> isl.UnionMap:
-    """Returns the pairs that a schedule must keep in order when the updates `found` may run in any order.
+    """Returns the dependences that a schedule must keep when the updates `found` may run in any order.
 
-    What another statement reads or writes between two updates still keeps its place, by its own dependences.
+    A statement that reads or writes the element between two updates stays between them, by its own dependences.
+
+    found: the reductions, by statement
     """
     return dependences.validity.subtract(relaxed(scop, found)) if found else dependences.validity
 
 
 def identity(operator: str, element: DType) -> bool | int | float:
-    """Returns the value for which `x op identity` is x. For float + it is -0.0, since -0.0 + 0.0 is 0.0."""
+    """Returns the value for which `x op identity` is x, as an element of a type.
+
+    For floats and + it is -0.0, since -0.0 + 0.0 is 0.0.
+    """
     if operator in ("min", "max", *_NUMPY_EXTREMES):
         return _extreme(operator, element)
     if element.is_float:
@@ -121,7 +129,7 @@ def identity(operator: str, element: DType) -> bool | int | float:
 
 
 def _extreme(operator: str, element: DType) -> bool | int | float:
-    """Returns the identity of a minimum or maximum."""
+    """Returns the identity of an operator that takes a minimum or maximum: what no element of the type is beyond."""
     is_least = operator in ("min", "minimum", "fmin")
     if element.is_float:
         return float("nan") if operator in ("fmin", "fmax") else float("inf") if is_least else float("-inf")
@@ -133,7 +141,7 @@ def _extreme(operator: str, element: DType) -> bool | int | float:
 
 
 def _accumulator(statement: Statement) -> int | None:
-    """Returns which read is the element that the statement writes."""
+    """Returns the number of the read that reads the element which the statement writes; None where there is none."""
     for index, access in enumerate(statement.reads):
         if access.array == statement.write.array and access.relation.plain_is_equal(statement.write.relation):
             return index
@@ -141,7 +149,10 @@ def _accumulator(statement: Statement) -> int | None:
 
 
 def _update_operator(value: Value, access: int, is_float: bool) -> str | None:
-    """Returns the operator applied to the accumulator; "" where the value is the accumulator, None for anything else."""
+    """Returns the operator by which a value updates the accumulator; "" where the value is the accumulator, None for anything else.
+
+    access: the number of the read that is the accumulator
+    """
     if isinstance(value, Load):
         return "" if value.access == access else None
     if isinstance(value, syntax.Binary):
@@ -167,19 +178,30 @@ def _binary_operator(value: syntax.Binary, access: int, is_float: bool) -> str |
 
 
 def _commutative_operator(operator: str, left: Value, right: Value, access: int, is_float: bool) -> str | None:
-    """Returns `operator` where either operand is an update by it, and the other one does not read the accumulator."""
+    """Returns `operator` where one operand is an update by it and the other one does not read the accumulator, else None.
+
+    access: the number of the read that is the accumulator
+    """
     return _operator_between(operator, left, right, access, is_float) or _operator_between(operator, right, left, access, is_float)
 
 
 def _operator_between(operator: str, update: Value, other: Value, access: int, is_float: bool) -> str | None:
-    """Returns `operator` where `update` is an update by it, and `other` does not read the accumulator."""
+    """Returns `operator` where `update` is an update by it and `other` does not read the accumulator, else None.
+
+    access: the number of the read that is the accumulator
+    """
     if _mentions(other, access) or _update_operator(update, access, is_float) not in ("", operator):
         return None
     return operator
 
 
 def _select_operator(value: syntax.IfExp, access: int, is_float: bool) -> str | None:
-    """Returns the operator of a select: `x if x > m else m` is max(m, x); `m op x if c else m` is a conditional update."""
+    """Returns the operator by which a select updates the accumulator m, else None.
+
+    `x if x > m else m` is max(m, x), and `m op x if c else m` is a conditional update by `op`.
+
+    access: the number of the read that is the accumulator
+    """
     if not _mentions(value.condition, access):
         branches = (_update_operator(value.then, access, is_float), _update_operator(value.orelse, access, is_float))
         if None in branches or (branches[0] and branches[1] and branches[0] != branches[1]):

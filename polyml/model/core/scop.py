@@ -23,7 +23,7 @@ from polyml.source import Loc
 
 
 class Role(Enum):
-    """A role says who allocates an array."""
+    """A Role says who allocates an array."""
 
     ARGUMENT = "argument"  # passed in by the caller
     LOCAL = "local"  # allocated by the kernel
@@ -32,12 +32,12 @@ class Role(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Array:
-    """An array has elements of one type; a scalar is an array of one element.
+    """An Array describes an array of a kernel, whose elements have one type; a scalar is an array of one element.
 
     name: a C identifier; a scalar live range `x.1` becomes `x_1`
     shape: one expression in the parameters per dimension, { [] -> [(N)] }; () for a scalar
     source_name: what the user wrote
-    pairs: it holds complex numbers; the first dimension, of size 2, has their parts, whose type is `element`
+    pairs: whether it holds complex numbers, as a first dimension of size 2 with their two parts, whose type is `element`
     """
 
     name: str
@@ -51,11 +51,11 @@ class Array:
 
 @dataclass(frozen=True, kw_only=True)
 class Access:
-    """An access is a reference of a statement to an array.
+    """An Access is one reference of a statement to an array.
 
     relation: { S[i,j,k] -> A[i,k] }, single valued and total on the statement's domain
-    subscripts: the same as one { S[i,j,k] -> [(i)] } per dimension, already wrapped (never negative in a legal call)
-    may: it stands under a data-dependent condition, so that it does not happen for every instance
+    subscripts: the relation as one expression { S[i,j,k] -> [(i)] } per dimension (never negative in a legal call)
+    may: whether it stands under a data-dependent condition, so that it does not happen for every instance
     """
 
     array: str
@@ -66,20 +66,20 @@ class Access:
 
     @cached_property
     def coefficients(self) -> tuple[list[tuple[int | Fraction, ...]], ...]:
-        """Returns the coefficients of the iterators in each piece of each subscript."""
+        """Returns for each subscript the coefficients of the iterators, one tuple per piece of the expression."""
         return tuple(map(polyhedra.iterator_coefficients, self.subscripts))
 
 
 @dataclass(frozen=True)
 class Load(syntax.Expr):
-    """A load is the element that `Statement.reads[access]` names."""
+    """A Load is the value of the element that the statement's read number `access` names, as a leaf of the statement's value."""
 
     access: int
 
 
 @dataclass(frozen=True)
 class Index(syntax.Expr):
-    """An index is an integer that is affine in the iterators and parameters.
+    """An Index is an integer that is affine in the iterators and parameters, as a leaf of a statement's value.
 
     value: { S[i,j] -> [(i + 2N)] }; its dtype is PYINT or I64
     """
@@ -89,17 +89,17 @@ class Index(syntax.Expr):
 
 @dataclass(frozen=True)
 class ScalarArg(syntax.Expr):
-    """A scalar argument is a number of the call that is not a parameter."""
+    """A ScalarArg is a number argument of the call that is not a parameter, as a leaf of a statement's value."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Gather(syntax.Expr):
-    """A gather is an element array[indices] of an argument that the kernel does not change, at indices that data decide.
+    """A Gather is an element array[indices] of an argument that the kernel does not change, at indices that data decide.
 
     indices: of type I64; a check of the index arrays at entry keeps them inside the array
-    inside: the affine indices are inside too, whatever the sizes
+    inside: whether those of the indices that are affine are inside for all sizes
     """
 
     array: str
@@ -113,10 +113,10 @@ Value = syntax.Expr
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
-    """A statement is the assignment `write = value`, run for every instance in its domain.
+    """A Statement is the assignment `write = value`, which runs for every instance in its domain.
 
     domain: { S[i,j] : ... }, whose dimensions are named by `iterators`
-    reads: all happen before the write
+    reads: the elements that the value reads, all before the write
     """
 
     name: str
@@ -130,14 +130,15 @@ class Statement:
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """A check is a condition that is tested once at entry, before anything is written.
+    """A Check is a condition that is tested once at entry, before anything is written.
 
     kind: "bounds" (IndexError), "range" (OverflowError: a Python int that its element type cannot hold), "shape" (ValueError: a
-        negative dimension), "limit" (an integer argument beyond what loops are computed with), or "usual" (such calls run in
-        another form)
+        negative dimension), "limit" (an integer argument beyond what loops are computed with), or "usual" (calls that break it run
+        in another form)
     violated: { : N > M }, the parameters of calls that break it
     instances: [N, M] -> { S[i] : ... }, the instances that break it, from which the message takes one
-    may: it stands under a data-dependent condition; then a call that breaks it runs as plain Python
+    what: what is checked, for the message
+    may: whether it stands under a data-dependent condition; then a call that breaks it runs as plain Python
     dim: the dimension of the array
     subscript: of a bounds check, { S[i] -> [(i+1)] } as written
     size: of a bounds check, what the subscript must stay below
@@ -157,13 +158,14 @@ class Check:
 
 @dataclass(frozen=True, kw_only=True)
 class Scop:
-    """A Scop is a kernel as statements, arrays, parameters, checks and an order.
+    """A Scop is a kernel as statements, arrays, parameters, checks and an order of the instances.
 
-    params: the kernel's parameters, in the order of the call
+    params: the names of the kernel's parameters, in the order of the call
+    types: their types
     parameters: every symbolic integer used, also the sizes that only checks mention
     context: { : facts about parameters that hold for every call }; sizes are not negative
     schedule: the source order
-    usual: { : what the checks of the kind "usual" leave besides }; None where there are none
+    usual: { : ... }, what also holds for calls that pass the checks of the kind "usual"; None where there are no such checks
     limits: the largest absolute value that the entry accepts, by symbolic integer
     spared: local arrays of the source that no statement needs any more
     """
@@ -185,12 +187,12 @@ class Scop:
 
     @property
     def checked(self) -> isl.Set:
-        """Returns the parameters { : ... } of calls that pass the checks at entry."""
+        """Returns the parameter set { : ... } of the calls that pass the checks at entry."""
         return self.context if self.usual is None else self.context.intersect(self.usual)
 
     @cached_property
     def times(self) -> dict[str, isl.Map]:
-        """Returns the source order { S[i] -> [time] }, by statement."""
+        """Returns the source order { S[i] -> [time] } of each statement, by the statement's name."""
         return {polyhedra.domain_name(m): m for m in polyhedra.pieces(self.schedule.get_map())}
 
     @cached_property

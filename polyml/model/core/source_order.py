@@ -15,7 +15,11 @@ from polyml.model.core.scop import Statement
 
 @dataclass(frozen=True)
 class SourceLoop:
-    """A SourceLoop is a loop over dimension `dim` of the statements inside; its direction is -1 where it runs downwards."""
+    """A SourceLoop is a loop of the source around a block of statements.
+
+    dim: the dimension of the statements' domains that the loop runs over
+    direction: 1, or -1 where it runs downwards
+    """
 
     body: SourceBlock
     dim: int
@@ -24,7 +28,7 @@ class SourceLoop:
 
 @dataclass(frozen=True)
 class SourceBlock:
-    """A SourceBlock holds statements (by name) and loops, one after the other."""
+    """A SourceBlock holds statements (as their names) and loops that run one after the other."""
 
     parts: tuple[SourcePart, ...]
 
@@ -33,7 +37,7 @@ SourcePart = Union[str, SourceLoop]
 
 
 def names(order: SourcePart | SourceBlock) -> list[str]:
-    """Returns the statements inside, in source order."""
+    """Returns the names of the statements inside a loop or block, in source order."""
     if isinstance(order, str):
         return [order]
     parts = order.body.parts if isinstance(order, SourceLoop) else order.parts
@@ -41,7 +45,11 @@ def names(order: SourcePart | SourceBlock) -> list[str]:
 
 
 def schedule_tree(order: SourceBlock, statements: Mapping[str, Statement], context: isl.Set) -> isl.Schedule:
-    """Returns the schedule tree of a block; a domain node without instances where there are no statements."""
+    """Returns the schedule tree in which a block's statements run; without statements, a domain node without instances.
+
+    statements: by name
+    context: gives the parameters of the empty domain
+    """
     if not order.parts:
         return isl.Schedule.from_domain(isl.UnionSet.empty(context.get_space()))
     return reduce(isl.Schedule.sequence, (_part_tree(part, statements, context) for part in order.parts))
@@ -55,14 +63,17 @@ def _part_tree(part: SourcePart, statements: Mapping[str, Statement], context: i
 
 
 def _partial_schedule(part: SourceLoop, statements: Mapping[str, Statement]) -> isl.MultiUnionPwAff:
-    """Returns [{ S0[i,j] -> [(i)]; S1[i,j] -> [(i)] }], the loop's iterator for each statement inside."""
+    """Returns a loop's iterator as an expression of each statement inside, [{ S0[i,j] -> [(i)]; S1[i,j] -> [(i)] }].
+
+    It is negated where the loop runs downwards.
+    """
     members = (polyhedra.dimension(statements[name].domain, part.dim) for name in names(part))
     pieces = (isl.UnionPwAff.from_pw_aff((m if part.direction > 0 else m.neg()).to_pw_aff()) for m in members)
     return isl.MultiUnionPwAff.from_union_pw_aff(reduce(isl.UnionPwAff.union_add, pieces))
 
 
 def loop_paths(schedule: isl.Schedule) -> dict[str, tuple[int, ...]]:
-    """Returns for each statement the loops around it, outermost first, as numbers that differ between loops.
+    """Returns by statement the loops around it, outermost first, each as a number that no other loop has.
 
     schedule: a tree of filters, sequences and bands of one member, as `schedule_tree` makes it
     """

@@ -112,7 +112,7 @@ def _split(poly: Poly) -> list[Poly]:
 
 
 def _at(by_power: list[Poly], root: int) -> bool:
-    """Says whether the sum of coefficient * root ** power is 0."""
+    """Returns whether the sum of coefficient * root ** power is 0."""
     total = Poly()
     for power, coefficient in enumerate(by_power):
         total = total + coefficient.scaled(root**power)

@@ -138,7 +138,7 @@ class Poly:
 
     @property
     def is_number(self) -> bool:
-        """Says whether the value is a constant."""
+        """Returns whether the value is a constant."""
         return all(not monomial for monomial, _ in self.terms)
 
     @property

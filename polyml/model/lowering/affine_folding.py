@@ -17,7 +17,7 @@ CONDITIONS = 24  # of one kernel that have more quotients around, each of which 
 
 
 def is_exact(dtype: DType) -> bool:
-    """Says whether arithmetic in the type is that of the integers, as long as values are small."""
+    """Returns whether arithmetic in the type is that of the integers, as long as values are small."""
     return dtype in _EXACT
 
 
@@ -119,7 +119,7 @@ def formula_choice(condition: Condition, then: Condition, orelse: Condition) -> 
 
 
 def is_small(value: Affine) -> bool:
-    """Says whether isl decides an affine expression quickly, and its value stays far inside 64 bits for all parameters that
+    """Returns whether isl decides an affine expression quickly, and its value stays far inside 64 bits for all parameters that
     polyml accepts.
     """
     if value.is_constant:

@@ -86,7 +86,7 @@ class ValueResolver:
             self._products.add(target.name)
 
     def is_stale(self, name: str) -> bool:
-        """Says whether a name is a loop variable after its loop."""
+        """Returns whether a name is a loop variable after its loop."""
         return self.env.get(name) is Stale.STALE
 
     def _name(self, expr: syntax.Name) -> Value:
@@ -183,7 +183,7 @@ class ValueResolver:
         raise kind(f"{what}{text} is not affine in {of}", loc=expr.loc, notes=notes)
 
     def _call_knows_a_factor(self, expr: syntax.Expr) -> bool:
-        """Says whether a product in it has a size or number of the call as a factor, as i*n + j has: given n, it is affine."""
+        """Returns whether a product in it has a size or number of the call as a factor, as i*n + j has: given n, it is affine."""
         parameters = self._declared.parameters.keys()
         for node in traversal.nodes(expr):
             if isinstance(node, syntax.Name) and node.name in self._products:
@@ -207,7 +207,7 @@ def _constant(expr: syntax.Const) -> Value:
 
 
 def _has_many_cases(expr: syntax.Expr) -> bool:
-    """Says whether an expression has more operations that distinguish cases than an affine one may have."""
+    """Returns whether an expression has more operations that distinguish cases than an affine one may have."""
     operations = ("//", "%", ">>", "min", "max")
     found = [
         node for node in traversal.nodes(expr)

@@ -81,7 +81,7 @@ class _CheckCollector:
         self._by_subject: dict[tuple, list[Check]] = {}
 
     def is_new(self, key: tuple) -> bool:
-        """Says whether the key is met for the first time."""
+        """Returns whether the key is met for the first time."""
         if key in self._seen:
             return False
         self._seen.add(key)

@@ -134,7 +134,7 @@ class _ComplexSplitter:
         return _as_place(real), _as_place(imag)
 
     def _may_be(self, place: Place, read: Expr) -> bool:
-        """Says whether storing to `place` may change what is read."""
+        """Returns whether storing to `place` may change what is read."""
         if isinstance(place, syntax.Name):
             return isinstance(read, syntax.Name) and read.name == place.name
         if not isinstance(read, syntax.Subscript):

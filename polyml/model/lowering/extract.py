@@ -1,4 +1,4 @@
-"""Nest -> Scop: domains, accesses, checks and the source order."""
+"""Lowering of a nest to a SCoP: domains, accesses, checks and the source order."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def to_scop(nest: Nest, written: Nest, kernel: syntax.Kernel, top: IterationCont
 
 @dataclass(frozen=True)
 class _Reference:
-    """A reference is an element of an array as the nest names it; its fields are those of nest.Read."""
+    """A _Reference is an element of an array as a nest names it; its fields are those of nest.Read."""
 
     array: str
     subscripts: tuple[Affine, ...]
@@ -75,7 +75,7 @@ class _Reference:
 
 
 class _StatementBuilder:
-    """A _StatementBuilder turns assignments into statements, numbered in source order."""
+    """A _StatementBuilder makes statements of a nest's assignments, and numbers them in source order."""
 
     def __init__(self, nest: Nest, parameters: ParameterContext, found: tuple[Check, ...]) -> None:
         self.nest = nest
@@ -85,7 +85,7 @@ class _StatementBuilder:
         self._accesses: dict[tuple[int, _Reference], tuple[isl.Map, tuple[isl.PwAff, ...]]] = {}
 
     def array(self, name: str, info: ArrayInfo) -> Array:
-        """Returns an array of the nest as an array of the Scop."""
+        """Returns an array of the nest as an array of the SCoP."""
         shape = tuple(size_pw_aff(extent) for extent in info.shape)
         return Array(
             name=name, element=info.element, shape=shape, role=info.role, source_name=info.source_name,
@@ -93,7 +93,12 @@ class _StatementBuilder:
         )  # fmt: skip
 
     def block(self, body: tuple[Node, ...], context: IterationContext) -> SourceBlock:
-        """Returns the order of a block: its statements and loops, with guards dissolved into domains."""
+        """Returns the source order of a block's statements and loops, and adds the statements to `statements`.
+
+        Guards become part of the statements' domains.
+
+        context: the loops and guards around the block
+        """
         parts: list[SourcePart] = []
         for node in body:
             if isinstance(node, Assign):
@@ -107,7 +112,10 @@ class _StatementBuilder:
         return SourceBlock(tuple(parts))
 
     def assign(self, assign: Assign, context: IterationContext) -> list[str]:
-        """Returns the names of the statements that one assignment becomes."""
+        """Returns the names of the statements that one assignment becomes, and adds the statements to `statements`.
+
+        context: the loops and guards around the assignment
+        """
         names = []
         for formula, value in split(assign.value):
             here = context if formula == af.TRUE else context.within(formula)
@@ -119,7 +127,11 @@ class _StatementBuilder:
         return names
 
     def statement(self, name: str, assign: Assign, value: Value, context: IterationContext) -> Statement:
-        """Returns the statement of an assignment in a context, with a read for each distinct element of its value."""
+        """Returns the statement of an assignment, with a read for each distinct element of its value.
+
+        value: takes the place of the assignment's own value
+        context: the loops and guards around it
+        """
         value = map_leaves(value, _explicit_truth)
         accesses: list[Access] = []
         positions: dict[tuple[str, tuple[Affine, ...]], int] = {}
@@ -154,7 +166,10 @@ class _StatementBuilder:
         )
 
     def access(self, statement: str, reference: _Reference, context: IterationContext, *, may: bool, loc: Loc | None) -> Access:
-        """Returns the access of a statement to an element, with its subscripts wrapped."""
+        """Returns the access of a statement to an element; a subscript that may be negative counts from the end where it is.
+
+        may: whether the access stands under a data-dependent condition
+        """
         key = (id(context), reference)
         if key not in self._accesses:
             self._accesses[key] = self._relation(reference, context)
@@ -168,7 +183,7 @@ class _StatementBuilder:
         )
 
     def _relation(self, reference: _Reference, context: IterationContext) -> tuple[isl.Map, tuple[isl.PwAff, ...]]:
-        """Returns { [i] -> A[e] }, and { [i] -> [(e)] } for each subscript."""
+        """Returns the relation { [i] -> A[e] } of a reference, and { [i] -> [(e)] } for each of its subscripts."""
         if reference.inside:
             wrapped = tuple(map(context.pw_aff, reference.subscripts))
         else:
@@ -190,7 +205,9 @@ class _StatementBuilder:
 
     @cached_property
     def legal(self) -> isl.Set:
-        """Returns the sizes { : N > 0 } that pass the checks, or more where these would have too many cases."""
+        """Returns the parameter set { : N > 0 } of sizes that pass the checks; a larger set where that one would be too large a
+        union.
+        """
         result = self.parameters.facts
         for check in self.checks:
             if check.violated.n_basic_set() > 1:
@@ -202,7 +219,10 @@ class _StatementBuilder:
 
 
 def wrap(subscript: Affine, size: Affine, context: IterationContext, possible: isl.Set) -> isl.PwAff:
-    """Returns { [i] -> [(subscript)] } where it is not negative, else subscript + size, for the `possible` iterations and sizes."""
+    """Returns { [i] -> [(subscript)] } where it is not negative, and subscript + size where it is, as Python counts.
+
+    possible: the iterations and sizes for which the result is needed; cases that do not occur among them are left out
+    """
     plain = context.pw_aff(subscript)
     negative = context.set(af.non_negative(-subscript - 1))
     inside = possible.intersect(context.set(af.non_negative(subscript + size)))
@@ -219,7 +239,7 @@ def _explicit_truth(value: Value) -> Value:
 
 
 def _index(value: Integer, statement: str, context: IterationContext) -> Value:
-    """Returns an affine integer as a constant or an Index of the statement."""
+    """Returns an affine integer of a nest as a constant or as an Index of the statement."""
     if value.affine.is_constant:
         return syntax.Const(value.affine.constant, dtype=value.dtype)
     dtype = I64 if value.dtype == I64 else PYINT
@@ -241,5 +261,5 @@ def _check_indices(value: Value, context: IterationContext) -> None:
 
 
 def _is_self_copy(assign: Assign, value: Value) -> bool:
-    """Says whether the assignment stores an element to itself."""
+    """Returns whether the assignment of `value` stores an element to itself."""
     return isinstance(value, Read) and value.array == assign.array and value.subscripts == assign.subscripts

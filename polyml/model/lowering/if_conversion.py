@@ -119,7 +119,7 @@ def _merged_pair(test: Value, a: Assign, b: Assign) -> Assign | None:
 
 
 def _is_element(value: Value, assign: Assign) -> bool:
-    """Says whether a value is the old value of the element that is assigned."""
+    """Returns whether a value is the old value of the element that is assigned."""
     return isinstance(value, Read) and (value.array, value.subscripts) == (assign.array, assign.subscripts)
 
 

@@ -195,7 +195,7 @@ class _NestBuilder:
             )
 
     def _has_few_quotients(self, formula: Condition) -> bool:
-        """Says whether isl can tell the instances that meet it and the conditions around it; otherwise it counts as one on data."""
+        """Returns whether isl can tell the instances that meet it and the conditions around it; otherwise it counts as one on data."""
         around = (node.condition for node in self._around if isinstance(node, Guard))
         return quotients(formula, *around) <= QUOTIENTS_AROUND
 

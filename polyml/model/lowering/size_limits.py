@@ -23,10 +23,14 @@ Range = tuple[int, int]  # the least and the greatest value
 
 
 def limits(nests: Iterable[Nest], names: Iterable[str], structural: frozenset[str]) -> dict[str, int]:
-    """Returns the largest absolute value that each symbolic integer may have. Raises NotAffineError where no limits suffice.
+    """Returns the largest absolute value that each symbolic integer may have in a call, so that no integer of the nests leaves 64
+    bits.
 
-    nests: all their integers must fit
-    structural: the names that other integers are computed from
+    Raises NotAffineError where no limits suffice.
+
+    nests: forms of a kernel, all of whose integers must fit
+    names: the symbolic integers
+    structural: those of them that other integers are computed from
     """
     nests, names = tuple(nests), tuple(names)
     for limit in LIMITS:
@@ -47,26 +51,32 @@ def limits(nests: Iterable[Nest], names: Iterable[str], structural: frozenset[st
 
 
 def names_in_extents(nest: Nest) -> frozenset[str]:
-    """Returns the names that extents of arrays are computed from, except those that are an extent themselves."""
+    """Returns the names that sizes of arrays are computed from, except those that only are such a size themselves."""
     shapes = (extent for array in nest.arrays.values() for extent in array.shape)
     return frozenset().union(*(e.names for e in shapes if e.constant or len(e.terms) > 1 or any(c != 1 for _, c in e.terms)))
 
 
 class _TooGreat(Exception):
-    """_TooGreat is raised for an integer that may leave 64 bits."""
+    """_TooGreat is raised for an integer that may leave 64 bits.
+
+    what: the integer's description, for a message
+    """
 
     def __init__(self, what: str, loc: Loc | None):
         self.what, self.loc = what, loc
 
 
 class _RangeAnalysis:
-    """A _RangeAnalysis bounds the integers of one nest (interval arithmetic). ranges: of the names that are known so far"""
+    """A _RangeAnalysis bounds the integers of one nest by interval arithmetic.
+
+    ranges: (least value, greatest value) of each symbolic integer
+    """
 
     def __init__(self, nest: Nest, ranges: dict[str, Range]):
         self._nest, self._ranges = nest, ranges
 
     def check(self) -> None:
-        """Raises _TooGreat for the first integer that may leave 64 bits."""
+        """Raises _TooGreat for the first integer of the nest that may leave 64 bits."""
         for array in self._nest.arrays.values():
             for extent in array.shape:
                 self._affine(extent, self._ranges, f"a size of `{array.source_name}`", array.loc)
@@ -140,7 +150,10 @@ class _RangeAnalysis:
 
 
 def _within(found: Range, what: str, loc: Loc | None) -> Range:
-    """Returns the range. Raises _TooGreat where it leaves ROOM."""
+    """Returns the range `found` unchanged. Raises _TooGreat where a value in it is larger than ROOM in magnitude.
+
+    what, loc: of the integer that has this range
+    """
     if max(-found[0], found[1]) > ROOM:
         raise _TooGreat(what, loc)
     return found

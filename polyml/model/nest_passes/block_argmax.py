@@ -55,7 +55,14 @@ _ROUNDED = ("+", "-", "*")
 
 @dataclass(frozen=True)
 class _ArgmaxSearch:
-    """An _ArgmaxSearch is `if part op best: best = part`, where each target of `places` gets its value under the same condition."""
+    """An _ArgmaxSearch is the body of a loop that searches an extreme element and its place: `if part op best: best = part; at =
+    i`.
+
+    part: the value that is compared
+    op: the comparison, such as ">"
+    best: the assignment to `best`
+    places: the assignments under the same condition, such as `at = i`
+    """
 
     part: Value
     op: str
@@ -64,9 +71,11 @@ class _ArgmaxSearch:
 
 
 def in_blocks(nest: Nest, *, floats: bool) -> Nest:
-    """Returns the nest with such searches in blocks. It is not for arguments that may share memory.
+    """Returns the nest in which searches for an extreme element and its place run block by block.
 
-    floats: also searches among floats, since reductions of floats may be reordered
+    It must not be used where arguments may share memory.
+
+    floats: whether searches among floats may change too, since reductions of floats may be reordered
     """
     blocker = _ArgmaxBlocker(nest, floats)
     body = blocker.block(nest.body, ())
@@ -78,7 +87,10 @@ def in_blocks(nest: Nest, *, floats: bool) -> Nest:
 
 
 class _ArgmaxBlocker:
-    """An _ArgmaxBlocker rewrites loops that are searches. made: the scalars that it declares"""
+    """An _ArgmaxBlocker rewrites loops that search an extreme element and its place, so that they run block by block.
+
+    made: the scalars that it has declared for them
+    """
 
     def __init__(self, nest: Nest, floats: bool) -> None:
         self._nest, self._floats = nest, floats
@@ -88,9 +100,9 @@ class _ArgmaxBlocker:
         self.made: dict[str, ArrayInfo] = {}
 
     def block(self, body: tuple[Node, ...], around: tuple[Loop, ...]) -> tuple[Node, ...]:
-        """Returns a block with its searches rewritten.
+        """Returns a block of nodes with the searches in it rewritten.
 
-        around: the loops around it, outermost first
+        around: the loops around the block, outermost first
         """
         return tuple(made for node in body for made in self._node(node, around))
 
@@ -109,7 +121,10 @@ class _ArgmaxBlocker:
             yield self._in_blocks(node, searches)
 
     def _searches(self, loop: Loop, loops: tuple[Loop, ...]) -> list[_ArgmaxSearch]:
-        """Returns the searches that a loop's body consists of; none where it has anything else."""
+        """Returns the searches that a loop's body consists of; [] where it has anything else.
+
+        loops: the loops around the body, outermost first
+        """
         body = tuple(node for node in loop.body if isinstance(node, Assign))
         if loop.step != 1 or len(body) < len(loop.body):
             return []
@@ -119,7 +134,10 @@ class _ArgmaxBlocker:
         return [] if len(found) < len(groups) or len(set(targets)) < len(targets) else found
 
     def _search(self, body: tuple[Assign, ...], loop: Loop, loops: tuple[Loop, ...]) -> _ArgmaxSearch | None:
-        """Returns the search that these assignments are, if it may run in blocks."""
+        """Returns the search that some assignments of a loop's body are; None where they are none, or it must not run in blocks.
+
+        loops: the loops around the body, outermost first
+        """
         found = _as_search(body, self._nest)
         if found is None or not _is_repeatable(found.part, loop.iterator):
             return None
@@ -143,7 +161,7 @@ class _ArgmaxBlocker:
         return None if any(a.array in targets for a in others) else found
 
     def _in_blocks(self, loop: Loop, searches: Sequence[_ArgmaxSearch]) -> Node:
-        """Returns the loop over blocks with all searches in each."""
+        """Returns a loop over blocks of a loop's iterations, whose body has all searches for one block."""
         index, block = loop.iterator, self._names.fresh(loop.iterator)
         start = loop.start + af.variable(block) * BLOCK
         blocks = af.floor_div(loop.stop - loop.start + (BLOCK - 1), BLOCK)
@@ -151,7 +169,10 @@ class _ArgmaxBlocker:
         return replace(loop, iterator=block, start=Affine(0), stop=blocks, body=steps)
 
     def _of_block(self, loop: Loop, found: _ArgmaxSearch, start: Affine, index: str) -> list[Node]:
-        """Returns one search in the block of iterations that begins at `start`."""
+        """Returns the nodes of one search for the block of iterations that begins at `start`.
+
+        index: the iterator of the loops inside the block
+        """
         element, greatest = found.part.dtype, found.op in (">", ">=")
         first, operator = found.op in (">", "<"), "max" if greatest else "min"
         most, place = self._scalar("most", element), self._scalar("place", I64)
@@ -184,7 +205,7 @@ class _ArgmaxBlocker:
         return steps
 
     def _over(self, loop: Loop, start: Affine, assign: Assign) -> Loop:
-        """Returns a loop over the iterations of the block that begins at `start`."""
+        """Returns a loop over the iterations of the block that begins at `start`, whose body is an assignment."""
         return replace(
             loop, start=Affine(0), stop=af.extremum("min", (Affine(BLOCK), loop.stop - start), as_written=True), body=(assign,)
         )
@@ -200,7 +221,9 @@ def _assign(target: Read, value: Value, like: Assign) -> Assign:
 
 
 def _groups(body: tuple[Assign, ...]) -> list[tuple[Assign, ...]]:
-    """Returns neighbouring assignments under one condition, together with the assignment of that condition."""
+    """Returns the assignments of a body in groups: neighbours under one condition, and the assignment of that condition before
+    them.
+    """
     groups: list[list[Assign]] = []
     for assign in body:
         last = groups[-1][-1] if groups else None
@@ -216,7 +239,7 @@ def _condition(assign: Assign) -> Value | None:
 
 
 def _as_search(body: tuple[Assign, ...], nest: Nest) -> _ArgmaxSearch | None:
-    """Returns the search that assignments are; None where they are none."""
+    """Returns the search that assignments under one condition are; None where they are none."""
     flag: Assign | None = None
     if body and not body[0].may and isinstance(body[0].value, syntax.Compare) and not body[0].subscripts:
         flag, *rest = body
@@ -245,14 +268,17 @@ def _as_search(body: tuple[Assign, ...], nest: Nest) -> _ArgmaxSearch | None:
 
 
 def _select(update: Assign) -> syntax.IfExp:
-    """Returns the select that an update stores: a new value, or what the element has."""
+    """Returns the select that an assignment under a condition stores: a new value, or the element's old one."""
     if not isinstance(update.value, syntax.IfExp):
         raise TypeError(f"not a select: {update.value!r}")
     return update.value
 
 
 def _better(condition: Value, best: Assign) -> str | None:
-    """Returns the comparison by which the assigned value is better than what the element has."""
+    """Returns the operator by which a condition compares the value that is assigned to `best` with its old value.
+
+    The new value is on the left: ">" for `part > best` and for `best < part`. The result is None for any other condition.
+    """
     if not isinstance(condition, syntax.Compare) or condition.op not in _MIRRORED:
         return None
     part = _select(best).then
@@ -264,12 +290,15 @@ def _better(condition: Value, best: Assign) -> str | None:
 
 
 def _is_target(assign: Assign, value: Value) -> bool:
-    """Says whether a value is the element that is assigned."""
+    """Returns whether a value is a read of the element that is assigned."""
     return isinstance(value, Read) and (value.array, value.subscripts) == (assign.array, assign.subscripts)
 
 
 def _is_repeatable(part: Value, iterator: str) -> bool:
-    """Says whether the value moves along rows with the loop, and is the same each time it is computed: it rounds at most once."""
+    """Returns whether a value is the same each time that it is computed, as it rounds at most once, and reads along rows.
+
+    It reads along a row where the loop's iterator is in the last subscript alone.
+    """
     moving = [v for v in subvalues(part) if isinstance(v, Read)]
     rows = [v for v in moving if v.subscripts and _moves(v.subscripts[-1], iterator)]
     if not rows or any(_moves(s, iterator) for v in moving for s in v.subscripts[:-1]):
@@ -282,7 +311,7 @@ def _moves(subscript: Affine, iterator: str) -> bool:
 
 
 def _roundings(value: Value) -> int:
-    """Returns the number of operations that round; more than any limit where one may give a different result each time."""
+    """Returns the number of operations of a value that round; at least 2 where one may give a different result each time."""
     below = sum(map(_roundings, children(value)))
     if isinstance(value, (Read, syntax.Const, Integer, ScalarArg)):
         return 0
@@ -294,7 +323,7 @@ def _roundings(value: Value) -> int:
 
 
 def _is_place(value: Value, iterator: str) -> bool:
-    """Says whether the value is an affine integer that the loop changes by one, or not at all."""
+    """Returns whether the value is an affine integer that grows by one in each iteration of a loop, or does not change in it."""
     if not isinstance(value, Integer) or not (value.dtype == PYINT or value.dtype == I64):
         return False
     rest = value.affine - af.variable(iterator)
@@ -302,7 +331,7 @@ def _is_place(value: Value, iterator: str) -> bool:
 
 
 def _at(value: Value, iterator: str, place: Read) -> Value:
-    """Returns an affine value with `place` in place of the iterator."""
+    """Returns an affine value with the scalar `place` in place of the iterator."""
     if not isinstance(value, Integer) or iterator not in value.affine.names:
         return value
     rest = value.affine - af.variable(iterator)

@@ -19,7 +19,10 @@ from polyml.quasi_affine import affine as af
 
 
 def coalesce(nest: Nest) -> Nest:
-    """Returns the nest without such arrays. It is not for arguments that may share memory."""
+    """Returns the nest in which local arrays that are only copied to another array are that other array from the start.
+
+    It must not be used where arguments may share memory.
+    """
     return with_body(nest, _block(nest.body, nest, False))
 
 
@@ -48,7 +51,7 @@ def _inside(node: Loop | Guard, nest: Nest, in_loop: bool) -> Node:
 
 
 def _copy(node: Node, nest: Nest) -> _ArrayCopy | None:
-    """Returns the copy that a node is, if it is one of a whole array."""
+    """Returns the copy of a whole local array that a node is; None where it is something else."""
     loops: list[Loop] = []
     while isinstance(node, Loop) and len(node.body) == 1:
         loops.append(node)
@@ -69,9 +72,12 @@ def _copy(node: Node, nest: Nest) -> _ArrayCopy | None:
 
 
 def _is_free(copy: _ArrayCopy, nodes: list[Node], position: int, nest: Nest, in_loop: bool) -> bool:
-    """Says whether all that touches the source stands before the copy, and nothing from its first use on touches the target.
+    """Returns whether the target of a copy can take the place of its source.
 
-    In a loop, whose next iteration may go on with the source, nothing else may touch the target at all.
+    All that uses the source has to stand before the copy, and nothing from its first use on may use the target. In a loop, whose
+    next iteration may go on with the source, nothing but the copy may use the target at all.
+
+    nodes: the block of the copy, which is at `position`
     """
     if in_loop and sum(_count(a, copy.target) for a in assigns(nest.body)) > 1:
         return False
@@ -89,7 +95,7 @@ def _count(assign: Assign, name: str) -> int:
 
 
 def _renamed(node: Node, copy: _ArrayCopy) -> Node:
-    """Returns the node with the target in place of the source."""
+    """Returns the node with the copy's target in place of its source."""
     if copy.source not in touched((node,)):
         return node
     if not isinstance(node, Assign):

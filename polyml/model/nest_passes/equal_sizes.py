@@ -18,7 +18,10 @@ from polyml.quasi_affine.affine import Affine
 
 
 def unified(nest: Nest) -> Nest:
-    """Returns the nest with each size that is required to equal an expression replaced by it, except in the requirements."""
+    """Returns the nest with each size that a requirement says to equal an expression replaced by that expression.
+
+    The requirements stay, and test it.
+    """
     names: dict[str, Affine] = {}
     order = {p.name: position for position, p in enumerate(nest.parameters) if p.is_size}
     for requirement in nest.requirements:
@@ -35,7 +38,12 @@ def unified(nest: Nest) -> Nest:
 
 
 def _solved(requirement: Requirement, names: Mapping[str, Affine], order: Mapping[str, int]) -> tuple[str, Affine] | None:
-    """Returns (the last size in an equality, what it equals); None where the requirement is no equality for all calls."""
+    """Returns (the last size in an equality, the expression that it equals); None where the requirement is no equality for all
+    calls.
+
+    names: expressions by size, which are put in first
+    order: the position of each size among the parameters
+    """
     condition = requirement.condition
     if requirement.around or not isinstance(condition, af.Compare) or condition.op != "==":
         return None

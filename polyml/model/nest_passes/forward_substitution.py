@@ -41,9 +41,9 @@ _Seen = dict[tuple[int, tuple[tuple[int, bool], ...]], Value]  # simplified valu
 
 
 def forward(nest: Nest, *, aliased: bool = False) -> Nest:
-    """Returns the nest with block-local scalars substituted into their uses, and without assignments to arrays that nobody reads.
+    """Returns the nest with scalars substituted into their uses, and without assignments to local arrays that nobody reads.
 
-    aliased: arguments may share memory, so that a write to one of them may change what is read from another
+    aliased: whether arguments may share memory, so that a write to one of them may change what is read from another
     """
     scalars = frozenset(n for n, a in nest.arrays.items() if not a.shape and a.role is Role.LOCAL)
     arguments = frozenset(n for n, a in nest.arrays.items() if a.role is Role.ARGUMENT)
@@ -57,7 +57,7 @@ def forward(nest: Nest, *, aliased: bool = False) -> Nest:
 
 
 class _Substituter:
-    """A _Substituter substitutes scalars block by block.
+    """A _Substituter substitutes the values of scalars into their uses, block by block.
 
     scalars: local arrays of rank 0
     aliases: the arrays that may share memory
@@ -69,15 +69,15 @@ class _Substituter:
         self.read_names = ReadNames()
 
     def _overlaps(self, writes: set[str], operands: frozenset[str]) -> bool:
-        """Says whether writing to some arrays may change others that are read."""
+        """Returns whether writing to the arrays `writes` may change elements of the arrays `operands`."""
         if not writes.isdisjoint(operands):
             return True
         return not self.aliases.isdisjoint(writes) and not self.aliases.isdisjoint(operands)
 
     def block(self, body: tuple[Node, ...], live_out: frozenset[str]) -> tuple[Node, ...]:
-        """Returns the block with its scalars substituted, inner blocks first.
+        """Returns the block with its scalars substituted into their uses, inner blocks first.
 
-        live_out: the scalars that are read after it
+        live_out: the scalars that are read after the block
         """
         nodes = list(self._inner(body, live_out))
         position = 0
@@ -89,7 +89,10 @@ class _Substituter:
         return self._live(nodes, live_out)
 
     def _inner(self, body: tuple[Node, ...], live_out: frozenset[str]) -> Iterable[Node]:
-        """Returns the nodes with their inner blocks substituted."""
+        """Returns the nodes of a block with the scalars of the blocks inside them substituted.
+
+        live_out: the scalars that are read after the block
+        """
         live = live_out
         result: list[Node] = []
         for node in reversed(body):
@@ -103,7 +106,7 @@ class _Substituter:
         return reversed(result)
 
     def _before(self, node: Node, live: frozenset[str]) -> frozenset[str]:
-        """Returns the scalars live before a node, given those live after it."""
+        """Returns the scalars that are live before a node, given those that are live after it."""
         if isinstance(node, Assign):
             after = live - {node.array} if not node.subscripts else live
             return after | (self.read_names(node.value) & self.scalars)
@@ -115,7 +118,10 @@ class _Substituter:
         return live
 
     def _live(self, nodes: list[Node], live_out: frozenset[str]) -> tuple[Node, ...]:
-        """Returns the nodes without assignments to scalars that are not live after them, and without empty loops."""
+        """Returns the nodes without assignments to scalars that are not live after them, and without empty loops and guards.
+
+        An assignment stays where its value may raise.
+        """
         kept: list[Node] = []
         live = live_out
         for node in reversed(nodes):
@@ -129,7 +135,13 @@ class _Substituter:
         return tuple(reversed(kept))
 
     def _try(self, nodes: list[Node], position: int, live_out: frozenset[str]) -> bool:
-        """Substitutes the definition at `position` into all its uses and removes it, or changes nothing. Returns whether it did."""
+        """Substitutes the value of the scalar that nodes[position] defines into all its uses, and removes the definition from
+        `nodes`.
+
+        Returns whether it did; it changes nothing where one of the uses cannot be substituted.
+
+        live_out: the scalars that are read after the block
+        """
         definition = nodes[position]
         if not isinstance(definition, Assign) or size(definition.value) > _SIZE_LIMIT:
             return False
@@ -165,7 +177,10 @@ class _Substituter:
         return True
 
     def _written_before_last_use(self, body: tuple[Node, ...], name: str, operands: frozenset[str]) -> bool:
-        """Says whether a guarded block changes `name`, or what its value reads, before it reads `name` again."""
+        """Returns whether a block changes the scalar `name` or one of the arrays `operands` before it reads `name` again.
+
+        operands: the arrays that the scalar's value reads
+        """
         is_stale = False
         for assign in all_assigns(body):
             if is_stale and name in self.read_names(assign.value):
@@ -175,14 +190,14 @@ class _Substituter:
 
 
 def _is_straight(node: Node) -> bool:
-    """Says whether a node is an assignment, or guards around assignments: nothing that repeats."""
+    """Returns whether a node is an assignment, or guards around assignments, with no loop."""
     if isinstance(node, Assign):
         return True
     return isinstance(node, Guard) and all(_is_straight(inner) for inner in node.body)
 
 
 def _always_reads(node: Node, name: str) -> bool:
-    """Says whether an assignment evaluates `name` whatever the data are."""
+    """Returns whether a node is an assignment whose value reads the array `name` whatever the data are."""
     if not isinstance(node, Assign):
         return False
     return any(isinstance(part, Read) and part.array == name and not may for part, may in operations(node.value))
@@ -200,8 +215,7 @@ def _substitute(node: Node, name: str, value: Value) -> Node:
 
 
 def simplified(value: Value) -> Value:
-    """Returns the value with each select on a condition that an enclosing select has decided replaced by the branch that is
-    taken.
+    """Returns the value with selects replaced by one of their branches where a select around them has decided their condition.
 
     (x if c else y) if c else z    ->    x if c else z
     """
@@ -234,7 +248,10 @@ def _simplified_select(value: syntax.IfExp, decided: _Decided, seen: _Seen) -> V
 
 
 def _without_unread(body: tuple[Node, ...], nest: Nest, results: frozenset[str]) -> tuple[Node, ...]:
-    """Returns the body without assignments to local arrays that no remaining assignment reads, except those that may raise."""
+    """Returns the body without assignments to local arrays that no other assignment reads, except those that may raise.
+
+    results: the arrays that are returned numbers
+    """
     local = {n for n, a in nest.arrays.items() if a.role is Role.LOCAL and n not in results}
     read_names = ReadNames()
     while True:
@@ -248,7 +265,7 @@ def _without_unread(body: tuple[Node, ...], nest: Nest, results: frozenset[str])
 
 
 def _dropped(body: tuple[Node, ...], names: set[str]) -> tuple[Node, ...]:
-    """Returns the body without assignments to these arrays, and without loops and guards that are empty then."""
+    """Returns the body without assignments to the arrays `names`, and without loops and guards that are empty then."""
     kept: list[Node] = []
     for node in body:
         if isinstance(node, Assign):

@@ -45,15 +45,18 @@ _SIZE_LIMIT = 200  # nodes of the value that results
 
 
 def contract(nest: Nest) -> Nest:
-    """Returns the nest without such arrays. It is not for arguments that may share memory."""
+    """Returns the nest without local arrays that only pass values on: their values are computed where they are used.
+
+    It must not be used where arguments may share memory.
+    """
     return with_body(nest, _ArrayInliner(nest).block(nest.body))
 
 
 @dataclass(frozen=True)
 class _ArrayDefinition:
-    """An _ArrayDefinition is `array[iterators] = value` for all of the array.
+    """An _ArrayDefinition is a loop nest that assigns all elements of an array, `array[iterators] = value`.
 
-    iterators: None for a dimension of size 1
+    iterators: by dimension; None for one of size 1 without a loop
     """
 
     array: str
@@ -75,7 +78,7 @@ class _ArrayInliner:
                 self._reads[name] = self._reads.get(name, 0) + 1
 
     def block(self, body: tuple[Node, ...]) -> tuple[Node, ...]:
-        """Returns the block with its arrays inlined, inner blocks first; the same object where nothing changes."""
+        """Returns the block with its arrays replaced by their values, inner blocks first; the same object where nothing changes."""
         nodes = [n if isinstance(n, Assign) else self._inside(n) for n in body]
         changed = any(a is not b for a, b in zip(nodes, body))
         while self._inlines_any(nodes):  # what had several uses may have one now
@@ -83,7 +86,10 @@ class _ArrayInliner:
         return tuple(nodes) if changed else body
 
     def _inlines_any(self, nodes: list[Node]) -> bool:
-        """Inlines each definition of the block that can be, first to last. Returns whether there was one."""
+        """Removes the definitions in `nodes` whose values can be put into all uses, from first to last, and puts them there.
+
+        Returns whether there was one.
+        """
         before, position = len(nodes), 0
         while position < len(nodes):
             definition = self._definition(nodes[position])
@@ -96,7 +102,11 @@ class _ArrayInliner:
         return node if body is node.body else replace(node, body=body)
 
     def _definition(self, node: Node) -> _ArrayDefinition | None:
-        """Returns the local array that the node fills, if nothing else writes it."""
+        """Returns the definition of a whole local array that a node is; None where it is none, or its value cannot be put into
+        uses.
+
+        The latter holds where something else writes the array, or where the value reads the array itself or may raise.
+        """
         loops: list[Loop] = []
         while isinstance(node, Loop) and len(node.body) == 1:
             loops.append(node)
@@ -114,7 +124,10 @@ class _ArrayInliner:
         return _ArrayDefinition(node.array, tuple(loop.iterator if loop else None for loop in own), node.value)
 
     def _moved(self, nodes: list[Node], position: int, definition: _ArrayDefinition) -> bool:
-        """Puts the value into every use and removes the definition, or changes nothing. Returns whether it did."""
+        """Puts the value of the definition at nodes[position] into every use of its array and removes it from `nodes`.
+
+        Returns whether it did; it changes nothing where one of the uses does not allow it.
+        """
         name, operands = definition.array, self._read_names(definition.value)
         found: dict[int, Node] = {}
         users, stale = [], False
@@ -142,7 +155,12 @@ class _ArrayInliner:
         return True
 
     def _fits(self, read: Read, loops: tuple[Loop, ...], definition: _ArrayDefinition) -> bool:
-        """Says whether the read is inside the array, and of another element in every iteration unless the value is cheap."""
+        """Returns whether a read of a defined array may be replaced by the value.
+
+        The read has to be inside the array, and of another element in every iteration unless the value is cheap.
+
+        loops: the loops around the read
+        """
         if not read.inside:
             return False
         moving = frozenset().union(*(s.names for s in read.subscripts))
@@ -150,7 +168,11 @@ class _ArrayInliner:
 
 
 def covers(loop: Loop | None, subscript: Affine, extent: Affine) -> bool:
-    """Says whether the subscript runs through the whole dimension."""
+    """Returns whether a subscript takes all indices of a dimension in order.
+
+    loop: the loop whose iterator the subscript is; None where it is no iterator
+    extent: the dimension's size
+    """
     if loop is None:
         return subscript == Affine(0) and extent == Affine(1)
     whole = loop.start == Affine(0) and loop.step == 1
@@ -158,10 +180,10 @@ def covers(loop: Loop | None, subscript: Affine, extent: Affine) -> bool:
 
 
 def _is_in_place(node: Node, operands: frozenset[str]) -> bool:
-    """Says whether the node is one assignment, to other elements in every iteration, that reads of the array it writes that
-    element alone.
+    """Returns whether a node is one assignment that writes another element in every iteration, and of its own array reads only that
+    one.
 
-    operands: the arrays whose reads matter
+    operands: reads of other arrays than these do not matter
     """
     loops: list[Loop] = []
     while isinstance(node, Loop) and len(node.body) == 1:
@@ -186,7 +208,10 @@ def _assigns_of(node: Node) -> tuple[Assign, ...]:
 
 
 def _uses(node: Node, name: str, loops: tuple[Loop, ...]) -> Iterator[tuple[Read, tuple[Loop, ...]]]:
-    """Yields every read of the array, with the loops of the node around it."""
+    """Yields pairs (read, loops around it) for all reads of the array `name` in a node, outermost loop first.
+
+    loops: those around the node
+    """
     if isinstance(node, Assign):
         yield from ((read, loops) for read in reads(node.value) if read.array == name)
         return
@@ -212,5 +237,5 @@ def _substituted(node: Node, definition: _ArrayDefinition) -> Node:
 
 
 def _at(definition: _ArrayDefinition, point: tuple[Affine, ...]) -> Value:
-    """Returns the value of one element."""
+    """Returns the value of the element of a defined array that has the subscripts `point`."""
     return substituted(definition.value, {name: index for name, index in zip(definition.iterators, point) if name})

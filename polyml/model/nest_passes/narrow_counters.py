@@ -39,7 +39,10 @@ STEP = 256  # and of one change: 2**63 / STEP changes are a year's work for a co
 
 
 def counters_in_64_bits(nest: Nest) -> Nest:
-    """Returns the nest with such scalars as 64-bit integers; whatever else reads them takes them as Python ints."""
+    """Returns the nest with scalars that only count, changing by small steps, as 64-bit integers instead of Python ints.
+
+    Other values that read such a scalar convert it to a Python int.
+    """
     found = _counters(nest)
     if not found:
         return nest
@@ -48,7 +51,7 @@ def counters_in_64_bits(nest: Nest) -> Nest:
 
 
 def _counters(nest: Nest) -> frozenset[str]:
-    """Returns the scalars that are only set to small numbers, or to one another changed by small steps."""
+    """Returns the names of the scalars that only count: they are set to small numbers, or to each other changed by small steps."""
     results = {r.array for r in nest.results if isinstance(r, ScalarResult)}
     names = {
         name for name, a in nest.arrays.items()
@@ -61,7 +64,10 @@ def _counters(nest: Nest) -> frozenset[str]:
 
 
 def _that_count(names: set[str], every: Sequence[Assign]) -> frozenset[str]:
-    """Returns the scalars that steps change, and those that they are copied from or to."""
+    """Returns those of the scalars `names` that are changed by a step, and those that such a scalar is copied from or to.
+
+    every: all assignments to the scalars
+    """
     found = {a.array for a in every if a.array in names and any(map(_is_change, subvalues(a.value)))}
     while True:
         more = set(found)
@@ -78,7 +84,7 @@ def _is_change(value: Value) -> bool:
 
 
 def _counts(value: Value, names: set[str]) -> bool:
-    """Says whether the value is a small number, one of the scalars, or one of them changed by small steps."""
+    """Returns whether the value is a small number, one of the scalars `names`, or such a scalar changed by small steps."""
     if isinstance(value, Read):
         return value.array in names
     if isinstance(value, syntax.IfExp):
@@ -111,7 +117,10 @@ def _node(node: Node, names: frozenset[str]) -> Node:
 
 
 def _in_64_bits(value: Value, names: frozenset[str]) -> Value:
-    """Returns the value that is assigned to a counter, computed in 64 bits."""
+    """Returns the value that is assigned to a counter, computed in 64 bits.
+
+    names: all counters
+    """
     if isinstance(value, (Read, Integer, syntax.Const)):
         return replace(value, dtype=I64)
     if isinstance(value, syntax.Cast):
@@ -125,7 +134,12 @@ def _in_64_bits(value: Value, names: frozenset[str]) -> Value:
 
 
 def _used(value: Value, names: frozenset[str]) -> Value:
-    """Returns a value that reads counters: each is a Python int there, unless it is converted to 64 bits or float64 right away."""
+    """Returns a value with the counters that it reads converted to Python ints.
+
+    A counter that the value converts to 64 bits or float64 right away needs no such conversion.
+
+    names: all counters
+    """
 
     def leaf(part: Value) -> Value:
         if isinstance(part, Read) and part.array in names:
@@ -137,7 +151,10 @@ def _used(value: Value, names: frozenset[str]) -> Value:
 
 
 def _without_detours(value: Value, seen: dict[int, Value]) -> Value:
-    """Returns the value without conversions of 64 bits to a Python int and back to 64 bits or to float64."""
+    """Returns the value without conversions from 64 bits to a Python int and from there back to 64 bits or to float64.
+
+    seen: the results for sub-trees so far, by identity; it is extended
+    """
     if id(value) not in seen:
         made = with_children(value, tuple(_without_detours(c, seen) for c in children(value)))
         if isinstance(made, syntax.Cast) and isinstance(made.operand, syntax.Cast) and made.to in (I64, F64):
@@ -149,7 +166,7 @@ def _without_detours(value: Value, seen: dict[int, Value]) -> Value:
 
 
 def with_steps_added(nest: Nest) -> Nest:
-    """Returns the nest with counters that change conditionally as sums: c + 1 if p else c  ->  c + (1 if p else 0)."""
+    """Returns the nest with 64-bit counters that change under a condition as sums: c + 1 if p else c  ->  c + (1 if p else 0)."""
     names = {name for name, a in nest.arrays.items() if a.element == I64 and a.role is Role.LOCAL and not a.shape}
     body = tuple(_summed(node, names) for node in nest.body) if names else nest.body
     return replace(nest, body=body)
@@ -167,7 +184,7 @@ def _summed(node: Node, names: set[str]) -> Node:
 
 
 def _change(value: Value, name: str) -> Value | None:
-    """Returns by how much the counter changes; None where it is set to something else."""
+    """Returns the value by which an assigned value changes the counter `name`; None where it sets the counter to something else."""
     if isinstance(value, Read):
         return Integer(Affine(0), dtype=I64) if value.array == name else None
     if isinstance(value, syntax.IfExp):

@@ -24,7 +24,12 @@ from polyml.quasi_affine import affine as af
 
 
 def place(nest: Nest, top: IterationContext) -> Nest:
-    """Returns the nest with every such scalar placed, inner blocks first; scalars that are gone leave the arrays too."""
+    """Returns the nest with each local scalar replaced, where that is correct, by the array element that it is finally stored in.
+
+    Inner blocks come first. Scalars that are replaced are no longer among the nest's arrays.
+
+    top: the context outside all loops
+    """
     results = {r.array for r in nest.results if isinstance(r, ScalarResult)}
     scalars = {n for n, a in nest.arrays.items() if not a.shape and a.role is Role.LOCAL and n not in results}
     if not scalars:
@@ -35,7 +40,7 @@ def place(nest: Nest, top: IterationContext) -> Nest:
 
 
 class _Placer:
-    """A _Placer places scalars block by block."""
+    """A _Placer replaces scalars by the array elements that they are finally stored in, block by block."""
 
     def __init__(self, nest: Nest, scalars: set[str]) -> None:
         self.arrays = nest.arrays
@@ -44,7 +49,10 @@ class _Placer:
         self.read_names = ReadNames()
 
     def block(self, body: tuple[Node, ...], context: IterationContext) -> tuple[Node, ...]:
-        """Returns the block with its scalars placed, inner blocks first."""
+        """Returns a block with its scalars replaced by the elements that they are finally stored in, inner blocks first.
+
+        context: the loops and guards around the block
+        """
         if not any(node.array in self.scalars for node in assigns(body)):
             return body
         nodes = list(self._inner(body, context))
@@ -63,7 +71,20 @@ class _Placer:
                 yield node
 
     def _try(self, nodes: list[Node], first: int, context: IterationContext) -> None:
-        """Places the scalar that nodes[first] defines, if its last use is an assignment of the same block."""
+        """Replaces, in `nodes`, the scalar that nodes[first] defines by the array element that it is finally stored in, where that
+        is correct.
+
+        Else it changes nothing. It is correct where all this holds:
+
+        * nodes[first] does not read the scalar, and the last of the nodes that uses it is an assignment that reads it and stores,
+        under no condition on data, in an element of the scalar's type;
+        * the scalar is not used before nodes[first] or outside the block;
+        * there is a loop between the two assignments (else the change gains nothing);
+        * neither what is between them nor the last one's value reads or writes that element.
+
+        nodes: a block
+        context: the loops and guards around it
+        """
         definition = nodes[first]
         if not isinstance(definition, Assign):
             return
@@ -93,7 +114,7 @@ class _Placer:
         return assign.array == name or self._reads(assign, name)
 
     def _is_used_elsewhere(self, nodes: list[Node], first: int, name: str) -> bool:
-        """Says whether anything outside this part of the block mentions the scalar."""
+        """Returns whether an assignment of the nest that is not in nodes[first:] mentions the scalar."""
         inside = sum(1 for node in nodes[first:] for a in _assigns_of(node) if self._uses(a, name))
         return inside != self._total(name)
 
@@ -101,7 +122,10 @@ class _Placer:
         return sum(1 for a in assigns(self.everywhere) if self._uses(a, name))
 
     def _never_touches(self, node: Node, final: Assign, context: IterationContext) -> bool:
-        """Says whether a node never touches the element that `final` writes, at the same point of the loops around both."""
+        """Returns whether a node never touches the element that `final` writes in the same iteration of the loops around both.
+
+        context: the loops and guards around the node
+        """
         if isinstance(node, Guard):
             inner = context.within(node.condition)
             return all(self._never_touches(n, final, inner) for n in node.body)
@@ -113,13 +137,16 @@ class _Placer:
         return self._reads_never_touch(node.value, final, context)
 
     def _reads_never_touch(self, value: Value, final: Assign, context: IterationContext) -> bool:
-        """Says whether a value never reads the element that `final` writes."""
+        """Returns whether a value never reads the element that `final` writes in the same iteration of the loops around both."""
         return all(r.array != final.array or _differ(r.subscripts, final.subscripts, context) for r in reads(value))
 
 
 def _differ(a: tuple[af.Affine, ...], b: tuple[af.Affine, ...], context: IterationContext) -> bool:
-    """Says whether two elements of one array are never the same. It says no where a subscript may be negative and count from the
-    end.
+    """Returns whether two elements of one array are proved to be different in every iteration of a context.
+
+    The result is False where a subscript may be negative, since it then counts from the end.
+
+    a, b: the subscripts of the elements
     """
     if not all(context.is_never_negative(subscript) for subscript in (*a, *b)):
         return False
@@ -133,7 +160,7 @@ def _differ(a: tuple[af.Affine, ...], b: tuple[af.Affine, ...], context: Iterati
 
 
 def _moved(node: Node, name: str, final: Assign) -> Node:
-    """Returns the node with `final`'s element in place of the scalar."""
+    """Returns the node with the element that `final` writes in place of the scalar."""
     if not isinstance(node, Assign):
         return replace(node, body=tuple(_moved(inner, name, final) for inner in node.body))
 

@@ -18,9 +18,11 @@ _PIECES_LIMIT = 16  # beyond it, or beyond QUOTIENTS_AROUND, a condition becomes
 
 
 def split(value: Value, *, evaluated: bool = False) -> list[tuple[Condition, Value]]:
-    """Returns disjoint conditions that cover everything, each with the value it selects; these values select on data alone.
+    """Returns a value as pairs (affine condition, value where it holds); these values select on data alone.
 
-    evaluated: keep what Python evaluates without need, as it does the element in `B[i + 1] and i == 0` for every i
+    The conditions are disjoint and cover everything.
+
+    evaluated: whether operands stay that Python evaluates without need, as it does the element in `B[i + 1] and i == 0` for every i
     """
     done: list[tuple[Condition, Value]] = []
     waiting: list[tuple[Condition, Value]] = [(af.TRUE, value)]
@@ -36,7 +38,7 @@ def split(value: Value, *, evaluated: bool = False) -> list[tuple[Condition, Val
 
 
 def explicit(formula: Condition, dtype: DType) -> Value:
-    """Returns an affine condition as comparisons of integers, for places where its value is needed."""
+    """Returns an affine condition as a value of comparisons between integers, of type `dtype`."""
     if isinstance(formula, Compare):
         here, zero = Integer(formula.expr, dtype=PYINT), syntax.Const(0, dtype=PYINT)
         return syntax.Compare(formula.op, here, zero, dtype=dtype)
@@ -46,7 +48,7 @@ def explicit(formula: Condition, dtype: DType) -> Value:
 
 
 def _first_affine_test(value: Value) -> Condition | None:
-    """Returns the affine condition of a select, or the affine part of a mixed `and` or `or`; None where there is none."""
+    """Returns an affine condition on which a select or a mixed `and` or `or` in the value depends; None where there is none."""
     for part in subvalues(value):
         if isinstance(part, syntax.IfExp):
             found = _affine_part(part.condition)
@@ -60,7 +62,7 @@ def _first_affine_test(value: Value) -> Condition | None:
 
 
 def _affine_part(condition: Value) -> Condition | None:
-    """Returns an affine condition that is part of a condition and not decided already."""
+    """Returns an affine condition that is part of a condition and is not decided already; None where there is none."""
     if isinstance(condition, Truth):
         return condition.formula if _known(condition) is None else None
     if isinstance(condition, syntax.Unary) and condition.op == "not":
@@ -71,7 +73,10 @@ def _affine_part(condition: Value) -> Condition | None:
 
 
 def _decided(value: Value, test: Condition, holds: bool, evaluated: bool) -> Value:
-    """Returns the value where it is known whether `test` holds."""
+    """Returns the value simplified by the knowledge whether the condition `test` holds.
+
+    evaluated: whether operands of `and` and `or` stay that Python evaluates without need
+    """
     seen: dict[int, Value] = {}
 
     def visit(v: Value) -> Value:
@@ -95,7 +100,10 @@ def _decided(value: Value, test: Condition, holds: bool, evaluated: bool) -> Val
 
 
 def _logical(value: syntax.Logical, operands: tuple[Value, ...], evaluated: bool) -> Value:
-    """Returns an `and` or `or` without the operands that are decided."""
+    """Returns an `and` or `or` on simplified operands, without those whose truth is known.
+
+    evaluated: whether operands stay that Python evaluates before one that decides the result
+    """
     ends = value.op == "or"  # the operand value that decides the whole
     last = next((position for position, operand in enumerate(operands) if _known(operand) == ends), None)
     if last is not None:
@@ -109,7 +117,7 @@ def _logical(value: syntax.Logical, operands: tuple[Value, ...], evaluated: bool
 
 
 def _known(value: Value) -> bool | None:
-    """Returns the truth value of a condition that is decided, else None."""
+    """Returns whether a condition is true where that is decided already, else None."""
     if isinstance(value, Truth) and value.formula in (af.TRUE, af.FALSE):
         return value.formula == af.TRUE
     return None

@@ -22,14 +22,14 @@ MOST_COPIES = 32  # of assignments that one loop becomes
 
 
 def unrolled(nest: Nest) -> Nest:
-    """Returns the nest with short loops unrolled; checks stay as they are."""
+    """Returns the nest with short loops that sum into one element fully unrolled; the checks stay."""
     return replace(nest, body=_block(nest.body, ()))
 
 
 def _block(body: Sequence[Node], around: tuple[str, ...]) -> tuple[Node, ...]:
-    """Returns a block with its short loops unrolled.
+    """Returns the nodes of a block with its short loops that sum into one element unrolled.
 
-    around: the iterators of the loops around it
+    around: the iterators of the loops around the block
     """
     done: list[Node] = []
     for node in body:
@@ -46,7 +46,9 @@ def _block(body: Sequence[Node], around: tuple[str, ...]) -> tuple[Node, ...]:
 
 
 def _copies(loop: Loop) -> list[Node] | None:
-    """Returns the iterations one after the other; None where they are many, or their number is not known."""
+    """Returns a loop's iterations as nodes without loops, one after the other; None where they are many, or their number is not
+    known.
+    """
     if not (loop.start.is_constant and loop.stop.is_constant):
         return None
     values = range(loop.start.constant, loop.stop.constant, loop.step)
@@ -63,7 +65,7 @@ def _copies(loop: Loop) -> list[Node] | None:
 
 
 def _straight(node: Node) -> list[Node] | None:
-    """Returns the node without loops; None where it has some that are not unrolled."""
+    """Returns the node with the loops in it unrolled; None where one of them cannot be."""
     if isinstance(node, Assign):
         return [node]
     if isinstance(node, Loop):
@@ -80,7 +82,12 @@ def _straight(node: Node) -> list[Node] | None:
 
 
 def _is_of_one_element(loop: Loop, copies: Sequence[Node], before: Sequence[Node], around: tuple[str, ...]) -> bool:
-    """Says whether all iterations of the loop assign the same elements, which no loop around assigns again."""
+    """Returns whether all iterations of a loop assign the same elements, to which no loop around it assigns again.
+
+    copies: the loop's iterations, unrolled
+    before: the nodes in front of it in its block
+    around: the iterators of the loops around it
+    """
     defined = {node.array for node in before if isinstance(node, Assign)}
     moving = {loop.iterator, *iterators(loop.body)}
     for assign in assigns(loop.body):
@@ -96,7 +103,7 @@ def _is_of_one_element(loop: Loop, copies: Sequence[Node], before: Sequence[Node
 
 
 def _is_read_first(name: str, nodes: Sequence[Node]) -> bool:
-    """Says whether a scalar may be read before it is assigned."""
+    """Returns whether the scalar `name` may be read in the nodes before they assign it."""
     for node in nodes:
         if isinstance(node, Assign):
             if any(read.array == name for read in reads(node.value)):

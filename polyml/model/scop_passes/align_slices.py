@@ -20,7 +20,10 @@ from polyml.model.core.scop import Access, Index, Scop, Statement, Value
 
 
 def rebase(scop: Scop) -> Scop:
-    """Returns the SCoP in which each statement's iterators are the subscripts of what it writes. The source order stays."""
+    """Returns the SCoP in which iterators of slices count from the beginning of the array that the statement writes.
+
+    Such an iterator is then a subscript of the written element. The source order stays.
+    """
     back = {s.name: found for s in scop.statements.values() if (found := _from_absolute(s)) is not None}
     if not back:
         return scop
@@ -31,8 +34,8 @@ def rebase(scop: Scop) -> Scop:
 
 
 def _from_absolute(statement: Statement) -> isl.PwMultiAff | None:
-    """Returns { S[k, i] -> S[k, i - k - 1] }, the statement's iterators as functions of the new ones; None where these are the
-    same.
+    """Returns the statement's iterators as functions of those that `rebase` gives it, { S[k, i] -> S[k, i - k - 1] }; None where
+    all stay.
     """
     shifted = {}
     for subscript in statement.write.subscripts:
@@ -45,9 +48,9 @@ def _from_absolute(statement: Statement) -> isl.PwMultiAff | None:
 
 
 def _rebased(statement: Statement, back: isl.PwMultiAff) -> Statement:
-    """Returns the statement over new iterators.
+    """Returns the statement with its domain, accesses and value over new iterators.
 
-    back: { S[new] -> S[old] }
+    back: { S[new iterators] -> S[old iterators] }
     """
 
     def access(a: Access) -> Access:

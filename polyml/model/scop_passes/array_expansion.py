@@ -36,8 +36,12 @@ EXPANSION_OPERATIONS = 300_000  # of isl, ten times what PolyBench needs
 def expand_arrays(
     scop: Scop, found: Dependences, free: Mapping[str, Reduction], sizes: Mapping[str, int]
 ) -> tuple[Scop, Dependences]:
-    """Returns the SCoP with such arrays expanded, and its dependences; both unchanged where isl's budget is exceeded.
+    """Returns the SCoP with arrays expanded that each iteration of outer loops fills anew, so that these loops are parallel, and
+    its dependences.
 
+    Only arrays in which sums are accumulated are expanded. SCoP and dependences are unchanged where isl's budget is exceeded.
+
+    found: the dependences of the SCoP
     free: the updates whose order is free, by statement
     sizes: values of parameters that memory is estimated with
     """
@@ -59,7 +63,10 @@ def _all_expanded(
 
 
 def _expanded(scop: Scop, found: Dependences, array: Array, sizes: Mapping[str, int]) -> tuple[Scop, Dependences] | None:
-    """Returns the SCoP with one array expanded, and its dependences; None where the array does not qualify."""
+    """Returns the SCoP with one array expanded over the outer loops that its users share, and its dependences.
+
+    The result is None where the array does not qualify: see `expand_arrays`.
+    """
     users = [s for s in scop.statements.values() if uses(s, array.name)]
     paths = loop_paths(scop.schedule)
     depth = common_depth([paths[s.name] for s in users])
@@ -89,7 +96,14 @@ def _expanded(scop: Scop, found: Dependences, array: Array, sizes: Mapping[str, 
 
 
 def _with_array(scop: Scop, users: Sequence[Statement], array: Array, wide: Array, starts: Sequence[isl.PwAff]) -> Scop | None:
-    """Returns the SCoP whose users of the array use the wide one, and which copies the final values back."""
+    """Returns the SCoP whose statements `users` use the expanded array; None where the final values cannot be copied back.
+
+    They are copied back into an array that is an argument.
+
+    users: all statements that use the array
+    wide: the expanded array
+    starts: the first values of the loops that it is expanded over
+    """
     arrays = {**scop.arrays, wide.name: wide}
     statements = {**scop.statements, **{s.name: _moved(s, array.name, wide.name, starts) for s in users}}
     if array.role is Role.LOCAL:
@@ -107,13 +121,16 @@ def _with_array(scop: Scop, users: Sequence[Statement], array: Array, wide: Arra
 
 
 def _moves(statement: Statement, name: str, depth: int) -> bool:
-    """Says whether the element that is touched depends on one of the outer loops."""
+    """Returns whether the elements of the array `name` that the statement touches depend on one of the `depth` outer loops."""
     subscripts = (e for a in (*statement.reads, statement.write) if a.array == name for e in a.subscripts)
     return any(any(piece[:depth]) for e in subscripts for piece in polyhedra.iterator_coefficients(e))
 
 
 def _is_filled_anew(statement: Statement, users: Sequence[Statement], name: str, depth: int, found: Dependences) -> bool:
-    """Says whether all that the statement reads of the array was written in the same iteration of the outer loops."""
+    """Returns whether all that the statement reads of an array was written in the same iteration of the `depth` outer loops.
+
+    users: all statements that use the array `name`
+    """
     if not any(a.array == name for a in statement.reads):
         return True
     sources = [s for s in users if s.write.array == name]
@@ -126,13 +143,18 @@ def _is_filled_anew(statement: Statement, users: Sequence[Statement], name: str,
 
 
 def _are_free(users: Sequence[Statement], depth: int, found: Dependences) -> bool:
-    """Says whether no dependence between the users leads from one iteration of the outer loops to another."""
+    """Returns whether no dependence between the statements `users` leads from one iteration of the `depth` outer loops to
+    another.
+    """
     maps = (polyhedra.extract_map(found.validity, a.domain, b.domain) for a in users for b in users)
     return all(m.is_subset(polyhedra.equal_first(m, depth)) for m in maps)
 
 
 def _moved(statement: Statement, name: str, wide: str, starts: Sequence[isl.PwAff]) -> Statement:
-    """Returns the statement with the wide array in place of the array."""
+    """Returns the statement with its accesses to the array `name` made to the expanded array `wide`.
+
+    starts: the first values of the loops that it is expanded over
+    """
 
     def access(a: Access) -> Access:
         if a.array != name:
@@ -150,8 +172,9 @@ def _access(like: Access, array: str, subscripts: tuple[isl.PwAff, ...], stateme
 
 
 def _copied_out(scop: Scop, users: Sequence[Statement], array: Array, wide: Array, starts: Sequence[isl.PwAff]) -> Statement | None:
-    """Returns the statement array[e] = wide[the last iteration that wrote e, e]; None where there is no single expression for
-    that.
+    """Returns the statement array[e] = wide[the last iteration that wrote e, e], which copies the final values back.
+
+    The result is None where that iteration is not one expression.
     """
     name = f"S{len(scop.statements)}"
     writers = [s for s in users if s.write.array == array.name]

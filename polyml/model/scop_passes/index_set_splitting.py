@@ -25,7 +25,7 @@ SHORT = 16  # iterations of a loop that gains nothing by being free
 
 
 def split(scop: Scop, pieces: Mapping[str, Sequence[isl.Set]]) -> Scop:
-    """Returns the SCoP with a statement for each piece of some domains; every instance stays where it is in the order.
+    """Returns the SCoP with some statements divided into one for each piece of their domains; all instances run in the same order.
 
     pieces: by statement, disjoint sets { S[i] } whose union is its domain
     """
@@ -49,9 +49,9 @@ def piece_names(name: str, pieces: Sequence[isl.Set]) -> tuple[str, ...]:
 
 
 def restricted(statement: Statement, piece: isl.Set, name: str) -> Statement:
-    """Returns the statement for some of its instances, with its subscripts simplified for them.
+    """Returns a statement called `name` that has some of the instances of another one, with its subscripts simplified for them.
 
-    piece: { S[i] }
+    piece: the instances, { S[i] }
     """
     domain = polyhedra.with_iterators(piece.set_tuple_name(name), statement.iterators)
 
@@ -76,9 +76,9 @@ def restricted(statement: Statement, piece: isl.Set, name: str) -> Statement:
 
 @dataclass(frozen=True)
 class Partition:
-    """A Partition divides a domain so that no piece has a dependence within one iteration of the `depth` outer loops.
+    """A Partition divides a domain into pieces without dependences inside a piece within one iteration of the `depth` outer loops.
 
-    pieces: disjoint parts { S[i] } whose union is the domain
+    pieces: disjoint sets { S[i] } whose union is the domain
     """
 
     pieces: tuple[isl.Set, ...]
@@ -86,16 +86,20 @@ class Partition:
 
 
 def freeing_partitions(scop: Scop, found: Dependences) -> dict[str, Partition]:
-    """Returns partitions of statements that have dependences among their own instances, which then lead from piece to piece
-    alone.
+    """Returns partitions of statements that have dependences among their own instances, which then lead only from piece to piece.
+
+    The result is by statement; it has none for a statement that cannot be divided so, or gains nothing.
+
+    found: the dependences of the SCoP
     """
     partitions = ((s.name, _freeing_partition(s, found)) for s in scop.statements.values())
     return {name: partition for name, partition in partitions if partition is not None}
 
 
 def _freeing_partition(statement: Statement, found: Dependences) -> Partition | None:
-    """Returns the partition whose pieces are free of dependences inside as few outer loops as possible; None where there is no
-    reason for one.
+    """Returns the partition of a statement whose pieces are free of dependences inside as few outer loops as possible.
+
+    The result is None where the statement cannot be divided so, or gains nothing.
     """
     domain = statement.domain
     own = [polyhedra.extract_map(relation, domain, domain).coalesce() for relation in (found.flow, found.anti)]
@@ -123,7 +127,7 @@ def _is_short(domain: isl.Set, dim: int) -> bool:
 
 
 def _are_separate(waiting: isl.BasicMap) -> bool:
-    """Says whether sources and sinks are different instances, except for a thin set.
+    """Returns whether the sources of a dependence are other instances than its sinks, except for a set of lower dimension.
 
     waiting: { S[i] -> S[j] : S[j] has to wait for S[i] }
     """
@@ -132,15 +136,18 @@ def _are_separate(waiting: isl.BasicMap) -> bool:
 
 
 def _sides(waiting: isl.BasicMap, domain: isl.Set, depth: int, only_hyperplanes: bool) -> Iterator[tuple[isl.Set, ...]]:
-    """Yields partitions of the domain's space along the constraints that bound the sources, and the sinks, of the dependences
-    `waiting`.
+    """Yields divisions of the space, each as its parts, along the constraints that bound the sources or the sinks of a dependence.
+
+    waiting: { S[i] -> S[j] : S[j] has to wait for S[i] }
+    depth: the first dimension whose constraints count
+    only_hyperplanes: whether only equalities count
     """
     for side in (waiting.domain(), waiting.range()):
         yield from polyhedra.hyperplane_sides(isl.Set.from_basic_set(side).gist(domain), depth, only_hyperplanes)
 
 
 def _pieces(domain: isl.Set, partitions: Sequence[tuple[isl.Set, ...]]) -> tuple[isl.Set, ...]:
-    """Returns the domain in pieces, each of which is on one side of every partition."""
+    """Returns the domain divided into pieces, each of which lies in one part of every partition of the space."""
     parts = [domain]
     for sides in partitions:
         if len(parts) <= MOST_PIECES:

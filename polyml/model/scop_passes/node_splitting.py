@@ -27,11 +27,12 @@ from polyml.model.scop_passes.scalar_expansion import ranges
 
 @dataclass(frozen=True)
 class _SplitNode:
-    """A _SplitNode is what some statements read of an array in an iteration of the outer loops, before the statement `before`
-    runs.
+    """A _SplitNode is what a copy has to hold: the elements of an array that some statements read in an iteration of the outer
+    loops.
 
+    before: the statement before which the copy has to run
     dims: the iterators that the copy has: the outer ones, and those that the access depends on
-    readers: (statement, number of its read)
+    readers: pairs (statement, number of its read)
     """
 
     array: str
@@ -41,14 +42,14 @@ class _SplitNode:
 
 
 def split_nodes(scop: Scop, inner: Sequence[str], depth: int, readers: Mapping[str, isl.Set]) -> tuple[Scop, dict[str, str]] | None:
-    """Returns the SCoP with copies of what `readers` read and others overwrite later, and the statement before which each copy
-    runs.
+    """Returns the SCoP with copies of elements that `readers` read and other instances overwrite later.
 
-    The schedule is still without the copies. The result is None where there are none.
+    The result is (SCoP, for each statement that copies the statement before which it runs); None where nothing is copied. The
+    schedule does not have the copies yet.
 
-    inner: the statements of a nest in the order in which they run in each iteration of its `depth` outer loops, none of which has
+    inner: the statements of a nest in the order in which they run in each iteration of its `depth` outer loops; none of them has
         dependences within such an iteration
-    readers: some of them, each with the domain { S[i] } that it is a piece of
+    readers: some of these statements, each with the domain { S[i] } that it is a piece of
     """
     found = _InnerStatements(scop, inner, depth).split_nodes(readers)
     if not found:
@@ -74,14 +75,17 @@ def split_nodes(scop: Scop, inner: Sequence[str], depth: int, readers: Mapping[s
 
 
 class _InnerStatements:
-    """_InnerStatements are the statements of a nest, in the order in which they run in each iteration of its `depth` outer loops."""
+    """An _InnerStatements holds the statements of a nest, as they run in each iteration of its `depth` outer loops."""
 
     def __init__(self, scop: Scop, inner: Sequence[str], depth: int) -> None:
         self._scop, self._inner, self._depth = scop, inner, depth
         self._order = SourceOrder(scop)
 
     def split_nodes(self, readers: Iterable[str]) -> list[_SplitNode]:
-        """Returns what the readers read and others overwrite later, reads of the same values together."""
+        """Returns what is to be copied: elements that `readers` read and other instances overwrite later.
+
+        Reads of the same values are one node.
+        """
         found: list[_SplitNode] = []
         for name in self._inner:
             statement = self._scop.statements[name]
@@ -101,7 +105,9 @@ class _InnerStatements:
         return found
 
     def _is_overwritten(self, name: str, access: Access) -> bool:
-        """Says whether some instance writes an element after the statement has read it."""
+        """Returns whether some instance of these statements writes an element after the statement `name` has read it by
+        `access`.
+        """
         for other in self._inner:
             writer = self._scop.statements[other]
             if writer.write.array == access.array:
@@ -111,9 +117,10 @@ class _InnerStatements:
         return False
 
     def _reads_the_same(self, node: _SplitNode, later: _SplitNode, access: Access) -> bool:
-        """Says whether both read the same elements in the same iterations, none of which is written between them.
+        """Returns whether two nodes read the same elements in the same iterations, and no statement between them writes one of
+        these.
 
-        access: the one that `later` consists of
+        access: the only read of `later`
         """
         first, number = node.readers[0]
         other, name = self._scop.statements[first].reads[number], later.before
@@ -128,16 +135,19 @@ class _InnerStatements:
 
 
 def _same_element(writer: Statement, reader: Statement, access: Access) -> isl.Map:
-    """Returns { W[i] -> R[j] : W[i] writes what the access of R[j] names }."""
+    """Returns { W[i] -> R[j] : W[i] writes the element that R[j] names by `access` }."""
     written = writer.write.relation.intersect_domain(writer.domain)
     return written.apply_range(access.relation.intersect_domain(reader.domain).reverse())
 
 
 def _copy(first: Statement, node: _SplitNode, array: Array, every: isl.Set, starts: Sequence[isl.PwAff], name: str) -> Statement:
-    """Returns the statement `array[i] = the element that the readers name`.
+    """Returns the statement `array[i] = element` that copies the elements which the readers of a node name.
 
     first: the first of the readers
-    every: { S[i] }, the iterators' ranges, also where others read
+    array: the array of the copies
+    every: { S[i] }, all values of the iterators, also where other statements read
+    starts: the first value of each iterator of the copy
+    name: that of the new statement
     """
     iterators = tuple(first.iterators[d] for d in node.dims)
     domain = polyhedra.with_iterators(polyhedra.onto(every, node.dims, name), iterators)
@@ -157,7 +167,11 @@ def _copy(first: Statement, node: _SplitNode, array: Array, every: isl.Set, star
 
 
 def _reading(statement: Statement, number: int, array: str, dims: Sequence[int], starts: Sequence[isl.PwAff]) -> Statement:
-    """Returns the statement with one of its reads replaced by one of the copy."""
+    """Returns the statement with its read of that number replaced by a read of the copy.
+
+    array: the array of the copies
+    dims, starts: the iterators that subscript it, and their first values
+    """
     own = tuple(polyhedra.offset_dimension(statement.domain, d, start) for d, start in zip(dims, starts))
     read = replace(_access(statement.domain, statement.name, array, own), loc=statement.reads[number].loc)
     return replace(statement, reads=(*statement.reads[:number], read, *statement.reads[number + 1 :]))

@@ -25,8 +25,9 @@ from polyml.model.core.source_order import loop_paths
 
 
 def expand(scop: Scop) -> Scop:
-    """Returns the SCoP with every local scalar expanded over as many outer loops as its values stay within. The source order
-    stays.
+    """Returns the SCoP with every local scalar expanded to an array over as many outer loops as its values stay within.
+
+    The source order stays.
     """
     results = {r.array for r in scop.results if isinstance(r, ScalarResult)}
     scalars = [a for a in scop.arrays.values() if not a.shape and a.role is Role.LOCAL and a.name not in results]
@@ -54,15 +55,17 @@ def expand(scop: Scop) -> Scop:
 
 
 def uses(statement: Statement, name: str) -> bool:
-    """Says whether the statement touches the array."""
+    """Returns whether the statement reads or writes the array."""
     return statement.write.array == name or any(a.array == name for a in statement.reads)
 
 
 def _defined_domain(name: str, users: list[Statement], paths: Mapping[str, tuple[int, ...]], context: isl.Set) -> isl.Set | None:
-    """Returns the iterations { [i] } of the deepest loops around all users in each of which the scalar is assigned before it is
-    read.
+    """Returns the iterations { [i] } of the deepest loops in each iteration of which the scalar is assigned before it is read.
 
-    The result is None where there are no such loops.
+    The loops are around all users. The result is None where there are no such loops.
+
+    users: the statements that use the scalar
+    paths: the loops around each statement, as `source_order.loop_paths` numbers them
     """
     for depth in range(common_depth([paths[s.name] for s in users]), 0, -1):
         domain = _defined_at(name, users, depth, context)
@@ -72,7 +75,10 @@ def _defined_domain(name: str, users: list[Statement], paths: Mapping[str, tuple
 
 
 def common_depth(paths: list[tuple[int, ...]]) -> int:
-    """Returns how many outer loops the paths of `source_order.loop_paths` have in common."""
+    """Returns how many outer loops all paths begin with.
+
+    paths: of some statements, from `source_order.loop_paths`
+    """
     depth = 0
     while all(len(p) > depth for p in paths) and len({p[depth] for p in paths}) == 1:
         depth += 1
@@ -80,7 +86,12 @@ def common_depth(paths: list[tuple[int, ...]]) -> int:
 
 
 def _defined_at(name: str, users: list[Statement], depth: int, context: isl.Set) -> isl.Set | None:
-    """Returns the iterations of the outer `depth` loops, if the statements directly in them assign the scalar first in each."""
+    """Returns the iterations { [i] } of the `depth` outer loops where each first assigns the scalar directly, outside inner loops.
+
+    The result is None where an iteration uses the scalar without doing so.
+
+    users: the statements that use the scalar, in source order
+    """
     first: isl.Set | None = None
     rest: isl.Set | None = None
     for user in users:
@@ -96,7 +107,10 @@ def _defined_at(name: str, users: list[Statement], depth: int, context: isl.Set)
 
 
 def ranges(domain: isl.Set, context: isl.Set) -> tuple[tuple[isl.PwAff, ...], tuple[isl.PwAff, ...]] | None:
-    """Returns the (first values, numbers of values) of the dimensions, in the parameters; None where a first value is piecewise."""
+    """Returns the first value and the number of values of each dimension of a set, as expressions in the parameters.
+
+    The result is a tuple of the former and a tuple of the latter; None where a first value is piecewise.
+    """
     starts, extents = [], []
     for dim in range(polyhedra.dimensions(domain)):
         first, last = polyhedra.value_range(domain, dim)
@@ -108,9 +122,9 @@ def ranges(domain: isl.Set, context: isl.Set) -> tuple[tuple[isl.PwAff, ...], tu
 
 
 def _expanded(statement: Statement, name: str, starts: tuple[isl.PwAff, ...]) -> Statement:
-    """Returns the statement with an element per iteration in place of the scalar.
+    """Returns the statement with its accesses to a scalar made to an element per iteration of outer loops.
 
-    starts: the loops' first values
+    starts: the first values of these loops
     """
 
     def access(a: Access) -> Access:

@@ -17,16 +17,21 @@ from polyml.model.core.scop import Load, Scop, Statement, Value
 
 
 def term_by_term(scop: Scop, found: Mapping[str, Reduction]) -> Scop:
-    """Returns the SCoP with the products of float sums added one by one.
+    """Returns the SCoP in which float sums of products are added to their accumulator product by product.
 
-    found: the updates whose order is free, by statement: only their values change
+    found: the updates whose order is free, by statement; only these statements change
     """
     changed = {name: _added_in_turn(scop.statements[name], r.access) for name, r in found.items() if r.operator == "+"}
     return replace(scop, statements={**scop.statements, **changed})
 
 
 def _added_in_turn(statement: Statement, access: int) -> Statement:
-    """Returns the statement with the terms of its sum added to the accumulator one by one, if there are several with products."""
+    """Returns the statement with the terms of its sum added to the accumulator one by one.
+
+    It is unchanged where there are not several terms, or none of them is a product.
+
+    access: the number of the read that is the accumulator
+    """
     value = statement.value
     if not (isinstance(value, syntax.Binary) and value.op in ("+", "-") and value.dtype.is_float):
         return statement
@@ -40,7 +45,10 @@ def _added_in_turn(statement: Statement, access: int) -> Statement:
 
 
 def _terms(value: Value, sign: str) -> Iterator[tuple[Value, str]]:
-    """Yields the terms of a sum, each with its sign."""
+    """Yields pairs (term, sign) for the terms of a sum of additions and subtractions.
+
+    sign: that of the whole sum, "+" or "-"
+    """
     if not (isinstance(value, syntax.Binary) and value.op in ("+", "-")):
         yield value, sign
         return

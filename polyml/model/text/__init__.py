@@ -1,4 +1,4 @@
-"""A SCoP as text, and back: `writer.text`, with the grammar, and `reader.parse`. The text of a program contains one.
+"""A SCoP as text, which `writer.text` writes and `reader.parse` reads. The text of a whole program contains one.
 
-The dump that people see is `model.core.printer`; this one has everything that a SCoP is.
+`model.core.printer` makes a shorter text for people; this one holds everything that a SCoP does.
 """

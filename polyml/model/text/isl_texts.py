@@ -2,9 +2,9 @@
 
     set = ["[" {NAME ","} "]" "->"] "{" isl's text "}"
 
-The names in front are left out where they are the parameters that the braces mention, in the order of the SCoP's parameters. What
-belongs to statements (domains, accesses, instances) mostly has the same parameters, mentioned or not: there they are left out where
-they are those of the one before in the text, which mentions no others.
+The parameters in front are left out where they are just those that the braces mention, in the order of the SCoP's parameters. The
+objects of statements (domains, accesses, instances) mostly all have the same parameters, mentioned or not: of such an object they
+are left out where they are those of the one before it in the text, followed by any others that it mentions.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ _Read = TypeVar("_Read", isl.Set, isl.Map, isl.PwAff)
 
 
 class IslTexts:
-    """An IslTexts writes and reads isl objects, and remembers the parameters of the last one that belongs to a statement.
+    """An IslTexts writes and reads isl objects in the text of a SCoP, with parameters left out that can be inferred.
 
-    parameters: of the SCoP, in their order
+    It remembers the parameters of the last object of a statement, by which those of the next one are inferred.
+
+    parameters: all those of the SCoP, in their order
     """
 
     def __init__(self, parameters: Sequence[str]):
@@ -36,11 +38,11 @@ class IslTexts:
         self._before: tuple[str, ...] = ()  # the names of the last one that belongs to statements
 
     def written(self, value: isl.Set | isl.Map | isl.PwAff) -> str:
-        """Returns the text of an object that belongs to no statement."""
+        """Returns the text of an object that is not part of a statement."""
         return self._without_names(value, self._mentioned)
 
     def written_after(self, value: isl.Set | isl.Map | isl.PwAff) -> str:
-        """Returns the text of an object that belongs to a statement."""
+        """Returns the text of an object that is part of a statement, and remembers its parameters."""
         text = self._without_names(value, self._following)
         self._before = polyhedra.parameter_names(value)
         return text
@@ -52,16 +54,23 @@ class IslTexts:
         return braces if names == usual(braces) else f"[{', '.join(names)}] -> {braces}"
 
     def read(self, kind: type[_Read], line: Line, what: str) -> _Read:
-        """Returns the object that is next on the line.
+        """Returns the object that is next on the line and is not part of a statement. Raises TextError where isl cannot parse it.
 
-        what: it is, for the error where isl cannot read it
+        kind: isl.Set, isl.Map or isl.PwAff
+        what: a name for such an object in the message, such as "a set"
         """
         token = line.token
         text = self._named(line.braces(what), self._mentioned)
         return self._made(kind, text, lambda: line.refused(f"isl cannot read this as {what}", token=token))
 
     def read_after(self, kind: type[_Read], line: Line, what: str) -> _Read:
-        """Returns the object that is next on the line, of what belongs to a statement."""
+        """Returns the object that is next on the line and is part of a statement, and remembers its parameters.
+
+        Raises TextError where isl cannot parse it.
+
+        kind: isl.Set, isl.Map or isl.PwAff
+        what: a name for such an object in the message, such as "a set"
+        """
         token = line.token
         text = self._named(line.braces(what), self._following)
         found = self._made(kind, text, lambda: line.refused(f"isl cannot read this as {what}", token=token))
@@ -75,7 +84,7 @@ class IslTexts:
             raise wrong() from None
 
     def expression(self, value: isl.PwAff, name: str, iterators: Sequence[str]) -> str:
-        """Returns { name[iterators] -> [(e)] } as `{e}`, any other function in full."""
+        """Returns the text of a function: `{e}` for { name[iterators] -> [(e)] }, isl's full text for any other one."""
         text = self.written(value)
         found = _FUNCTION.fullmatch(text)
         if found and (found[1], found[2]) == (name, ", ".join(iterators)) and self._mentioned(found[3]) == self._mentioned(text):
@@ -83,7 +92,7 @@ class IslTexts:
         return text
 
     def read_expression(self, line: Line, name: str, iterators: Sequence[str]) -> isl.PwAff:
-        """Returns the function that `expression` wrote."""
+        """Returns the function that is next on the line, as `expression` writes it. Raises TextError where isl cannot parse it."""
         token, text = line.token, line.braces("an affine expression in braces")
         if "->" not in text:
             text = f"{{ {name}[{', '.join(iterators)}] -> [({text[1:-1]})] }}"
@@ -91,7 +100,12 @@ class IslTexts:
         return self._made(isl.PwAff, text, lambda: line.refused("isl cannot read this as an affine expression", token=token))
 
     def simple(self, line: Line, token: Token) -> isl.PwAff:
-        """Returns { [] -> [(N)] } for a parameter or a number, which has been read."""
+        """Returns { [] -> [(N)] } for a token that is a parameter or a number.
+
+        Raises TextError where there is no parameter of that name.
+
+        line: where the token was taken from, for the message
+        """
         text = self._named(f"{{ [] -> [({token.text})] }}", self._mentioned)
         if token.kind == "name" and token.text not in self._parameters:
             raise line.refused(
@@ -104,10 +118,13 @@ class IslTexts:
         return tuple(name for name in self._parameters if name in words)
 
     def _following(self, text: str) -> tuple[str, ...]:
-        """Returns the parameters of the object before, and then others that are mentioned."""
+        """Returns the parameters of the last object of a statement, followed by any others that a text mentions."""
         return tuple(dict.fromkeys((*self._before, *self._mentioned(text))))
 
     def _named(self, text: str, usual: Callable[[str], tuple[str, ...]]) -> str:
-        """Returns the text with the parameters that were left out."""
+        """Returns an object's text in isl's full syntax, with the parameters that were left out in front.
+
+        usual: infers them from the text in braces
+        """
         names = usual(text) if text.startswith("{") else ()
         return f"[{', '.join(names)}] -> {text}" if names else text

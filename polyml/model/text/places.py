@@ -13,27 +13,27 @@ from polyml.source import Loc, Source
 
 
 class PlaceWriter:
-    """A PlaceWriter writes locations, and numbers their sources."""
+    """A PlaceWriter writes source locations into a text, and collects their sources for its end."""
 
     def __init__(self) -> None:
         self._numbers: dict[Source, int] = {}
 
     def at(self, loc: Loc | None) -> str:
-        """Returns a location with a space in front; "" for None."""
+        """Returns the text of a location, such as " at 22:17+7", with a space in front; "" for None."""
         if loc is None:
             return ""
         number = self._numbers.setdefault(loc.source, 1 + len(self._numbers))
         return f" at {f'{number}/' if number > 1 else ''}{loc.line}:{loc.column}+{loc.width}"
 
     def lines(self) -> Iterator[str]:
-        """Yields the sources, for the end of the text."""
+        """Yields the lines of the sources that the locations so far are in, for the end of the text."""
         for source in self._numbers:
             yield f"source {string(source.file)} from {source.first_line}"
             yield from (INDENT + string(line) for line in source.lines)
 
 
 class PlaceReader:
-    """A PlaceReader takes the sources from the end of a text, and reads locations in it."""
+    """A PlaceReader takes the sources from the end of a text, and reads source locations in it."""
 
     def __init__(self, lines: Lines):
         rest, self._sources = lines.split("source"), list[Source]()
@@ -41,7 +41,10 @@ class PlaceReader:
             self._sources.append(_source(rest, rest.next("source", 0)))
 
     def at(self, line: Line) -> Loc | None:
-        """Returns the location that is next on the line; None where there is none."""
+        """Returns the source location that is next on the line; None where there is none.
+
+        Raises TextError for a source that the text does not have.
+        """
         if not line.accepts("at"):
             return None
         token, number, row = line.token, 1, line.integer("the number of a line")

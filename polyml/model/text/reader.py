@@ -1,4 +1,4 @@
-"""The text of a SCoP -> an equal SCoP. The grammar is that of `writer`."""
+"""The reader of a SCoP's text: it makes an equal SCoP. The grammar is in `writer`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CHECKS = ("bounds", "range", "shape", "limit", "usual")
 def parse(text: str, file: str = "<text>") -> Scop:
     """Returns the SCoP of a text that `writer.text` wrote. Raises TextError for any other text.
 
-    file: its name in messages
+    file: the file's name in messages
     """
     lines = opened(text, file, KIND, FORMAT)
     places = PlaceReader(lines)
@@ -38,12 +38,15 @@ def parse(text: str, file: str = "<text>") -> Scop:
 
 
 def read(lines: Lines, places: PlaceReader) -> Scop:
-    """Returns the SCoP whose lines are next."""
+    """Returns the SCoP whose lines are next, and takes these lines.
+
+    places: reads the source locations in them
+    """
     return _ScopReader(lines, places).scop()
 
 
 class _ScopReader:
-    """A _ScopReader reads one SCoP, line by line."""
+    """A _ScopReader reads the lines of one SCoP."""
 
     def __init__(self, lines: Lines, places: PlaceReader) -> None:
         self.lines, self.at, self.isl = lines, places.at, IslTexts(())
@@ -52,7 +55,7 @@ class _ScopReader:
         self.types = LeafTypes((), self._arrays)
 
     def scop(self) -> Scop:
-        """Returns the SCoP, whose parts stand in the order of the grammar."""
+        """Returns the SCoP, whose lines it takes in the order of the grammar. Raises TextError where they differ from it."""
         line = self.next("kernel")
         name = line.name("the kernel's name")
         line.expect("(")
@@ -86,26 +89,26 @@ class _ScopReader:
         )  # fmt: skip
 
     def next(self, *words: str) -> Line:
-        """Returns the next line, after these words of it were read."""
+        """Returns the next line, whose first words have to be `words`, from behind them on."""
         line = self.lines.next(f"`{words[0]}`", 0)
         for word in words:
             line.expect(word)
         return line
 
     def ended(self, line: Line) -> Loc | None:
-        """Returns the location at a line's end."""
+        """Returns the source location at the end of a line, None without one. Raises TextError where more follows."""
         loc = self.at(line)
         line.finish()
         return loc
 
     def set(self, line: Line) -> isl.Set:
-        """Returns the set at the end of a line."""
+        """Returns the set that is the rest of a line."""
         found = self.isl.read(isl.Set, line, "a set")
         line.finish()
         return found
 
     def set_after(self, word: str) -> isl.Set:
-        """Returns the set after this word, one that belongs to a statement."""
+        """Returns the set on the next line, which is indented and begins with `word`; the set is part of a statement."""
         line = self.below(word)
         found = self.isl.read_after(isl.Set, line, "a set")
         line.finish()
@@ -164,7 +167,7 @@ class _ScopReader:
         )  # fmt: skip
 
     def below(self, word: str) -> Line:
-        """Returns the next line, which is indented and begins with this word."""
+        """Returns the next line, which is indented and has to begin with `word`, from behind that word on."""
         line = self.lines.next(f"`{word}`", _STEP)
         line.expect(word)
         return line
@@ -187,7 +190,9 @@ class _ScopReader:
         return is_tuple, results
 
     def _order(self, statements: dict[str, Statement]) -> isl.Schedule:
-        """Returns the schedule tree. Its instances must be those of the statements."""
+        """Returns the schedule tree below the line `order`. Raises TextError where its instances are not those of the
+        statements.
+        """
         line = self.next("order")
         line.finish()
         try:
@@ -205,7 +210,7 @@ class _ScopReader:
 
 
 class _StatementReader:
-    """A _StatementReader reads a statement and what belongs to it."""
+    """A _StatementReader reads the lines of one statement."""
 
     def __init__(self, scop: _ScopReader):
         self._scop, self._isl = scop, scop.isl
@@ -215,7 +220,7 @@ class _StatementReader:
         self._reads: tuple[Access, ...] = ()
 
     def read(self) -> Statement:
-        """Returns the statement that is next."""
+        """Returns the statement whose lines are next."""
         line = self._scop.next("statement")
         self._name = line.name("the statement's name")
         line.expect("[")
@@ -269,7 +274,7 @@ class _StatementReader:
             line.finish()
 
     def _leaf(self, reader: ExpressionReader) -> Expr | None:
-        """Returns the leaf of a value that is next on the line, None where there is none."""
+        """Returns the leaf of a statement's value that is next on the line; None where something else is next."""
         line, token = reader.line, reader.line.token
         if line.is_at("{", "["):
             return reader.made(Index(self._isl.read_expression(line, self._name, self._iterators)), token)
@@ -308,7 +313,7 @@ def _limit(line: Line) -> tuple[str, int]:
 
 
 def _parameter(line: Line) -> Parameter:
-    """Returns a parameter: N = A.shape[0], m = A.min(), n = n for an argument, z alone for an argument of the same name."""
+    """Returns the parameter on a line: `N = A.shape[0]`, `m = A.min()`, `n = x` for the number argument x, `z` for one called z."""
     name = line.name("the name of a parameter")
     if not line.accepts("="):
         line.finish()

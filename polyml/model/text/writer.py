@@ -49,26 +49,30 @@ _LONGEST = 300  # characters of a statement's comment
 
 
 def text(scop: Scop) -> str:
-    """Returns the text of a SCoP."""
+    """Returns the text of a SCoP, from which `reader.parse` makes an equal one."""
     places = PlaceWriter()
     return "\n".join((head(KIND, FORMAT), *lines(scop, places), *places.lines())) + "\n"
 
 
 def lines(scop: Scop, places: PlaceWriter) -> Iterator[str]:
-    """Yields the lines of `scop` in the grammar.
+    """Yields the lines of a SCoP, as in the grammar.
 
-    places: collects the sources, which stand at the text's end
+    places: collects the sources of its locations, which go to the text's end
     """
     return _ScopWriter(scop, places).lines()
 
 
 def quoted(name: str) -> str:
-    """Returns a name, in quotes where it is no plain word of the grammar."""
+    """Returns a name as the grammar has it: in quotes where it is not a plain word or is a reserved one."""
     return quoted_name(name, RESERVED)
 
 
 def labels(arrays: Iterable[str]) -> list[str]:
-    """Returns the names of a statement's reads, made from their arrays."""
+    """Returns names for the reads of a statement: each read's array, with a number behind it where several reads have the same
+    array.
+
+    arrays: the array of each read
+    """
     names = list(arrays)
     count, seen = Counter(names), Counter[str]()
     found = []
@@ -79,10 +83,10 @@ def labels(arrays: Iterable[str]) -> list[str]:
 
 
 class LeafTypes:
-    """A LeafTypes knows the types of a value's leaves that need not be written.
+    """A LeafTypes knows the types that a value's leaves have without being written in the text.
 
     params: the kernel's arguments and their types
-    reads: of the current statement
+    arrays: by name
     """
 
     def __init__(self, params: Iterable[tuple[str, syntax.ArgType]], arrays: dict[str, Array]):
@@ -91,7 +95,7 @@ class LeafTypes:
         self.reads: tuple[Access, ...] = ()  # of the statement at hand
 
     def natural(self, leaf: Expr) -> DType | None:
-        """Returns the type that a leaf has when none is written; None where it is unknown."""
+        """Returns the type that a leaf of a value has when none is written; None where it is unknown."""
         match leaf:
             case Load():
                 return self._element(self.reads[leaf.access].array)
@@ -108,7 +112,7 @@ class LeafTypes:
 
 
 class _ScopWriter:
-    """A _ScopWriter writes one SCoP, line by line."""
+    """A _ScopWriter makes the lines of one SCoP."""
 
     def __init__(self, scop: Scop, places: PlaceWriter):
         self._scop, self._at = scop, places.at
@@ -119,7 +123,7 @@ class _ScopWriter:
         self._statement: Statement
 
     def lines(self) -> Iterator[str]:
-        """Yields all lines, in the order of the grammar."""
+        """Yields all lines of the SCoP, in the order of the grammar."""
         scop, of = self._scop, self._isl.written
         given = ", ".join(f"{quoted(name)}: {kind}" for name, kind in zip(scop.params, scop.types, strict=True))
         yield f"kernel {quoted(scop.name)}({given})"
@@ -149,7 +153,7 @@ class _ScopWriter:
         return f"array {quoted(array.name)}: {array.element}{shape} ({array.role.value}{name}{pairs}){self._at(array.loc)}"
 
     def _extent(self, extent: isl.PwAff) -> str:
-        """Returns an extent; a parameter or a number has no braces."""
+        """Returns the text of an array's extent in one dimension; a parameter or a number has no braces."""
         short = self._isl.expression(extent, "", ())
         inside = short[1:-1]
         is_plain = inside.isdecimal() or inside in (p.name for p in self._scop.parameters)
@@ -201,7 +205,7 @@ class _ScopWriter:
 
 
 def subscripts(relation: isl.Map) -> tuple[isl.PwAff, ...] | None:
-    """Returns the subscripts that isl finds in an access relation; None where there are none."""
+    """Returns the subscripts that isl finds in an access relation; None where the relation is no function."""
     try:
         return tuple(polyhedra.subscripts_of(relation))
     except isl.Error:
