@@ -75,9 +75,7 @@ class _LiveRangeSplitter:
         return definition
 
     def _named(self, kernel: syntax.Kernel) -> dict[reaching_definitions.Definition, str]:
-        """Returns a name for each live range that has an assignment; the key is the definition that represents it in the
-        union-find.
-        """
+        """Returns a name for each live range that has an assignment, by the definition that stands for it in the union-find."""
         taken = {p.name for p in kernel.params}
         for stmt in statements(kernel.body):
             match stmt:

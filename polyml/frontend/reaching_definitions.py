@@ -54,18 +54,21 @@ _NOTHING = frozenset((UNSET,))
 
 
 def reaching(state: Reaching, name: str) -> frozenset[Definition]:
-    """Returns the definitions of `name` that a read in `state` may see."""
+    """Returns the definitions of `name` that a read may see; UNSET alone where none reaches it.
+
+    state: the definitions that reach the place of the read, by name
+    """
     return state.get(name, _NOTHING)
 
 
 def runs(loop: syntax.For) -> bool:
-    """Returns whether the loop is known to run at least once."""
+    """Returns whether the loop is known to run at least once, since its bounds are constants."""
     start, stop = constant(loop.start), constant(loop.stop)
     return type(start) is int and type(stop) is int and bool(range(start, stop, loop.step))
 
 
 class ReachingDefinitions:
-    """The reaching definitions of one kernel. A definition is the same object whichever way it is reached.
+    """A ReachingDefinitions analyses which definitions reach each place of one kernel; each definition is always the same object.
 
     start: the definitions at the start of the kernel's body
     loops_run: whether every loop is supposed to run at least once
@@ -81,23 +84,29 @@ class ReachingDefinitions:
         self._effects: dict[int, tuple[Stmt, _Effect]] = {}
 
     def after(self, stmt: Stmt, state: Reaching) -> Reaching:
-        """Returns the definitions that reach the place behind `stmt`, from those before it."""
+        """Returns the definitions that reach the place behind `stmt`.
+
+        state: the definitions that reach the place before it
+        """
         return _apply(self._effect(stmt), state)
 
     def inside(self, loop: syntax.For, state: Reaching) -> Reaching:
         """Returns the definitions that reach the start of a loop's body, in any of its iterations.
 
-        state: those before the loop
+        state: the definitions that reach the place before the loop
         """
         maybe = {name: (definitions, False) for name, (definitions, _) in self._body(loop.body).items()}
         return {**_apply(maybe, state), loop.var: frozenset((self.loop_variable(loop, over=False),))}
 
     def assigned(self, stmt: syntax.Assign | syntax.Alloc) -> Assigned:
-        """Returns the definition that the statement makes."""
+        """Returns the definition that the statement makes of its target, always the same object for a statement."""
         return self._assigned.setdefault(id(stmt), Assigned(stmt))
 
     def loop_variable(self, loop: syntax.For, *, over: bool) -> LoopVariable:
-        """Returns the definition that the loop makes of its variable, inside it or after it."""
+        """Returns the definition that a loop makes of its variable.
+
+        over: whether it is the one after the loop, not inside it
+        """
         return self._loop_variables.setdefault((id(loop), over), LoopVariable(loop, over))
 
     def _effect(self, stmt: Stmt) -> _Effect:

@@ -35,7 +35,10 @@ HALVES = ("float16", "bfloat16")
 
 
 def unary(op: str, value: Any) -> Any:
-    """Returns the result of the operator - + ~ or not."""
+    """Returns the result of one of the operators - + ~ and not by the language's rules.
+
+    Raises PolymlOverflowError for a Python int that leaves 64 bits.
+    """
     if op == "not" or type(value) not in _PYTHON:
         with np.errstate(all="ignore"):
             return _UNARY[op](value)
@@ -43,7 +46,10 @@ def unary(op: str, value: Any) -> Any:
 
 
 def binary(op: str, left: Any, right: Any) -> Any:
-    """Returns the result of an arithmetic operator, a comparison, min or max."""
+    """Returns the result of an arithmetic operator, a comparison, min or max by the language's rules.
+
+    Raises PolymlOverflowError for a Python int that leaves 64 bits.
+    """
     if type(left) in _PYTHON and type(right) in _PYTHON:
         return _in_range(_python_binary(op, left, right))
     if type(left) is complex and type(right) is np.float64:
@@ -56,7 +62,7 @@ def binary(op: str, left: Any, right: Any) -> Any:
 
 
 def _ordered(op: str, left, right):
-    """Returns the result of a comparison, min or max of complex numbers, which are ordered as those in arrays."""
+    """Returns the result of <, <=, >, >=, min or max of complex numbers, in the order that NumPy has for elements of arrays."""
     if op in ("min", "max"):
         return right if _ordered("<" if op == "min" else ">", right, left) else left
     return _ORDERS[op](left, right)
@@ -84,7 +90,7 @@ def _python_binary(op: str, left, right):
 
 
 def _complex_binary(op: str, left, right):
-    """Returns the result of an operator on complex numbers, by NumPy's rules, in which they may be divided by zero."""
+    """Returns the result of an operator on complex numbers as a Python complex, by NumPy's rules, which define x / 0."""
     if op in ("==", "!="):
         return _OPERATORS[op](left, right)
     with np.errstate(all="ignore"):
@@ -104,7 +110,7 @@ def _python_power(a, b):
 
 
 def _as_ieee(function, *operands: float) -> float:
-    """Returns the result of a function of doubles by IEEE's rules, where Python would raise."""
+    """Returns the result of a function of doubles by IEEE's rules, for operands for which Python would raise."""
     with np.errstate(all="ignore"):
         return float(function(*map(np.float64, operands)))
 
@@ -117,9 +123,9 @@ def _float(value) -> float:
 
 
 def _in_range(value):
-    """Returns the value; a Python int must fit 64 bits.
+    """Returns the value itself.
 
-    Raises PolymlOverflowError for one that does not.
+    Raises PolymlOverflowError for a Python int that does not fit 64 bits.
     """
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise _too_large()
@@ -133,8 +139,8 @@ def _too_large() -> PolymlOverflowError:
 def call(module: str, function: str, args: list) -> Any:
     """Returns the result of a function of numbers.
 
-    module: whose rules it follows, as in `syntax.Call`
-    function: its name in NumPy
+    module: whose rules the function follows, as in `syntax.Call`
+    function: its name, as in `syntax.Call`
     """
     if function == "where":
         return np.where(*args)[()]
@@ -167,7 +173,7 @@ def call(module: str, function: str, args: list) -> Any:
 
 
 def cast(to: DType, value: Any) -> Any:
-    """Returns the value converted to the type `to`."""
+    """Returns the value converted to the type `to`, as a Python number or a NumPy scalar."""
     if to == PYFLOAT:
         return _float(value)
     if to == PYCOMPLEX:

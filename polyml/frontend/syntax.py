@@ -24,14 +24,14 @@ _UNTYPED = cast(DType, None)  # until inference has run; whatever reads a type r
 
 @dataclass(frozen=True)
 class Located:
-    """A Located is a piece of a kernel, which stands at `loc` in the text; at None if the compiler made it."""
+    """A Located is a node of a kernel's syntax, which stands at `loc` in the text; None if the compiler made it."""
 
     loc: Loc | None = field(default=None, compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True)
 class Expr(Located):
-    """An Expr is one of the expressions below, or a leaf that `model` puts in the place of names and elements.
+    """An Expr is one of the expressions of `syntax`, or a leaf that `model` puts in the place of names and elements.
 
     dtype: the type of its value, None until `frontend.types.infer` has filled it in
     """
@@ -41,7 +41,7 @@ class Expr(Located):
 
 @dataclass(frozen=True)
 class Const(Expr):
-    """A Const is a literal, a captured global or a closure value: int, float, complex, bool, or a NumPy scalar."""
+    """A Const is a number that is a literal, a captured global or a closure value: int, float, complex, bool, or a NumPy scalar."""
 
     value: Any  # Any of those; dtype says which operations it has
 
@@ -106,7 +106,7 @@ class Binary(Expr):
 
 @dataclass(frozen=True)
 class Compare(Expr):
-    """A Compare is one comparison; a chain a < b < c is a Logical of two. op: < <= > >= == !="""
+    """A Compare is one comparison of two numbers; a chain a < b < c is a Logical of two. op: < <= > >= == !="""
 
     op: str
     left: Expr
@@ -172,7 +172,7 @@ class Cast(Expr):
 
 @dataclass(frozen=True)
 class Slice(Located):
-    """A Slice is `start:stop:step` in the subscripts of a Part; step is a constant integer that is not zero."""
+    """A Slice is the index `start:stop:step` of a Part; step is a constant integer that is not zero."""
 
     start: Expr | None
     stop: Expr | None
@@ -181,17 +181,17 @@ class Slice(Located):
 
 @dataclass(frozen=True)
 class NewAxis:
-    """A NewAxis is `None` in the subscripts of a Part."""
+    """A NewAxis is the index None of a Part, the expression `base[indices]`: it adds a dimension of size 1."""
 
 
 @dataclass(frozen=True)
 class Dots:
-    """A Dots is `...` in the subscripts of a Part."""
+    """A Dots is the index `...` of a Part, the expression `base[indices]`: it stands for all dimensions without an index."""
 
 
 @dataclass(frozen=True)
 class Part(Expr):
-    """A Part is `base[indices]` where an index is a slice, None or ..., or where base is not an array's name."""
+    """A Part is `base[indices]` where an index is a slice, None or `...`, or where base is not an array's name."""
 
     base: Expr
     indices: tuple[Expr | Slice | NewAxis | Dots, ...]
@@ -255,7 +255,7 @@ class Assign(Located):
 
 @dataclass(frozen=True)
 class Like(Expr):
-    """A Like is the shape or the element type of another array, as in np.zeros_like(A), np.zeros(A.shape), A.dtype; only untyped."""
+    """A Like is the shape or the element type of another array, as in np.zeros_like(A) or A.dtype; typed kernels have none."""
 
     array: str
 
@@ -264,8 +264,8 @@ class Like(Expr):
 class TypeOf(Located):
     """A TypeOf is the element type that a function of numbers like `of` gives; typed kernels have none.
 
-    function: "" for the type itself, "truth" for bool, "sum" and "mean" for those of NumPy's reductions, "wide sum" and "wide mean"
-        for these with float32 in the place of halves
+    function: "" for the type of `of` itself, "truth" for bool, "sum" and "mean" for the types of NumPy's reductions, "wide sum" and
+        "wide mean" for these types with float32 in the place of halves
     """
 
     of: Expr
@@ -274,9 +274,9 @@ class TypeOf(Located):
 
 @dataclass(frozen=True)
 class Require(Located):
-    """A Require is a condition that holds in every call that is compiled; other calls run as plain Python.
+    """A Require is a condition that must hold for a call to run compiled; calls in which it does not run as plain Python.
 
-    what: what is so in the other calls, as messages say it
+    what: what is so in calls in which it does not hold, as messages say it
     """
 
     condition: Expr
@@ -285,7 +285,7 @@ class Require(Located):
 
 @dataclass(frozen=True)
 class Alloc(Located):
-    """An Alloc makes a local array: `name = np.zeros(shape, dtype)` and its kin.
+    """An Alloc makes a local array: `name = np.zeros(shape, dtype)`, np.empty, np.ones, np.full and the like.
 
     Each Alloc of a kernel has a name of its own; name resolution renames a second allocation under the same name.
 
@@ -301,14 +301,14 @@ class Alloc(Located):
 
     @property
     def extents(self) -> tuple[Expr, ...]:
-        """The sizes of its dimensions, once typed; it raises TypeError before that."""
+        """The sizes of the array's dimensions, once typed; TypeError is raised before that."""
         if isinstance(self.shape, Like):
             raise TypeError(f"the shape of `{self.name}` is not known before inference")
         return self.shape
 
     @property
     def dtype(self) -> DType:
-        """The type of its elements, once typed; it raises TypeError before that."""
+        """The type of the array's elements, once typed; TypeError is raised before that."""
         if not isinstance(self.element, DType):
             raise TypeError(f"the element type of `{self.name}` is not known before inference")
         return self.element
@@ -330,7 +330,7 @@ class Return(Located):
 
 @dataclass(frozen=True)
 class ArrayName(Expr):
-    """An ArrayName is a whole array in a Return, the only place where one may stand."""
+    """An ArrayName is a whole array among the values of a Return, the only place where a whole array may stand."""
 
     name: str
 
@@ -376,14 +376,14 @@ ArgType = Union[ArrayType, ScalarType]
 
 @dataclass(frozen=True)
 class Param(Located):
-    """A Param is a parameter of a kernel."""
+    """A Param is a parameter of a kernel, of which it has the name alone."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A Kernel is one function.
+    """A Kernel is one function in the accepted language.
 
     source: the text that it was parsed from
     types: the type of each parameter once typed, else ()

@@ -51,7 +51,7 @@ def _with_bounds(index, new: Iterator[Expr]):
 
 
 def with_operands(expr: Expr, new: tuple[Expr, ...]) -> Expr:
-    """Returns `expr` with what `operands` lists replaced."""
+    """Returns `expr` with the expressions that `operands` lists replaced by new ones, in that order."""
     match expr:
         case syntax.Subscript():
             return dataclasses.replace(expr, indices=new)
@@ -72,7 +72,7 @@ def with_operands(expr: Expr, new: tuple[Expr, ...]) -> Expr:
 
 
 def expressions(stmt: Stmt) -> tuple[Expr, ...]:
-    """Returns what a statement itself reads, in the order of evaluation; the statements inside it are left out.
+    """Returns the expressions that a statement itself reads, in the order of evaluation, without those of statements inside it.
 
     An Assign gives its value, then the target's subscripts.
     """
@@ -101,7 +101,7 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
 
 
 def nodes(expr: Expr) -> Iterator[Expr]:
-    """Yields `expr` and everything inside it, from left to right."""
+    """Yields `expr` and every expression inside it, an expression before its operands, from left to right."""
     waiting = [expr]
     while waiting:
         node = waiting.pop()
@@ -112,7 +112,7 @@ def nodes(expr: Expr) -> Iterator[Expr]:
 def map_reads(stmt: AnyStmt, change: Callable[[Expr], Expr]) -> AnyStmt:
     """Returns the statement with `change` applied to each expression that it reads.
 
-    `change` is applied to a Subscript or Part that is written too, but not to a Name. The statements inside are left as they are.
+    `change` is applied to a target that is a Subscript or Part too, but not to one that is a Name. Statements inside it stay.
     """
     made = _mapped(stmt, change)
     if not isinstance(made, type(stmt)):
@@ -146,7 +146,7 @@ def _mapped(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
 
 
 def as_target(expr: Expr) -> syntax.Target:
-    """Returns the expression as the target of an assignment.
+    """Returns the expression itself, as the target of an assignment.
 
     Raises TypeError for one that may not be assigned.
     """
@@ -174,7 +174,7 @@ def rename(expr: Expr, new_name: Callable[[Expr], str]) -> Expr:
 
 
 def named(expr: Expr) -> str:
-    """Returns the name that a node mentions which has one.
+    """Returns the name that a node itself mentions, such as that of the array of a Subscript.
 
     Raises TypeError for a node without a name.
     """
@@ -185,7 +185,7 @@ def named(expr: Expr) -> str:
 
 
 def name_of(expr: Expr) -> str | None:
-    """Returns the name that the node itself mentions, or None."""
+    """Returns the name that a node itself mentions, such as that of the array of a Subscript, or None."""
     match expr:
         case syntax.Name() | syntax.ArrayName():
             return expr.name

@@ -22,8 +22,7 @@ from polyml.source import Loc
 
 
 def iteration(builder: LoopBuilder, stmt: syntax.For, start: Expr, stop: Expr) -> tuple[tuple[Stmt, ...], dict] | None:
-    """Returns (lowered body, `builder.arrays` before it) of a loop, with one array in memory for each name that it binds to new
-    arrays.
+    """Returns a loop's lowered body, in which names bound to new arrays keep one array each, and `builder.arrays` before it.
 
     None is returned where the loop binds no such name, or where one array in memory would change what the kernel means.
     """

@@ -86,9 +86,7 @@ class NameLookup:
         return MISSING
 
     def is_local(self, node: ast.expr) -> bool:
-        """Returns whether the node is a parameter or a local, or an attribute, element or method of one; known parameters are
-        not.
-        """
+        """Returns whether the node is a parameter or local without a known value, or an attribute, element or method of one."""
         while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
             node = node.func if isinstance(node, ast.Call) else node.value
         return isinstance(node, ast.Name) and node.id in self.locals and node.id not in self.known
@@ -161,9 +159,7 @@ class NameLookup:
 
 
 def is_number(value: object) -> bool:
-    """Returns whether `value` is a number of the language: an int, float, bool or complex, or a NumPy scalar of an accepted
-    type.
-    """
+    """Returns whether `value` is a number of the language: an int, float, bool or complex, or NumPy scalar of an accepted type."""
     if type(value) in (int, float, bool, complex):
         return True
     return isinstance(value, np.generic) and elementwise_functions.dtype_of(type(value)) is not None

@@ -50,27 +50,27 @@ _OUTSIDE = {
 
 
 def parse(function: FunctionType) -> syntax.Kernel:
-    """Returns the untyped kernel that a Python function is.
+    """Returns the untyped kernel that a Python function becomes.
 
     Raises LanguageError, with the place and what would be accepted, for what the language does not have;
-    NotAffineError, which is one, where plain Python can run it.
+    NotAffineError, a subclass of it, where plain Python can run it.
     """
     return parse_with_captured(function)[0]
 
 
 def captured(function: FunctionType) -> tuple[Captured, ...]:
-    """Returns the globals, builtins and closure values that the meaning of `function` depends on."""
+    """Parses a function, and returns the globals, builtins and closure values that its meaning depends on."""
     return parse_with_captured(function)[1]
 
 
 def parse_with_captured(function: FunctionType) -> tuple[syntax.Kernel, tuple[Captured, ...]]:
-    """Returns the untyped kernel and the values from outside that it depends on."""
+    """Returns the untyped kernel that a Python function becomes, and the values from outside that it depends on."""
     parser = _FunctionParser(function)
     return parser.kernel(), parser.expressions.scope.captured
 
 
 def refused(function: FunctionType) -> Refusals:
-    """Returns the statements of a function that the language does not have.
+    """Returns the statements of a function that the language does not have, and what decides that.
 
     Raises LanguageError for a function that has no text, or parameters that the language does not have.
     """
@@ -86,10 +86,10 @@ def refused(function: FunctionType) -> Refusals:
 
 
 class _FunctionParser:
-    """A _FunctionParser parses one function.
+    """A _FunctionParser turns one Python function into statements of `syntax`.
 
-    caller: the parser of the function that it is inlined into
-    collects: whether statements that are refused are noted as `problems` and left out
+    caller: the parser of the function that this one is inlined into; None for the kernel itself
+    collects: whether statements that are refused are noted in `problems` and left out
     """
 
     def __init__(self, function: FunctionType, caller: _FunctionParser | None = None, *, collects: bool = False):
@@ -110,7 +110,7 @@ class _FunctionParser:
         self._first: ast.expr | None = None  # the call that a statement evaluates before anything else
 
     def kernel(self) -> syntax.Kernel:
-        """Returns the kernel that the function is."""
+        """Parses the function, and returns it as a kernel whose only return is at the end."""
         params = (*self._params(self._text.tree.args), *(syntax.Param(name, loc=None) for name in self._attributes))
         body = self._body(self._text.tree.body)
         end = single_exit.single(body, self.expressions.fresh)
@@ -119,13 +119,13 @@ class _FunctionParser:
         return syntax.Kernel(self._function.__name__, params, name_resolution.resolved(params, body), self._text.source)
 
     def has(self, loc: Loc) -> bool:
-        """Returns whether the place is in the function's own statements."""
+        """Returns whether a place is among the function's own statements, and not in a function that it calls."""
         tree, shift = self._text.tree, self._text.shift
         return loc.source.file == self._text.source.file and tree.body[0].lineno <= loc.line - shift <= last_line(tree)
 
     @property
     def objects(self) -> frozenset[str]:
-        """The parameters that are not read themselves; only attributes of them may be."""
+        """The names of parameters that are not read themselves; at most attributes of them are."""
         tree = self._text.tree
         used = {n.id for stmt in tree.body for n in ast.walk(stmt) if isinstance(n, ast.Name)}
         return frozenset(a.arg for a in (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)) - used
@@ -133,9 +133,9 @@ class _FunctionParser:
     # Calls of Python functions
 
     def _inlined(self, call: ast.Call) -> Inlined:
-        """Returns what the call of a Python function returns; its statements go before the one that is parsed.
+        """Returns the results of a call of a Python function, whose statements are added before the one that is parsed.
 
-        Raises NotAffineError for a recursive call.
+        Raises NotAffineError for a recursive call, and for one inside an expression that changes its arguments.
         """
         function, loc = self.expressions.python_function(call), self._text.loc(call)
         if function is None:
@@ -161,16 +161,19 @@ class _FunctionParser:
 
     @property
     def _chain(self) -> Iterator[_FunctionParser]:
-        """The parsers of the functions that are inlined into one another, the innermost first."""
+        """Yields this parser, then the parser of the function that it is inlined into, and so on to the kernel's."""
         parser: _FunctionParser | None = self
         while parser is not None:
             yield parser
             parser = parser._caller
 
     def _bound(self, caller: _FunctionParser, given: Mapping[str, ast.expr | inlining.Default]) -> list[syntax.Stmt]:
-        """Returns the assignments to the parameters of an inlined function, and chooses the names of its locals.
+        """Chooses the names of an inlined function's locals, and returns the assignments of the arguments to its parameters.
 
-        A parameter that is never assigned needs no name of its own where the argument has one or is constant.
+        A parameter that is never assigned needs no assignment where the argument is a name or constant.
+
+        caller: the parser of the function that calls this one
+        given: what each parameter gets
         """
         assigned, expressions = inlining.assigned(self._text.tree), self.expressions
         first: list[syntax.Stmt] = []
@@ -227,7 +230,10 @@ class _FunctionParser:
         return made
 
     def _noted(self, stmt: ast.stmt) -> Sequence[syntax.Stmt]:
-        """Returns what a statement becomes; nothing where it is refused, after a look at what is inside it."""
+        """Returns the statements that a statement becomes.
+
+        Where it is refused, this is noted in `problems`, the statements inside it are parsed too, and none are returned.
+        """
         loops, known, renamed = list(self._assignments.loops), dict(self.expressions.known), self.expressions.renamed
         try:
             return self._made(stmt)
@@ -305,7 +311,7 @@ class _FunctionParser:
         return (loop, *self._body(stmt.orelse))
 
     def _for_rows(self, stmt: ast.For) -> Sequence[syntax.Stmt]:
-        """Returns `for row in A` as a loop over the first dimension whose first statement binds the row."""
+        """Returns the statements for `for row in A`: a loop over the first dimension of A, which begins with `row = A[index]`."""
         array, loc = self.expressions.array(stmt.iter), self._text.loc(stmt, stmt.iter)
         bound = {n.id for part in stmt.body for n in ast.walk(part) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         if (
@@ -373,7 +379,7 @@ class _FunctionParser:
     # Assignments
 
     def _allocated(self, call: ast.Call) -> syntax.Name:
-        """Returns the name of an array that is made inside an expression; its Alloc goes before the statement."""
+        """Returns the name of an array that is allocated inside an expression; its Alloc is added before the statement."""
         loc = self._text.loc(call)
         made = alloc(self.expressions, self.expressions.fresh("_new"), call, loc)
         self.expressions.before.append(made)

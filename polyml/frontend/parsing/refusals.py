@@ -11,7 +11,7 @@ from polyml.source import Loc
 
 @dataclass(frozen=True)
 class Refused:
-    """A Refused is a statement that is refused.
+    """A Refused is a statement that the language does not have.
 
     place: where the statement stands in the function
     problem: why it is refused, perhaps at a place in a function that it calls
@@ -23,7 +23,7 @@ class Refused:
 
 @dataclass(frozen=True)
 class Refusals:
-    """The Refusals of a function are the statements that the language does not have, and what that depends on.
+    """The Refusals of a function are its statements that the language does not have, and the values that decide it.
 
     statements: the refused statements, in order
     captured: the values from outside that were looked at

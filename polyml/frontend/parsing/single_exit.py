@@ -15,12 +15,12 @@ from polyml.source import Loc
 
 @dataclass(frozen=True)
 class Exit:
-    """An Exit is a body with one exit.
+    """An Exit is a function's body with one return at its end.
 
     body: the statements, without returns
     values: what is returned behind them
     is_tuple: whether the values are returned as a tuple
-    loc: the place of the first return
+    loc: the place of the first return in the text
     """
 
     body: tuple[Stmt, ...]
@@ -30,9 +30,9 @@ class Exit:
 
 
 def single(body: Sequence[Stmt], fresh: Callable[[str], str]) -> Exit | None:
-    """Returns the body with one exit, or None if it never returns.
+    """Returns a function's body with one return at its end, or None if it never returns.
 
-    Where there are several returns, they assign to local names, whose values the exit returns.
+    Where there are several returns, they become assignments to local names, whose values are returned at the end.
 
     fresh: makes a name that is not in use, from a stem
     Raises NotAffineError for a return in a loop, and for paths that do not return as many values.
@@ -54,7 +54,7 @@ def single(body: Sequence[Stmt], fresh: Callable[[str], str]) -> Exit | None:
 
 
 def _block(body: tuple[Stmt, ...], names: tuple[str, ...]) -> tuple[tuple[Stmt, ...], bool]:
-    """Returns a block with its returns as assignments to these names, and whether it always returns."""
+    """Returns a block with assignments to `names` in the place of returns, and whether it always returns."""
     made: list[Stmt] = []
     for position, stmt in enumerate(body):
         if isinstance(stmt, syntax.Return):

@@ -21,7 +21,7 @@ FUTURES = sum({getattr(__future__, name).compiler_flag for name in __future__.al
 
 @dataclass(frozen=True)
 class FunctionText:
-    """A FunctionText is a function's source with its `def` as Python's own parser gives it.
+    """A FunctionText is a function's source, and its definition as a syntax tree of Python's own parser.
 
     shift: what to add to a line number of `tree` to get the line of the file
     """
@@ -31,9 +31,9 @@ class FunctionText:
     shift: int
 
     def loc(self, node: Written, end: Written | None = None) -> Loc:
-        """Returns the place of `node`; where `end` is given, the place from `node` to the end of that.
+        """Returns the place of `node` in the file; where `end` is given, the place from the start of `node` to the end of `end`.
 
-        A place is on one line: a node on several lines has its part of the first one. Python counts columns in bytes of UTF-8 from
+        A place is on one line: of a node on several lines it is the part on the first. Python counts columns in bytes of UTF-8 from
         0, a Loc in characters from 1.
         """
         line = node.lineno + self.shift
@@ -52,7 +52,7 @@ def _characters(line: str, byte_offset: int) -> int:
 def text_of(function: FunctionType) -> FunctionText:
     """Returns the text of a Python function.
 
-    Raises LanguageError where there is none to be had.
+    Raises LanguageError for what is not written with `def`, and where the text cannot be read or has changed since its import.
     """
     if not isinstance(function, FunctionType):
         raise LanguageError(
@@ -81,10 +81,10 @@ def text_of(function: FunctionType) -> FunctionText:
 
 
 def _compiles_to(tree: ast.FunctionDef, function: FunctionType) -> bool:
-    """Returns whether the text is the function's: inspect reads the file as it is now, not as it was when Python imported it.
+    """Returns whether a definition, read from the function's file as it is now, compiles to the code that the function has.
 
-    Python compiles `np.sqrt(x)` in one of two ways, depending on whether the module imports `np`. So the function is
-    tried without imports, with those of the modules it uses, and last in the whole of its file.
+    Python compiles `np.sqrt(x)` in one of two ways, depending on whether the module imports `np`. So the definition is
+    compiled without imports, with those of the modules it uses, and last in the whole of its file.
     """
     code = function.__code__
     modules = [name for name in code.co_names if isinstance(function.__globals__.get(name), ModuleType)]
@@ -95,7 +95,7 @@ def _compiles_to(tree: ast.FunctionDef, function: FunctionType) -> bool:
 
 
 def definition(module: ast.Module) -> ast.FunctionDef:
-    """Returns the function that a text begins with.
+    """Returns the function that a module's syntax tree begins with.
 
     Raises TypeError where it begins with something else.
     """
@@ -106,7 +106,7 @@ def definition(module: ast.Module) -> ast.FunctionDef:
 
 
 def last_line(node: Written) -> int:
-    """Returns the line on which a piece of parsed text ends."""
+    """Returns the number of the line on which a node of Python's syntax tree ends."""
     return node.lineno if node.end_lineno is None else node.end_lineno
 
 

@@ -15,15 +15,15 @@ _BULK = 256  # from so many elements an array makes a part without loops worth a
 
 @dataclass(frozen=True)
 class LiftedPart:
-    """A LiftedPart is some statements of a function, or the value of a condition, as a function of its own.
+    """A LiftedPart is some statements of a function, or the value of a condition or result, as a function of its own.
 
     function: the part as a function of the names that it reads
-    lifted: the same with attributes of arguments replaced by parameters
+    lifted: the same function with attributes of arguments replaced by parameters
     values: where each argument of `lifted` comes from: (position of an argument of `function`, its attribute or None for itself)
     lines: the first and the last line of the part in the file
     loops: whether the part has loops
-    subscripted: (position of a value, least number of subscripts that it is read with); an array of more dimensions than that is
-        read in bulk
+    subscripted: (position of an argument of `lifted`, least number of subscripts that it is read with); an array of more dimensions
+        than that is read in bulk
     """
 
     function: FunctionType
@@ -34,11 +34,11 @@ class LiftedPart:
     subscripted: tuple[tuple[int, int], ...]
 
     def given(self, arguments: Sequence[object]) -> tuple[object, ...]:
-        """Returns the arguments of `lifted`, from those of `function`."""
+        """Returns the arguments of `lifted`, some of which are attributes, from the arguments of `function`."""
         return tuple(arguments[k] if attr is None else attributes.read(arguments[k], attr) for k, attr in self.values)
 
     def is_worth_it(self, values: Sequence[object]) -> bool:
-        """Returns whether a call with these arguments of `lifted` does more than a few operations."""
+        """Returns whether a call of `lifted` with these arguments has more than a few operations: loops, or large arrays."""
         return self.loops or any(_is_bulk(values[k], taken) for k, taken in self.subscripted)
 
 
@@ -48,7 +48,7 @@ def _is_bulk(value: object, taken: int) -> bool:
 
 @dataclass(frozen=True)
 class LiftedFunction:
-    """A LiftedFunction is a function that calls its lifted parts.
+    """A LiftedFunction is a function in which calls of its lifted parts stand in the place of the parts.
 
     whole: the function as it was
     code: the code with a call in the place of each part
@@ -62,9 +62,9 @@ class LiftedFunction:
     own: str | None = None
 
     def calling(self, calls: Sequence[Callable]) -> FunctionType:
-        """Returns the function with these functions called in the place of its parts, and itself where it calls itself.
+        """Returns the function as one that calls the given functions in the place of its parts, and itself where it calls itself.
 
-        calls: one per part, in their order
+        calls: one per part, in the order of `parts`
         """
         cells = dict(zip(self.whole.__code__.co_freevars, self.whole.__closure__ or ()))
         cells |= {name: _cell(call) for name, call in zip(self.parts, calls, strict=True)}

@@ -30,7 +30,7 @@ def loaded(node: ast.AST) -> Names:
 
 
 def stored(target: ast.AST) -> Names:
-    """Returns the names that are bound anywhere inside the node.
+    """Returns the names that are bound anywhere inside the node by assignments, loops and other stores.
 
     Names that only imports, functions and exception handlers bind are left out.
     """
@@ -47,10 +47,10 @@ def _loaded(node: ast.AST) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Jumps:
-    """The _Jumps out of a block lead to places of which these names are live.
+    """A _Jumps says which names are live where the jumps out of a block lead.
 
     broken: the names that are live where `break` leads
-    continued: those where `continue` leads
+    continued: the names that are live where `continue` leads
     """
 
     broken: Names = _NONE
@@ -58,7 +58,7 @@ class _Jumps:
 
     @property
     def any(self) -> Names:
-        """The names that are live at either place."""
+        """The names that are live where `break` or `continue` leads."""
         return self.broken | self.continued
 
 
@@ -66,8 +66,8 @@ class _Jumps:
 class _LoopStatement:
     """A _LoopStatement is a for or a while statement.
 
-    read: the names that its head reads in each iteration
-    bound: the names that its head binds in each iteration
+    read: the names that its first line reads in each iteration
+    bound: the names that its first line binds in each iteration
     """
 
     body: Sequence[ast.stmt]
@@ -78,7 +78,7 @@ class _LoopStatement:
 
 @dataclass
 class _Liveness:
-    """A _Liveness is the state of the analysis.
+    """A _Liveness computes the live variables of one function, backwards through its statements.
 
     after: the live variables behind each statement, by its id; they grow until nothing changes
     """
@@ -86,10 +86,10 @@ class _Liveness:
     after: dict[int, Names] = field(default_factory=dict)
 
     def block(self, body: Sequence[ast.stmt], after: Names, jumps: _Jumps) -> Names:
-        """Returns what is live before the statements.
+        """Returns the names that are live before a block, and adds those behind each of its statements to `after`.
 
-        after: what is live behind them
-        jumps: what is live where `break` and `continue` lead
+        after: the names that are live behind the block
+        jumps: those that are live where `break` and `continue` lead
         """
         for stmt in reversed(body):
             self.after[id(stmt)] = self.after.get(id(stmt), _NONE) | after
@@ -123,7 +123,11 @@ class _Liveness:
         return after | loaded(stmt) | (jumps.any if leaves else _NONE)
 
     def _loop(self, loop: _LoopStatement, after: Names, jumps: _Jumps) -> Names:
-        """Returns what is live before each iteration of a loop."""
+        """Returns the names that are live before each iteration of a loop.
+
+        after: the names that are live behind it
+        jumps: those that are live where `break` and `continue` in its `else` lead
+        """
         head = loop.read | self.block(loop.orelse, after, jumps)
         while True:
             known = head | (self.block(loop.body, head, _Jumps(after, head)) - loop.bound)
@@ -133,7 +137,7 @@ class _Liveness:
 
 
 def _plain(target: ast.expr) -> Iterator[ast.Name]:
-    """Yields the names that an assignment to the target binds whatever happens."""
+    """Yields the nodes of the names that an assignment to the target certainly binds."""
     if isinstance(target, ast.Name):
         yield target
     elif isinstance(target, (ast.Tuple, ast.List)):

@@ -51,12 +51,12 @@ _parts: set[CodeType] = set()
 def lift_parts(
     function: FunctionType, refused: Collection[Loc], without: Set[tuple[int, int]] = frozenset(), own: str | None = None
 ) -> LiftedFunction | None:
-    """Returns the function with its parts lifted, or None.
+    """Returns a function with the parts of it that can be compiled as functions of their own, and calls of them in their place.
 
     None is returned where there is no part that can stand alone and the function does not call itself.
 
     refused: the places of statements that belong to no part
-    without: the lines of parts that stay as they are
+    without: the (first, last) lines of parts that stay as they are
     own: the name by which the function finds the kernel that it became
     """
     try:
@@ -82,11 +82,9 @@ def lift_parts(
 
 
 def where_read(function: FunctionType, names: Set[str]) -> tuple[Loc, ...]:
-    """Returns the places of statements that read one of these parameters, in order.
+    """Returns the places of a function's statements that read one of its parameters `names`, in order.
 
     Reads of attributes do not count, nor do those behind a statement that may bind the name anew.
-
-    names: the parameters
     """
     try:
         text = text_of(function)
@@ -112,7 +110,7 @@ def where_read(function: FunctionType, names: Set[str]) -> tuple[Loc, ...]:
 
 
 def _may_see_frame(tree: ast.FunctionDef) -> bool:
-    """Returns whether the function may look at its own frame, or has names that mean something else outside their class."""
+    """Returns whether the function may look at its own frame, or has private names such as __x, which classes change."""
     names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} | {
         n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)
     }
@@ -127,11 +125,11 @@ def _parameters(tree: ast.FunctionDef) -> list[ast.arg]:
 
 @dataclass
 class _PartLifter:
-    """A _PartLifter replaces parts of one function's syntax tree by calls.
+    """A _PartLifter replaces parts of one function's syntax tree, which can be compiled alone, by calls of functions.
 
-    at: the lines and columns of what is refused
-    without: the lines of parts that stay as they are
-    parts: the parts that were lifted so far, by name
+    at: the lines and columns of the statements that are refused
+    without: the (first, last) lines of parts that stay as they are
+    parts: the parts that were lifted so far, by the names of their functions
     """
 
     function: FunctionType
@@ -151,11 +149,11 @@ class _PartLifter:
 
     @property
     def bound_names(self) -> set[str]:
-        """The function's own names: those that it binds in whatever way."""
+        """The names that the function binds in whatever way: parameters, locals, and those of `global` and `nonlocal`."""
         return {*self.function.__code__.co_varnames, *self.function.__code__.co_cellvars} | self._unstable
 
     def block(self, body: Sequence[ast.stmt], bound: set[str]) -> list[ast.stmt]:
-        """Returns a block with its parts replaced by calls.
+        """Returns a block with its liftable parts, also those inside statements, replaced by calls.
 
         bound: the names that certainly have a value where the block starts
         """
@@ -172,9 +170,9 @@ class _PartLifter:
         return [*made, *self._part(run, bound)]
 
     def _is_liftable(self, stmt: ast.stmt) -> bool:
-        """Returns whether a statement may be in a part.
+        """Returns whether a statement may be in a part: it is not refused, and is an assignment, a call, a for, an if or pass.
 
-        It may not if it binds a name that inner functions see, or reads one that other code may bind.
+        It may not be where it binds a name that inner functions see, or reads one that other code may bind.
         """
         if self.is_refused(stmt) or not isinstance(stmt, _SIMPLE):
             return False
@@ -184,14 +182,16 @@ class _PartLifter:
         return not bound & self._inner and not (bound | live_variables.loaded(stmt)) & (self._unstable | {self.tree.name})
 
     def is_refused(self, node: ast.stmt | ast.expr) -> bool:
-        """Returns whether something inside the node is refused."""
+        """Returns whether a refused statement starts inside the node."""
         first, last = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
         return any(first <= at < last for at in self.at)
 
     def _with_parts_lifted(self, stmt: ast.stmt, bound: set[str]) -> ast.stmt:
-        """Lifts the parts inside a statement that stays, and returns the statement.
+        """Replaces the parts inside a statement that is no part itself by calls, in place, and returns the statement.
 
         Statements such as `try`, which may catch an exception in the middle of a block, are left as they are.
+
+        bound: the names that certainly have a value before the statement
         """
         if isinstance(stmt, ast.For):
             stmt.body = self.block(stmt.body, bound | set(stored([ast.Assign([stmt.target], stmt.iter)])))
@@ -208,7 +208,10 @@ class _PartLifter:
         return stmt
 
     def _part(self, body: list[ast.stmt], bound: set[str]) -> list[ast.stmt]:
-        """Replaces statements by a call of the part that they become; it returns them as they are where they cannot be one."""
+        """Returns a call of the part that liftable statements become, as a statement; the statements where they cannot be a part.
+
+        bound: the names that certainly have a value before them
+        """
         if not body or not any(map(self._is_work, body)):
             return body
         reads = upward_exposed(body, set()) & self._locals
@@ -233,13 +236,16 @@ class _PartLifter:
         return [ast.fix_missing_locations(ast.copy_location(stmt, body[0]))]
 
     def _is_work(self, stmt: ast.stmt) -> bool:
-        """Returns whether the statement may do more than count."""
+        """Returns whether a statement may do more than count: whether it has a loop, an operation, a call or a slice."""
         if isinstance(stmt, ast.AugAssign) and isinstance(stmt.value, ast.Constant) and isinstance(stmt.target, ast.Name):
             return stmt.target.id in self._parameters
         return any(isinstance(node, (ast.For, ast.BinOp, ast.Call, ast.Slice)) for node in ast.walk(stmt))
 
     def _value(self, value: ast.expr, bound: set[str]) -> ast.expr:
-        """Returns a call that computes a condition or a result, or the expression itself where that is no work."""
+        """Returns a call of a part that computes an expression, a condition or a result; the expression where it can be no part.
+
+        bound: the names that certainly have a value before it
+        """
         reads = {name for name, _ in loaded([ast.Expr(value)])} & self._locals
         is_work = any(isinstance(node, (ast.Call, ast.BinOp)) for node in ast.walk(value))
         if (
@@ -267,7 +273,7 @@ class _PartLifter:
     def _call(
         self, lines: list[bytes], results: list[str], span: tuple[int, int], body: Sequence[ast.stmt], names: list[str]
     ) -> ast.Call | None:
-        """Makes a part and returns a call of it, or None where the statements cannot be a part.
+        """Adds a part to `parts`, and returns a call of it; None where the statements cannot be a part.
 
         lines: the part's text
         results: the names whose values the part returns
@@ -308,9 +314,11 @@ class _PartLifter:
         return self._made([header, *(line.decode() for line in lines), *end], span, body)
 
     def _made(self, lines: list[str], span: tuple[int, int], body: Sequence[ast.stmt]) -> FunctionType | None:
-        """Returns the function with this text, whose second line is the first one of `span`.
+        """Returns the function with this text, and makes the text known to linecache.
 
-        None is returned where the text is not that of the statements.
+        None is returned where the text does not parse to the statements `body`.
+
+        lines: the text; its second line is the first line of `span`, the part's lines in the file
         """
         first, last = span
         text = "\n" * (first - 2) + "\n".join(lines) + "\n"
@@ -330,9 +338,11 @@ class _PartLifter:
 
 
 def _function(tree: ast.FunctionDef, function: FunctionType, file: str, free: Sequence[str]) -> CodeType:
-    """Returns the code of a definition.
+    """Returns the compiled code of a definition.
 
-    free: the names that are free in it, bound by closure cells
+    function: the function whose flags and qualified name the code gets
+    file: the name of the file that the code says it is from
+    free: the names that are free in the definition, bound by closure cells
     """
     outer = ast.parse(f"def outer({', '.join(free)}):\n    pass")
     definition(outer).body = [tree]

@@ -27,7 +27,7 @@ _VIEWS = {
 
 
 def loaded(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.Name]]:
-    """Yields each name that the statements read, with its node."""
+    """Yields (name, node) for each read of a name in the statements."""
     for stmt in body:
         for node in ast.walk(stmt):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
@@ -37,7 +37,7 @@ def loaded(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.Name]]:
 
 
 def stored(body: Sequence[ast.stmt]) -> Iterator[str]:
-    """Yields each name that the statements bind."""
+    """Yields each name that the statements bind, as often as they do."""
     for stmt in body:
         for node in ast.walk(stmt):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -45,7 +45,7 @@ def stored(body: Sequence[ast.stmt]) -> Iterator[str]:
 
 
 def definitely_assigned(body: Sequence[ast.stmt]) -> set[str]:
-    """Returns the names that have a value after the statements, whatever happens in them."""
+    """Returns the names that the statements certainly assign, whichever way control takes through them."""
     found: set[str] = set()
     for stmt in body:
         if isinstance(stmt, ast.If):
@@ -70,7 +70,7 @@ def binds_view(stmt: ast.stmt) -> bool:
 
 
 def _bound(node: ast.AST) -> str | None:
-    """Returns the name that the node binds, or None."""
+    """Returns the name that the node binds, or None if it is no such name."""
     return node.id if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else None
 
 
@@ -86,7 +86,7 @@ def unstable_names(tree: ast.FunctionDef) -> set[str]:
 
 
 def names_of_inner_functions(tree: ast.FunctionDef) -> set[str]:
-    """Returns the names that functions inside this one may read, whenever they are called."""
+    """Returns the names that functions, classes and generators inside this function may read, whenever they run."""
     inside = [node for stmt in tree.body for node in ast.walk(stmt) if isinstance(node, SCOPES)]
     return {name for node in inside for name in live_variables.loaded(node)}
 
@@ -113,7 +113,7 @@ def upward_exposed(body: Sequence[ast.stmt], bound: set[str]) -> set[str]:
 
 
 def subscripts_of(body: Sequence[ast.stmt]) -> dict[str, int]:
-    """Returns the least number of integer subscripts with which each name is read.
+    """Returns, for each name that the statements mention, the least number of integer subscripts with which they do.
 
     It is 0 where the name stands alone or all its subscripts are slices.
     """

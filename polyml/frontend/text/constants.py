@@ -27,7 +27,7 @@ TYPES = {dtype.name: dtype for dtype in (*FIXED, PYINT, PYFLOAT, PYCOMPLEX, PYBO
 
 
 def text(value: object) -> str:
-    """Returns a bool, an int, a float, a complex number or a NumPy scalar as a text has it."""
+    """Returns the text of a number: a bool, an int, a float, a complex number or a NumPy scalar."""
     if isinstance(value, np.generic):
         return f"np.{value.dtype.name}({text(value.item())})"
     if isinstance(value, complex):
@@ -38,7 +38,7 @@ def text(value: object) -> str:
 
 
 def is_next(line: Line) -> bool:
-    """Returns whether a constant is next on the line."""
+    """Returns whether the next tokens of the line are a constant."""
     first = 1 if line.is_at("-") else 0
     token = line.peek(first)
     if token.kind == "number":
@@ -49,7 +49,7 @@ def is_next(line: Line) -> bool:
 
 
 def read(line: Line) -> Any:
-    """Reads a constant: a bool, an int, a float, a complex number or a NumPy scalar.
+    """Reads a constant from the line and returns its value: a bool, int, float, complex or NumPy scalar.
 
     Raises TextError where something else is next.
     """
@@ -90,14 +90,17 @@ def _scalar(line: Line, name: str) -> np.generic:
 
 
 def dtype(line: Line) -> DType:
-    """Reads the type of a number."""
+    """Reads the type of a number, such as `f64`, from the line and returns it.
+
+    Raises TextError where something else is next.
+    """
     if line.token.text not in TYPES:
         raise line.wrong(f"a type: {', '.join(TYPES)}")
     return TYPES[line.take().text]
 
 
 def arg_type(line: Line) -> ArgType:
-    """Reads the type of an argument, written as str() of that type."""
+    """Reads the type of an argument from the line and returns it; it is written as its str(), such as `f64[:, 3]`."""
     element = dtype(line)
     if line.accepts("="):
         return ScalarType(element, line.integer())

@@ -51,14 +51,14 @@ RESERVED = frozenset(
 
 
 def arithmetic_type(kind: DType) -> DType:
-    """Returns the type in which numbers of a type are computed with: f64 for Python's floats, and so on."""
+    """Returns the fixed type in which numbers of a type are computed with: F64 for Python's floats, and so on."""
     return {PYFLOAT: F64, PYCOMPLEX: C128, PYBOOL: BOOL}.get(kind, kind)
 
 
 def implied_type(value: Expr, leaf: Callable[[Expr], DType | None]) -> DType | None:
-    """Returns the type that an expression has if no other is written behind it, or None.
+    """Returns the type that an expression has if none is written behind it; None where a leaf implies none.
 
-    leaf: gives that of a leaf
+    leaf: gives the type that a leaf implies
     """
     match value:
         case syntax.Const():
@@ -81,7 +81,7 @@ def implied_type(value: Expr, leaf: Callable[[Expr], DType | None]) -> DType | N
 
 @dataclass(frozen=True)
 class Printed:
-    """A Printed is the text of an expression.
+    """A Printed is the text of an expression with what decides about parentheses around it.
 
     binding: how tightly its outermost operation binds; see BINDING
     depth: how many operations are nested in it
@@ -94,14 +94,13 @@ class Printed:
 
 @dataclass
 class ExpressionWriter:
-    """An ExpressionWriter writes expressions; what a kernel and a SCoP do each in their own way is in the functions that it is
-    given.
+    """An ExpressionWriter writes expressions as text; functions that it is given write the leaves of a kernel or of a SCoP.
 
-    operands: gives what stands directly in an expression
-    leaf: writes a leaf, or an operation that is not of this module, from the texts of its operands
-    implied_type: gives the type of a leaf that is not written
+    operands: gives the expressions directly inside an expression
+    leaf: writes a leaf, or an operation that this module does not know, from the texts of its operands
+    implied_type: gives the type of a leaf behind which none is written
     typed: whether expressions have types
-    lets: the lines that stand before what was written
+    lets: the `let` lines that have to stand before the statement
     """
 
     operands: Callable[[Expr], tuple[Expr, ...]]
@@ -112,15 +111,15 @@ class ExpressionWriter:
     _count: int = 0
 
     def fresh(self) -> None:
-        """Begins a statement, which has `let` lines of its own."""
+        """Begins a new statement: empties `lets`, and numbers named parts from 0 again."""
         self.lets, self._count = [], 0
 
     def written(self, value: Expr) -> str:
-        """Returns the text of an expression; parts of it may be in `lets`."""
+        """Returns the text of an expression, and adds `let` lines for parts of it to `lets`."""
         return self.printed(value).text
 
     def printed(self, value: Expr) -> Printed:
-        """Returns the text of an expression, with how tightly it binds.
+        """Returns the text of an expression, with how tightly it binds, and adds `let` lines for parts of it to `lets`.
 
         A part that is used more than once, or would be too long or too deep, gets a `let` line.
         """
@@ -139,9 +138,9 @@ class ExpressionWriter:
         return done[id(value)]
 
     def _inner_first(self, value: Expr, uses: dict[int, int]) -> Iterator[Expr]:
-        """Yields each distinct part once, operands before operations.
+        """Yields each distinct part of an expression once, operands before the operations on them.
 
-        uses: counts how often each part is an operand, by its id
+        uses: a dict that gets how often each part is an operand, by its id
         """
         waiting: list[tuple[Expr, bool]] = [(value, False)]
         while waiting:
@@ -223,13 +222,13 @@ def _binary(op: str, operands: list[Printed]) -> Printed:
 class ExpressionReader:
     """An ExpressionReader reads the expressions of a line; it is the counterpart of `ExpressionWriter`.
 
-    leaf: reads a leaf; None where none is next
-    implied_type: gives the type of a leaf that is not written
-    with_suffix: reads what stands behind a leaf, such as brackets, and gives what the leaf becomes with it; its arguments are the
+    leaf: reads a leaf; returns None where none is next
+    implied_type: gives the type of a leaf behind which none is written
+    with_suffix: reads what stands behind a leaf, such as brackets, and returns what the leaf becomes with it; its arguments are the
         reader, the leaf, and whether the leaf stands in parentheses
     typed: whether expressions have types
-    located: whether what is read has its place in the text
-    lets: the parts that `let` lines have named
+    located: whether expressions that are read get their place in the text
+    lets: the expressions that `let` lines have named, by number
     """
 
     line: Line
@@ -242,20 +241,23 @@ class ExpressionReader:
     _nested: int = 0
 
     def made(self, value: Expr, token: Token) -> Expr:
-        """Returns the expression that begins with this token, with its type and its place."""
+        """Returns an expression with its implied type and, if the reader is `located`, its place.
+
+        token: the first token of its text
+        """
         wanted = implied_type(value, self.implied_type) if self.typed else None
         loc = self.line.loc(token) if self.located else None
         return replace(value, dtype=cast(DType, wanted), loc=loc)
 
     def let(self) -> None:
-        """Reads `let %0 = expr`, of which "let" is read already."""
+        """Reads the rest of a line `let %0 = expr`, behind the word "let", and adds the expression to `lets`."""
         self.line.expect("%")
         name = str(self.line.integer("the number of a part"))
         self.line.expect("=")
         self.lets[name] = self.expr()
 
     def expr(self) -> Expr:
-        """Reads an expression."""
+        """Reads an expression from the line and returns it."""
         token = self.line.token
         self._nested += 1
         value = self._operation(BINDING["or"])
@@ -267,7 +269,10 @@ class ExpressionReader:
         return value
 
     def _operation(self, least: int) -> Expr:
-        """Reads an operation that binds at least so tightly (precedence climbing)."""
+        """Reads an operand and the operators behind it that bind at least as tightly as `least`, and returns the expression.
+
+        This is precedence climbing; `least` is a value of BINDING.
+        """
         self._nested += 1
         if self._nested > _MOST_NESTED:
             notes = ("`let %0 = ...` gives a part a name",)
@@ -291,7 +296,7 @@ class ExpressionReader:
         return value
 
     def _binding(self, least: int) -> int:
-        """Returns how tightly the operator binds that is next; 0 where there is none that binds so tightly."""
+        """Returns how tightly the next operator binds; 0 where none is next, or one that binds less tightly than `least`."""
         token = self.line.token
         if token.kind not in ("name", "sign"):
             return 0
@@ -309,7 +314,7 @@ class ExpressionReader:
         return self.made(syntax.Unary(op, self._operation(BINDING["sign"])), token)
 
     def postfix(self) -> Expr:
-        """Reads an operand with what stands behind it: brackets, or a type."""
+        """Reads an operand with the brackets or type behind it, and returns it."""
         is_enclosed = self.line.is_at("(")
         value = self._primary()
         if is_enclosed or not isinstance(value, syntax.Const):

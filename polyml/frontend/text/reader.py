@@ -257,7 +257,7 @@ class _Reader:
         return reader.made(syntax.Function(name, args, tuple((key, value) for key, value in found if key)), token)
 
     def _given(self, reader: ExpressionReader) -> tuple[str, object]:
-        """Reads an argument of a function of arrays: (its name or "", its value)."""
+        """Reads an argument of a function of arrays, and returns (its name or "", its value)."""
         line = reader.line
         if line.token.kind != "name" or line.peek(1).text != "=":
             return "", reader.expr()
@@ -277,7 +277,7 @@ class _Reader:
         return constants.read(line) if is_constant else self._element_type(reader)
 
     def _with_brackets(self, reader: ExpressionReader, value: Expr, is_enclosed: bool) -> Expr:
-        """Reads the brackets behind a leaf, and returns what it becomes with them."""
+        """Reads the brackets behind a leaf, if there are any, and returns the expression that the leaf becomes with them."""
         line, token = reader.line, reader.line.token
         if isinstance(value, syntax.Name) and not is_enclosed and line.is_at("[", "!"):
             value = self._element(reader, value, token)

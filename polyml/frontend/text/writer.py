@@ -44,30 +44,30 @@ RESERVED = ex.RESERVED | {
 
 
 class TypeEnvironment:
-    """A TypeEnvironment has the types of names as the text goes on, the same for the writer and the reader."""
+    """A TypeEnvironment knows the types of the names that a kernel's text has had so far, for its writer or its reader."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, DType] = {}
         self._elements: dict[str, DType] = {}
 
     def argument(self, name: str, kind: syntax.ArgType) -> None:
-        """Adds a parameter of this type."""
+        """Adds a parameter, with its type."""
         if isinstance(kind, ArrayType):
             self._elements[name] = kind.element
         else:
             self._numbers[name] = kind.dtype
 
     def scalar(self, name: str, kind: DType) -> None:
-        """Adds a local number of this type."""
+        """Adds a local number, with its type."""
         self._numbers[name] = kind
 
     def array(self, name: str, kind: object) -> None:
-        """Adds a local array; an element type that is not a DType is not known yet."""
+        """Adds a local array with the type of its elements; nothing is added where that is no DType, and so not known yet."""
         if isinstance(kind, DType):
             self._elements[name] = kind
 
     def implied_type(self, leaf: Expr) -> DType | None:
-        """Returns the type of a leaf that is not written, or None."""
+        """Returns the type that a leaf has where none is written behind it, or None."""
         match leaf:
             case syntax.Name():
                 return ex.arithmetic_type(self._numbers.get(leaf.name, PYINT))
@@ -80,17 +80,17 @@ class TypeEnvironment:
 
 
 def text(kernel: Kernel) -> str:
-    """Returns the text of a kernel, typed or not."""
+    """Returns the text of a kernel, typed or not, which `reader.parse` reads back."""
     return "\n".join((head(KIND, FORMAT), *_Writer(kernel).lines())) + "\n"
 
 
 def quoted(name: str) -> str:
-    """Returns a name as a text has it: in quotes where the grammar has the word for itself."""
+    """Returns a name as it stands in a text: in quotes where the grammar uses the word itself or it is no identifier."""
     return quoted_name(name, RESERVED)
 
 
 def _is_typed(body: tuple[Stmt, ...]) -> bool:
-    """Returns whether any expression has a type."""
+    """Returns whether any expression in the statements has a type."""
     for stmt in body:
         if any(each.dtype is not None for each in expressions(stmt)):
             return True
@@ -136,7 +136,7 @@ class _Writer:
                     yield from (INDENT + each for each in self._body(stmt.orelse))
 
     def _line(self, stmt: Stmt) -> str:
-        """Returns the line of a statement, without the statements inside it."""
+        """Returns the line of a statement, without the lines of the statements inside it."""
         written = self._write.written
         match stmt:
             case syntax.For():
@@ -163,7 +163,7 @@ class _Writer:
     def _return(self, stmt: syntax.Return) -> str:
         """Returns the line of a Return.
 
-        In a typed kernel "plain" marks values of which is not known whether they are Python's.
+        In a typed kernel "plain" marks values of which it is not known whether they are Python's.
         """
         values, python = [self._write.written(value) for value in stmt.values], stmt.python
         if python:

@@ -31,10 +31,10 @@ from polyml.source import Loc
 class TypedValue:
     """A TypedValue is a typed expression, with the types that its value may have when the program runs.
 
-    It has no types while nothing is known, in the first passes over a loop; then its expression is not typed.
+    The set of types is empty while they are not known, in the first passes over a loop; then the expression is not typed.
 
     expr: the expression, whose dtype is the `storage` of the types
-    types: the types
+    types: the set of types
     """
 
     expr: Expr
@@ -42,7 +42,7 @@ class TypedValue:
 
     @property
     def known(self) -> bool:
-        """Whether its types are known."""
+        """Whether the types of the value are known."""
         return bool(self.types)
 
     @property
@@ -52,12 +52,12 @@ class TypedValue:
 
     @property
     def is_weak(self) -> bool:
-        """Whether it is certainly a Python number."""
+        """Whether the value is certainly a Python number."""
         return is_weak(self.types)
 
     @property
     def is_weak_constant(self) -> bool:
-        """Whether it is a constant of Python's."""
+        """Whether the value is a constant that is a Python number."""
         return self.is_weak and isinstance(self.expr, Const)
 
     def __str__(self) -> str:
@@ -68,7 +68,7 @@ UNKNOWN = TypedValue(Const(0), {})
 
 
 def constant(value: object, dtype: DType, loc: Loc | None) -> TypedValue:
-    """Returns a literal or captured number of type `dtype`."""
+    """Returns a literal or captured number of type `dtype` as a typed value."""
     types = {dtype: (value,)} if dtype.weak else of_type(dtype)
     return TypedValue(Const(value, dtype=representation(dtype), loc=loc), types)
 
@@ -76,8 +76,9 @@ def constant(value: object, dtype: DType, loc: Loc | None) -> TypedValue:
 def converted(value: TypedValue, to: DType, *, implicit: bool = True) -> Expr:
     """Returns the value as an operand of type `to`, as NumPy converts in promotion, and as np.int8(x) does.
 
-    implicit: whether the text has no conversion there Raises PolymlOverflowError for a constant Python int that `to` cannot hold;
-        for any other int, the Cast from PYINT is checked when the program runs.
+    implicit: whether the text has no conversion there
+    Raises PolymlOverflowError for a constant Python int that `to` cannot hold; for any other int, the Cast from PYINT is checked
+    when the program runs. Raises PolymlTypeError for a complex number where `to` is real.
     """
     expr, target = value.expr, representation(to)
     if expr.dtype.is_complex and not target.is_complex and target != BOOL:
@@ -98,7 +99,7 @@ def converted(value: TypedValue, to: DType, *, implicit: bool = True) -> Expr:
 
 
 def widened(value: TypedValue, to: DType) -> Expr:
-    """Returns the value in a larger fixed type, or PYINT, that contains it, or, the reverse, back in its own type."""
+    """Returns the value as an expression of type `to`, a larger type that contains it, or, the reverse, its own type again."""
     expr = value.expr
     if expr.dtype == to:
         return expr
@@ -108,12 +109,12 @@ def widened(value: TypedValue, to: DType) -> Expr:
 
 
 def narrowed(expr: Expr, types: TypeSet) -> TypedValue:
-    """Returns a number, held in some larger type, of which is known here that it has one of these types."""
+    """Returns a number that is held in a larger type as a value of the types that it is known to have at this place."""
     return TypedValue(_cast(expr, storage_of(types), True), types)
 
 
 def truth(expr: Expr) -> Expr:
-    """Returns a typed number as a condition, which is true unless the number is zero; so a NaN is true."""
+    """Returns a typed number as a condition, an expression of type BOOL that is true unless the number is zero; a NaN is true."""
     if expr.dtype == BOOL:
         return expr
     if isinstance(expr, Const):
@@ -133,7 +134,10 @@ def _cast(expr: Expr, to: DType, implicit: bool) -> Expr:
 
 
 def _folded(expr: Const, to: DType) -> Const:
-    """Returns a constant converted to another type as NumPy would convert it when the program runs."""
+    """Returns a constant converted to another type, as NumPy would convert it when the program runs.
+
+    Raises PolymlOverflowError for a number that does not fit the type.
+    """
     number = expr.value
     try:
         result = bool(number) if to == BOOL else int(number) if to.is_integer else rounded(number, to)

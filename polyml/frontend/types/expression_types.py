@@ -24,11 +24,11 @@ from polyml.source import Loc
 
 
 class ExpressionInference:
-    """An ExpressionInference types the expressions of one kernel.
+    """An ExpressionInference types the expressions of one kernel, while passes over its statements find the types of names.
 
     untyped: the kernel
-    types: the types of its arguments
-    params: the same by parameter
+    types: the types of its arguments, in order
+    params: the types of its arguments, by parameter
     arrays: the types of all arrays that are known so far, by name
     numbers: the types of local numbers
     state: the definitions that reach the statement that is typed now
@@ -46,7 +46,7 @@ class ExpressionInference:
         self.final = False
 
     def value(self, expr: syntax.Expr) -> TypedValue:
-        """Returns the typed expression; its types are unknown as long as those of a number that it reads are."""
+        """Returns the typed expression; UNKNOWN as long as the types of a number or array that it reads are not known."""
         match expr:
             case syntax.Const():
                 return rules.literal(expr)
@@ -109,7 +109,7 @@ class ExpressionInference:
         return narrowed(typed, read.types)
 
     def array(self, name: str, loc: Loc | None) -> ArrayType | None:
-        """Returns the type of an array, None while it is not known.
+        """Returns the type of an array, or None while it is not known.
 
         Raises PolymlTypeError for the name of a number.
         """
@@ -148,7 +148,7 @@ class ExpressionInference:
         return function_rules.call(syntax.Call(expr.part, (expr,), loc=expr.loc), (whole,)) if expr.part else whole
 
     def integer(self, expr: syntax.Expr, what: str) -> syntax.Expr:
-        """Returns an expression as a PYINT: what Python's __index__ takes.
+        """Returns an expression typed as a PYINT, as a subscript, a size or a bound has to be; untyped while its type is not known.
 
         what: what the expression is, in the message of the PolymlTypeError that refuses other types
         """
@@ -160,7 +160,7 @@ class ExpressionInference:
         return converted(value, PYINT)
 
     def condition(self, expr: syntax.Expr) -> syntax.Expr:
-        """Returns an expression as a BOOL: what `if` makes of it.
+        """Returns an expression typed as a BOOL, by its truth as in `if`; untyped while its type is not known.
 
         Only truth counts here, so the operands of `and` and `or` need no common type.
         """
@@ -173,7 +173,7 @@ class ExpressionInference:
         return truth(value.expr) if value.known else expr
 
     def _logical(self, expr: syntax.Logical) -> TypedValue:
-        """Returns `a and b`, which is b if a else a: one of the operands, not a truth value."""
+        """Returns the typed `a and b`, which is b if a else a, or `a or b`: one of the operands, not a truth value."""
         values = tuple(map(self.value, expr.operands))
         if not all(v.known for v in values):
             return UNKNOWN
@@ -196,7 +196,7 @@ class ExpressionInference:
         return TypedValue(syntax.IfExp(condition, *typed, dtype=typed[0].dtype, loc=expr.loc), types)
 
     def _where(self, expr: syntax.Call) -> TypedValue:
-        """Returns np.where as a choice in the type that NumPy promotes both values to."""
+        """Returns np.where as a typed conditional expression, in the type to which NumPy promotes both values."""
         condition, then, orelse = self.condition(expr.args[0]), self.value(expr.args[1]), self.value(expr.args[2])
         if not then.known or not orelse.known:
             return UNKNOWN
@@ -205,7 +205,7 @@ class ExpressionInference:
         return TypedValue(syntax.IfExp(condition, *typed, dtype=common.dtype, loc=expr.loc), common.types)
 
     def _clip(self, expr: syntax.Call) -> TypedValue:
-        """Returns np.clip in the type that NumPy promotes all three operands to."""
+        """Returns np.clip as typed calls of maximum and minimum, in the type to which NumPy promotes all three operands."""
         common = function_rules.call(expr, tuple(map(self.value, expr.args)))
         if not common.known or not isinstance(common.expr, syntax.Call):
             return UNKNOWN
@@ -214,7 +214,7 @@ class ExpressionInference:
         return function_rules.call(syntax.Call("minimum", expr.args[1:], loc=expr.loc), (least, high))
 
     def _wide(self, value: TypedValue) -> TypedValue:
-        """Returns a factor of a sum of products; float16 and bfloat16 are converted to float32."""
+        """Returns a value converted to float32 if it is certainly a float16 or bfloat16, else the value itself."""
         is_half = len(value.types) == 1 and value.dtype in HALVES
         return TypedValue(converted(value, F32), of_type(F32)) if is_half else value
 
@@ -226,9 +226,9 @@ class ExpressionInference:
     def _common(
         self, expr: syntax.Expr, values: tuple[TypedValue, TypedValue]
     ) -> tuple[tuple[syntax.Expr, syntax.Expr], TypeSet] | None:
-        """Returns the values in one type that holds each exactly, and the types that they may have.
+        """Returns two values as expressions of one type that holds each exactly, and the set of types that they may have.
 
-        None is returned while these are not known. Raises PolymlTypeError where no type holds both.
+        None is returned while the types are not known. Raises PolymlTypeError where no type holds both.
         """
         if not all(v.known for v in values):
             return None

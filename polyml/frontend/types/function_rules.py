@@ -25,7 +25,7 @@ _ROUNDINGS = ("floor", "ceil", "trunc")
 
 
 def call(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
-    """Returns the typed call of a function of numbers."""
+    """Returns the typed call of a function of numbers, in a simpler form where there is one; UNKNOWN for an unknown argument."""
     if not all(a.known for a in args):
         return UNKNOWN
     if expr.function in ("real", "imag"):
@@ -59,7 +59,7 @@ def call(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
 
 
 def _part(expr: syntax.Call, operand: TypedValue) -> TypedValue:
-    """Returns the real or the imaginary part; of a real number that is the number, or zero."""
+    """Returns the typed real or imaginary part of a number; for a real number the number itself, or zero."""
     types = union({_type_of_part(kind): None} for kind in operand.types)
     typed, part = converted(operand, storage_of(operand.types)), storage_of(types)
     if typed.dtype.is_complex:
@@ -73,13 +73,13 @@ def _type_of_part(kind: DType) -> DType:
 
 
 def _joined(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
-    """Returns the typed call complex(x, y)."""
+    """Returns the typed call complex(x, y), whose result is a Python complex."""
     parts = tuple(converted(arg, F64) for arg in args)
     return TypedValue(dataclasses.replace(expr, args=parts, dtype=C128), of_type(PYCOMPLEX))
 
 
 def _angle(expr: syntax.Call, operand: TypedValue) -> TypedValue:
-    """Returns the angle of a complex number as arctan2 of its parts.
+    """Returns the typed angle of a complex number, as arctan2 of its parts.
 
     As in np.angle, the imaginary part of a real number is a Python int.
     """
@@ -90,7 +90,7 @@ def _angle(expr: syntax.Call, operand: TypedValue) -> TypedValue:
 
 
 def _norm(expr: syntax.Call, operand: TypedValue) -> TypedValue:
-    """Returns np.square of a real number, and re(z)**2 + im(z)**2 of a complex one."""
+    """Returns the typed square of an absolute value: np.square of a real number, re(z)**2 + im(z)**2 of a complex one."""
     if not operand.dtype.is_complex:
         return _numpy_call(dataclasses.replace(expr, function="square"), (operand,))
     check_one_type(expr, operand.types)
@@ -98,13 +98,16 @@ def _norm(expr: syntax.Call, operand: TypedValue) -> TypedValue:
 
 
 def _modulus(expr: syntax.Call, operand: TypedValue, types: TypeSet) -> TypedValue:
-    """Returns the absolute value of a complex number, a real number."""
+    """Returns the typed absolute value of a complex number.
+
+    types: the types that the result may have
+    """
     typed = converted(operand, storage_of(operand.types))
     return TypedValue(dataclasses.replace(expr, function="abs", args=(typed,), module="numpy", dtype=storage_of(types)), types)
 
 
 def _math_call(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
-    """Returns the call of a function of math, which takes float(x) and gives a Python float, bool, or for the roundings int."""
+    """Returns the typed call of a function of math: it takes float(x) and gives a Python float, bool, or for the roundings int."""
     name = expr.function
     if name in _ROUNDINGS and args[0].is_weak and not args[0].dtype.is_float:
         return TypedValue(converted(args[0], PYINT), of_type(PYINT))
@@ -167,7 +170,7 @@ def _logical(expr: syntax.Call, truths: tuple[syntax.Expr, ...]) -> syntax.Expr:
 
 
 def _of_one_type(expr: syntax.Call, name: str, args: tuple[TypedValue, ...], dtype: DType) -> syntax.Expr:
-    """Returns the call in type `dtype`, as a simpler operation where that is the same."""
+    """Returns the call of the function `name` with all operands of type `dtype`, as a simpler operation where that is the same."""
     operands = tuple(converted(a, dtype) for a in args)
     if name in _ROUNDINGS and not dtype.is_float or name == "abs" and dtype.kind in "ub":
         return operands[0]

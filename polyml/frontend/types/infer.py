@@ -72,10 +72,10 @@ def infer(kernel: syntax.Kernel, types: Sequence[ArgType], *, aliased: bool = Fa
 
 
 class _KernelInference(ExpressionInference):
-    """A _KernelInference types the statements of one kernel, in passes until no local number gets a new type."""
+    """A _KernelInference types the statements of one kernel, in passes over them until no local number gets a new type."""
 
     def kernel(self) -> syntax.Kernel:
-        """Returns the typed kernel."""
+        """Runs the passes, and returns the typed kernel."""
         growing = True
         while growing:
             before = self.numbers.snapshot()
@@ -194,7 +194,7 @@ class _KernelInference(ExpressionInference):
 
 
 def _place(target: TypedValue) -> TypedValue:
-    """Returns the element, or the part of one, that is assigned.
+    """Returns the element that is assigned, or the real or imaginary part of one, as a Subscript.
 
     Raises PolymlTypeError for the imaginary part of a real number.
     """

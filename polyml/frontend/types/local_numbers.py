@@ -16,10 +16,10 @@ from polyml.source import Loc
 
 
 class ReachingState(NamedTuple):
-    """A ReachingState is the definitions that reach one place in the kernel.
+    """A ReachingState holds the definitions that reach one place in the kernel.
 
-    usual: those that reach it if every loop runs
-    any: those that reach it whether loops run or not
+    usual: the definitions that reach it if every loop runs
+    any: the definitions that reach it whether loops run or not
     """
 
     usual: Reaching
@@ -30,10 +30,10 @@ class ReachingState(NamedTuple):
 class NumberRead:
     """A NumberRead is what is known of a read of a local number.
 
-    types: the types that it may have
-    definitions: the assignments that it may see if every loop runs
+    types: the types that the number may have
+    definitions: the assignments that the read may see if every loop runs
     needs_loops: whether a loop that does not run would leave a number of another type
-    may_overflow: whether it may see a Python int that does not fit 64 bits
+    may_overflow: whether the read may see a Python int that does not fit 64 bits
     """
 
     types: TypeSet
@@ -43,9 +43,9 @@ class NumberRead:
 
 
 class LocalNumbers:
-    """The LocalNumbers of a kernel have the types that their assignments give them, which grow from pass to pass.
+    """The LocalNumbers of a kernel have the types that assignments give its local numbers, which grow from pass to pass.
 
-    required: the conditions under which loops run on which types depend, as Require statements
+    required: Require statements of the loops that must run so that types are right, by their conditions
     """
 
     def __init__(self, kernel: syntax.Kernel, params: Mapping[str, ArgType]):
@@ -63,15 +63,21 @@ class LocalNumbers:
         return ReachingState(self._flow.start, self._any_flow.start)
 
     def after(self, stmt: Stmt, state: ReachingState) -> ReachingState:
-        """Returns the definitions behind a statement, from those before it."""
+        """Returns the definitions that reach the place behind a statement.
+
+        state: the definitions that reach the place before it
+        """
         return ReachingState(self._flow.after(stmt, state.usual), self._any_flow.after(stmt, state.any))
 
     def inside(self, loop: syntax.For, state: ReachingState) -> ReachingState:
-        """Returns the definitions at the start of a loop's body, from those before the loop."""
+        """Returns the definitions that reach the start of a loop's body.
+
+        state: the definitions that reach the place before the loop
+        """
         return ReachingState(self._flow.inside(loop, state.usual), self._any_flow.inside(loop, state.any))
 
     def snapshot(self) -> Mapping[Definition, TypeSet]:
-        """Returns the types of all assignments as they are now."""
+        """Returns a copy of the types that all assignments have given so far."""
         return dict(self._types)
 
     @property
@@ -80,18 +86,21 @@ class LocalNumbers:
         return tuple(self._assignments)
 
     def types_of(self, name: str) -> TypeSet:
-        """Returns the types of a local number over all its assignments."""
+        """Returns the set of types that a local number has over all its assignments."""
         return union(self._types[a] for a in self._assignments[name])
 
     def assign(self, stmt: syntax.Assign, name: str, types: TypeSet) -> None:
-        """Notes that a statement assigns a value of these types to a local number."""
+        """Adds to what is known that a statement assigns a value of these types to a local number."""
         assigned, assignments = self._flow.assigned(stmt), self._assignments.setdefault(name, [])
         if assigned not in assignments:
             assignments.append(assigned)
         self._types[assigned] = union((self._types.get(assigned, {}), types))
 
     def read(self, name: str, state: ReachingState) -> NumberRead | None:
-        """Returns what is known of a read of a local number, or None for a loop variable."""
+        """Returns what is known of a read of a local number, or None for a loop variable.
+
+        state: the definitions that reach the read
+        """
         definitions = reaching_definitions.reaching(state.usual, name)
         if any(isinstance(d, LoopVariable) for d in definitions):
             return None
@@ -102,9 +111,12 @@ class LocalNumbers:
         return NumberRead(types, definitions, needs_loops, may_overflow)
 
     def _without_loops(self, types: TypeSet, others: frozenset[Definition]) -> TypeSet:
-        """Returns the types of a read with those of the definitions that reach it only where a loop does not run.
+        """Returns the types of a read with the further types that it has where loops do not run.
 
-        Left out are types for whose values a number of the type of `types` may stand.
+        Types for whose values a number of the type of `types` may stand are not added.
+
+        types: the types where every loop runs
+        others: the definitions that reach the read only where a loop does not run
         """
         dtype = storage(types) if types else None
         for definition in others:
@@ -114,7 +126,7 @@ class LocalNumbers:
         return types
 
     def require_loops(self, definitions: frozenset[Definition], around: Collection[syntax.For]) -> None:
-        """Requires the loops to run in which a number is assigned that is read behind them.
+        """Adds to `required` that the loops run in which a number is assigned that is read behind them.
 
         Calls in which such a loop does not run, so that the number has another type, run as plain Python. Only loops whose bounds
         are known at entry are required to run; a loop that another one cuts short is taken to run.
@@ -137,7 +149,7 @@ class LocalNumbers:
         return number or isinstance(node, (syntax.Const, syntax.Binary, syntax.Unary))
 
     def no_common_type(self, name: str, loc: Loc | None) -> PolymlError:
-        """Returns the refusal of a local number that no one type holds, with the types of its assignments."""
+        """Returns the error for a local number that no one type holds, with the types of its assignments."""
         called = f"`{source_name(name)}`"
         assignments = [a for a in self._assignments[name] if a.stmt.loc is not None]
         places = [f"{called} is {spelled(self._types[a])} by {a.stmt.loc}" for a in assignments]
@@ -149,7 +161,10 @@ class LocalNumbers:
 
 
 def _loops_around(body: Sequence[Stmt], around: tuple[syntax.For, ...]) -> Iterator[tuple[int, tuple[syntax.For, ...]]]:
-    """Yields (the id of a statement, the loops around it) for all statements."""
+    """Yields (the id of a statement, the loops around it, outermost first) for all statements.
+
+    around: the loops around `body`
+    """
     for stmt in body:
         yield id(stmt), around
         match stmt:
@@ -160,5 +175,5 @@ def _loops_around(body: Sequence[Stmt], around: tuple[syntax.For, ...]) -> Itera
 
 
 def source_name(name: str) -> str:
-    """Returns the name in the text of a local whose live ranges were renamed: x for x.1."""
+    """Returns the name that a renamed local has in the kernel's text: x for x.1."""
     return name.partition(".")[0]

@@ -20,8 +20,9 @@ Results = dict[tuple[DType, ...], DType]  # the type of a result by the types of
 
 
 def rule_of(expr: syntax.Expr, rule: Callable, *operands) -> tuple[DType | None, DType]:
-    """Applies a rule of `promotion` and returns its result: (type to compute in, type of the result).
+    """Applies a rule of `promotion` to operands, and returns (type to compute in, type of the result).
 
+    expr: the operation, whose place the error has
     Raises PolymlTypeError for an operation that does not exist.
     """
     try:
@@ -37,7 +38,7 @@ def result_types(
     results: Results,
     evaluated: Callable | None,
 ) -> TypeSet:
-    """Returns the types that the result of an operation may have.
+    """Returns the set of types that the result of an operation may have.
 
     results: the type of the result for each choice of the operands' types
     evaluated: computes the operation, to find the results of constants; without it, several types are refused
@@ -67,12 +68,12 @@ def result_types(
 
 
 def main_type(types: TypeSet) -> DType:
-    """Returns the type in which the program computes: NumPy's, or the largest of Python's."""
+    """Returns the type in which a number of several types is computed: the NumPy type among them, or the largest Python type."""
     return next((k for k in types if not k.weak), None) or next(k for k in (PYCOMPLEX, PYFLOAT, PYINT, PYBOOL) if k in types)
 
 
 def _same_arithmetic(evaluated: Callable | None, dtype: DType, main: DType) -> bool:
-    """Returns whether numbers of type `dtype` compute in type `main` as in their own.
+    """Returns whether computing with numbers of type `dtype` in type `main` gives the results that their own type gives.
 
     Python's floats compute as float64 does; its ints as int64, which wraps what leaves 64 bits, except for shifts.
     """
@@ -80,7 +81,12 @@ def _same_arithmetic(evaluated: Callable | None, dtype: DType, main: DType) -> b
 
 
 def _proved(evaluated: Callable | None, known: Sequence[tuple | None], dtype: DType, main: DType) -> tuple | None:
-    """Returns the results for constants of Python, if computing in type `main` gives the same; else None."""
+    """Returns the results of an operation on Python constants, if computing in type `main` gives the same results; else None.
+
+    evaluated: computes the operation
+    known: the values that each operand may have, None where they are not known
+    dtype: the type of the result for Python's operands
+    """
     if (
         evaluated is operator.mul
         and dtype.is_float == main.is_float
@@ -96,7 +102,10 @@ def _proved(evaluated: Callable | None, known: Sequence[tuple | None], dtype: DT
 
 
 def _result_in_both(evaluated: Callable, numbers: Sequence[object], main: DType) -> object | None:
-    """Returns what Python gives, if `main` gives and holds the same; else None."""
+    """Returns the result of an operation on Python numbers, if computing in type `main` gives and holds the same; else None.
+
+    evaluated: computes the operation
+    """
     as_main = numpy_dtype(main).type
     try:
         with np.errstate(all="ignore"):
@@ -110,7 +119,7 @@ def _result_in_both(evaluated: Callable, numbers: Sequence[object], main: DType)
 
 
 def depends_on_path(expr: syntax.Expr, types: TypeSet) -> PolymlTypeError:
-    """Returns the refusal of a value whose type depends on the path that the program takes."""
+    """Returns the error for a value whose type depends on the path that the program takes."""
     return PolymlTypeError(
         f"the type of this depends on the path the program takes: {spelled(types)}",
         loc=expr.loc,

@@ -33,12 +33,14 @@ _BY_EXAMPLE: dict[str, Callable[..., Any]] = {  # functions with rules of their 
 
 
 class NoRule(Exception):
-    """The exception that says that an operation does not exist for these types; its text says why."""
+    """The exception that says that an operation does not exist for the types of its operands; its text says why."""
 
 
 @cache
 def binary(op: str, left: DType, right: DType) -> tuple[DType, DType]:
-    """Returns the types of an arithmetic or bit operator.
+    """Returns (type to compute in, type of the result) of an arithmetic or bit operator.
+
+    Raises NoRule where the operator does not take these types.
 
     >>> binary("+", BY_NUMPY_NAME["float32"], PYFLOAT)[1].name
     'f32'
@@ -66,7 +68,10 @@ def _python_binary(op: str, left: DType, right: DType) -> tuple[DType, DType]:
 
 @cache
 def unary(op: str, operand: DType) -> tuple[DType, DType]:
-    """Returns the types of an operator of one operand: "-" "+" "~", or "abs" for the builtin."""
+    """Returns (type to compute in, type of the result) of an operator of one operand: "-" "+" "~", or "abs" for the builtin.
+
+    Raises NoRule where the operator does not take this type.
+    """
     if not operand.weak:
         return _numpy(_UNARY_UFUNCS[op], operand)
     if op == "~" and operand in (PYFLOAT, PYCOMPLEX):
@@ -77,9 +82,9 @@ def unary(op: str, operand: DType) -> tuple[DType, DType]:
 
 @cache
 def function(name: str, operands: tuple[DType, ...]) -> tuple[DType, DType]:
-    """Returns the types of a NumPy function by its NumPy name: a ufunc, or one of _BY_EXAMPLE.
+    """Returns (type to compute in, type of the result) of a NumPy function by its NumPy name: a ufunc, or one of _BY_EXAMPLE.
 
-    Called with Python numbers alone, it gives a NumPy scalar.
+    Called with Python numbers alone, the function gives a NumPy scalar. Raises NoRule where it does not take these types.
     """
     if name in _BY_EXAMPLE:
         return _from_example(name, operands)
@@ -88,9 +93,10 @@ def function(name: str, operands: tuple[DType, ...]) -> tuple[DType, DType]:
 
 @cache
 def comparison(op: str, left: DType, right: DType) -> tuple[DType | None, DType]:
-    """Returns the types of a comparison; that of the operands is None for integers that no type of the language holds both of.
+    """Returns (type to compare in, type of the result) of a comparison.
 
-    Those are i64 or int with u64. A Python int is compared by its value with an integer of NumPy's, in range of its type or not.
+    The first is None for integers of which no type of the language holds both: i64 or int with u64. A Python int is compared by its
+    value with an integer of NumPy's, in range of its type or not. Raises NoRule for an order of Python's complex numbers.
     """
     result = PYBOOL if left.weak and right.weak else BOOL
     kinds = {left.kind, right.kind}
@@ -113,7 +119,7 @@ def _common_integer(left: DType, right: DType) -> DType | None:
 
 
 def embeds(inner: DType, outer: DType) -> bool:
-    """Returns whether every value of `inner` is one of `outer`, exactly.
+    """Returns whether type `outer` holds every value of type `inner` exactly.
 
     >>> embeds(BY_NUMPY_NAME["uint32"], BY_NUMPY_NAME["float64"]), embeds(PYINT, PYFLOAT)
     (True, False)
@@ -132,13 +138,16 @@ def embeds(inner: DType, outer: DType) -> bool:
 
 @cache
 def join(dtypes: frozenset[DType]) -> DType | None:
-    """Returns the smallest fixed type that holds every value of each of these fixed types, or None."""
+    """Returns the smallest fixed type that holds every value of all the fixed types in a set, or None where there is none."""
     holding = [d for d in FIXED if all(embeds(x, d) for x in dtypes)]
     return min(holding, key=lambda d: (d not in dtypes, d.is_complex, d.bits, d.is_float), default=None)
 
 
 def _from_example(name: str, operands: tuple[DType, ...]) -> tuple[DType, DType]:
-    """Returns the type that NumPy gives for ones of these types."""
+    """Returns the type that NumPy's result has for operands that are ones, twice: to compute in, and of the result.
+
+    name: a function of _BY_EXAMPLE. Raises NoRule where it does not take these types.
+    """
     try:
         made = BY_NUMPY_NAME[_BY_EXAMPLE[name](*map(_one, operands)).dtype.name]
     except TypeError as problem:

@@ -41,7 +41,7 @@ _EVALUATED_UNARY: dict[str, Callable[..., Any]] = {"-": operator.neg, "+": opera
 
 
 def literal(expr: syntax.Const) -> TypedValue:
-    """Returns a constant with its type."""
+    """Returns a constant as a typed value."""
     value = expr.value
     if isinstance(value, np.generic):
         return constant(value.item(), BY_NUMPY_NAME[value.dtype.name], expr.loc)
@@ -49,7 +49,7 @@ def literal(expr: syntax.Const) -> TypedValue:
 
 
 def unary(expr: syntax.Unary, operand: TypedValue) -> TypedValue:
-    """Returns a typed operation on one operand."""
+    """Returns a typed operation on one operand; UNKNOWN while the operand's types are not known."""
     if not operand.known:
         return UNKNOWN
     results: Results = {(kind,): rule_of(expr, promotion.unary, expr.op, kind)[1] for kind in operand.types}
@@ -61,7 +61,7 @@ def unary(expr: syntax.Unary, operand: TypedValue) -> TypedValue:
 
 
 def binary(expr: syntax.Binary, left: TypedValue, right: TypedValue) -> TypedValue:
-    """Returns a typed arithmetic or bit operation."""
+    """Returns a typed arithmetic or bit operation; UNKNOWN while the types of an operand are not known."""
     if not left.known or not right.known:
         return UNKNOWN
     op, pairs = expr.op, list(itertools.product(left.types, right.types))
@@ -81,9 +81,10 @@ def _is_below_zero(expr: syntax.Expr) -> bool:
 
 
 def power(expr: syntax.Expr, result: DType, exponent: TypedValue) -> DType:
-    """Returns the type of a power: Python's int ** -1 is a float.
+    """Returns the type of a power: `result`, or PYFLOAT for a Python int to a negative constant.
 
-    Raises PolymlTypeError for an integer power whose exponent may be negative.
+    result: the type by the rules of promotion
+    Raises PolymlTypeError for any other integer power whose exponent may be negative.
     """
     if not result.is_integer or all(k.kind in "ub" for k in exponent.types):
         return result
@@ -107,7 +108,7 @@ def power(expr: syntax.Expr, result: DType, exponent: TypedValue) -> DType:
 def extremum(
     expr: syntax.Binary, left: TypedValue, right: TypedValue, typed: tuple[syntax.Expr, syntax.Expr], types: TypeSet
 ) -> TypedValue:
-    """Returns min or max of two numbers.
+    """Returns Python's min or max of two numbers as a typed expression.
 
     typed: the operands in the type of the result
     types: the types that the result may have
@@ -124,7 +125,7 @@ def extremum(
 
 
 def compare(expr: syntax.Compare, left: TypedValue, right: TypedValue) -> TypedValue:
-    """Returns a typed comparison."""
+    """Returns a typed comparison; UNKNOWN while the types of an operand are not known."""
     if not left.known or not right.known:
         return UNKNOWN
     pairs = list(itertools.product(left.types, right.types))
@@ -142,7 +143,7 @@ def compare(expr: syntax.Compare, left: TypedValue, right: TypedValue) -> TypedV
 
 
 def _compare_integers(expr: syntax.Compare, left: TypedValue, right: TypedValue) -> syntax.Expr:
-    """Returns a comparison of integers by value, whatever their types.
+    """Returns a typed comparison of integers by their values, whatever their types.
 
     np.uint8(5) < 300 and np.int64(-1) < np.uint64(1) are true.
     """
@@ -159,10 +160,12 @@ def _compare_integers(expr: syntax.Compare, left: TypedValue, right: TypedValue)
 
 
 def _compare_with_constant(expr: syntax.Compare, left: TypedValue, right: TypedValue) -> syntax.Expr:
-    """Returns a comparison with a constant in the type of `left`, or its answer where every number of that type gives the same.
+    """Returns a comparison of an integer with a Python int, or its answer if every number of the type of `left` gives the same.
 
     LLVM must not be left to find that answer: it keeps a choice between two floats as a table, and fails where it later folds the
     index of one (LLVM 22, an assertion of its x86 back end).
+
+    right: the constant. Raises PolymlOverflowError for a NumPy bool and an int beyond 64 bits, as NumPy does.
     """
     if not isinstance(right.expr, syntax.Const):
         raise TypeError(f"not a constant: {right.expr!r}")
@@ -178,7 +181,7 @@ def _compare_with_constant(expr: syntax.Compare, left: TypedValue, right: TypedV
 
 
 def _decided(op: str, limits: range, number: int) -> bool | None:
-    """Returns the value of `x op number` if it is the same for every x of the range, else None."""
+    """Returns the value of the comparison `x op number` if it is the same for every x in `limits`, else None."""
     least, greatest = limits[0], limits[-1]
     if op in ("==", "!="):
         return None if number in limits else op == "!="
@@ -191,7 +194,7 @@ def _decided(op: str, limits: range, number: int) -> bool | None:
 
 
 def _compare_signed_with_u64(expr: syntax.Compare, left: TypedValue, right: TypedValue) -> syntax.Expr:
-    """Returns a comparison of a signed number with a u64 by value.
+    """Returns a comparison of a signed integer with a u64 by their values.
 
     s < u  ->  s < 0 or u64(s) < u          s > u  ->  s >= 0 and u64(s) > u
     """
@@ -209,7 +212,7 @@ def _compared(expr: syntax.Compare, left: syntax.Expr, right: syntax.Expr) -> sy
 
 
 def cast(expr: syntax.Cast, operand: TypedValue) -> TypedValue:
-    """Returns a typed conversion that the text has, such as np.float32(x)."""
+    """Returns a typed conversion for one that the text has, such as np.float32(x)."""
     if not operand.known:
         return UNKNOWN
     if expr.to.kind == "b":
@@ -218,7 +221,7 @@ def cast(expr: syntax.Cast, operand: TypedValue) -> TypedValue:
 
 
 def stored(value: TypedValue, element: DType) -> syntax.Expr:
-    """Returns the value as an element, as NumPy's `A[i] = value` converts it.
+    """Returns the value converted to the type of an array's elements, as NumPy's `A[i] = value` converts it.
 
     A signed integer element takes int(value), and raises OverflowError where that does not fit, even for NumPy scalars.
     An unsigned one takes a NumPy scalar modulo 2**bits.
@@ -229,14 +232,17 @@ def stored(value: TypedValue, element: DType) -> syntax.Expr:
 
 
 def filled(fill: TypedValue, element: DType) -> syntax.Expr:
-    """Returns the value as an element as np.full converts it: like astype, except for Python ints, which must fit."""
+    """Returns the value converted to the type of an array's elements, as np.full does: like astype, but Python ints must fit."""
     if fill.is_weak and PYFLOAT in fill.types and element.is_integer:
         fill = TypedValue(fill.expr, of_type(F64))
     return converted(_castable(fill.expr, fill, element), element)
 
 
 def element_type(wanted: syntax.TypeOf, value: TypedValue) -> DType:
-    """Returns the element type of an array of such values, which the TypeOf asks for."""
+    """Returns the DType that a TypeOf means.
+
+    value: the typed value of its expression
+    """
     if wanted.function == "truth":
         return BOOL
     check_one_type(wanted.of, value.types)
@@ -251,9 +257,12 @@ def element_type(wanted: syntax.TypeOf, value: TypedValue) -> DType:
 
 
 def check_kind(stmt: syntax.Assign, value: TypedValue, element: DType) -> None:
-    """Checks what `A += value` gives to the elements of A.
+    """Raises PolymlTypeError if `A += value` does not fit the elements of A, as NumPy does.
 
-    Raises PolymlTypeError for floats where A has integers, and for numbers where A has truth values, as NumPy does.
+    That is so for floats where A has integers, and for numbers where A has truth values.
+
+    value: the result that is stored
+    element: the type of the elements
     """
     order = "buifc"
     if any(order.index(k.kind) > order.index(element.kind) for k in map(representation, value.types)):
@@ -265,7 +274,7 @@ def check_kind(stmt: syntax.Assign, value: TypedValue, element: DType) -> None:
 
 
 def _castable(expr: syntax.Expr, value: TypedValue, to: DType) -> TypedValue:
-    """Returns the value as one that may be cast to `to`.
+    """Returns the value with types that may all be cast to `to` in the same way.
 
     A Python number must fit an integer type, while NumPy's wrap. Raises PolymlTypeError for a value that may be either, unless
     Python's is known to fit.
@@ -286,7 +295,9 @@ def _known_to_fit(kind: DType, known: tuple | None, to: DType) -> bool:
 def check_one_type(expr: syntax.Expr, types: TypeSet) -> None:
     """Raises PolymlTypeError for a result whose NumPy type depends on the path that the program takes.
 
-    A Python number on one path counts as NumPy's of the other.
+    A Python number on one path counts as one of NumPy's type on the other.
+
+    types: the types that the result may have
     """
     fixed = [k for k in types if not k.weak]
     if len(fixed) > 1 or any(storage(types) != f for f in fixed):

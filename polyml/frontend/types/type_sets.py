@@ -28,12 +28,12 @@ _MOST_KNOWN = 8  # a constant that changes in a loop soon becomes "any value"
 
 
 def of_type(dtype: DType) -> TypeSet:
-    """Returns the type set of any value of one type."""
+    """Returns the type set of a number of one type of which no value is known."""
     return {dtype: None}
 
 
 def union(type_sets: Iterable[TypeSet]) -> TypeSet:
-    """Returns the type set of a number that is one of several."""
+    """Returns the type set of a number that has one of several type sets."""
     result: dict[DType, Known] = {}
     for types in type_sets:
         for dtype, known in types.items():
@@ -49,12 +49,12 @@ def _merged(one: Known, other: Known) -> Known:
 
 
 def is_weak(types: TypeSet) -> bool:
-    """Returns whether the number is certainly one of Python's."""
+    """Returns whether a number of these types is certainly a Python number."""
     return all(dtype.weak for dtype in types)
 
 
 def storage(types: TypeSet) -> DType | None:
-    """Returns the smallest fixed type, or PYINT, that holds each of these values exactly; None if there is none.
+    """Returns the smallest fixed type, or PYINT, that holds every value of a type set exactly; None if there is none.
 
     >>> [storage({F32: None, PYFLOAT: (value,)}).name for value in (0.5, 0.1)]
     ['f32', 'f64']
@@ -68,7 +68,7 @@ def storage(types: TypeSet) -> DType | None:
 
 
 def storage_of(types: TypeSet) -> DType:
-    """Returns the type that `storage` finds.
+    """Returns the smallest fixed type, or PYINT, that holds every value of a type set exactly.
 
     Raises TypeError where there is none.
     """
@@ -84,7 +84,7 @@ def _by_preference(types: frozenset[DType]) -> tuple[DType, ...]:
 
 
 def holds(outer: DType, dtype: DType, known: Known) -> bool:
-    """Returns whether `outer` holds each of these values exactly.
+    """Returns whether type `outer` holds the values of type `dtype`, or those that are known, exactly.
 
     known: the values of type `dtype`, None for all
     """
@@ -94,7 +94,7 @@ def holds(outer: DType, dtype: DType, known: Known) -> bool:
 
 
 def stands_for(outer: DType, dtype: DType, known: Known) -> bool:
-    """Returns whether a number of type `outer` may stand for each of these values.
+    """Returns whether a number of type `outer` may stand for each of the values of type `dtype`.
 
     It may if it is the same number, if it is the float nearest to a Python float, and for a Python int that is checked at run time.
 
@@ -114,7 +114,7 @@ def stands_for(outer: DType, dtype: DType, known: Known) -> bool:
 
 
 def exact(value: Number, to: DType) -> Number | None:
-    """Returns the Python number `value` as one of type `to` that equals it, or None."""
+    """Returns the Python number that equals `value` and that a number of type `to` can be, or None."""
     if to == BOOL or to.is_integer and isinstance(value, (float, complex)) or to.is_float and isinstance(value, complex):
         return None
     if to.is_integer:
@@ -127,7 +127,7 @@ def exact(value: Number, to: DType) -> Number | None:
 
 
 def rounded(value: Number, to: DType) -> float | complex:
-    """Returns the nearest number of a float or complex type.
+    """Returns the number of a float or complex type that is nearest to a Python number.
 
     Raises OverflowError for an int beyond the largest double, and of bfloat16 for one beyond 64 bits.
     """
@@ -143,7 +143,7 @@ def rounded(value: Number, to: DType) -> float | complex:
 
 
 def integer_range(dtype: DType) -> range:
-    """Returns the values that an integer type or bool holds; there may be too many for len()."""
+    """Returns the range of values that an integer type or bool holds; there may be too many for len()."""
     if dtype.kind == "b":
         return range(2)
     low = 0 if dtype.kind == "u" else -(2 ** (dtype.bits - 1))
@@ -151,7 +151,7 @@ def integer_range(dtype: DType) -> range:
 
 
 def representation(dtype: DType) -> DType:
-    """Returns how the compiled program holds a type: Python's floats, complex numbers and bools as f64, c128 and bool."""
+    """Returns the type as which the program holds a type: F64, C128 and BOOL for Python's floats, complex numbers and bools."""
     return {PYFLOAT: F64, PYCOMPLEX: C128, PYBOOL: BOOL}.get(dtype, dtype)
 
 

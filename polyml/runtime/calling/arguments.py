@@ -25,7 +25,7 @@ _OVERLAP_WORK = 10_000  # candidate solutions np.shares_memory may try before th
 
 @dataclass(frozen=True)
 class CallArgument:
-    """A call argument is what a call passes for one parameter, made exact.
+    """A CallArgument is what a call passes for one parameter, made an exact array or number.
 
     original: what the caller passed.
     value: an exact ndarray of native byte order, or an exact number.
@@ -48,7 +48,10 @@ def shapes(given: Sequence[CallArgument]) -> dict[str, tuple[int, ...]]:
 
 
 def argument(name: str, original: object) -> CallArgument:
-    """Returns the argument called `name`. Raises PolymlTypeError or PolymlOverflowError if the language has no such values."""
+    """Returns what a call passes for the parameter `name`, made an exact array or number.
+
+    Raises PolymlTypeError or PolymlOverflowError if the language has no such values.
+    """
     if _is_number(name, original):
         value = _number(name, original)
         return CallArgument(name, original, value, arg_type(value, name), "")
@@ -62,7 +65,7 @@ def argument(name: str, original: object) -> CallArgument:
 
 
 def layouts(array: np.ndarray) -> str:
-    """Returns the layouts for which a kernel for this array may be compiled, best first.
+    """Returns the letters of the layouts for which a kernel for this array may be compiled, best first, such as "CF".
 
     "C": the last dimension has unit stride; "F": the first one has, and not the last; "A": neither has, or the data is not
     aligned. A dimension of one element, or an empty array, has every stride.
@@ -84,7 +87,7 @@ def layouts(array: np.ndarray) -> str:
 
 
 def not_writable(argument: CallArgument) -> PolymlError | None:
-    """Returns the error that a kernel cannot write to this array; None if it can."""
+    """Returns the error for an argument that a kernel writes but cannot write, a copy or a read-only array; None if it can."""
     if argument.copied:
         return PolymlTypeError(
             f"argument `{argument.name}` is written, but a {_type_name(argument.original)} would have to be copied",
@@ -100,6 +103,9 @@ def overlap(arrays: dict[str, np.ndarray], written: tuple[str, ...]) -> tuple[st
     """Returns two argument names, perhaps the same, such that writing the first changes an element of the second; else None.
 
     Pairs whose memory cannot be told apart in reasonable time count as overlapping.
+
+    arrays: the arguments that are arrays, by name
+    written: the names of those that the kernel writes
     """
     for name in written:
         if not distinct(arrays[name]):
@@ -111,7 +117,7 @@ def overlap(arrays: dict[str, np.ndarray], written: tuple[str, ...]) -> tuple[st
 
 
 def distinct(array: np.ndarray) -> bool:
-    """Returns whether no two elements of the array share a byte, as far as its strides, in order of size, tell."""
+    """Returns whether no two elements of the array share a byte; False also where the strides alone do not prove it."""
     if array.size == 0:
         return True
     reach = array.itemsize
@@ -159,7 +165,10 @@ def _short(value: int) -> str:
 
 
 def _read(name: str, original: object) -> tuple[np.ndarray, bool]:
-    """Returns an exact ndarray, and whether it is a copy. What the object raises when it is looked at is why it is no array."""
+    """Returns what a caller passed as an exact ndarray, and whether that is a copy.
+
+    Raises PolymlTypeError for what is no array, also where looking at the object raises another error, and PolymlMemoryError.
+    """
     try:
         return _as_array(name, original)
     except PolymlError:
@@ -173,7 +182,10 @@ def _read(name: str, original: object) -> tuple[np.ndarray, bool]:
 
 
 def _as_array(name: str, original: object) -> tuple[np.ndarray, bool]:
-    """Returns an exact ndarray, and whether it is a copy. Raises PolymlTypeError for what is no array."""
+    """Returns what a caller passed as an exact ndarray, and whether that is a copy.
+
+    Raises PolymlTypeError for what is no array.
+    """
     if isinstance(original, np.ma.MaskedArray):
         raise PolymlTypeError(
             f"argument `{name}` is a masked array, whose mask a kernel would ignore",
@@ -205,7 +217,10 @@ def _converted(name: str, original: object, convert) -> np.ndarray:
 
 
 def _mapped(name: str, original: object, array: np.ndarray) -> np.ndarray:
-    """Returns the array, unless its memory cannot be where the object says."""
+    """Returns the array itself.
+
+    original: the object that it was made of. Raises PolymlTypeError if its memory cannot be where the object says.
+    """
     problem = foreign_arrays.missing_memory(array)
     if problem:
         raise _unreadable(name, original, problem)
@@ -219,12 +234,12 @@ def _unreadable(name: str, original: object, why: str) -> PolymlTypeError:
 
 
 def _raised(name: str, original: object, problem: Exception) -> PolymlTypeError:
-    """Returns the error of an object that raised another error where it should have said what it is."""
+    """Returns the error for an argument that raised another error when it was asked what it is."""
     return _unreadable(name, original, f"{type(problem).__name__}: {_text(problem)}")
 
 
 def _text(problem: Exception) -> str:
-    """Returns what an exception says, if it can."""
+    """Returns the text of an exception, or the name of its class if str() of it raises."""
     try:
         return str(problem)
     except Exception:  # a class that is not ours may raise anything

@@ -15,9 +15,9 @@ Entry = Callable[..., object]
 
 
 class Outcome:
-    """An outcome says why a call gave no result.
+    """An Outcome says why a call of compiled code gave no result.
 
-    status: None for MISS, else what the kernel returned.
+    status: what the kernel returned; None for MISS, where the arguments are not those that it was compiled for.
     """
 
     __slots__ = ("status",)
@@ -32,9 +32,10 @@ ABSENT = object()
 
 @dataclass(frozen=True)
 class CaptureGuard:
-    """A guard watches a name that a function takes from outside, and holds while the name has the same object.
+    """A CaptureGuard watches a name that a function takes from outside, and holds while the name has the same object.
 
     place: a module's dict, or a closure's cell.
+    key: the name.
     expected: the object; ABSENT where there must be none.
     """
 
@@ -43,7 +44,7 @@ class CaptureGuard:
     expected: object
 
     def holds(self) -> bool:
-        """Returns whether the name still holds the object."""
+        """Returns whether the name still has the expected object."""
         if isinstance(self.place, dict):
             return self.place.get(self.key, ABSENT) is self.expected
         try:
@@ -53,19 +54,19 @@ class CaptureGuard:
 
 
 def receivers(artifact: Artifact) -> tuple[DType, ...]:
-    """Returns the types of the numbers that the kernel returns, in the order of their slots."""
+    """Returns the types of the numbers that the kernel returns, in the order in which it stores them."""
     return tuple(r.dtype for r in artifact.results if isinstance(r, ScalarResult))
 
 
 def slot_count(artifact: Artifact) -> int:
-    """Returns how many words the kernel's slots have: threads, arguments, result arrays, returned numbers."""
+    """Returns how many 64-bit words a kernel's call passes: for threads, arguments, result arrays and returned numbers."""
     arguments = sum(1 + 2 * t.ndim if isinstance(t, ArrayType) else 1 + t.dtype.is_complex for t in artifact.types)
     results = sum(1 + 2 * len(r.shape) for r in artifact.result_arrays)
     return 1 + arguments + results + len(receivers(artifact))
 
 
 def pairs(artifact: Artifact) -> tuple[tuple[int, int], ...]:
-    """Returns the positions of two array arguments each, one of them written, whose memory must be disjoint."""
+    """Returns the pairs of positions of array arguments, one of them written, whose memory must be disjoint."""
     arrays = [i for i, t in enumerate(artifact.types) if isinstance(t, ArrayType)]
     written = {i for i in arrays if artifact.params[i] in artifact.written}
     return tuple((i, j) for i in arrays for j in arrays if i < j and (i in written or j in written))

@@ -14,7 +14,7 @@ _ISL_OPERATIONS = 2_000_000
 
 
 def failure(artifact: Artifact, status: int, arguments: Mapping[str, object]) -> PolymlError:
-    """Returns the error of a status other than 0.
+    """Returns the error that tells the user of a status other than 0, which a kernel returned.
 
     arguments: those of the call, by parameter name.
     """
@@ -44,12 +44,18 @@ def failure(artifact: Artifact, status: int, arguments: Mapping[str, object]) ->
 
 
 def sizes(artifact: Artifact, arguments: Mapping[str, object]) -> dict[str, int]:
-    """Returns the values of the artifact's parameters in this call."""
+    """Returns the values of the artifact's parameters in a call.
+
+    arguments: those of the call, by parameter name.
+    """
     return {p.name: call_interface.value(p, arguments) for p in artifact.parameters}
 
 
 def violation(check: CheckRecord, sizes: Mapping[str, int]) -> PolymlError:
-    """Returns the error of a test that failed, with a smallest instance where isl finds one."""
+    """Returns the error for a test of a kernel's arguments that failed, with a smallest instance where isl finds one.
+
+    sizes: the values of the parameters
+    """
     values = _values(check, sizes)
     notes = [f"at {values.point}"] if values.point else []
     if check.kind == "bounds":
@@ -69,9 +75,9 @@ def violation(check: CheckRecord, sizes: Mapping[str, int]) -> PolymlError:
 
 
 class _FailedAccess:
-    """A failed access is an instance for which a test fails.
+    """A _FailedAccess is an instance for which a test of a kernel's arguments fails.
 
-    point: the values of its iterators, "i = 3, j = 0".
+    point: the values of its iterators, "i = 3, j = 0"; "" where isl found no instance.
     index, size: the values of subscript and size there; None where isl did not tell.
     """
 
@@ -80,7 +86,10 @@ class _FailedAccess:
 
 
 def _values(check: CheckRecord, sizes: Mapping[str, int]) -> _FailedAccess:
-    """Returns a smallest instance for which a test fails; nothing of it where isl takes too long."""
+    """Returns a smallest instance for which a test fails; an empty _FailedAccess where isl takes too long or finds none.
+
+    sizes: the values of the parameters
+    """
     import islpy as isl
 
     from polyml import polyhedra
@@ -98,8 +107,10 @@ def _values(check: CheckRecord, sizes: Mapping[str, int]) -> _FailedAccess:
 
 
 def _value(text: str | None, sizes: Mapping[str, int], instance: tuple[str, tuple[int, ...]]) -> int | None:
-    """Returns what a function, { S[i] -> [(i + 1)] }, { [] -> [(N)] } or { [(N)] } as text, gives at the instance; None for no
-    function.
+    """Returns the value of a function at an instance; None for no function.
+
+    text: the function in isl's notation: { S[i] -> [(i + 1)] }, { [] -> [(N)] } or { [(N)] }
+    sizes: the values of the parameters
     """
     import islpy as isl
 

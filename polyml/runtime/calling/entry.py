@@ -19,7 +19,7 @@ from polyml.runtime.storage.artifact import Artifact
 def bind(
     artifact: Artifact, code: Code, *, threads: int, guards: tuple[CaptureGuard, ...] = (), check_overlap: bool = True
 ) -> Entry:
-    """Returns the callable of a loaded artifact, which keeps `code` alive.
+    """Returns a Python callable that runs a loaded artifact, and keeps `code` alive.
 
     threads: at least 1.
     guards: captured names that make a call a MISS when they change.
@@ -36,8 +36,7 @@ _preparing: list[threading.Thread] = []
 
 
 def begin_preparation() -> None:
-    """Begins, on a thread of its own, once per process, to make what every kernel's calls need and its compiler does not: the
-    native entry and the thread pool.
+    """Starts a thread, once per process, that makes what every kernel's calls need: the native entry and the thread pool.
 
     Where the system gives no thread, they are made by whoever needs them first.
     """
@@ -52,7 +51,7 @@ def begin_preparation() -> None:
 
 
 def finish_preparation() -> None:
-    """Waits for what `begin_preparation` makes, before its first use."""
+    """Waits until the native entry and the thread pool, which `begin_preparation` makes, are there."""
     begin_preparation()
     _join()
 
@@ -70,7 +69,7 @@ def _prepare() -> None:
 
 
 def _before_fork() -> None:
-    """Waits for the thread, which the child of a fork would not have."""
+    """Waits for the preparing thread, which the child of a fork would not have, and takes the lock until the fork is over."""
     _lock.acquire()
     _join()
 

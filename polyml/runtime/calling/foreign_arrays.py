@@ -14,7 +14,7 @@ _MS_ASYNC = 1  # a flag of msync(2): since Linux 2.6.19 it writes nothing, but i
 
 
 def missing_memory(array: np.ndarray) -> str:
-    """Returns why an array cannot be what it says, as a sentence; "" if its elements lie in memory that this process has.
+    """Returns why an array's elements cannot be where it says, as a sentence; "" if this process has memory there.
 
     That something is mapped there does not make it the array's: only what cannot be true is found.
     """
@@ -33,7 +33,7 @@ def missing_memory(array: np.ndarray) -> str:
 
 
 def bounds(array: np.ndarray) -> tuple[int, int]:
-    """Returns the address of the first byte of the elements, and the one after the last."""
+    """Returns the address of the first byte of an array's elements, and the address after the last byte."""
     low = high = array.__array_interface__["data"][0]
     if array.size == 0:
         return low, low
@@ -44,7 +44,7 @@ def bounds(array: np.ndarray) -> tuple[int, int]:
 
 
 def _is_mapped(low: int, high: int) -> bool:
-    """Returns whether these addresses are mapped in this process; True where the system does not tell."""
+    """Returns whether the addresses from `low` to `high` are mapped in this process; True where the system does not tell."""
     ask, page = _msync(), os.sysconf("SC_PAGE_SIZE")
     if ask is None:
         return True

@@ -22,7 +22,7 @@ _NUMBERS = (bool, int, float, complex, str, bytes, type(None))
 
 @dataclass(frozen=True)
 class Captures:
-    """The captures are the values that a function takes from outside.
+    """A Captures holds the values that a function, and the functions that it calls, take from outside.
 
     guards: what each call compares.
     content: the values as text, the same in every process.
@@ -35,7 +35,7 @@ class Captures:
 
 
 def captures(function: FunctionType) -> Captures:
-    """Returns the values as they are now."""
+    """Returns the values that a function, and the functions that it calls, take from outside, as they are now."""
     guards: list[CaptureGuard] = []
     lines: list[str] = []
     portable = _collect(function, guards, lines, {function})
@@ -43,9 +43,9 @@ def captures(function: FunctionType) -> Captures:
 
 
 def of_itself(function: FunctionType) -> tuple[CaptureGuard, ...]:
-    """Returns the guards of names in the function's own text, without those of the functions that it calls.
+    """Returns the guards of names in a function's own text, without those of the functions that it calls.
 
-    They are enough where plain Python runs it, which looks the others up itself.
+    They are enough where plain Python runs the function, which looks the others up itself.
     """
     cells, names = function.__closure__ or (), function.__code__.co_names
     own = {*map(id, cells)}
@@ -53,7 +53,7 @@ def of_itself(function: FunctionType) -> tuple[CaptureGuard, ...]:
 
 
 def _collect(function: FunctionType, guards: list[CaptureGuard], lines: list[str], seen: set[FunctionType]) -> bool:
-    """Adds guards and lines for what a function takes from outside, and returns whether the lines say all of it.
+    """Adds guards and lines of text for what a function takes from outside, and returns whether the lines say all of it.
 
     seen: the functions that are described already.
     """
@@ -74,7 +74,13 @@ def _collect(function: FunctionType, guards: list[CaptureGuard], lines: list[str
 
 
 def _described(name: str, value: object, guards: list[CaptureGuard], lines: list[str], seen: set[FunctionType]) -> bool:
-    """Adds a line for a value, and for what it depends on if it is a function. Returns whether the lines say all of it."""
+    """Adds a line of text for a value, and guards and lines for what it takes from outside if it is a function.
+
+    Returns whether the lines say all of it.
+
+    name: what the line calls the value
+    seen: the functions that are described already.
+    """
     text, called, portable = _text(value), python_function(value), True
     if called is not None:
         text = _digest(called)
@@ -95,7 +101,7 @@ def _guard(function: FunctionType, kind: str, name: str, position: int, value: o
 
 
 def _text(value: object) -> str | None:
-    """Returns a value in words; None where words do not tell it from another."""
+    """Returns a text that tells a value from every other one, in every process; None where there is no such text."""
     if type(value) in _NUMBERS:
         return repr(value)
     if isinstance(value, np.generic):

@@ -39,7 +39,15 @@ class _MethodDef(ctypes.Structure):
 
 
 def native_entry(artifact: Artifact, code: link.Code, threads: int, guards: tuple[CaptureGuard, ...], check_overlap: bool) -> Entry:
-    """Returns the native entry of an artifact, a `binding.Entry`. Result arrays and receivers follow the arguments."""
+    """Returns the native entry of an artifact, a callable that checks arguments and calls the kernel.
+
+    Its arguments are the kernel's, then the result arrays, then arrays that receive the returned numbers; it returns None, MISS or
+    an Outcome.
+
+    code: the loaded machine code
+    guards: captured names that make a call a MISS when they change
+    check_overlap: whether a call is a MISS where a written array shares memory with another argument
+    """
     records = _argument_records(artifact, check_overlap)
     pairs = binding.pairs(artifact) if check_overlap else ()
     header = [
@@ -55,7 +63,7 @@ def native_entry(artifact: Artifact, code: link.Code, threads: int, guards: tupl
 
 
 def prepare() -> None:
-    """Makes what every native entry shares."""
+    """Loads the code that every native entry shares, once per process."""
     _method()
 
 
@@ -67,14 +75,14 @@ def works_for(types: Sequence[ArgType]) -> bool:
 
 @cache
 def works() -> bool:
-    """Returns whether this interpreter and this NumPy lay their objects out as entry.ll reads them."""
+    """Returns whether this interpreter and this NumPy lay their objects out in memory as entry.ll reads them."""
     if sys.implementation.name != "cpython" or struct.calcsize("P") != 8 or sys.byteorder != "little":
         return False
     return _array_as_expected()
 
 
 def _argument_records(artifact: Artifact, check_overlap: bool) -> list[list[int]]:
-    """Returns nine words for each argument, result array and receiver."""
+    """Returns nine numbers for each argument, result array and returned number, by which entry.ll checks what a call passes."""
     layouts = iter(artifact.layouts)
     own = _WRITTEN if check_overlap else _WRITTEN_ANYHOW
     records = []
@@ -118,7 +126,7 @@ def _method() -> _MethodDef:
 
 @cache
 def _functions():
-    """Returns PyCFunction_NewEx(method, self, module); `module` is a reference that the function keeps."""
+    """Returns CPython's PyCFunction_NewEx(method, self, module) as a callable; `module` is a reference that the function keeps."""
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.py_object)
     return new

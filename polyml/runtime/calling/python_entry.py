@@ -20,7 +20,15 @@ from polyml.runtime.storage.artifact import Artifact
 
 
 def python_entry(artifact: Artifact, code: Code, threads: int, guards: tuple[CaptureGuard, ...], check_overlap: bool) -> Entry:
-    """Returns the entry of an artifact in Python, a `binding.Entry`. Result arrays and receivers follow the arguments."""
+    """Returns the entry of an artifact in Python, a callable that checks arguments and calls the kernel.
+
+    Its arguments are the kernel's, then the result arrays, then arrays that receive the returned numbers; it returns None, MISS or
+    an Outcome.
+
+    code: the loaded machine code
+    guards: captured names that make a call a MISS when they change
+    check_overlap: whether a call is a MISS where a written array shares memory with another argument
+    """
     kernel = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(code.address(artifact.entry))
     count = len(artifact.params)
     arrays = [i for i, t in enumerate(artifact.types) if isinstance(t, ArrayType)]
@@ -52,7 +60,11 @@ def python_entry(artifact: Artifact, code: Code, threads: int, guards: tuple[Cap
 
 
 def _matches(value: object, expected: ArgType, layout: str | None, written: bool) -> bool:
-    """Returns whether the code takes the value as it is."""
+    """Returns whether an argument is of the type and layout that the compiled code takes, without any conversion.
+
+    layout: "C", "F" or "A" for an array, else None
+    written: whether the kernel writes the array
+    """
     if not isinstance(expected, ArrayType):
         return type(value) is number_type(expected.dtype) and (type(value) is not int or _fits(value))
     if type(value) is not np.ndarray or value.dtype is not numpy_dtype(expected.element):
@@ -67,7 +79,7 @@ def _fits(value: int) -> bool:
 
 
 def _words(value: object) -> list[int]:
-    """Returns the words that a value has in the kernel's slots."""
+    """Returns the 64-bit words as which a kernel takes an argument: for an array its address, sizes and strides."""
     if isinstance(value, np.ndarray):
         strides = [s if n > 1 else value.itemsize for n, s in zip(value.shape, value.strides)]
         return [value.__array_interface__["data"][0], *value.shape, *strides]

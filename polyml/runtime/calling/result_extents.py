@@ -19,8 +19,9 @@ _EXTREMES = {"min": "_min", "max": "_max"}
 
 
 def rewritten(extent: str, names: Mapping[str, str]) -> str:
-    """Returns an extent with the names that `names` gives, and `_min` and `_max` for min and max, so that it means the same
-    whatever parameters are called. Raises ValueError for what is no extent.
+    """Returns the text of an extent with other names for the parameters, and `_min` and `_max` for min and max.
+
+    names: new name of each parameter. Raises ValueError for a text that is no extent.
 
     >>> rewritten("min(max, 2*N - 1)", {"N": "_p0", "max": "_p1"})
     '_min(_p1, ((2 * _p0) - 1))'
@@ -37,7 +38,10 @@ def rewritten(extent: str, names: Mapping[str, str]) -> str:
 
 
 def _written(node: ast.expr, names: Mapping[str, str]) -> str:
-    """Returns an expression as text. Raises LookupError or ValueError for what no extent has."""
+    """Returns the text of an expression with new names for the parameters.
+
+    Raises LookupError or ValueError for an expression that no extent has.
+    """
     match node:
         case ast.Constant(value=int(value)) if abs(value) < 1 << _BITS:
             return repr(value)
@@ -59,7 +63,12 @@ def _written(node: ast.expr, names: Mapping[str, str]) -> str:
 
 
 def _chain(node: ast.expr, operators: Mapping[type[ast.operator], str], names: Mapping[str, str]) -> str:
-    """Returns operands between which one kind of operators stands, however many there are."""
+    """Returns the text of a chain of sums, or of products, such as a + b - c, however long it is.
+
+    operators: those of the chain, with their texts
+    names: new name of each parameter
+    Raises ValueError for a division by what is no positive constant, and for another operator.
+    """
     parts = []
     while isinstance(node, ast.BinOp) and type(node.op) in operators:
         if isinstance(node.op, (ast.FloorDiv, ast.Mod)) and not _is_divisor(node.right):

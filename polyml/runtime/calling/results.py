@@ -27,7 +27,8 @@ _ALIGNED_BYTES, _IMPOSSIBLE_BYTES = 1 << 12, 1 << 46
 
 
 def with_results(artifact: Artifact, entry: Entry) -> Entry:
-    """Returns an entry that is given what the kernel returns besides its arguments, and returns it.
+    """Returns an entry that takes the kernel's arguments alone, allocates its results, calls `entry` with both, and returns the
+    results.
 
     It returns MISS too where the arguments do not even tell the shapes of the results, or memory is short: `allocator` says why.
     """
@@ -47,11 +48,11 @@ def with_results(artifact: Artifact, entry: Entry) -> Entry:
 
 
 def allocator(artifact: Artifact) -> Callable[..., tuple[np.ndarray, ...]]:
-    """Returns a function of the arguments that allocates result arrays and receivers.
+    """Returns a function of a call's arguments that allocates the result arrays, and arrays of one element for returned numbers.
 
     The function raises MemoryError or ValueError for impossible sizes, and other errors where an argument is not what the artifact
     takes. It is made as text, of which nothing is the artifact's: positions stand for names, and extents are written anew.
-    Raises ValueError for extents that are none.
+    Raises ValueError for texts of the artifact that are no extents.
     """
     return _allocator(artifact.params, artifact.parameters, artifact.result_arrays, receivers(artifact))
 
@@ -79,8 +80,10 @@ def _allocator(
 
 
 def aligned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """Returns an array as np.empty does, whose data start a cache line, so that no vector crosses one; small ones as NumPy has
-    them.
+    """Returns an array with undefined elements, as np.empty does, whose data start a cache line unless it is small or impossibly
+    large.
+
+    No vector then crosses a cache line.
     """
     size = dtype.itemsize
     for extent in shape:
@@ -92,7 +95,10 @@ def aligned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
 
 
 def impossible(problem: MemoryError | ValueError) -> PolymlError:
-    """Returns the error of result arrays that cannot be allocated."""
+    """Returns the error that tells the user that result arrays cannot be allocated.
+
+    problem: what the allocation raised
+    """
     kind = PolymlMemoryError if isinstance(problem, MemoryError) else PolymlValueError
     return kind(f"there is no room for the result: {problem}")
 
@@ -106,7 +112,7 @@ def _value(parameter: Parameter, params: tuple[str, ...], values: list[str]) -> 
 
 
 def _selector(artifact: Artifact) -> Callable[[tuple, tuple], object]:
-    """Returns a function from the arguments and what `allocator` made to what the kernel returns."""
+    """Returns a function of a call's arguments and of what `allocator` made, which returns what the kernel returns."""
     fresh = [r.name for r in artifact.result_arrays]
     numbers = (f"fresh[{number}]" for number in count(len(fresh)))
     parts, types = [], {"_complex": complex}

@@ -15,7 +15,10 @@ def parameters(function: FunctionType) -> tuple[str, ...]:
 
 
 def bound(function: FunctionType, args: tuple, kwargs: Mapping[str, object]) -> tuple[object, ...]:
-    """Returns one value per parameter. Raises PolymlTypeError if the arguments do not fit the parameters."""
+    """Returns one value per parameter of a function, from a call's arguments and the defaults.
+
+    Raises PolymlTypeError if the arguments do not fit the parameters.
+    """
     names, code = parameters(function), function.__code__
     positional = names[: code.co_argcount]
     if len(args) > len(positional):

@@ -27,7 +27,12 @@ _AXES = 3  # of a grid
 
 @dataclass(frozen=True)
 class GpuCode:
-    """A kernel that is compiled for a device: its launches, their text, and what the device made of it."""
+    """A GpuCode is a kernel that is compiled for a device.
+
+    program: the kernel's launches, and their order
+    source: the launches as text of the device's language
+    module: the compiled launches
+    """
 
     program: GpuProgram
     source: LaunchSource
@@ -35,22 +40,28 @@ class GpuCode:
 
     @property
     def written(self) -> tuple[str, ...]:
-        """Returns the names of the kernel's arguments that launches write."""
+        """The names of the kernel's arguments that its launches write."""
         arrays = self.program.scop.arrays
         names = {name for signature in self.source.signatures.values() for name, is_written in signature.arrays if is_written}
         return tuple({arrays[name].source_name or name for name in names if arrays[name].role is Role.ARGUMENT})
 
 
 def compiled(program: GpuProgram, source: LaunchSource, driver: Driver) -> GpuCode:
-    """Returns the launches of a program, compiled for a device."""
+    """Compiles the launches of a program for a device, and returns them.
+
+    source: the launches as text of the device's language
+    """
     return GpuCode(program, source, driver.compile(source.text))
 
 
 def run(code: GpuCode, arguments: Mapping[str, object], driver: Driver) -> object:
-    """Returns what the kernel returns for the arguments (by the names of its parameters), whose arrays it changes in place.
+    """Runs a kernel on a device, changes the arrays among its arguments in place, and returns what the kernel returns.
 
-    Nothing is changed where an error is raised: BoundsError, UncertainBounds, ValueError or PolymlOverflowError for a violated check,
-    PolymlOverflowError for a Python int that leaves 64 bits on the device, PolymlMemoryError where the device has too little memory.
+    arguments: by the names of the kernel's parameters
+
+    Nothing is changed where an error is raised: BoundsError, UncertainBounds, ValueError or PolymlOverflowError for a violated
+    check, PolymlOverflowError for a Python int that leaves 64 bits on the device, PolymlMemoryError where the device has too little
+    memory.
     """
     scop = code.program.scop
     sizes, arrays = call.begin(scop, arguments)
@@ -66,7 +77,7 @@ def run(code: GpuCode, arguments: Mapping[str, object], driver: Driver) -> objec
 
 
 class _DeviceMemory:
-    """The arrays of one call on the device, each copied there when the first launch uses it."""
+    """A _DeviceMemory holds the arrays of one call on the device; each is copied there when the first launch uses it."""
 
     def __init__(self, code: GpuCode, arrays: Mapping[str, np.ndarray], arguments: Mapping[str, object], driver: Driver):
         self._code, self._arrays, self._arguments, self._driver = code, arrays, arguments, driver
@@ -92,7 +103,10 @@ class _DeviceMemory:
             self._code.module.launch(launch.name, grid, block, [*before, *given, *after])
 
     def finish(self) -> None:
-        """Copies back what launches have written. Raises PolymlOverflowError, with nothing copied, where one of them found that the call fails."""
+        """Copies the arrays that launches have written back to the caller's memory.
+
+        Raises PolymlOverflowError, with nothing copied, where a launch found that the call fails.
+        """
         if self._status is not None:
             status = np.zeros(1, np.int32)
             self._driver.download(self._status, status)
@@ -137,7 +151,11 @@ def _padded(numbers: list[int]) -> tuple[int, ...]:
 
 
 def _parts(blocks: tuple[int, ...], most: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Yields (first, blocks) of launches that together are a grid, none of more blocks than a device takes."""
+    """Yields (first block, numbers of blocks) of launches that together run a grid.
+
+    blocks: how many blocks the grid has along each axis
+    most: how many blocks one launch may have along each axis
+    """
     for start in product(*(range(0, number, limit) for number, limit in zip(blocks, most))):
         yield start, tuple(min(number - first, limit) for number, limit, first in zip(blocks, most, start))
 

@@ -11,9 +11,11 @@ Argument = object  # of a launch: a buffer, or a NumPy scalar of exactly the par
 
 
 class Driver(Protocol):
-    """A device with one queue, in which everything runs in order.
+    """A Driver is what polyml needs of a device: it compiles, allocates, copies and launches, in order, in one queue.
 
-    name: of the device, as its driver gives it. dialect: the language that it compiles. most_blocks: of one launch, along each axis.
+    name: the device's name, as its own driver gives it
+    most_blocks: how many blocks one launch may have along each axis
+    dialect: the language that the device compiles
     """
 
     name: str
@@ -21,29 +23,34 @@ class Driver(Protocol):
     dialect: str
 
     def compile(self, text: str) -> DeviceModule:
-        """Returns the kernels of a text. Raises CompileError with the compiler's messages."""
+        """Compiles a text, and returns its kernels. Raises CompileError with the compiler's messages."""
         ...
 
     def allocate(self, size_bytes: int) -> DeviceBuffer:
-        """Returns memory of the device. Raises PolymlMemoryError where there is not so much."""
+        """Returns new memory of the device. Raises PolymlMemoryError where it has not so much."""
         ...
 
     def upload(self, buffer: DeviceBuffer, array: np.ndarray) -> None:
-        """Copies an array that is stored row by row to the device."""
+        """Copies an array, which must be stored row by row, to the buffer on the device."""
         ...
 
     def download(self, buffer: DeviceBuffer, array: np.ndarray) -> None:
-        """Copies the device's memory to an array that is stored row by row, once all launches before are done."""
+        """Copies the buffer on the device to an array, which must be stored row by row, once all launches before are done."""
         ...
 
 
 class DeviceBuffer(Protocol):
-    """Memory of a device, which is given back once nothing refers to it."""
+    """A DeviceBuffer is memory of a device, which is given back once nothing refers to it."""
 
 
 class DeviceModule(Protocol):
-    """Compiled kernels."""
+    """A DeviceModule holds the kernels of one text, compiled for a device."""
 
     def launch(self, name: str, grid: Sequence[int], block: Sequence[int], arguments: Sequence[Argument]) -> None:
-        """Begins one launch. grid: blocks along each axis, x first; block: threads of a block along each."""
+        """Starts one launch of a kernel, and does not wait for its end.
+
+        grid: how many blocks there are along each axis, x first
+        block: how many threads a block has along each axis
+        arguments: buffers, and NumPy scalars of exactly the types of the kernel's parameters
+        """
         ...

@@ -12,7 +12,7 @@ from polyml.errors import CompileError, ConfigError, PolymlMemoryError
 
 
 class OpenCl:
-    """A device of one of the platforms of this machine."""
+    """An OpenCl is the driver of one OpenCL device of this machine."""
 
     dialect = "opencl"
     most_blocks = (2**31 - 1,) * 3  # OpenCL has no limit but that numbers of work-items fit its size_t
@@ -24,7 +24,7 @@ class OpenCl:
         self._queue = cl.CommandQueue(self._context)
 
     def compile(self, text: str) -> OpenClModule:
-        """Returns the kernels of a text. Raises CompileError with the compiler's messages."""
+        """Compiles a text of OpenCL C, and returns its kernels. Raises CompileError with the compiler's messages."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", self._cl.CompilerWarning)
             try:
@@ -35,32 +35,35 @@ class OpenCl:
                 ) from None
 
     def allocate(self, size_bytes: int) -> Any:
-        """Returns memory of the device, of one byte at least. Raises PolymlMemoryError where there is not so much."""
+        """Returns new memory of the device, of one byte at least. Raises PolymlMemoryError where it has not so much."""
         try:
             return self._cl.Buffer(self._context, self._cl.mem_flags.READ_WRITE, max(size_bytes, 1))
         except (self._cl.MemoryError, self._cl.LogicError) as problem:
             raise PolymlMemoryError(f"{self.name} has no {size_bytes:,} bytes of memory left: {problem}") from None
 
     def upload(self, buffer: Any, array: np.ndarray) -> None:
-        """Copies an array that is stored row by row to the device."""
+        """Copies an array, which must be stored row by row, to the buffer on the device."""
         if array.nbytes:
             self._cl.enqueue_copy(self._queue, buffer, array, is_blocking=True)
 
     def download(self, buffer: Any, array: np.ndarray) -> None:
-        """Copies the device's memory to an array that is stored row by row, once all launches before are done."""
+        """Copies the buffer on the device to an array, which must be stored row by row, once all launches before are done."""
         if array.nbytes:
             self._cl.enqueue_copy(self._queue, array, buffer, is_blocking=True)
 
 
 class OpenClModule:
-    """Compiled kernels of one text."""
+    """An OpenClModule holds the kernels of one text, compiled for a device."""
 
     def __init__(self, cl: Any, queue: Any, program: Any):
         self._cl, self._queue, self._program = cl, queue, program
         self._kernels: dict[str, Any] = {}
 
     def launch(self, name: str, grid: Sequence[int], block: Sequence[int], arguments: Sequence[object]) -> None:
-        """Begins one launch."""
+        """Starts one launch of a kernel, and does not wait for its end.
+
+        grid, block: how many blocks there are, and how many threads a block has, along each axis, x first
+        """
         kernel = self._kernels.get(name)
         if kernel is None:
             kernel = self._kernels[name] = self._cl.Kernel(self._program, name)
@@ -69,8 +72,9 @@ class OpenClModule:
 
 
 def open_device(wanted: str = "") -> OpenCl:
-    """Returns the first device whose name or whose platform's contains the text, GPUs before others.
+    """Returns the first OpenCL device that has the text in its name or its platform's name, GPUs before others.
 
+    wanted: the text, in which capital letters do not count; "" for any device
     Raises ConfigError where pyopencl or a device is missing, with what there is.
     """
     try:

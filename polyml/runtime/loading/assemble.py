@@ -13,7 +13,9 @@ _OPTIMISATION_LEVEL = 2
 
 
 def assemble(text: str, *, cpu: str = "", features: str = "", level: int = _OPTIMISATION_LEVEL) -> bytes:
-    """Returns object code of LLVM text for this machine's architecture, position independent, without passes on the text.
+    """Returns relocatable object code of LLVM text for this machine's architecture, position independent.
+
+    LLVM's optimisation passes do not run on the text.
 
     cpu, features: as LLVM names them; "" makes code for any CPU of the architecture.
     level: how hard LLVM's code generator works, from 0 to 3.
@@ -23,7 +25,10 @@ def assemble(text: str, *, cpu: str = "", features: str = "", level: int = _OPTI
 
 
 def assemble_together(texts: Sequence[str], *, cpu: str = "", features: str = "", level: int = 1) -> tuple[bytes, ...]:
-    """Returns the object code of each text, each made on a thread of its own."""
+    """Returns the object code of each LLVM text, made on as many threads as there are texts.
+
+    cpu, features, level: as for `assemble`.
+    """
     with Assembler(len(texts) - 1, cpu=cpu, features=features, level=level) as assembler:
         for text in texts:
             assembler.add(text)
@@ -31,14 +36,16 @@ def assemble_together(texts: Sequence[str], *, cpu: str = "", features: str = ""
 
 
 class Assembler:
-    """An assembler makes object code of texts on several threads: others begin with each text when it is added, and the one that
-    asks for the objects makes what is left.
+    """An Assembler makes object code of LLVM texts on several threads, in a `with` block.
 
-    After an error in a `with` block what nobody began is left alone, and no thread is at work behind it. Modules end here, since
+    Other threads begin with each text when it is added, and the thread that asks for the objects makes what is left.
+
+    After an error in the block what nobody began is left alone, and no thread is at work behind it. Modules end here, since
     those that are left to the garbage collector may be ended after their contexts. All that needs Python's lock is done by the
     thread that adds, which seldom gives it away: the others call LLVM alone.
 
     others: how many other threads there may be.
+    cpu, features, level: as for `assemble`.
     """
 
     def __init__(self, others: int, *, cpu: str = "", features: str = "", level: int = 1):
@@ -59,7 +66,7 @@ class Assembler:
             self._modules.clear()
 
     def add(self, text: str) -> None:
-        """Adds a text. Raises RuntimeError if LLVM cannot parse it."""
+        """Adds an LLVM text, and lets another thread begin with it. Raises RuntimeError if LLVM cannot parse it."""
         module = _ObjectModule(text)
         self._modules.append(module)
         with self._lock:
@@ -70,7 +77,9 @@ class Assembler:
             self._begin(self._machines.take())
 
     def objects(self) -> tuple[bytes, ...]:
-        """Returns the object code of the texts, in their order. Raises RuntimeError if there is no code for one."""
+        """Returns the object code of the texts, in the order in which they were added. Raises RuntimeError if LLVM made none of
+        one.
+        """
         with self._lock:
             self._at_work += 1
         self._work(self._machines.take())
@@ -81,7 +90,10 @@ class Assembler:
             self._modules.clear()
 
     def _begin(self, machine) -> None:
-        """Starts a thread that works with this target machine; where the system gives none, `objects` makes what waits."""
+        """Starts a thread that makes object code of waiting texts with this target machine.
+
+        Where the system gives no thread, `objects` makes the code of these texts.
+        """
         thread = threading.Thread(target=self._work, args=(machine,))
         try:
             thread.start()
@@ -96,7 +108,7 @@ class Assembler:
             thread.join()
 
     def _work(self, machine) -> None:
-        """Makes object code of what waits, until nothing does."""
+        """Makes object code of waiting texts with this target machine, until no text waits."""
         while True:
             with self._lock:
                 if not self._waiting:
@@ -108,12 +120,15 @@ class Assembler:
 
 
 def assembly(text: str, *, cpu: str = "", features: str = "", level: int = 1) -> str:
-    """Returns the assembly text of what `assemble` makes."""
+    """Returns the assembly text of the code that `assemble` makes of an LLVM text."""
     return _machine(cpu, features, level).emit_assembly(_parsed(text))
 
 
 def assemble_optimised(text: str) -> bytes:
-    """Returns object code for any CPU of the architecture after LLVM's passes, which cost more time than they gain in kernels."""
+    """Returns object code of LLVM text for any CPU of the architecture, after LLVM's optimisation passes.
+
+    For kernels these passes cost more time than they gain.
+    """
     llvm, machine, module = llvm_binding(), _machine("", "", _OPTIMISATION_LEVEL), _parsed(text)
     tuning = llvm.create_pipeline_tuning_options(speed_level=2)
     builder = llvm.create_pass_builder(machine, tuning)
@@ -128,7 +143,7 @@ def _parsed(text: str, context=None):
 
 
 class _ObjectModule:
-    """An object module is an LLVM text with a context of its own, and its object code.
+    """An _ObjectModule is an LLVM text in a context of its own, and its object code.
 
     The code is made as by `machine.emit_object`, in two steps, the first without llvmlite's lock, which lets one thread into LLVM
     at a time. LLVM itself asks only that a context and a machine are used by one thread at a time.
@@ -142,7 +157,7 @@ class _ObjectModule:
         self._buffer, self._problem = None, ffi.OutputString()
 
     def emit(self, machine) -> None:
-        """Makes the object code, on any thread."""
+        """Makes the object code with a target machine, on any thread; `content` returns it."""
         self._buffer = self._emit(machine, self._module, 1, self._problem)
 
     def content(self) -> bytes:
@@ -157,7 +172,7 @@ class _ObjectModule:
 
 @cache
 def _unlocked(library, name: str):
-    """Returns the function of LLVM that llvmlite calls with its lock held."""
+    """Returns a C function of llvmlite's library that does not take llvmlite's lock, where the library's path is known."""
     locked = getattr(library, name)
     path = getattr(library, "_name", None)
     if path is None:  # a later llvmlite may keep it elsewhere: then one thread at a time
@@ -191,8 +206,9 @@ def _new_machine(cpu: str, features: str, level: int):
 
 @cache
 class _idle_machines:  # noqa: N801 (used as a function, cached by its arguments)
-    """Idle machines are LLVM's target machines of one kind that no thread uses. To make one takes as long as the code of a small
-    function.
+    """An _idle_machines holds LLVM's target machines of one kind that no thread uses.
+
+    To make a target machine takes as long as the code of a small function.
     """
 
     def __init__(self, cpu: str, features: str, level: int):

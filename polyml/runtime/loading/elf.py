@@ -30,12 +30,12 @@ _MAP_FAILED = 2**64 - 1
 
 
 class Unsupported(Exception):
-    """An object needs something that this loader does not do."""
+    """The exception that says that an object needs something that this loader does not do."""
 
 
 @dataclass(frozen=True)
 class _Section:
-    """A section is a part of an object, as its header describes it.
+    """A _Section is a part of an object, as its header describes it.
 
     data: the whole object.
     name, kind, flags, offset, size, link, info, align: as the section's header has them.
@@ -54,7 +54,7 @@ class _Section:
 
 @dataclass(frozen=True)
 class _Symbol:
-    """A symbol is a name that an object defines or needs.
+    """A _Symbol is a name that an object defines or needs.
 
     section: the number of its section among those of all objects, or one of the reserved numbers.
     value: its offset in the section.
@@ -69,8 +69,11 @@ class _Symbol:
 
 @dataclass(frozen=True)
 class _Relocation:
-    """A relocation changes the bytes at `offset` of section number `section` by the address of symbol number `symbol`, counted over
-    all objects.
+    """A _Relocation says that bytes of a section depend on the address of a symbol.
+
+    section, symbol: their numbers, counted over all objects.
+    offset: where the bytes are in the section.
+    kind, addend: as the object has them.
     """
 
     section: int
@@ -81,7 +84,7 @@ class _Relocation:
 
 
 class Image:
-    """An image is objects in memory, ready to run.
+    """An Image is relocatable objects in memory, linked with one another and ready to run.
 
     The memory goes with the Image, but not when the interpreter exits, since a thread may still be running in it.
 
@@ -103,7 +106,11 @@ class Image:
         self._memory.make_executable(_table_end(relocations, code_bytes))
 
     def _reached(self, symbol: _Symbol, base: int, places: dict[int, int], resolve: Callable[[str], int]) -> int:
-        """Returns the address of a symbol: where an object defines it, or where `resolve` finds it."""
+        """Returns the address of a symbol: where an object defines it, or where `resolve` finds it.
+
+        base: the address of the image
+        places: the offset of each loaded section in the image
+        """
         if symbol.section != _UNDEFINED:
             return _address(symbol, base, places)
         if not symbol.name:
@@ -111,12 +118,12 @@ class Image:
         return self._symbols[symbol.name] if symbol.name in self._symbols else resolve(symbol.name)
 
     def address(self, symbol: str) -> int:
-        """Returns where a global symbol that an object defines is. Raises KeyError if none does."""
+        """Returns the address of a global symbol that an object defines. Raises KeyError if none does."""
         return self._symbols[symbol]
 
 
 class _CodeMemory:
-    """The memory of code is anonymous pages, which are written first; then their front is made executable and read-only."""
+    """A _CodeMemory is memory for code: pages that are written first, and whose front is then made executable and read-only."""
 
     def __init__(self, size_bytes: int):
         self._libc = _libc()
@@ -194,13 +201,14 @@ def _relocations(sections: list[_Section], first_section: int, first_symbol: int
 
 
 def _loaded(section: _Section) -> bool:
-    """Returns whether a section is loaded. Unwind tables are left out, since nothing throws through a kernel."""
+    """Returns whether a section belongs in memory. Unwind tables do not, since nothing throws through a kernel."""
     return bool(section.flags & _ALLOC) and section.size > 0 and section.name != ".eh_frame"
 
 
 def _places(sections: list[_Section], relocations: list[_Relocation]) -> tuple[dict[int, int], int, int]:
-    """Returns the offset of every loaded section, the end of the read-only ones, and the size of all: code, tables, then writable
-    data.
+    """Returns the offset of every loaded section in the image, the end of the read-only sections, and the size of the image.
+
+    The image is code, then the table of stubs, then writable data.
     """
     if any(s.flags & _TLS for s in sections):
         raise Unsupported("thread-local data")
@@ -218,7 +226,12 @@ def _places(sections: list[_Section], relocations: list[_Relocation]) -> tuple[d
 
 
 def _table_end(relocations: list[_Relocation], code_bytes: int) -> int:
-    """Returns the end of the table of stubs: one stub, which is also a table entry, per symbol reached through the table."""
+    """Returns the offset at which the table of stubs ends, which has room for one stub per symbol with a relocation.
+
+    A stub jumps to its symbol, and also holds the symbol's address.
+
+    code_bytes: the offset at which the table starts
+    """
     return code_bytes + _STUB_BYTES * len({r.symbol for r in relocations})
 
 
@@ -237,8 +250,13 @@ def _address(symbol: _Symbol, base: int, places: dict[int, int]) -> int:
 def _relocate(
     memory: _CodeMemory, relocations: list[_Relocation], addresses: list[int], places: dict[int, int], code_bytes: int
 ) -> None:
-    """Writes S + A or S + A - P for every relocation, with a stub's place for S where the symbol is called or loaded through a
-    table.
+    """Writes the bytes of every relocation into memory, and the stubs through which they reach symbols.
+
+    They are S + A or S + A - P, with a stub's place for S where the symbol is called or loaded through a table.
+
+    addresses: of the symbols, by number
+    places: the offset of each loaded section
+    code_bytes: the offset at which the table of stubs starts
     """
     stubs: dict[int, int] = {}
     for r in relocations:
@@ -253,7 +271,11 @@ def _relocate(
 
 
 def _patch(kind: int, value: int, place: int) -> bytes:
-    """Returns the bytes of a relocation. Raises Unsupported for another kind, and for a distance of more than 2 GiB."""
+    """Returns the bytes that a relocation writes. Raises Unsupported for another kind, and for a distance of more than 2 GiB.
+
+    kind: its number in the ABI
+    value, place: the address that it refers to, and the address where its bytes stand
+    """
     try:
         if kind == _R_64:
             return struct.pack("<Q", value & 0xFFFFFFFFFFFFFFFF)

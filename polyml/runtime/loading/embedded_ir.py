@@ -11,7 +11,10 @@ from polyml.runtime.storage.disk_cache import open_cache
 
 
 def loaded(name: str, text: str, *symbols: str) -> link.Code:
-    """Returns the code of `text` in memory, for any CPU of this architecture. What is kept and cannot be loaded is made again.
+    """Returns the code of an LLVM text in memory, for any CPU of this architecture, compiled only if the disk cache does not have
+    it.
+
+    Code in the cache that cannot be loaded is made again.
 
     name: of the code, in the cache.
     symbols: those that will be asked for.
@@ -41,6 +44,9 @@ def _with(content: bytes, symbols: tuple[str, ...]) -> link.Code:
 
 
 def text(file: str, beside: str = __file__) -> str:
-    """Returns the text of a file in the folder of the module whose `__file__` is given."""
+    """Returns the text of a file in the folder of a module.
+
+    beside: the module's `__file__`
+    """
     with open(os.path.join(os.path.dirname(beside), file), encoding="utf-8") as opened:
         return opened.read()

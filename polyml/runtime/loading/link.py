@@ -19,14 +19,16 @@ _numbers = itertools.count()
 
 
 class Code(Protocol):
-    """Code is object code in memory, which lives as long as this object."""
+    """A Code is linked object code in memory, which stays there as long as this object lives."""
 
     def address(self, symbol: str) -> int:
-        """Returns where a symbol is that the object defines and `load` was told of. Raises KeyError for any other."""
+        """Returns the address of a symbol that the code defines, one of those that `link` was told of. Raises KeyError for any
+        other.
+        """
 
 
 def link(objects: Sequence[bytes], symbols: tuple[str, ...], resolve: Callable[[str], int]) -> Code:
-    """Returns objects in memory, linked with one another and with what `resolve` finds outside.
+    """Loads objects into memory, linked with one another and with what `resolve` finds outside, and returns the code.
 
     symbols: those that will be asked for.
     resolve: returns the address of a symbol that no object defines; it raises CompileError where there is none.
@@ -53,13 +55,13 @@ def of_libraries(symbol: str) -> int:
 
 @cache
 def libraries() -> tuple[ctypes.CDLL, ...]:
-    """Returns the libraries that compiled code may call."""
+    """Returns the libraries that compiled code may call: those of this process, Python's C API among them, and libm."""
     maths = "libSystem.dylib" if sys.platform == "darwin" else "libm.so.6"
     return (ctypes.CDLL(None), ctypes.CDLL(maths, ctypes.RTLD_GLOBAL))
 
 
 class Linked:
-    """Linked code is object code that LLVM's JIT linker has linked."""
+    """A Linked is object code that LLVM's JIT linker has linked, a `Code`."""
 
     def __init__(self, objects: Sequence[bytes], symbols: tuple[str, ...], resolve: Callable[[str], int]):
         libraries()  # into the process, where the linker looks

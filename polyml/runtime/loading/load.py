@@ -8,7 +8,7 @@ from polyml.runtime.loading.link import MEMORY, PARALLEL, Code, link, of_librari
 
 
 def load(objects: Sequence[bytes], *symbols: str) -> Code:
-    """Returns objects in memory, linked with one another and with the runtime and libraries.
+    """Loads objects into memory, linked with one another and with the runtime and libraries, and returns the code.
 
     symbols: those that will be asked for.
     Raises CompileError where an external symbol cannot be found.
@@ -17,7 +17,10 @@ def load(objects: Sequence[bytes], *symbols: str) -> Code:
 
 
 def resolve(symbol: str) -> int:
-    """Returns the address of what compiled code may call: polyml's own threads and memory, Python's C API, libc, libm."""
+    """Returns the address of a function that compiled code may call: polyml's own threads and memory, Python's C API, libc, libm.
+
+    Raises CompileError where there is no such function.
+    """
     if symbol == PARALLEL:
         from polyml.runtime.loading import thread_pool
 

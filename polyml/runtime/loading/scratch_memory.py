@@ -15,7 +15,7 @@ def _code() -> link.Code:
 
 
 def address(symbol: str) -> int:
-    """Returns the address of `ptr polyml_acquire(i64 bytes)` or of `void polyml_release(ptr)`."""
+    """Returns the address of the runtime's `ptr polyml_acquire(i64 bytes)` or `void polyml_release(ptr)`, by its name."""
     return _code().address(symbol)
 
 

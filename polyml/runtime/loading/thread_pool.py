@@ -19,7 +19,7 @@ _RELAX = {"x86_64": _PAUSE, "amd64": _PAUSE, "aarch64": _YIELD, "arm64": _YIELD}
 
 
 class Pool:
-    """The pool is the threads, as native code that compiled loops call.
+    """A Pool is the threads that run parallel loops, as native code that compiled loops call.
 
     parallel_address: the address of `void polyml_parallel(ptr fn, ptr env, i64 shares, i64 threads)`, which runs `void fn(ptr env,
         i64 share, i64 shares)` once per share.
@@ -39,7 +39,7 @@ class Pool:
 
     @property
     def started(self) -> int:
-        """Returns how many threads run besides the callers'."""
+        """How many threads the pool runs besides those that call it."""
         return self._started()
 
     def reset(self) -> None:
@@ -47,13 +47,13 @@ class Pool:
         self._reset(self._spins, self._cores, signal.SIG_SETMASK)
 
     def run(self, fn_address: int, env_address: int, shares: int, threads: int) -> None:
-        """Calls polyml_parallel from Python."""
+        """Calls polyml_parallel from Python: runs the function once per share, on so many threads, and waits for them."""
         self._function(link.PARALLEL, None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(
             fn_address, env_address, shares, threads
         )
 
     def _spins_before_sleep(self) -> int:
-        """Returns how many turns of the waiting loop take _SPIN_SECONDS."""
+        """Returns how many turns of a thread's waiting loop take _SPIN_SECONDS on this machine, which it measures."""
         spin = self._function("polyml_pool_spin", None, ctypes.c_int64)
         seconds = min(_timed(spin, _TIMED_SPINS) for _ in range(3))
         return max(1, int(_SPIN_SECONDS * _TIMED_SPINS / seconds))
@@ -64,12 +64,12 @@ class Pool:
 
 @cache
 def pool() -> Pool:
-    """Returns the pool of this process."""
+    """Returns the pool of threads of this process, which the first call makes."""
     return Pool()
 
 
 def count(threads: int) -> int:
-    """Returns how many threads the setting `threads` means: 0 is every core that this process may use."""
+    """Returns how many threads the setting `threads` means: 0 means every core that this process may use."""
     return threads or usable_cores()
 
 

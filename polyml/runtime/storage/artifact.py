@@ -21,8 +21,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class CheckRecord:
-    """A check record is a test at a kernel's entry, a `model.core.scop.Check`, with its isl objects as text. Status k of a kernel
-    names checks[k - 1].
+    """A CheckRecord is a test at a kernel's entry, a `model.core.scop.Check`, with its isl objects as text.
+
+    Status k of a kernel names checks[k - 1] of its artifact.
 
     kind: "bounds", "shape", "range", "limit" or "usual".
     what: the access or the size that is tested, as messages have it.
@@ -50,7 +51,7 @@ class CheckRecord:
 
 @dataclass(frozen=True)
 class ResultArray:
-    """A result array is an array that a kernel returns and its caller allocates, C-contiguous.
+    """A ResultArray is an array that a kernel returns and its caller allocates, C-contiguous.
 
     element: NumPy's name of its type.
     shape: an expression for each dimension over the names of `Artifact.parameters`, as `runtime.calling.result_extents` reads it;
@@ -64,7 +65,7 @@ class ResultArray:
 
 @dataclass(frozen=True, kw_only=True)
 class Artifact:
-    """An artifact is a compiled kernel as data.
+    """An Artifact is a compiled kernel as data: its machine code, and what its caller and its messages need.
 
     name: the function's name.
     params, types: the kernel's parameters and their types, in the order of the call.
@@ -120,19 +121,22 @@ class Artifact:
     def is_for(
         self, name: str, params: tuple[str, ...], types: tuple[ArgType, ...], layouts: tuple[str, ...], aliased: bool
     ) -> bool:
-        """Returns whether it is the code of such a kernel and such a call."""
+        """Returns whether the artifact is the code of a kernel of this name and these parameters, for a call with these
+        arguments.
+        """
         mine = (self.name, self.params, self.types, self.layouts, self.aliased)
         return mine == (name, params, types, layouts, aliased)
 
     def to_bytes(self) -> bytes:
-        """Returns what `from_bytes` reads, with the version of the format."""
+        """Returns the artifact as bytes, which `from_bytes` reads; the version of their format is among them."""
         head = json.dumps(_to_json(self), separators=(",", ":")).encode()
         return len(head).to_bytes(4, "little") + head + b"".join(self.object_code)
 
     @staticmethod
     def from_bytes(content: bytes) -> Artifact:
-        """Returns the artifact that `to_bytes` wrote. Raises Damaged for any other bytes: nothing in them is taken for what it is
-        not.
+        """Returns the artifact that `to_bytes` wrote.
+
+        Raises Damaged for any other bytes: each value in them is tested before it is used.
         """
         end = 4 + int.from_bytes(content[:4], "little")
         try:
@@ -145,7 +149,7 @@ class Artifact:
 
 
 def record(check) -> CheckRecord:
-    """Returns a `model.core.scop.Check` as data."""
+    """Returns a `model.core.scop.Check` as data, with its isl objects as text."""
     return CheckRecord(
         kind=check.kind,
         what=check.what,
@@ -164,8 +168,9 @@ _BY_NAME = {str(d): d for d in (*FIXED, PYINT, PYFLOAT, PYCOMPLEX, PYBOOL)}
 
 
 def parse_type(text: str) -> ArgType:
-    """Returns the type that prints as `text`: "f64[:, :]", "i32[]", "f64[1, :]", "f64", "int", "int=3". Raises ValueError where
-    none does.
+    """Returns the type that prints as `text`: "f64[:, :]", "i32[]", "f64[1, :]", "f64", "int", "int=3".
+
+    Raises ValueError where no type prints so.
 
     >>> str(parse_type("f64[:,:]"))
     'f64[:, :]'
@@ -185,7 +190,10 @@ def parse_type(text: str) -> ArgType:
 
 
 def _pieces(content: bytes, lengths: Sequence[int]) -> tuple[bytes, ...]:
-    """Returns the objects of these lengths that the bytes hold one after another."""
+    """Returns the byte strings of these lengths of which `content` is made, one after another.
+
+    Raises ValueError where the lengths do not add up to its own.
+    """
     ends = [0, *accumulate(_tuple(_count, lengths))]
     if ends[-1] != len(content):
         raise ValueError(f"{len(content)} bytes of code, not {ends[-1]}")
@@ -215,7 +223,10 @@ def _to_json(artifact: Artifact) -> dict:
 
 
 def _from_json(head: dict, object_code: tuple[bytes, ...]) -> Artifact:
-    """Returns the artifact of a head and its code. Each value is tested for its type: what the file says of itself is not believed."""
+    """Returns the artifact of its JSON data and its code.
+
+    Raises an error where a value has not its type: what a file says of itself is not believed.
+    """
     return Artifact(
         name=_text(head["name"]),
         params=_tuple(_text, head["params"]),
@@ -279,7 +290,7 @@ def _layout(value: object) -> str:
 
 
 def _only(data: object, names: Set[str]) -> dict:
-    """Returns a JSON object that has these names and no others. Raises ValueError for anything else."""
+    """Returns `data` if it is a JSON object that has these names and no others. Raises ValueError for anything else."""
     if type(data) is not dict or data.keys() != names:
         raise ValueError(f"{', '.join(sorted(names))} are expected, not {data!r:.40}")
     return data

@@ -28,7 +28,7 @@ _SUFFIXES = (".py", ".ll")
 
 @dataclass(frozen=True)
 class CodeInputs:
-    """The code inputs are what the code of a function depends on, besides the function's own text.
+    """A CodeInputs holds what the code of a function depends on, besides the function's own text.
 
     captured: the values of the names that the function takes from outside, as text.
     types: of the arguments.
@@ -65,12 +65,22 @@ def content_key(function: FunctionType, inputs: CodeInputs) -> str | None:
 
 
 def sized_key(name: str, sizes: Sizes | None) -> str:
-    """Returns the name of the form for some sizes; `name` itself for all. Forms for the same limits may stand for one another."""
+    """Returns the name in the cache of the code for some sizes; `name` itself for the code for all sizes.
+
+    Code for sizes with the same limits has the same name, since it may be used for either.
+
+    name: that of `content_key`
+    sizes: None for all sizes
+    """
     return name if sizes is None else _digest((name, f"{sizes.extents is None} {sizes.limits} {sizes.is_related}"))
 
 
 def names(name: str, sizes: Sizes | None) -> tuple[str, ...]:
-    """Returns the names under which a form for these sizes may be kept, the likelier one first."""
+    """Returns the names in the cache under which code that runs for some sizes may be kept, the likelier one first.
+
+    name: that of `content_key`
+    sizes: None for all sizes
+    """
     return (name,) if sizes is None else (sized_key(name, sizes), name)
 
 
@@ -94,7 +104,7 @@ def toolchain() -> str:
 
 
 def _sources_digest() -> str:
-    """Returns a digest of the text of every module of polyml."""
+    """Returns a digest of the text of every .py and .ll file of polyml."""
     root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
     digest = hashlib.blake2b(digest_size=16)
     for path in sorted(_files(root)):
@@ -116,8 +126,9 @@ def _files(folder: str) -> list[str]:
 
 
 def _version(package: str) -> str:
-    """Returns the version of an installed package, from the name of its .dist-info folder: importlib.metadata takes 20 ms to
-    import.
+    """Returns a text that tells the version of an installed package; "missing" for one that is not there.
+
+    It is read from the name of the package's .dist-info folder, since importlib.metadata takes 20 ms to import.
     """
     spec = find_spec(package)
     if spec is None or not spec.origin:

@@ -15,11 +15,11 @@ _HEAD_BYTES = len(_MAGIC) + _DIGEST_BYTES
 
 
 class Damaged(Exception):
-    """The bytes are not what was sealed under this name."""
+    """The exception that says that bytes are not those that were sealed under a name."""
 
 
 def seal(name: str, content: bytes) -> bytes:
-    """Returns a magic number, a BLAKE2b digest of the rest, the name with its length, and the content.
+    """Returns the content behind a head that `unseal` checks: a magic number, a BLAKE2b digest of what follows, and the name.
 
     >>> unseal("a name", seal("a name", b"code"))
     b'code'
@@ -29,7 +29,9 @@ def seal(name: str, content: bytes) -> bytes:
 
 
 def unseal(name: str, sealed: bytes) -> bytes:
-    """Returns the content that was sealed under `name`. Raises Damaged for another name, and for bytes missing, added or changed."""
+    """Returns the content that `seal` sealed under `name`. Raises Damaged for another name, and for bytes missing, added or
+    changed.
+    """
     label = _label(name)
     start = _HEAD_BYTES + len(label)
     content = sealed[start:]

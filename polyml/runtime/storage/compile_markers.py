@@ -22,11 +22,11 @@ LASTS_SECONDS = 86_400
 
 @contextmanager
 def working(cache: Cache | None, kernel: str | None, form: int) -> Iterator[None]:
-    """Keeps a marker on disk inside the block.
+    """Keeps a file on disk, while a `with` block runs, that says that this process is compiling a kernel.
 
     cache: where it is kept; None: nowhere.
     kernel: the name of the kernel's entry in the cache; None: there is no marker.
-    form: the number of the form that is being made.
+    form: the number of the form of the kernel that is being made, 0 for the best one; later forms are simpler to compile.
     """
     if cache is None or kernel is None:
         yield
@@ -40,7 +40,13 @@ def working(cache: Cache | None, kernel: str | None, form: int) -> Iterator[None
 
 
 def ended_in(cache: Cache | None, kernel: str | None) -> int:
-    """Returns the last of the kernel's forms, from form 0 on, in each of which a process ended; -1 where none did."""
+    """Returns the last of the kernel's forms, from form 0 on, during each of which a compiling process ended; -1 where none did.
+
+    Forms are the ways to compile a kernel, each simpler than the one before.
+
+    cache: where the markers of `working` are kept
+    kernel: the name of the kernel's entry in the cache
+    """
     last = -1
     if cache is not None and kernel is not None:
         while _has_ended(cache, _name(kernel, last + 1)):
@@ -53,7 +59,9 @@ def _name(kernel: str, form: int) -> str:
 
 
 def _has_ended(cache: Cache, name: str) -> bool:
-    """Returns whether a marker is there and its process is not."""
+    """Returns whether a marker is in the cache and the process that wrote it is gone; markers older than LASTS_SECONDS are
+    removed.
+    """
     content = cache.get(name)
     if content is None:
         return False
@@ -69,8 +77,9 @@ def _has_ended(cache: Cache, name: str) -> bool:
 
 
 def _began(process: int) -> str:
-    """Returns when a process began, in the system's own words; "" for one that is gone. Where the system does not tell, "there" for
-    any.
+    """Returns when a process began, as the system writes it; "" for a process that is gone.
+
+    Where the system does not tell when, "there" is returned for every process that there is.
     """
     try:
         with open(f"/proc/{process}/stat", "rb") as file:
