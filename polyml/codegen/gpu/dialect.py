@@ -10,18 +10,18 @@ from polyml.dtypes import HALVES, DType
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a language says what both have.
+    """A Dialect says how OpenCL C or CUDA C++ writes what kernels need.
 
     types: names of the types of numbers in registers, by kind and bits.
     kernel: what stands before the name of a kernel.
     function: what stands before a function that kernels call.
     pointer: what stands before the type of an array in global memory.
     block, thread: expressions of the number of a block and of a thread along x, y and z.
-    launch_bounds: what says how many threads a block has.
+    launch_bounds: what says how many threads a block has, with {x}, {y}, {z} and {threads}, their product.
     restrict: the word for pointers to arrays that do not overlap.
-    splits: along which axes there may be more blocks than one launch takes.
+    splits: by axis, whether it may have more blocks than one launch takes, so that it is split into several.
     atomics: names of functions, by what they do.
-    preamble: what a text begins with.
+    preamble: what a text begins with; {contract} in it is whether a*b + c may be rounded once, ON or OFF.
     """
 
     name: str
@@ -38,21 +38,22 @@ class Dialect:
     preamble: str = ""
 
     def register_type(self, dtype: DType) -> str:
-        """Returns the type of a value; halves are floats that a half holds."""
+        """Returns the name of the type that a value is computed in; halves (f16 and bf16) are computed in float."""
         if dtype in HALVES:
             return self.types["f", 32]
         return self.types[dtype.kind, dtype.bits]
 
     def memory_type(self, dtype: DType) -> str:
-        """Returns the type of an element; halves are their bits."""
+        """Returns the name of the type of an element in memory; halves (f16 and bf16) are stored as their bits."""
         return self.types["u", 16] if dtype in HALVES else self.types[dtype.kind, dtype.bits]
 
     def unsigned(self, bits: int) -> str:
+        """Returns the name of the unsigned type of so many bits."""
         return self.types["u", bits]
 
     @property
     def index(self) -> str:
-        """The type of loop variables and sizes."""
+        """The name of the type of loop variables and sizes."""
         return self.types["i", 64]
 
 

@@ -1,6 +1,7 @@
 """Functions that kernels call where C has other rules than Python and NumPy, or none: texts with the names of types left open.
 
-A function is named after what it does and the type it does it for, as in `floor_divide_i32`. What one calls of the others is found by name.
+A function is named after what it does and the type it does it for, as in `floor_divide_i32`. What one function calls of the
+others is found by name.
 """
 
 from __future__ import annotations
@@ -297,7 +298,7 @@ _NAME = re.compile(r"\b([a-z0-9_]+)\(")
 
 
 def text(name: str, dialect: Dialect) -> str:
-    """Returns the definition of one function. Raises KeyError where there is none of the name."""
+    """Returns the definition of the named device function in the dialect's language. Raises KeyError where there is none."""
     found = _ONCE.get(name)
     if found is None:
         stem, _, of = name.rpartition("_")
@@ -313,6 +314,11 @@ def text(name: str, dialect: Dialect) -> str:
 
 
 def _typed(stem: str, of: str, dialect: Dialect) -> str:
+    """Returns the definition of a function for one type, with the types' names filled in; its own name still ends with N.
+
+    stem: what the function does, as in `floor_divide`.
+    of: the name of the type.
+    """
     if stem in _ANY:
         dtype = {**_INTEGERS, **_FLOATS}[of]
         template = _ANY[stem]
@@ -328,7 +334,7 @@ def _typed(stem: str, of: str, dialect: Dialect) -> str:
 
 
 def definitions(names: Iterable[str], dialect: Dialect) -> str:
-    """Returns the definitions of these functions and of all that they call, each once, callees first."""
+    """Returns the definitions of the named device functions and of all that they call, each once, callees first."""
     found: dict[str, str] = {}
     for name in names:
         for each, definition in _with_callees(name, dialect):
@@ -337,6 +343,7 @@ def definitions(names: Iterable[str], dialect: Dialect) -> str:
 
 
 def _with_callees(name: str, dialect: Dialect) -> Iterator[tuple[str, str]]:
+    """Yields (name, definition) of all functions that the named one calls, some of them repeatedly, and then of this one."""
     definition = text(name, dialect)
     body = definition.partition("{")[2]
     for callee in dict.fromkeys(_NAME.findall(body)):
@@ -346,5 +353,5 @@ def _with_callees(name: str, dialect: Dialect) -> Iterator[tuple[str, str]]:
 
 
 def suffix(dtype: DType) -> str:
-    """Returns the end of the names of functions for a type: Python's int is an i64, its float an f64."""
+    """Returns the end of the names of functions for a type, as in `floor_divide_i32`: Python's int is an i64, its float an f64."""
     return BY_NUMPY_NAME[dtype.numpy_name].name

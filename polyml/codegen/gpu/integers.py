@@ -10,7 +10,7 @@ Use = Callable[[str], str]  # the name of a device function, once told that it i
 
 
 def integer(value: Affine, use: Use) -> str:
-    """Returns the text of an expression, a sum without parentheses around it."""
+    """Returns the C text of an integer expression, a sum without parentheses around it."""
     parts = []
     for atom, factor in value.terms:
         text = atom if isinstance(atom, str) else _atom(atom, use)
@@ -22,13 +22,14 @@ def integer(value: Affine, use: Use) -> str:
 
 
 def factor(value: Affine, use: Use) -> str:
-    """Returns the text of an expression as a factor: in parentheses where it is a sum."""
+    """Returns the C text of an integer expression as a factor: in parentheses where it is a sum or negative."""
     text = integer(value, use)
     plain = value.is_constant and value.constant >= 0 or len(value.terms) == 1 and not value.constant and value.terms[0][1] >= 0
     return text if plain else f"({text})"
 
 
 def _atom(atom: FloorDiv | Extremum | Choice, use: Use) -> str:
+    """Returns the C text of a floor division, a minimum or maximum, or a choice, each with parentheses of its own."""
     if isinstance(atom, FloorDiv):
         return f"{use('floor_divide_index')}({integer(atom.operand, use)}, {atom.divisor})"
     if isinstance(atom, Extremum):
@@ -37,7 +38,7 @@ def _atom(atom: FloorDiv | Extremum | Choice, use: Use) -> str:
 
 
 def extreme(op: str, operands: Sequence[Affine], use: Use) -> str:
-    """Returns the text of the minimum or maximum of one or more expressions."""
+    """Returns the C text of the minimum or maximum, by `op`, of one or more integer expressions."""
     text = integer(operands[0], use)
     for operand in operands[1:]:
         text = f"{use(f'{op}_index')}({text}, {integer(operand, use)})"
@@ -45,7 +46,7 @@ def extreme(op: str, operands: Sequence[Affine], use: Use) -> str:
 
 
 def condition(value: Condition, use: Use) -> str:
-    """Returns the text of a condition, without parentheses around it."""
+    """Returns the C text of a condition, without parentheses around it."""
     if isinstance(value, Compare):
         return _comparison(value, use)
     if not value.parts:
@@ -58,7 +59,7 @@ def condition(value: Condition, use: Use) -> str:
 
 
 def _comparison(value: Compare, use: Use) -> str:
-    """Returns a comparison of two sides with positive terms: i < n rather than n >= i + 1."""
+    """Returns the C text of a comparison of two sides with positive terms: i < n rather than n >= i + 1."""
     terms, constant = value.expr.terms, value.expr.constant
     left = tuple((a, c) for a, c in terms if c > 0)
     right = tuple((a, -c) for a, c in terms if c < 0)

@@ -31,10 +31,10 @@ _KEYWORDS = frozenset(
 
 @dataclass(frozen=True)
 class LaunchSignature:
-    """The parameters of a kernel, in this order.
+    """A LaunchSignature lists the parameters of a kernel, in this order.
 
     arrays: names of arrays stored row by row, each a pointer to its first element, and whether the kernel writes it.
-    integers: names of sizes and of host loops.
+    integers: names of sizes and of loops of the host.
     firsts: numbers of axes whose first block is a parameter.
     extents: numbers of axes whose number of blocks is a parameter.
     numbers: names and types of arguments that are numbers.
@@ -51,14 +51,17 @@ class LaunchSignature:
 
 @dataclass(frozen=True)
 class LaunchSource:
-    """The text of all launches of a program, and the signature of each kernel in it, by name."""
+    """A LaunchSource holds the text of all launches of a program, and { name of a kernel in it -> its signature }."""
 
     text: str
     signatures: dict[str, LaunchSignature]
 
 
 def source(program: GpuProgram, dialect: Dialect, strict: bool = True) -> LaunchSource:
-    """Returns the program in a language. strict: whether a*b + c is rounded twice."""
+    """Returns the text of the program's launches in the dialect's language, and the signatures of its kernels.
+
+    strict: whether a*b + c is rounded twice.
+    """
     needs: dict[str, None] = {}
     kernels, signatures = [], {}
     for launch in program.launches.values():
@@ -72,7 +75,7 @@ def source(program: GpuProgram, dialect: Dialect, strict: bool = True) -> Launch
 
 
 class _KernelText:
-    """Writes one kernel, and collects what it refers to as it is written."""
+    """A _KernelText writes one kernel, and collects what it refers to as it is written."""
 
     def __init__(self, scop: Scop, launch: Launch, dialect: Dialect):
         self._scop, self._launch, self._dialect = scop, launch, dialect
@@ -86,6 +89,7 @@ class _KernelText:
 
     @property
     def signature(self) -> LaunchSignature:
+        """The parameters of the kernel, as far as the text written so far refers to them."""
         known = {*self._launch.host, *(p.name for p in self._scop.parameters)}
         integers = tuple(sorted(self._integers.keys() & known))
         numbers = tuple(self.needs.numbers.items())
@@ -93,15 +97,16 @@ class _KernelText:
 
     @property
     def _firsts(self) -> tuple[int, ...]:
-        """Returns the axes that do not begin with block 0, or of which one launch may not take all blocks."""
+        """The numbers of the axes that do not begin with block 0, or of which one launch may not take all blocks."""
         return tuple(k for k, axis in enumerate(self._launch.axes) if axis.first != Affine() or self._dialect.splits[min(k, 2)])
 
     @property
     def _extents(self) -> tuple[int, ...]:
-        """Returns the axes that share the third axis of the grid, but for the last of them."""
+        """The numbers of the axes that share the third axis of the grid, but for the last of them."""
         return tuple(range(2, len(self._launch.axes) - 1))
 
     def text(self) -> str:
+        """Returns the text of the whole kernel."""
         for node in instances(self._launch.body):
             self._arrays[self._scop.statements[node.statement].write.array] = True
         body = [_STEP + line for node in self._launch.body for line in self._lines(node)]
@@ -112,6 +117,7 @@ class _KernelText:
         return "\n".join([f"{head}\n{{", *starts, *body, "}"])
 
     def _start(self, number: int, axis: LaunchAxis) -> str:
+        """Returns the C line that declares a thread's first iteration along an axis. number: that of the axis."""
         block, index = self._block_number(number), self._dialect.index
         if number in self._firsts:
             block = f"({block} + {_first(axis)})"
@@ -121,7 +127,9 @@ class _KernelText:
         return f"const {index} {_named(axis.start)} = {scaled}{thread};"
 
     def _block_number(self, number: int) -> str:
-        """Returns the number of the block along an axis; axes from the third one on share the third axis of the grid."""
+        """Returns the text of the number of a thread's block along an axis, by the axis's number; axes from the third one on share
+        the third axis of the grid.
+        """
         text, axes = self._dialect.block[min(number, 2)], self._launch.axes
         if len(axes) <= 3 or number < 2:
             return text
@@ -130,6 +138,7 @@ class _KernelText:
         return f"({text} % {_blocks(axes[number])})" if number in self._extents else f"({text})"
 
     def _parameters(self) -> Iterator[str]:
+        """Yields the declarations of the kernel's parameters, in order."""
         signature, dialect = self.signature, self._dialect
         for array, is_written in signature.arrays:
             element = dialect.memory_type(self._scop.arrays[array].element)
@@ -145,6 +154,7 @@ class _KernelText:
     # -- what a thread runs ---------------------------------------------------------------------------------------
 
     def _lines(self, node: Node) -> Iterator[str]:
+        """Yields the C lines of a node, without indentation around them."""
         if isinstance(node, Instance):
             yield from self._instance(node)
         elif isinstance(node, Guard):
@@ -159,6 +169,7 @@ class _KernelText:
             raise TypeError(f"not a node of a thread: {node!r}")
 
     def _block(self, head: str, body: Sequence[Node]) -> Iterator[str]:
+        """Yields the line `head` and the lines of the nodes, in braces unless they are one line."""
         inside = [line for node in body for line in self._lines(node)]
         if len(inside) == 1:
             yield head
@@ -169,6 +180,7 @@ class _KernelText:
         yield "}"
 
     def _instance(self, node: Instance) -> Iterator[str]:
+        """Yields the C lines of an instance, in braces unless they are one line."""
         lines = self._values.assignment(self._scop.statements[node.statement], node.point)
         if len(lines) == 1:
             yield lines[0]
@@ -178,7 +190,10 @@ class _KernelText:
         yield "}"
 
     def _element(self, array: str, subscripts: Sequence[str]) -> str:
-        """Returns the element of an array that is stored row by row."""
+        """Returns the C text of an element of an array that is stored row by row, and notes that the kernel refers to the array.
+
+        subscripts: their C texts, by dimension.
+        """
         self._arrays.setdefault(array, False)
         offset = subscripts[0] if subscripts else "0"
         for text, extent in zip(subscripts[1:], self._scop.arrays[array].shape[1:]):
@@ -188,37 +203,45 @@ class _KernelText:
         return f"{_named(array)}[{offset}]"
 
     def _renamed(self, value: Affine) -> Affine:
-        """Returns the expression with the names that the text has, and notes which of them occur."""
+        """Returns the expression with the names of the C text in place of the program's, and notes that the kernel refers
+        to them.
+        """
         for name in value.names:
             self._integers[name] = None
         return value.substitute(self._renaming)
 
     def _renamed_condition(self, value: Condition) -> Condition:
+        """Returns the condition with the names of the C text in place of the program's, and notes that the kernel refers to
+        them.
+        """
         for name in value.names:
             self._integers[name] = None
         return value.substitute(self._renaming)
 
     def _use(self, function: str) -> str:
+        """Returns the name of a device function, and notes that the kernel calls it."""
         return self.needs.function(function)
 
 
 def _first(axis: LaunchAxis) -> str:
-    """Returns the name of the parameter that is the number of the first block."""
+    """Returns the name of the kernel's parameter that is the number of the axis's first block."""
     return f"first_{axis.start}"
 
 
 def _blocks(axis: LaunchAxis) -> str:
-    """Returns the name of the parameter that is the number of blocks."""
+    """Returns the name of the kernel's parameter that is how many blocks the axis has."""
     return f"blocks_{axis.start}"
 
 
 def _named(name: str) -> str:
-    """Returns the name in C, whose words are no names."""
+    """Returns the name as C may have it: with an underscore behind it if it is a word of C."""
     return f"{name}_" if name in _KEYWORDS else name
 
 
 def _loop_names(launch: Launch, scop: Scop) -> dict[str, str]:
-    """Returns the names in the text: loops have those that the schedule gives them, all others their own, but for words of C."""
+    """Returns { name in the program -> name in the C text }: loops have the names that the schedule gives them, sizes and loops of
+    the host their own; words of C and names that are taken are changed.
+    """
     outer = {*launch.host, *(axis.start for axis in launch.axes), *(p.name for p in scop.parameters)}
     taken = {_named(name) for name in (*outer, *scop.arrays, *scop.params)}
     found = {name: _named(name) for name in outer}

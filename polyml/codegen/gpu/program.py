@@ -1,4 +1,4 @@
-"""A schedule as what a host does for a GPU: loops of which each iteration starts launches, and the loops that a thread runs.
+"""A schedule as what a host does for a GPU: loops around launches of kernels, and the loops that a thread runs.
 
 for t:                     host loop
     launch of k0[t]        blocks and threads: parameters of what a thread runs
@@ -26,14 +26,14 @@ from polyml.schedule.tree import loop_tree
 
 @dataclass(frozen=True)
 class LaunchAxis:
-    """The blocks and threads along one axis of a launch.
+    """A LaunchAxis holds the blocks and threads along one axis of a launch.
 
     loop: the name in the schedule of the loop whose iterations they run.
-    start: the name of the parameter of a thread's loops that is the iteration it begins with.
-    first: the number of the first block that has work, over the sizes and the host's loops.
-    blocks: the number of blocks from there on, over the same.
-    threads: the threads of a block.
-    items: the iterations of a thread, at a distance of `threads`.
+    start: the name of the parameter, in what a thread runs, that is the thread's first iteration of that loop.
+    first: the number of the first block that has work, an expression of the sizes and the variables of the host's loops.
+    blocks: the number of blocks from `first` on, an expression of the same names.
+    threads: how many threads a block has along the axis.
+    items: how many iterations a thread runs, at a distance of `threads`.
     """
 
     loop: str
@@ -46,12 +46,12 @@ class LaunchAxis:
 
 @dataclass(frozen=True)
 class Launch:
-    """A launch is a kernel for a grid of blocks of threads.
+    """A Launch is a kernel for a grid of blocks of threads.
 
     name: the name of the kernel.
     host: the names of the host's loops around it, outermost first.
     axes: x first; those behind the third one have one thread per block.
-    body: what a thread runs, over the sizes, the host's loops and the starts of the axes.
+    body: what a thread runs, in terms of the sizes, the host's loops and the axes' `start`.
     """
 
     name: str
@@ -62,10 +62,10 @@ class Launch:
 
 @dataclass(frozen=True)
 class GpuProgram:
-    """A SCoP as launches.
+    """A GpuProgram is a SCoP as launches for a GPU.
 
-    launches: by name.
-    order: what the host runs; an instance in it is a launch with the values of its host loops.
+    launches: by the names of their kernels.
+    order: the host's loops around launches; an instance in them is a launch, with the values of the loops.
     """
 
     scop: Scop
@@ -74,13 +74,18 @@ class GpuProgram:
 
 
 def gpu_program(scop: Scop, mapped: Sequence[Mapped]) -> GpuProgram:
-    """Returns the launches of all nests of one schedule tree, in order. Raises BudgetExceeded where their loops are not found in time."""
+    """Returns the nests of one schedule tree as launches, and the host's loops around these. Raises BudgetExceeded where the loops
+    are not found in time.
+
+    mapped: the nests in order, each on blocks and threads.
+    """
     names = [f"{scop.name}_{number}" for number in range(len(mapped))]
     launches = {name: _launch(name, each, scop) for name, each in zip(names, mapped)}
     return GpuProgram(scop, launches, _host(scop, dict(zip(names, mapped))))
 
 
 def _launch(name: str, mapped: Mapped, scop: Scop) -> Launch:
+    """Returns the launch of a nest on blocks and threads, with the loops that a thread runs. name: its kernel's."""
     nest, taken = mapped.nest, {*scop.arrays, *scop.params, *(p.name for p in scop.parameters)}
     names = _fresh([around.name for around in (*nest.host, *(axis.loop for axis in mapped.axes))], taken)
     host, starts = names[: len(nest.host)], names[len(nest.host) :]
@@ -96,7 +101,7 @@ def _launch(name: str, mapped: Mapped, scop: Scop) -> Launch:
 
 
 def _fresh(names: Sequence[str], taken: Set[str]) -> tuple[str, ...]:
-    """Returns the names, with numbers where others have them already."""
+    """Returns the names in order, with a number appended to each that is equal to an earlier one or to one of `taken`."""
     found: list[str] = []
     for name in names:
         free = (each for each in chain((name,), (f"{name}_{k}" for k in count(2))) if each not in taken and each not in found)
@@ -105,30 +110,35 @@ def _fresh(names: Sequence[str], taken: Set[str]) -> tuple[str, ...]:
 
 
 def _at(instances: isl.UnionSet, fixed: tuple[str, SurroundingLoop]) -> isl.UnionSet:
-    """Returns the instances in which the loop is at the value of a parameter."""
+    """Returns the instances in which a loop has the value of a parameter. fixed: the parameter's name and the loop."""
     name, around = fixed
     return instances.intersect(_where(instances, around, f"e = {name}", (name,)))
 
 
 def _where(instances: isl.UnionSet, around: SurroundingLoop, condition: str, parameters: Sequence[str]) -> isl.UnionSet:
-    """Returns { S[i] : condition }, where the condition is on the loop's value, which it calls e."""
+    """Returns the instances { S[i] : condition }.
+
+    around: a loop, whose value the condition calls e.
+    condition: isl's text.
+    parameters: the names of parameters in the condition.
+    """
     values = isl.Map(f"[{', '.join(parameters)}] -> {{ [e] -> [] : {condition} }}").domain()
     return _as_map(around, instances).intersect_range(isl.UnionSet.from_set(values)).domain()
 
 
 def _as_map(around: SurroundingLoop, instances: isl.UnionSet) -> isl.UnionMap:
-    """Returns the loop's values { S[i] -> [e] } as a relation."""
+    """Returns the values of the loop in the instances as a relation { S[i] -> [e] }."""
     return isl.UnionMap.from_union_pw_aff(around.values).intersect_domain(instances)
 
 
 def _of_thread(instances: isl.UnionSet, axis: GridAxis, start: str) -> isl.UnionSet:
-    """Returns the instances of the thread that begins at the iteration `start`, a parameter."""
+    """Returns those instances that a thread runs whose first iteration along the axis is the parameter named `start`."""
     steps = f"e = {start}" if axis.items == 1 else f"exists m: e = {start} + {axis.size} m and 0 <= m < {axis.items}"
     return _where(instances, axis.loop, steps, (start,))
 
 
 def _starts(axis: GridAxis, start: str, instances: isl.UnionSet) -> isl.Set:
-    """Returns [start] -> { : facts about where threads of the grid begin }."""
+    """Returns [start] -> { : start >= c }, what is known of the first iterations of the grid's threads; { : } if nothing is."""
     first = _blocks(axis, instances).dim_min(0)
     if not first.is_cst():
         return isl.Set("{ : }")
@@ -137,13 +147,13 @@ def _starts(axis: GridAxis, start: str, instances: isl.UnionSet) -> isl.Set:
 
 
 def _blocks(axis: GridAxis, instances: isl.UnionSet) -> isl.Set:
-    """Returns { [b] }, the numbers of the blocks that have work."""
+    """Returns { [b] }, the numbers of the axis's blocks that have work."""
     numbers = isl.Map(f"{{ [e] -> [floor(e/{axis.extent})] }}")
     return isl.Set.from_union_set(_as_map(axis.loop, instances).range()).apply(numbers)
 
 
 def _with_items(body: loop_tree.Node, loop: SurroundingLoop) -> loop_tree.Node:
-    """Returns the tree with the loop innermost, so that the items of a thread run together (register tile)."""
+    """Returns the tree with the loop added as the innermost one, so that the items of a thread run together (register tile)."""
     if isinstance(body, loop_tree.Leaf):
         return loop_tree.Loop(loop.name, loop_tree.on(loop.values, body.statements), body)
     if isinstance(body, loop_tree.Loop):
@@ -152,13 +162,14 @@ def _with_items(body: loop_tree.Node, loop: SurroundingLoop) -> loop_tree.Node:
 
 
 def _grid_axis(axis: GridAxis, start: str, instances: isl.UnionSet, scop: Scop) -> LaunchAxis:
+    """Returns the axis of a launch, with the blocks that have work. start: the parameter that is a thread's first iteration."""
     numbers = _blocks(axis, instances)
     low, high = (integer_expression(end.gist(scop.checked).coalesce()) for end in (numbers.dim_min(0), numbers.dim_max(0)))
     return LaunchAxis(axis.loop.name, start, low, high - low + 1, axis.size, axis.items)
 
 
 def _host(scop: Scop, named: Mapping[str, Mapped]) -> tuple[Node, ...]:
-    """Returns the host's loops around launches."""
+    """Returns the host's loops around the launches, in order. named: { name of a launch -> its nest }."""
     launched = [_launched(name, each.nest) for name, each in named.items()]
     domain = reduce(isl.UnionSet.union, map(isl.UnionSet.from_set, launched))
     hosts = [(set_, each.nest.host) for set_, each in zip(launched, named.values())]
@@ -166,7 +177,7 @@ def _host(scop: Scop, named: Mapping[str, Mapped]) -> tuple[Node, ...]:
 
 
 def _launched(name: str, nest: LaunchNest) -> isl.Set:
-    """Returns { k[h0, h1] }, the values of the host's loops for which the nest has instances."""
+    """Returns { k[h0, h1] }, the values of the host's loops for which the launch k has instances."""
     if not nest.host:
         return isl.Set.from_params(nest.instances.params()).set_tuple_name(name)
     values = reduce(isl.UnionMap.flat_range_product, (_as_map(around, nest.instances) for around in nest.host))
@@ -174,7 +185,10 @@ def _launched(name: str, nest: LaunchNest) -> isl.Set:
 
 
 def _host_tree(hosts: Sequence[tuple[isl.Set, tuple[SurroundingLoop, ...]]], depth: int) -> loop_tree.Node:
-    """Returns the loops from this depth on. hosts: { k[h] } of each launch in order, with the loops around it."""
+    """Returns the tree of the host's loops from this depth on, around launches.
+
+    hosts: { k[h0, h1] } of each launch in order, with the loops around it.
+    """
     parts = []
     for shared, some in groupby(hosts, key=lambda host: id(host[1][depth].values) if len(host[1]) > depth else None):
         inside = list(some)
@@ -188,10 +202,11 @@ def _host_tree(hosts: Sequence[tuple[isl.Set, tuple[SurroundingLoop, ...]]], dep
 
 
 def _part(sets: Sequence[isl.Set], body: loop_tree.Node) -> loop_tree.BlockPart:
+    """Returns a part of a block of the host's tree: the launches { k[h0, h1] } of `sets`, in the loops of `body`."""
     return loop_tree.BlockPart(reduce(isl.UnionSet.union, map(isl.UnionSet.from_set, sets)), body)
 
 
 def _dimension(launched: isl.Set, depth: int) -> str:
-    """Returns { k[h0, h1] -> [(h1)] } for depth 1."""
+    """Returns the value of the host's loop at the depth as isl's text: { k[h0, h1] -> [(h1)] } for depth 1."""
     names = ", ".join(f"h{k}" for k in range(dimensions(launched)))
     return f"{{ {launched.get_tuple_name()}[{names}] -> [(h{depth})] }}"

@@ -1,7 +1,7 @@
 """Values of statements as C expressions, which compute what NumPy and Python do.
 
-Halves are computed in float, as on CPUs. A sub-tree that several operands share and that neither loads under a condition nor may fail is
-a constant before the statement; `?:` and `&&` keep everything else from being computed where it is not asked for.
+Halves are computed in float, as on CPUs. What several operands share is a constant before the statement, unless it loads under
+a condition or may fail; `?:` and `&&` keep everything else from being computed where it is not needed.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ _EXTREMES = {"minimum": "minimum", "maximum": "maximum", "fmin": "least", "fmax"
 
 @dataclass(frozen=True)
 class Text:
-    """The text of an expression, and how tightly its outermost operator binds."""
+    """A Text is the C text of an expression. binds: how tightly its outermost operator binds."""
 
     text: str
     binds: int = _ATOM
 
     def within(self, binds: int) -> str:
-        """Returns the text as an operand of an operator that binds so."""
+        """Returns the text, in parentheses unless it binds at least as tightly as `binds`."""
         return self.text if self.binds >= binds else f"({self.text})"
 
 
 @dataclass
 class Needs:
-    """What the text of a kernel refers to.
+    """A Needs collects what the text of a kernel refers to.
 
     functions: names of device functions, in the order of their first use.
     numbers: arguments that are numbers, with their types.
@@ -71,19 +71,20 @@ class Needs:
     status: bool = False
 
     def function(self, name: str) -> str:
+        """Returns the name of a device function, and notes that the kernel calls it."""
         self.functions[name] = None
         return name
 
 
 class Values:
-    """Writes the statements of one kernel."""
+    """A Values writes the statements of one kernel in C."""
 
     def __init__(self, scop: Scop, dialect: Dialect, needs: Needs, element: Address, rename: Callable[[Affine], Affine]):
         self._scop, self._dialect, self._needs, self._element, self._rename = scop, dialect, needs, element, rename
         self._table = AccessTable(scop.context)
 
     def assignment(self, statement: Statement, point: Sequence[Affine]) -> list[str]:
-        """Returns the lines of one instance of the statement."""
+        """Returns the lines of C that run one instance of the statement. point: the values of its iterators."""
         instance = _StatementText(self, statement, dict(zip(statement.iterators, point, strict=True)))
         target = instance.access(statement.write)
         value = instance.value(statement.value)
@@ -91,19 +92,21 @@ class Values:
         return [*instance.constants, f"{target} = {stored};"]
 
     def stored(self, value: Text, element: DType) -> str:
-        """Returns the value as memory holds it."""
+        """Returns the C text of the value as an element in memory; halves are converted to their bits."""
         if element == F16:
             return f"{self._needs.function('f16_bits')}({value.text})"
         return f"{self._needs.function('bf16_bits')}({value.text})" if element == BF16 else value.text
 
     def loaded(self, text: str, element: DType) -> Text:
-        """Returns an element of memory as a value."""
+        """Returns the C text of an element in memory as a value; halves are converted from their bits."""
         if element not in HALVES:
             return Text(text)
         return Text(f"{self._needs.function(f'{element.name}_value')}({text})")
 
     def call(self, function: str, *operands: Text | str, checked: bool = False) -> Text:
-        """Returns a call of a device function. checked: whether the function is told where to say that the call fails."""
+        """Returns the C text of a call of a device function. checked: whether it gets a pointer to where it says that the call
+        fails.
+        """
         texts = [each if isinstance(each, str) else each.text for each in operands]
         if checked:
             self._needs.status = True
@@ -112,34 +115,42 @@ class Values:
 
     @property
     def dialect(self) -> Dialect:
+        """The language that the text is in."""
         return self._dialect
 
     def number(self, name: str, dtype: DType) -> str:
-        """Returns the name of an argument that is a number."""
+        """Returns the C name of an argument that is a number, and notes that the kernel refers to it."""
         named = name.replace(".", "_")
         self._needs.numbers[name] = dtype
         return named
 
     def index(self, value: Affine) -> str:
-        """Returns the text of an integer expression of the program's names."""
+        """Returns the C text of an integer expression in names of the program."""
         return integer(self._rename(value), self._needs.function)
 
     def subscripts(self, access: Access) -> tuple[Affine, ...]:
+        """Returns the access's subscripts as expressions of the statement's iterators."""
         return self._table.subscripts(access)
 
     def affine(self, value: isl.PwAff) -> Affine:
+        """Returns { S[i, j] -> [(e)] } as an expression of i and j."""
         return self._table.affine(value)
 
     def element(self, array: str, subscripts: Sequence[str]) -> str:
+        """Returns the C text of an element of an array. subscripts: their C texts."""
         return self._element(array, subscripts)
 
     @property
     def scop(self) -> Scop:
+        """The SCoP whose statements are written."""
         return self._scop
 
 
 class _StatementText:
-    """Writes the value of one instance of a statement."""
+    """A _StatementText writes the value of one instance of a statement in C.
+
+    constants: the lines that define constants for what several operands share.
+    """
 
     def __init__(self, values: Values, statement: Statement, point: Mapping[str, Affine]):
         self._values, self._statement, self._point = values, statement, point
@@ -148,10 +159,12 @@ class _StatementText:
         self.constants: list[str] = []
 
     def access(self, access: Access) -> str:
+        """Returns the C text of the element that the access refers to."""
         subscripts = [self._values.index(e.substitute(self._point)) for e in self._values.subscripts(access)]
         return self._values.element(access.array, subscripts)
 
     def value(self, e: Value) -> Text:
+        """Returns the C text of a value; one that several operands share becomes a constant, which the text names."""
         known = self._known.get(id(e))
         if known is not None:
             return known
@@ -239,7 +252,7 @@ class _StatementText:
         return self._values.dialect.unsigned(max(dtype.bits, 32))
 
     def _wrapped(self, text: str, dtype: DType) -> Text:
-        """Returns an expression of unsigned numbers as a number of the type: it wraps, where C says nothing of signed ones."""
+        """Returns an expression of unsigned numbers as one of the type, since C leaves signed overflow undefined."""
         return Text(f"({self._values.dialect.register_type(dtype)})({text})", _PREFIX)
 
     def _binary(self, e: syntax.Binary) -> Text:
@@ -349,7 +362,7 @@ class _StatementText:
 
 
 def _float(value: float, is_double: bool) -> Text:
-    """Returns the shortest text that reads back to the number."""
+    """Returns the shortest C text that reads back to the number."""
     ending = "" if is_double else "f"
     if math.isnan(value):
         return Text("NAN")
@@ -360,7 +373,7 @@ def _float(value: float, is_double: bool) -> Text:
 
 
 def _shared(statement: Statement) -> set[int]:
-    """Returns the sub-trees that are operands more than once, by identity, but for those that may fail or load what is not there."""
+    """Returns the ids of sub-trees that are operands more than once, but for those that may fail or load what is not there."""
     uses: Counter[int] = Counter()
     unsafe: dict[int, bool] = {}
 
@@ -377,6 +390,7 @@ def _shared(statement: Statement) -> set[int]:
 
 
 def _may_fail(e: Value, statement: Statement) -> bool:
+    """Returns whether computing the value, but for its operands, may make the call fail or load what is not there."""
     if isinstance(e, Load):
         return statement.reads[e.access].may
     if isinstance(e, Gather):

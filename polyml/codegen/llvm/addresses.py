@@ -351,7 +351,7 @@ class Addresses:
         return self.word(self.module.slots.data(array), "ptr")
 
     def thread_bytes(self, array: str) -> str:
-        """Emits the bytes, in whole cache lines, of one thread's copy of a private array; 2**63 or more if no memory has so many."""
+        """Emits the bytes, in whole cache lines, of one thread's copy of a private array, and returns the SSA name."""
         return self.whole_lines(self.size_bytes(self.scop.arrays[array]), 64)
 
     def size_bytes(self, array: Array, whole: bool = False) -> str:

@@ -172,7 +172,9 @@ class Arithmetic:
         return self.plain("-", SsaValue("0", value.dtype), value)
 
     def shift(self, op: str, left: SsaValue, right: SsaValue) -> SsaValue:
-        """Emits << or >> as NumPy defines them and returns it: a shift by the width or more gives 0, or the sign for a signed >>."""
+        """Emits << or >> as NumPy defines them and returns it: a shift by the width or more gives 0, or the sign for a
+        signed >>.
+        """
         left, right = self.broadcast(left, right)
         width = SsaValue(str(left.dtype.bits), left.dtype)
         inside = self._unsigned_below(right, width)
@@ -225,7 +227,9 @@ class Arithmetic:
         return self._conversion("bitcast", self._moved("shl", bits), F32)
 
     def _upper_half(self, value: SsaValue) -> SsaValue:
-        """Emits the conversion of a float to the nearest bfloat16, ties to even, and returns that. Of a NaN only the sign is kept."""
+        """Emits the conversion of a float to the nearest bfloat16, ties to even, and returns that. Of a NaN only the sign
+        is kept.
+        """
         bits = self._conversion("bitcast", value, U32)
         high = self._moved("lshr", bits)
         below_half, last, sign, nan = (SsaValue(str(n), U32) for n in (0x7FFF, 1, 0x8000, 0x7FC0))
@@ -293,7 +297,9 @@ class Arithmetic:
         return SsaValue(built, numbers[0].dtype, lanes)
 
     def library(self, name: str, *values: SsaValue) -> SsaValue:
-        """Emits one call per lane of a function of the C library, and returns the results. name: that of the function for doubles."""
+        """Emits one call per lane of a function of the C library, and returns the results. name: that of the function for
+        doubles.
+        """
         values = self.broadcast(*values)
         lanes, dtype = values[0].lanes, values[0].dtype
         symbol = name if dtype.bits == 64 else name + "f"

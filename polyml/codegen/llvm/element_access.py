@@ -78,7 +78,9 @@ class ElementAccess(Addresses):
             raise CannotRunTogether(f"a partial result of {location.array} has no register")
 
     def _write_back(self, locations: list[Location], drop: bool) -> None:
-        """Emits stores of the locations whose registers are dirty. drop: whether the registers of all the locations are given up."""
+        """Emits stores of the locations whose registers are dirty. drop: whether the registers of all the locations are
+        given up.
+        """
         for location in locations:
             if self.registers.is_dirty(location):
                 value = self.registers.known(location)

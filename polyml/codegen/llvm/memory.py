@@ -1,4 +1,6 @@
-"""Loads and stores of locations in memory: of one element, or of lanes that are neighbours, far apart, under a mask, or in pairs."""
+"""Loads and stores of locations in memory: of one element, or of lanes that are neighbours, far apart, under a mask, or in
+pairs.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ class MemoryEmitter:
         return lane_step if stride == self._body.scop.arrays[location.array].element.size_bytes and abs(lane_step) == 1 else 0
 
     def _short_stride(self, location: Location) -> int:
-        """Returns the distance in elements from one lane to the next if it is along a row of memory and short, but not 1; else 0."""
+        """Returns the distance in elements from one lane to the next if it is along a row of memory and short, but not 1;
+        else 0.
+        """
         size_bytes = self._body.scop.arrays[location.array].element.size_bytes
         moving = [(s, t) for s, t in zip(location.strides, self._body.module.layout.strides(location.array)) if s]
         (step, stride), *others = moving

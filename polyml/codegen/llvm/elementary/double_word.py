@@ -291,7 +291,9 @@ class FloatOperations:
         return self.unless(seldom, result, call)
 
     def where(self, usual: SsaValue, result: SsaValue, other: Callable[[], SsaValue]) -> SsaValue:
-        """Returns `result` in lanes where the condition `usual` holds, and in others the value that `other` emits behind a branch."""
+        """Returns `result` in lanes where the condition `usual` holds, and in others the value that `other` emits behind a
+        branch.
+        """
         return self.unless(self._math.invert(usual), result, other)
 
     def angle(self, quarters: Callable[[int], SsaValue], high: SsaValue, low: SsaValue) -> SsaValue:

@@ -37,7 +37,9 @@ class Accumulator(NamedTuple):
 
 @dataclass(frozen=True)
 class PartialResult:
-    """A PartialResult is what loops that follow one another have reduced so far. ran: the SSA name of whether one had iterations."""
+    """A PartialResult is what loops that follow one another have reduced so far. ran: the SSA name of whether one had
+    iterations.
+    """
 
     value: SsaValue
     ran: str

@@ -256,7 +256,9 @@ class ExpressionEmitter:
         return math.splat(self.constant(1, dtype), left.lanes) if result is None else result
 
     def _integer_power(self, dtype: DType, left: SsaValue, right: SsaValue) -> SsaValue:
-        """Emits an integer power whose exponent is known only at run time, by a call of a function for each lane, and returns it."""
+        """Emits an integer power whose exponent is known only at run time, by a call of a function for each lane, and
+        returns it.
+        """
         math = self._body.math
         self._body.declared[integer_power.NAME] = integer_power.DEFINITION
         checked = "true" if dtype == PYINT else "false"
