@@ -25,7 +25,9 @@ BlockRuns = tuple[tuple[int, int], ...]  # (length, how many blocks have it), in
 
 
 def applies(recurrence: UniformRecurrence, mapping: SpaceTime) -> bool:
-    """Returns whether the formulas hold. They do not for values that the nest makes, whose folds have an order."""
+    """Returns whether the formulas of this module hold: the recurrence is a box, each coordinate of the array is one axis, and the
+    nest uses no values that it makes other than sums.
+    """
     axes = [[axis for axis, c in enumerate(row) if c] for row in mapping.space]
     is_plain = all(len(found) <= 1 for found in axes) and all(c in (-1, 0, 1) for row in mapping.space for c in row)
     gap = len({found[0] for found in axes if found}) == sum(map(bool, axes))
@@ -37,7 +39,9 @@ def applies(recurrence: UniformRecurrence, mapping: SpaceTime) -> bool:
 
 
 def block_runs(length: int, size: int) -> BlockRuns:
-    """Returns (length, how many blocks have it), in order, for an axis that is cut into blocks of `size`.
+    """Returns the blocks into which an axis is cut, as (length, how many blocks have it), the whole ones first.
+
+    length: that of the axis; size: that of a whole block.
 
     >>> block_runs(600, 256), block_runs(512, 256), block_runs(8, 256)
     (((256, 2), (88, 1)), ((256, 2),), ((8, 1),))
@@ -47,8 +51,9 @@ def block_runs(length: int, size: int) -> BlockRuns:
 
 
 class BoxFolds:
-    """BoxFolds counts the folds of a box by formulas; it has the methods of `FoldedDomain` that count. A fold is known by the
-    lengths of its blocks along the array's coordinates.
+    """A BoxFolds counts the folds of a box by formulas; it has the methods of `FoldedDomain` that count.
+
+    Its methods know a fold by the lengths of its blocks along the array's coordinates.
     """
 
     def __init__(self, recurrence: UniformRecurrence, mapping: SpaceTime, shape: tuple[int, ...]):
@@ -61,7 +66,10 @@ class BoxFolds:
         self._stationary = len(preloaded(recurrence, mapping))
 
     def classes(self, padded: bool) -> Iterator[FoldClass]:
-        """Yields the classes of folds, the largest ones first; padded: as if every PE had instances."""
+        """Yields the classes of folds with equal counts, those with the most instances first.
+
+        padded: count the cycles as if every PE had instances.
+        """
         found: Counter[tuple[int, ...]] = Counter()
         for fold, number in self._folds():
             rows = self._rows(fold, padded)
@@ -69,29 +77,40 @@ class BoxFolds:
         return (FoldClass(number, *values) for values, number in sorted(found.items(), reverse=True))
 
     def steps(self, padded: bool) -> tuple[FoldStep | RepeatedSteps, ...]:
-        """Returns the folds as steps of a timeline, with repetitions."""
+        """Returns the folds as steps of a timeline, in their order, with equal ones as repetitions.
+
+        padded: count the cycles as if every PE had instances.
+        """
         return self._steps((), self._repeats, None, padded)
 
     def traffic(self) -> Iterator[StreamTraffic]:
-        """Yields the traffic of each stream. As many results that are no sums leave as enter, since both are a face of the box."""
+        """Yields how many elements each stream moves between the array and memory, with the results last.
+
+        As many results that are no sums leave as enter, since both are a face of the box.
+        """
         return traffic(self._recurrence, self._entering, lambda: self._entering(self._recurrence.result))
 
     def _folds(self) -> Iterator[tuple[Vector, int]]:
-        """Yields the block lengths of each class of folds, with the number of its folds."""
+        """Yields the block lengths of the folds of each class, with the number of folds that have these."""
         for blocks in product(*self._blocks):
             yield tuple(length for length, _ in blocks), self._repeats * prod(number for _, number in blocks)
 
     def _steps(self, known: Vector, repeats: int, later: Vector | None, padded: bool) -> tuple[FoldStep | RepeatedSteps, ...]:
         """Returns the steps of the folds whose first blocks have the lengths in `known`, `repeats` times over.
 
-        later: the fold after them; the blocks of the last coordinate advance first.
+        later: the block lengths of the fold that runs after them, None after the last one; the blocks of the last coordinate
+            advance first.
+        padded: count the cycles as if every PE had instances.
         """
         first = (*known, *(blocks[0][0] for blocks in self._blocks[len(known) :]))
         once = [self._steps_once(known, after, padded) for after in ((first, later) if repeats > 1 else (later,))]
         return (*((RepeatedSteps(repeats - 1, once[0]),) if repeats > 1 else ()), *once[-1])
 
     def _steps_once(self, known: Vector, later: Vector | None, padded: bool) -> tuple[FoldStep | RepeatedSteps, ...]:
-        """Returns the steps of one such repetition."""
+        """Returns the steps of the folds whose first blocks have the lengths in `known`, once.
+
+        later: the block lengths of the fold that runs after them; None after the last one.
+        """
         if len(known) == len(self._blocks):
             return (self._step(known, later, padded),)
         mine, *others = self._blocks[len(known) :]
@@ -103,7 +122,10 @@ class BoxFolds:
         return tuple(found)
 
     def _step(self, fold: Vector, later: Vector | None, padded: bool) -> FoldStep:
-        """Returns the step of one fold; later: the fold after it."""
+        """Returns the step of one fold.
+
+        fold, later: the block lengths of the fold, and of the one that runs after it; None after the last one.
+        """
         active = Fraction(prod(self._extents(fold)), prod(fold))
         free = self._cycles(fold, padded) if later is None else self._wait(fold, later, padded)
         if later is not None and is_stationary(self._mapping, self._recurrence.result):
@@ -111,7 +133,7 @@ class BoxFolds:
         return FoldStep(self._stationary * self._rows(fold, padded), active, free)
 
     def _extents(self, fold: Vector) -> list[int]:
-        """Returns the lengths of the axes in a fold."""
+        """Returns the length of each axis of the recurrence within a fold of these block lengths."""
         found = list(self._lengths)
         for axis, length in zip(self._axes, fold):
             if axis is not None:
@@ -119,21 +141,23 @@ class BoxFolds:
         return found
 
     def _padded(self, fold: Vector, padded: bool) -> Vector:
-        """Returns the lengths of a fold's blocks; those of the whole array where `padded` is set."""
+        """Returns the lengths of a fold's blocks; with `padded`, those of the whole array for each coordinate that is an axis."""
         return tuple(n if padded and axis is not None else own for axis, n, own in zip(self._axes, self._shape, fold))
 
     def _cycles(self, fold: Vector, padded: bool) -> int:
-        """Returns the cycles of a fold, from its first instance to its last."""
+        """Returns the cycles of a fold of these block lengths, from its first instance to its last."""
         extents = self._extents(self._padded(fold, padded))
         return 1 + sum(abs(c) * (length - 1) for c, length in zip(self._mapping.time, extents))
 
     def _rows(self, fold: Vector, padded: bool) -> int:
-        """Returns the rows that a fold uses."""
+        """Returns how many rows of the array a fold uses; with `padded`, all of them."""
         return self._shape[0] if padded else fold[0]
 
     def _wait(self, before: Vector, fold: Vector, padded: bool) -> int:
-        """Returns the cycles until the first fold has no instance left on a PE that both folds use, which is the same for all these
-        PEs.
+        """Returns the cycles from the beginning of the fold `before` until `fold`, the one after it, may begin: until no PE that it
+        needs is in use.
+
+        This is the same for all PEs that both folds use.
         """
         gap = 1 + sum(abs(c) * (n - 1) for k, (c, n) in enumerate(zip(self._mapping.time, self._lengths)) if k not in self._axes)
         for axis, row, a, b in zip(self._axes, self._mapping.space, self._padded(before, padded), self._padded(fold, padded)):
@@ -142,13 +166,18 @@ class BoxFolds:
         return max(0, gap)
 
     def _entering(self, stream: DataStream) -> int:
-        """Returns how many instances get the stream's value from no instance before them in the fold."""
+        """Returns how many instances, over all folds, get the stream's value from memory, since no instance before them in their
+        fold has it.
+        """
         vectors = [tuple(self._mapping.sense(direction) * v for v in direction.vector) for direction in stream.directions]
         return sum(number * (prod(e) - _handed_on(e, vectors)) for fold, number in self._folds() for e in [self._extents(fold)])
 
 
 def _handed_on(lengths: Sequence[int], vectors: Sequence[Vector]) -> int:
-    """Returns how many points of a box lie some vector behind another one of its points, by inclusion and exclusion of boxes."""
+    """Returns how many points of a box get a value from another point of the box, which lies one of the vectors before them.
+
+    lengths: those of the box.
+    """
     total = 0
     for count in range(1, len(vectors) + 1):
         for some in combinations(vectors, count):

@@ -13,13 +13,13 @@ from polyml.systolic.recurrences.spacetime import SpaceTime
 
 @dataclass(frozen=True)
 class FoldClass:
-    """A FoldClass stands for folds that have the same counts.
+    """A FoldClass stands for all folds that have the same counts.
 
     number: how many folds these are.
-    instances: of one fold.
+    instances: the instances of one fold.
     units: the PEs that have an instance.
-    compute_cycles: from the first instance to the last.
-    preload_cycles: before these, to bring in stationary operands.
+    compute_cycles: the cycles from the first instance to the last.
+    preload_cycles: the cycles before these, in which stationary operands are brought in.
     """
 
     number: int
@@ -38,7 +38,7 @@ class FoldClass:
 class StreamTraffic:
     """StreamTraffic holds how many elements of one stream go between the array and the memory next to it.
 
-    reads: for a result, what sums start from, and partial sums that come back.
+    reads: elements that come in; for a result, what sums start from, and partial sums that come back.
     writes: elements that leave.
     """
 
@@ -49,8 +49,9 @@ class StreamTraffic:
 
 @dataclass(frozen=True)
 class Overlap:
-    """An Overlap is a run of folds that begin as soon as their PEs are free. Stationary operands come in meanwhile, into a second
-    register of each PE, and stationary results go out of one.
+    """An Overlap is a sequence of folds that each begin as soon as their PEs are free.
+
+    Stationary operands come in meanwhile, into a second register of each PE, and stationary results go out of one.
     """
 
     steps: tuple[FoldStep | RepeatedSteps, ...]
@@ -62,12 +63,14 @@ class Overlap:
 
 
 def is_stationary(mapping: SpaceTime, stream: DataStream) -> bool:
-    """Returns whether a stream's values stay in the PE where they are."""
+    """Returns whether a stream's values stay in one PE, from instance to instance, under a mapping."""
     return bool(stream.directions) and not any(d.line or any(mapping.steps(d.vector)[1:]) for d in stream.directions)
 
 
 def preloaded(recurrence: UniformRecurrence, mapping: SpaceTime) -> list[DataStream]:
-    """Returns the operands that are in their PEs before a fold begins."""
+    """Returns the streams of operands that are in their PEs before a fold begins: stationary ones, and in two dimensions those that
+    differ in each instance.
+    """
     operands = [s for s in recurrence.streams if s.use.kind == "operand"]
     return [s for s in operands if is_stationary(mapping, s) or not s.directions and len(mapping.space) > 1]
 
@@ -75,7 +78,7 @@ def preloaded(recurrence: UniformRecurrence, mapping: SpaceTime) -> list[DataStr
 def traffic(
     recurrence: UniformRecurrence, entering: Callable[[DataStream], int], leaving: Callable[[], int]
 ) -> Iterator[StreamTraffic]:
-    """Yields the traffic of each stream, that of the results last.
+    """Yields how many elements each stream moves between the array and memory, with the results last.
 
     entering: gives how many elements of a stream come from memory; for a sum, how often a fold takes up one of its elements.
     leaving: gives how many results leave that are no sums.

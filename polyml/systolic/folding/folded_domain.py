@@ -32,8 +32,8 @@ class FoldPoints(NamedTuple):
     """FoldPoints holds the points of one fold, and where it lies.
 
     number: [o, f], the values of the outer loops and the numbers of the blocks of rows and columns.
-    corner: the coordinates of the first PE.
-    points: { [o, a] }.
+    corner: the coordinates of the fold's first PE, in the mapping's terms.
+    points: { [o, a] }, by outer loops o and axes a of the recurrence.
     """
 
     number: Vector
@@ -42,8 +42,8 @@ class FoldPoints(NamedTuple):
 
 
 class FoldedDomain:
-    """A FoldedDomain is the points of a recurrence by folds: { [o, f, a] }. A fold is numbered by [o, f]: the outer loops, and the
-    blocks of rows and columns.
+    """A FoldedDomain counts the folds of a mapping on an array with isl, by its points { [o, f, a] }: outer loops, blocks of rows
+    and columns, and axes. A fold is numbered by [o, f].
     """
 
     def __init__(self, recurrence: UniformRecurrence, mapping: SpaceTime, shape: tuple[int, ...]):
@@ -61,23 +61,29 @@ class FoldedDomain:
         self._folds = self._by_fold(self._points, self._axes).domain().coalesce()  # { [o, f] }
 
     def _blocking(self, others: Sequence[str], places: Sequence[str]) -> isl.Map:
-        """Returns { [o, others] -> [o, f, others] : the coordinates lie in the block f }."""
+        """Returns { [o, others] -> [o, f, others] : the PE lies in the block f of rows and columns }.
+
+        others: the names of the coordinates that are kept.
+        places: the coordinates of the PE, as isl expressions of these.
+        """
         parts = zip(self._shape, self._blocks, places)
         within = [f"{n}*{f} <= {place} - ({self._origin[f]}) < {n}*{f} + {n}" for n, f, place in parts]
         return _map([*self._outer, *others], [*self._numbers, *others], " and ".join(within))
 
     def _by_fold(self, points: isl.Set, others: Sequence[str]) -> isl.Map:
-        """Returns { [o, f, others] } as { [o, f] -> [others] }."""
+        """Returns the points { [o, f, others] } as a map from their folds, { [o, f] -> [others] }; others: the names of the
+        coordinates.
+        """
         every = [*self._numbers, *others]
         return _map(every, self._numbers).intersect_domain(points).reverse().apply_range(_map(every, others))
 
     def _blocked(self, image: isl.Set) -> isl.Map:
-        """Returns { [o, t, x, y] } as { [o, f] -> [t, x, y] }."""
+        """Returns cycles and PEs { [o, t, x, y] } as a map from folds, { [o, f] -> [t, x, y] }."""
         others = ["t", *self._units]
         return self._by_fold(image.apply(self._blocking(others, self._units)), others)
 
     def points(self) -> Iterator[FoldPoints]:
-        """Yields the points of each fold, in the order in which folds run."""
+        """Yields the points of each fold with its number and its first PE, in the order in which folds run."""
         names = f"{{ [{', '.join([*self._outer, *self._axes])}] : "
         places = [linear(row, self._axes) for row in self._mapping.space]
         for _, number in sorted(polyhedra.points(self._folds)):
@@ -89,8 +95,9 @@ class FoldedDomain:
             yield FoldPoints(number, corner, self._recurrence.points.intersect(inside).coalesce())
 
     def check_order(self) -> None:
-        """Checks that values of the nest go to the same fold or to a later one, and within a fold from PE to PE. Raises
-        IllegalSchedule.
+        """Checks that values which the nest makes go to the same fold or to a later one, and within a fold from PE to PE.
+
+        Raises: IllegalSchedule where they do not.
         """
         to_fold = _map([*self._numbers, *self._axes], self._numbers)
         for stream in self._recurrence.streams:
@@ -114,7 +121,11 @@ class FoldedDomain:
                     self._check_drivers(stream, number)
 
     def _check_drivers(self, stream: DataStream, number: int) -> None:
-        """Checks that at most one PE of a line puts a value from memory on its wire in a cycle; number: that of the source."""
+        """Checks that at most one PE of a row or column puts a value from memory on its wire in a cycle.
+
+        number: the position, among the sources of the stream, of the one that is the wire.
+        Raises: IllegalSchedule where several do.
+        """
         *before, source = self._recurrence.sources_of(stream)[: number + 1]
         takers, inside = self._with_folds(self._recurrence.users(stream)), self._same_fold()
         for each in before:
@@ -131,21 +142,26 @@ class FoldedDomain:
             raise IllegalSchedule(message, notes=[f"mapping {self._recurrence.text(self._mapping)}"])
 
     def _expected(self) -> str:
-        """Returns what array would be accepted: one on which all instances are in one fold."""
+        """Returns the note of an error that says what array would be accepted: one on which all instances are in one fold."""
         lengths = (last - first + 1 for first, last in polyhedra.ranges(self._image)[len(self._outer) + 1 :])
         return f"expected an array of at least {' x '.join(map(str, lengths))} units, on which the instances are in one fold"
 
     def _flow(self, stream: DataStream) -> isl.Map:
-        """Returns { [o, f, a] -> [o', f', a'] } from where a value is made to where it is used."""
+        """Returns { [o, f, a] -> [o', f', a'] } from where a value of the stream is made to where it is used, with the folds f of
+        both.
+        """
         return self._across_folds(self._recurrence.flow_of(stream))
 
     def _across_folds(self, pairs: isl.Map) -> isl.Map:
-        """Returns { [o, a] -> [o', a'] } as { [o, f, a] -> [o', f', a'] }."""
+        """Returns pairs of points { [o, a] -> [o', a'] } with their folds, { [o, f, a] -> [o', f', a'] }."""
         bare = _map([*self._numbers, *self._axes], [*self._outer, *self._axes]).intersect_domain(self._points)
         return bare.apply_range(pairs).apply_range(bare.reverse())
 
     def classes(self, padded: bool) -> Iterator[FoldClass]:
-        """Yields the classes of folds, the largest ones first; padded: as if every PE had instances."""
+        """Yields the classes of folds with equal counts, those with the most instances first.
+
+        padded: count the cycles as if every PE had instances.
+        """
         units = self._blocked(self._image).apply_range(_map(["t", *self._units], self._units))
         times = self._coordinates(padded).apply_range(_map(["t", *self._units], ["t"]))
         stationary = preload_passes(self._recurrence, self._mapping)
@@ -156,7 +172,9 @@ class FoldedDomain:
         return (FoldClass(number, *values) for values, number in sorted(found.items(), reverse=True))
 
     def formula(self) -> Count:
-        """Returns the cycles of all padded folds as a formula of the sizes. Raises CannotCount and BudgetExceeded."""
+        """Returns the cycles of all padded folds as a formula of the sizes. Raises CannotCount, and BudgetExceeded where it takes
+        too long.
+        """
         context = self._recurrence.nest.domain.params()
         times = _hull(self._coordinates(True).apply_range(_map(["t", *self._units], ["t"])))
         folds, stationary = count(self._folds), preload_passes(self._recurrence, self._mapping)
@@ -165,7 +183,10 @@ class FoldedDomain:
         return Count((*inside.pieces, *preload)).within(context)
 
     def steps(self, padded: bool) -> tuple[FoldStep | RepeatedSteps, ...]:
-        """Returns the folds as steps of a timeline, with repetitions."""
+        """Returns the folds as steps of a timeline, in their order, with equal ones as repetitions.
+
+        padded: count the cycles as if every PE had instances.
+        """
         local, here = self._local_coordinates(padded), ["t", *self._units]
         later = isl.Map.lex_lt(self._folds.get_space()).intersect_domain(self._folds).intersect_range(self._folds).lexmin()
         there = ["u", *(f"v{k}" for k in range(len(self._units)))]
@@ -190,12 +211,16 @@ class FoldedDomain:
         return nested(folds.tolist(), found)
 
     def elements(self, order: Sequence[int]) -> tuple[list[str], isl.Map]:
-        """Returns the names of a fold's numbers, with the blocks in this order, and { [o, f] -> A[e] }, what each fold writes."""
+        """Returns the names of the coordinates [o, f] that number a fold, and { [o, f] -> A[e] }, the elements that each fold
+        writes.
+
+        order: the coordinates of the array in the order in which their blocks stand in [o, f].
+        """
         names = [*self._outer, *(self._blocks[k] for k in order)]
         return names, self._elements().apply_domain(_map([*self._numbers, *self._axes], names))
 
     def _elements(self) -> isl.Map:
-        """Returns { [o, f, a] -> A[e] }, what each instance writes, for a nest of one statement."""
+        """Returns { [o, f, a] -> A[e] }, the element that each instance writes, for a nest of one statement."""
         statement, sizes = self._recurrence.nest.statement, dict(self._recurrence.sizes)
         written = polyhedra.at_sizes(statement.write.relation.intersect_domain(statement.domain), sizes)
         at = self._recurrence.embedding_of(statement.name).reverse().apply_range(written)
@@ -203,7 +228,7 @@ class FoldedDomain:
         return bare.intersect_domain(self._points).apply_range(at)
 
     def _coordinates(self, padded: bool) -> isl.Map:
-        """Returns { [o, f] -> [t, x, y] }; padded: without the conditions that leave PEs without instances."""
+        """Returns the cycles and PEs of each fold, { [o, f] -> [t, x, y] }; padded: as if every PE of a fold had instances."""
         if not padded:
             return self._blocked(self._image)
         outer = [0] * len(self._outer)
@@ -212,7 +237,10 @@ class FoldedDomain:
         return self._blocked(image).intersect_domain(self._folds)
 
     def _local_coordinates(self, padded: bool) -> isl.Map:
-        """Returns { [o, f] -> [t, x, y] } counted from each fold's first cycle and first PE."""
+        """Returns the cycles and PEs of each fold, { [o, f] -> [t, x, y] }, counted from the fold's first cycle and first PE.
+
+        padded: as if every PE of a fold had instances.
+        """
         places, here = self._coordinates(padded), ["t", *self._units]
         starts = places.apply_range(_map(here, ["t"])).lexmin()
         blocks = isl.Map.identity(self._folds.get_space().map_from_set())
@@ -222,13 +250,17 @@ class FoldedDomain:
         return every.apply_range(_map([*here, "s", *self._numbers], ["t - s", *units]))
 
     def _rows(self, padded: bool) -> isl.Map:
-        """Returns { [o, f] -> [x] } from the first row in use to the last; padded: all rows."""
+        """Returns the rows of each fold, { [o, f] -> [x] }, from the first that has instances to the last; padded: all rows."""
         if padded:
             return isl.Map.from_domain_and_range(self._folds, isl.Set(f"{{ [x] : 0 <= x < {self._shape[0]} }}"))
         return _hull(self._blocked(self._image).apply_range(_map(["t", *self._units], self._units[:1])))
 
     def _distinct(self, folds: isl.Set, values: Sequence[isl.Map]) -> Iterator[tuple[int, tuple[int, ...]]]:
-        """Yields (how many folds, counts) for each combination of counts that folds { [o, f] } have of { [o, f] -> values }."""
+        """Yields (how many folds, their counts) for each combination of counts that folds have.
+
+        folds: { [o, f] }.
+        values: maps { [o, f] -> values }; a count is how many values a fold has in one of them.
+        """
         sets = [polyhedra.range_by_domain(each, self._numbers) for each in values]
         return size_classes(polyhedra.as_parameters(folds, self._numbers), sets)
 
@@ -240,19 +272,21 @@ class FoldedDomain:
         return tuple(table(polyhedra.range_by_domain(at, ["t"]), ["t"], np.arange(first, last + 1)[:, None]).tolist())
 
     def traffic(self) -> Iterator[StreamTraffic]:
-        """Yields the traffic of each stream."""
+        """Yields how many elements each stream moves between the array and memory, with the results last."""
         return traffic(self._recurrence, self._entering, self._leaving)
 
     def _entering(self, stream: DataStream) -> int:
-        """Returns how many instances get the stream's value from no instance before them in the fold."""
+        """Returns how many instances get the stream's value from memory, since no instance before them in their fold has it."""
         return size(self._incoming(stream))
 
     def _incoming(self, stream: DataStream) -> isl.Set:
-        """Returns { [o, f, a] } that get the stream's value from no instance before them in the fold."""
+        """Returns the instances { [o, f, a] } that get the stream's value from memory, since no instance before them in their fold
+        has it.
+        """
         return self._with_folds(self._recurrence.users(stream)).subtract(self._received(stream))
 
     def _received(self, stream: DataStream) -> isl.Set:
-        """Returns { [o, f, a] } that get the stream's value from an instance before them in the fold."""
+        """Returns the instances { [o, f, a] } that get the stream's value from an instance before them in the same fold."""
         users, found = self._with_folds(self._recurrence.users(stream)), [self._points.subtract(self._points)]
         for direction in stream.directions:
             sources = self._recurrence.sources_of(stream) if stream.use.sources else ()
@@ -268,19 +302,20 @@ class FoldedDomain:
         return polyhedra.union(found)
 
     def _with_folds(self, points: isl.Set) -> isl.Set:
-        """Returns { [o, a] } as { [o, f, a] }."""
+        """Returns points { [o, a] } with their folds, { [o, f, a] }."""
         if points is self._recurrence.points:
             return self._points
         return points.apply(self._blocking(self._axes, [linear(row, self._axes) for row in self._mapping.space]))
 
     def _leaving(self) -> int:
-        """Returns how many values leave the array."""
+        """Returns how many values leave the array for memory."""
         return size(self._outgoing())
 
     def _outgoing(self) -> isl.Set:
-        """Returns { [o, f, a] } whose value leaves the array.
+        """Returns the instances { [o, f, a] } whose values leave the array for memory.
 
-        A value leaves that another fold or statement uses, or that is there at the end; of a sum the last instance in the fold.
+        A value leaves that another fold or statement uses, or that is in its array at the end; of a sum, the last instance's in a
+        fold.
         """
         if self._recurrence.is_sum:
             leaves = self._points
@@ -292,7 +327,7 @@ class FoldedDomain:
         return polyhedra.union([self._with_folds(self._recurrence.live_out), *(flow.subtract(inside).domain() for flow in values)])
 
     def ports(self) -> Iterator[tuple[int, int]]:
-        """Yields (PEs where elements come in, PEs where they go out) for each stream of `traffic`."""
+        """Yields (how many PEs elements come in through, how many they go out through) for each stream, in the order of `traffic`."""
         chain = next((s for s in self._recurrence.streams if s.use.kind == "result"), None)
         for stream in self._recurrence.streams:
             if stream != chain:
@@ -302,7 +337,11 @@ class FoldedDomain:
         yield back, self._units_of(result, self._outgoing())
 
     def _returning(self, chain: DataStream) -> isl.Set:
-        """Returns { [o, f, a] } that go on with a sum from memory: an array's element, or what an earlier fold has added up."""
+        """Returns the instances { [o, f, a] } that go on with a sum from memory: an array's element, or what an earlier fold has
+        added up.
+
+        chain: the stream of the sums.
+        """
         coming = self._incoming(chain)
         if self._recurrence.nest.starts_from_arrays:
             return coming
@@ -312,7 +351,7 @@ class FoldedDomain:
         return _map(every, names).range_product(self._elements()).intersect_range(earlier.wrap()).domain().intersect(coming)
 
     def _units_of(self, stream: DataStream, points: isl.Set) -> int:
-        """Returns how many PEs of the array serve as ports for these points.
+        """Returns through how many PEs of the array a stream's elements for these instances { [o, f, a] } come or go.
 
         A stationary value comes and goes through the first PE of a column, a value on a wire at the beginning of its line.
         """
@@ -325,23 +364,25 @@ class FoldedDomain:
         return size(points.apply(_map([*self._numbers, *self._axes], units)))
 
     def _same_fold(self) -> isl.Map:
-        """Returns { [o, f, a] -> [o, f, a'] }."""
+        """Returns { [o, f, a] -> [o, f, a'] }, all pairs of points that are in one fold."""
         to_fold = _map([*self._numbers, *self._axes], self._numbers)
         return to_fold.apply_range(to_fold.reverse())
 
     def _step(self, direction: Direction) -> isl.Map:
-        """Returns the map from an instance to the one that gets its value next, as if in the same fold."""
+        """Returns the map { [o, f, a] -> [o, f, a'] } from an instance to the one that gets its value next in a direction, as if
+        the fold had no end.
+        """
         sense = self._mapping.sense(direction)
         there = [f"{axis} + {sense * step}" for axis, step in zip(self._axes, direction.vector)]
         return _map([*self._numbers, *self._axes], [*self._numbers, *there])
 
 
 def _map(here: Sequence[str], there: Sequence[str], condition: str = "true") -> isl.Map:
-    """Returns { [here] -> [there] : condition }."""
+    """Returns the isl map { [here] -> [there] : condition }; here, there: names of coordinates, or expressions in `there`."""
     return isl.Map(f"{{ [{', '.join(here)}] -> [{', '.join(there)}] : {condition} }}")
 
 
 def _hull(values: isl.Map) -> isl.Map:
-    """Returns { [f] -> [t] } with everything between the first and the last value."""
+    """Returns a map { [f] -> [t] } with all integers between the least and the greatest t of each f."""
     after = values.lexmin().apply_range(isl.Map("{ [t] -> [u] : u >= t }"))
     return after.intersect(values.lexmax().apply_range(isl.Map("{ [t] -> [u] : u <= t }")))

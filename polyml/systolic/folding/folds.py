@@ -35,9 +35,10 @@ FORMULA_OPERATIONS = 500_000  # isl operations for one formula
 class Folds:
     """Folds is a mapping divided into folds, with what is counted of them.
 
-    shape: the rows and columns that are used, or the length of a row.
+    recurrence, mapping: the recurrence and its space-time mapping.
+    shape: the rows and columns of the array that are used, or the length of a row.
     units: the PEs of the whole array.
-    padded: whether every fold is charged the whole array.
+    padded: whether every fold counts the cycles of one that fills the whole array.
     classes: the folds, in classes of equal counts.
     """
 
@@ -50,7 +51,7 @@ class Folds:
 
     @cached_property
     def traffic(self) -> tuple[StreamTraffic, ...]:
-        """Returns the traffic of each stream, that of the results last."""
+        """Returns how many elements each stream moves between the array and memory, with the results last."""
         return tuple(_counting(self.recurrence, self.mapping, self.shape).traffic())
 
     @property
@@ -65,8 +66,8 @@ class Folds:
 
     @cached_property
     def overlap(self) -> Overlap | None:
-        """Returns the folds where each begins as soon as its PEs are free; None where folds use each other's values, and wait for
-        memory.
+        """Returns the folds where each begins as soon as its PEs are free; None where folds use each other's values, and so wait
+        for memory.
         """
         if any(s.use.kind == "value" for s in self.recurrence.streams):
             return None
@@ -74,7 +75,7 @@ class Folds:
 
     @property
     def utilisation(self) -> float:
-        """Returns the share of instances that run among those that all PEs could run in these cycles."""
+        """Returns the share of instances that run among those that all PEs could run in the cycles of all folds."""
         return self.recurrence.instances / (self.units * self.cycles)
 
     @property
@@ -84,22 +85,24 @@ class Folds:
 
     @property
     def compute_utilisation(self) -> float:
-        """Returns the `utilisation` within each fold, on average over the folds."""
+        """Returns the share of instances that run among those that all PEs could run in the cycles of a fold, on average over the
+        folds.
+        """
         return sum(each.number * each.instances / each.cycles for each in self.classes) / (self.number * self.units)
 
     @property
     def reads(self) -> int:
-        """Returns how many elements come in."""
+        """Returns how many elements come into the array from memory."""
         return sum(each.reads for each in self.traffic)
 
     @property
     def writes(self) -> int:
-        """Returns how many elements go out."""
+        """Returns how many elements go out of the array to memory."""
         return sum(each.writes for each in self.traffic)
 
     @property
     def elements(self) -> int:
-        """Returns how many elements come in or go out."""
+        """Returns how many elements come into the array from memory or go out to it."""
         return self.reads + self.writes
 
     @cached_property
@@ -116,7 +119,7 @@ class Folds:
 
 
 def obstacle(recurrence: UniformRecurrence, dims: int) -> str:
-    """Returns why an array of `dims` dimensions cannot feed the recurrence, "" where it can.
+    """Returns the reason why an array of `dims` dimensions cannot feed the recurrence with values, as text; "" where it can.
 
     Values that are used once reach PEs inside a two-dimensional array only before a fold, so that each PE could run one instance.
     """
@@ -129,8 +132,9 @@ def obstacle(recurrence: UniformRecurrence, dims: int) -> str:
 
 
 def cycles(recurrence: UniformRecurrence, mapping: SpaceTime, shape: Sequence[int]) -> Count | None:
-    """Returns the cycles of all padded folds as a formula of the sizes, for a recurrence of all sizes.
+    """Returns the cycles of all padded folds as a formula of the sizes, for a recurrence that is for all sizes.
 
+    shape: the rows and columns of the array.
     None where that takes too long, or where rows and columns do not begin at numbers.
     """
     try:
@@ -141,7 +145,7 @@ def cycles(recurrence: UniformRecurrence, mapping: SpaceTime, shape: Sequence[in
 
 
 def fold(recurrence: UniformRecurrence, mapping: SpaceTime, shape: Sequence[int], *, units: int = 0, padded: bool = False) -> Folds:
-    """Returns the folds of a mapping.
+    """Returns the folds of a mapping on an array.
 
     shape: the rows and columns that are used.
     units: the PEs of the whole array; 0 for those of `shape`.
@@ -155,20 +159,24 @@ def fold(recurrence: UniformRecurrence, mapping: SpaceTime, shape: Sequence[int]
 
 
 def fold_points(folds: Folds) -> Iterator[FoldPoints]:
-    """Yields the points of each fold, in the order in which folds run."""
+    """Yields the points of each fold with its number and its first PE, in the order in which folds run."""
     return FoldedDomain(folds.recurrence, folds.mapping, folds.shape).points()
 
 
 def elements_by_fold(folds: Folds, order: Sequence[int]) -> tuple[list[str], isl.Map]:
-    """Returns { [o, f] -> A[e] }, what each fold writes, after the names of [o, f] with the blocks in this order."""
+    """Returns the elements that each fold writes, { [o, f] -> A[e] }, after the names of the coordinates [o, f]: outer loops, and
+    blocks of rows and columns.
+
+    order: the coordinates of the array in the order in which their blocks stand in [o, f].
+    """
     return FoldedDomain(folds.recurrence, folds.mapping, folds.shape).elements(order)
 
 
 def ports(folds: Folds) -> tuple[tuple[int, int], ...]:
-    """Returns (PEs where elements come in, PEs where they go out) for each stream, in the order of the traffic."""
+    """Returns (how many PEs elements come in through, how many they go out through) for each stream, in the order of the traffic."""
     return tuple(FoldedDomain(folds.recurrence, folds.mapping, folds.shape).ports())
 
 
 def _counting(recurrence: UniformRecurrence, mapping: SpaceTime, shape: tuple[int, ...]) -> BoxFolds | FoldedDomain:
-    """Returns what counts the folds: formulas where they hold, else isl."""
+    """Returns what counts the folds of a mapping: `BoxFolds` where its formulas hold, else `FoldedDomain`, which counts with isl."""
     return (BoxFolds if box_folds.applies(recurrence, mapping) else FoldedDomain)(recurrence, mapping, shape)

@@ -23,7 +23,8 @@ from polyml.systolic.recurrences.recurrence import UniformRecurrence
 
 @dataclass(frozen=True)
 class PartialSums:
-    """PartialSums holds what is known of the sums that wait between folds, which run in the best order.
+    """PartialSums holds what is known of partial sums that wait in memory from one fold to another, with the folds in the best
+    order.
 
     waiting: the most sums that wait at once.
     order: the array's coordinates; the blocks of the last one advance first.
@@ -36,7 +37,9 @@ class PartialSums:
 
 
 def partial_sums(folds: Folds) -> PartialSums | None:
-    """Returns the partial sums; None for nests without sums, and where folds must keep their order."""
+    """Returns what is known of the partial sums that wait between folds; None for nests without sums, and where folds must keep
+    their order.
+    """
     streams = folds.recurrence.streams
     chain = next((s for s in streams if s.use.kind == "result"), None)
     if chain is None or any(s.use.kind == "value" for s in streams):
@@ -48,14 +51,17 @@ def partial_sums(folds: Folds) -> PartialSums | None:
 
 
 def most_waiting(folds: Folds, order: Sequence[int]) -> int:
-    """Returns the most sums that wait at once if the blocks of the last coordinate in `order` advance first."""
+    """Returns the most partial sums that wait between folds at once.
+
+    order: the array's coordinates; the blocks of the last one advance first.
+    """
     if box_folds.applies(folds.recurrence, folds.mapping):
         return _most_in_box(folds, order)
     return _most_counted(folds, order)
 
 
 def _most_in_box(folds: Folds, order: Sequence[int]) -> int:
-    """Returns the most sums for a box, by a formula.
+    """Returns the most partial sums that wait between folds at once, by a formula that holds for a box.
 
     A fold's number has a digit for each outer loop and coordinate. Its sums wait for a digit that only adds terms, over all values
     of the digits after it.
@@ -78,12 +84,14 @@ def _most_in_box(folds: Folds, order: Sequence[int]) -> int:
 
 
 def _indexes_result(recurrence: UniformRecurrence, axis: int) -> bool:
-    """Returns whether elements of the result differ along the axis."""
+    """Returns whether the elements of the result differ along the axis at this position."""
     return any(recurrence.nest.written.depends_on(loop) for loop in recurrence.axes[axis].loops)
 
 
 def _most_counted(folds: Folds, order: Sequence[int]) -> int:
-    """Returns the most sums, counted fold by fold: those that later folds go on with, without those that earlier ones began."""
+    """Returns the most partial sums that wait between folds at once, counted fold by fold: those that later folds go on with,
+    without those that have ended.
+    """
     names, elements = elements_by_fold(folds, order)
     space = elements.domain().get_space()
     later, earlier = (elements.intersect(other(space).apply_range(elements)) for other in (isl.Map.lex_lt, isl.Map.lex_gt))

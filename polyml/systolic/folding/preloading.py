@@ -10,7 +10,7 @@ from polyml.systolic.recurrences.spacetime import SpaceTime, linear
 
 
 def preload_passes(recurrence: UniformRecurrence, mapping: SpaceTime) -> int:
-    """Returns how often operands are shifted into the array before a fold."""
+    """Returns how often operands are shifted into the array before a fold, which is how many groups `preload_groups` returns."""
     return len(preload_groups(recurrence, mapping))
 
 

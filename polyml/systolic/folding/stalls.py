@@ -24,7 +24,7 @@ Cycles = Union[int, Fraction]
 
 @dataclass(frozen=True)
 class FoldStep:
-    """A FoldStep is a fold in its position among others.
+    """A FoldStep is what one fold takes of the array's time, in its position among other folds.
 
     shift_cycles: cycles to bring in stationary operands.
     active_cycles: cycles in which a PE runs instances, on average.
@@ -38,14 +38,16 @@ class FoldStep:
 
 @dataclass(frozen=True)
 class RepeatedSteps:
-    """RepeatedSteps stands for the same steps, `number` times."""
+    """RepeatedSteps stands for a sequence of steps that runs `number` times."""
 
     number: int
     steps: Sequence[FoldStep | RepeatedSteps]
 
 
 def nested(numbers: Sequence[Sequence[int]], steps: Sequence[FoldStep]) -> tuple[FoldStep | RepeatedSteps, ...]:
-    """Returns the steps of folds with numbers such as (o, f, g), in order, with equal groups as repetitions.
+    """Returns the steps of folds in order, with groups of equal steps that follow each other as repetitions.
+
+    numbers: the number of each fold, such as (o, f, g). A group is what the folds of one o, or of one (o, f), do.
 
     A group is what the folds of one o, or of one (o, f), do.
 
@@ -57,7 +59,7 @@ def nested(numbers: Sequence[Sequence[int]], steps: Sequence[FoldStep]) -> tuple
 
 
 def _nested(numbers: list[Sequence[int]], steps: list[FoldStep], depth: int) -> tuple[FoldStep | RepeatedSteps, ...]:
-    """Returns the steps of folds that agree in the first `depth` numbers."""
+    """Returns the steps of folds whose numbers agree in the first `depth` places, with equal groups as repetitions."""
     if numbers and depth == len(numbers[0]) - 1:
         return tuple(found for step, same in groupby(steps) for found in _times(len([*same]), (step,)))
     firsts = [number[depth] for number in numbers]
@@ -71,16 +73,17 @@ def _nested(numbers: list[Sequence[int]], steps: list[FoldStep], depth: int) -> 
 
 
 def _times(number: int, steps: tuple[FoldStep | RepeatedSteps, ...]) -> tuple[FoldStep | RepeatedSteps, ...]:
-    """Returns the steps, as a repetition where they come more than once."""
+    """Returns steps that run `number` times, as a repetition where that is more than once."""
     return (RepeatedSteps(number, steps),) if number > 1 else steps
 
 
 @dataclass(frozen=True)
 class Stalled:
-    """Stalled holds the cycles of folds that wait for memory.
+    """Stalled holds the cycles of folds whose stationary operands, a tile for each fold, come from a memory that the array may have
+    to wait for.
 
-    tile_cycles: the cycles in which the memory delivers the stationary operands of a fold.
-    cycles: those of everything.
+    tile_cycles: the cycles in which the memory delivers a tile.
+    cycles: the cycles of everything.
     active_cycles, stall_cycles, shift_cycles: those in which the array is active, waits for a tile, and waits while one is shifted
         in, until the last fold has begun and run. In the rest it waits for PEs.
     """
@@ -98,7 +101,7 @@ class Stalled:
 
     @property
     def active_share(self) -> float:
-        """Returns the active share of `matrix_cycles`."""
+        """Returns the share of `matrix_cycles` in which the array is active."""
         return self.active_cycles / self.matrix_cycles
 
     @property
@@ -113,7 +116,7 @@ class Stalled:
 
 
 def stalled(steps: Iterable[FoldStep | RepeatedSteps], tile_cycles: Cycles, queue: int, pace: Cycles = 1) -> Stalled:
-    """Returns the cycles of folds that run in this order.
+    """Returns the cycles of folds that run in this order, each once its tile of stationary operands has come from memory.
 
     tile_cycles: the cycles in which the memory delivers a tile.
     queue: the tiles that can wait next to the array.
@@ -132,7 +135,7 @@ def stalled(steps: Iterable[FoldStep | RepeatedSteps], tile_cycles: Cycles, queu
 
 
 def _actives(steps: Iterable[FoldStep | RepeatedSteps]) -> Iterator[Fraction]:
-    """Yields the active cycles of each step, once for a repetition."""
+    """Yields the active cycles of each step; those of repeated steps once."""
     for step in steps:
         if isinstance(step, RepeatedSteps):
             yield from _actives(step.steps)
@@ -141,8 +144,13 @@ def _actives(steps: Iterable[FoldStep | RepeatedSteps]) -> Iterator[Fraction]:
 
 
 class _StallTimeline:
-    """A _StallTimeline is the state of the queue and the array while folds run. Times are integers: parts of a cycle, `part` of
-    which are one.
+    """A _StallTimeline runs folds one after another, and keeps when the memory, the queue of tiles and the array are free again.
+
+    Times are integers, in parts of a cycle.
+    tile: the time in which the memory delivers a tile.
+    queue: how many tiles can wait next to the array.
+    pace: the cycles that a PE takes for an instance.
+    part: how many parts a cycle has.
     """
 
     def __init__(self, tile: int, queue: int, pace: Fraction, part: int):
@@ -154,18 +162,18 @@ class _StallTimeline:
 
     @property
     def totals(self) -> tuple[int, int, int]:
-        """Returns the parts that are active, stalled and spent on shifts so far."""
+        """Returns how long the array was active, waited for tiles, and waited for shifts so far, in parts of a cycle."""
         return self._active, self._stall, self._shift
 
     def run(self, step: FoldStep | RepeatedSteps) -> None:
-        """Runs a step, or all steps of a repetition."""
+        """Runs one fold, or all folds of a repetition."""
         if isinstance(step, RepeatedSteps):
             self._repeat(step)
         else:
             self._fold(step)
 
     def _fold(self, step: FoldStep) -> None:
-        """Runs one fold."""
+        """Runs one fold: fetches and shifts its tile, and moves all times on."""
         if step not in self._known:
             cycles = step.active_cycles * self._pace, step.free_cycles * self._pace
             busy, until_free = (int(each * self._part) for each in cycles)
@@ -182,7 +190,9 @@ class _StallTimeline:
         self._idle, self.free = self._begins + active, self._begins + free
 
     def _repeat(self, repeat: RepeatedSteps) -> None:
-        """Runs a repetition; once the state is the same as before a round, the rounds that are left are added at once."""
+        """Runs all folds of a repetition; once the state is the same after a round as before it, the rounds that are left are added
+        at once.
+        """
         for done in range(repeat.number):
             before, begins, totals = self._state(), self._begins, self.totals
             for step in repeat.steps:
@@ -194,11 +204,11 @@ class _StallTimeline:
                 return
 
     def _state(self) -> tuple:
-        """Returns all times relative to the last fold's beginning."""
+        """Returns all times relative to when the last fold began; where they are equal twice, what follows is equal, too."""
         return tuple(time - self._begins for time in (self._fetched, self._idle, self.free, *self._shifts))
 
     def _advance(self, parts: int) -> None:
-        """Moves all times forward by this many parts."""
+        """Moves all times forward by a number of parts of a cycle."""
         self._fetched, self._begins, self._idle, self.free = (
             time + parts for time in (self._fetched, self._begins, self._idle, self.free)
         )

@@ -13,18 +13,22 @@ from polyml.systolic.recurrences.systolic_nest import SystolicNest
 
 
 def axis_names(nest: SystolicNest) -> tuple[str, ...]:
-    """Returns the name of each coordinate of a nest."""
+    """Returns the name of each axis of a nest's index space: a loop of the deepest statement, or `t_turn` where statements are
+    interleaved along the loop t.
+    """
     rows = nest.embedding(nest.statement.name).rows
     return tuple(loop if rows[k][k] == 1 else _free(f"{loop}_turn", nest.loops) for k, loop in enumerate(nest.loops))
 
 
 def _free(name: str, taken: Sequence[str]) -> str:
-    """Returns the name, with underscores where it is taken."""
+    """Returns the name with as many underscores behind it as it needs to be none of those in `taken`."""
     return _free(f"{name}_", taken) if name in taken else name
 
 
 def interleavings(nest: SystolicNest) -> Iterator[str]:
-    """Yields `t_turn = 2*t of S, 2*t + 1 of T` for each coordinate along which statements are interleaved."""
+    """Yields a text such as `t_turn = 2*t of S, 2*t + 1 of T` for each axis of the index space along which statements are
+    interleaved.
+    """
     for axis, (name, loop) in enumerate(zip(axis_names(nest), nest.loops)):
         if name != loop:
             sums = ((linear(p.rows[axis], p.statement.iterators, p.constants[axis]), p.statement.name) for p in nest.embeddings)

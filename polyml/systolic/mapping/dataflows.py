@@ -30,9 +30,9 @@ MOST_SLOWER = 4  # rounds of slower times that are searched
 
 @dataclass(frozen=True)
 class Plan:
-    """A Plan is one mapping in folds.
+    """A Plan is a legal space-time mapping of one nest, divided into folds on an array.
 
-    dataflow: "os", "ws", "is", or "" where none of these stays.
+    dataflow: "os", "ws" or "is" (output, weight, input stationary), or "" where none of these stays.
     folds: the mapping's folds on the array.
     """
 
@@ -41,23 +41,23 @@ class Plan:
 
     @property
     def recurrence(self) -> UniformRecurrence:
-        """Returns the recurrence that is mapped."""
+        """Returns the uniform recurrence that is mapped."""
         return self.folds.recurrence
 
     @property
     def mapping(self) -> SpaceTime:
-        """Returns the mapping."""
+        """Returns the space-time mapping."""
         return self.folds.mapping
 
     @cached_property
     def padded(self) -> Folds:
-        """Returns the same folds with each one charged the whole array."""
+        """Returns the folds as if each took as many cycles as one that fills the whole array."""
         return fold(self.recurrence, self.mapping, self.folds.shape, units=self.folds.units, padded=True)
 
     @cached_property
     def formula(self) -> Count | None:
-        """Returns the padded cycles as a formula of the sizes; None where an axis has several loops, whose lengths are numbers, or
-        where the formula takes too long to find.
+        """Returns the cycles of the padded folds as a formula of the sizes; None where an axis has several loops, whose lengths are
+        numbers, or where the formula takes too long to find.
         """
         own, dims = self.recurrence, len(self.mapping.space)
         found = (r for r in layouts(own.nest, None, dims) if (r.outer, r.axes) == (own.outer, own.axes))
@@ -68,7 +68,8 @@ class Plan:
 def plans(
     nest: SystolicNest, sizes: Mapping[str, int], shape: Sequence[int], links: str = "manhattan", dataflow: str = "auto"
 ) -> list[Plan]:
-    """Returns the plans of a nest, those of fewest cycles first, and of equal cycles those of less traffic.
+    """Returns the plans of a nest on an array: its legal mappings, those of fewest cycles first, and of equally few cycles those of
+    less traffic.
 
     sizes: the parameters' values.
     shape: the rows and columns of the array; mappings of one dimension take its longest row or column.
@@ -94,10 +95,11 @@ def plans(
 def _plans(
     recurrence: UniformRecurrence, shape: tuple[int, ...], dims: int, links: str, refused: list[IllegalSchedule]
 ) -> list[Plan]:
-    """Returns the plans of one recurrence, and adds to `refused` why others are none.
+    """Returns the plans of one recurrence on an array of `dims` dimensions, and adds to the list `refused` why other mappings are
+    illegal.
 
-    They have the fastest times. Slower ones are tried, too, where no fastest time lets folds come after those whose values they
-    use, or lets an operand or result stay.
+    The plans have the fastest times. Slower times are tried, too, where no fastest one lets folds come after those whose values
+    they use, or lets an operand or result stay.
     """
     nest, directions = recurrence.nest, recurrence.directions
     problem = obstacle(recurrence, dims)
@@ -130,7 +132,11 @@ def _plans(
 def _orientations(
     recurrence: UniformRecurrence, mapping: SpaceTime, shape: tuple[int, ...], links: str, refused: list[IllegalSchedule]
 ) -> Iterator[Plan]:
-    """Yields the plan of a mapping, and the one with rows and columns exchanged where that makes a difference."""
+    """Yields the plan of a mapping where it is legal, and of the mapping with rows and columns exchanged where that makes a
+    difference.
+
+    refused: a list to which the reasons against illegal ones are added.
+    """
     used = shape if len(mapping.space) == len(shape) else (max(shape),)
     differ = len(used) == 2 and (used[0] != used[1] or preloaded(recurrence, mapping))
     for each in (mapping, mapping.transposed((1, 0))) if differ else (mapping,):
@@ -142,8 +148,8 @@ def _orientations(
 
 
 def dataflow_of(recurrence: UniformRecurrence, mapping: SpaceTime) -> str:
-    """Returns the dataflow by what stays of the deepest statement: "os", "ws", "is", or "" where that is nothing else or several
-    things.
+    """Returns the dataflow, which is named after what stays in its PEs of what the deepest statement uses: "os" for results, "ws"
+    for weights, "is" for inputs, "" where nothing, several things or something else stays.
     """
     uses = [s for s in recurrence.streams if s.use.statement == recurrence.nest.statement.name]
     stationary = [s for s in uses if is_stationary(mapping, s) or s in preloaded(recurrence, mapping)]
@@ -156,9 +162,10 @@ def dataflow_of(recurrence: UniformRecurrence, mapping: SpaceTime) -> str:
 
 
 def weights(recurrence: UniformRecurrence) -> ArrayUse | None:
-    """Returns the operand that is called weights: the second of two, or the first one if the second slides.
+    """Returns the operand that is called weights: the second of two, or the first one if the second slides. None where there are
+    not two operands.
 
-    An operand slides whose subscripts add loops, as those of a picture under filters. None where there are not two operands.
+    An operand slides whose subscripts add loops, as those of a picture under filters.
     """
     name = recurrence.nest.statement.name
     uses = [s.use for s in recurrence.streams if s.use.kind == "operand" and s.use.statement == name]
@@ -169,7 +176,9 @@ def weights(recurrence: UniformRecurrence) -> ArrayUse | None:
 
 
 def kung_design(recurrence: UniformRecurrence, mapping: SpaceTime) -> str:
-    """Returns Kung's name for a design of one dimension with two operands and sums; "" for any other."""
+    """Returns the name of a design in Kung's catalogue, such as "R1", "W2", "B1" or "F", for arrays of one dimension with two
+    operands and sums; "" for any other.
+    """
     kinds = sorted(s.use.kind for s in recurrence.streams)
     ways = {len(s.directions) for s in recurrence.streams}
     if len(mapping.space) != 1 or kinds != ["operand", "operand", "result"] or ways != {1}:

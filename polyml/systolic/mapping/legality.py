@@ -33,7 +33,7 @@ from polyml.systolic.recurrences.spacetime import smallest_pair
 
 
 def check(order: isl.UnionMap, dependences: isl.UnionMap, links: str = "manhattan", *, what: str = "", outer: int = 0) -> None:
-    """Checks that a mapping is injective, causal and near.
+    """Checks that a mapping is legal: it puts one instance onto a PE per cycle, and each value has time to go to where it is used.
 
     order: the mapping, { S[p] -> [o, t, x, y] }.
     dependences: { S[p] -> T[q] : T[q] uses a value that S[p] has }.
@@ -54,7 +54,10 @@ def check_injective(order: isl.UnionMap) -> None:
 
 
 def check_flow(order: isl.UnionMap, dependences: isl.UnionMap, links: str, *, what: str = "", outer: int = 0) -> None:
-    """Checks that a mapping is causal and near, as `check` does."""
+    """Checks that every value is used after it was made, and that links bring it there in time. The arguments are those of `check`.
+
+    Raises: IllegalSchedule with a smallest pair of instances.
+    """
     dims = _dimensions(order, outer)
     through = f"dependence through {what}" if what else "dependence"
     broken = _violations(order, dependences, _relation(dims, outer, ["u < t" if links == "broadcast" else "u <= t"]))
@@ -74,7 +77,8 @@ def check_flow(order: isl.UnionMap, dependences: isl.UnionMap, links: str, *, wh
 def check_wires(
     order: isl.UnionMap, along: int, drivers: isl.UnionMap, users: isl.UnionSet, *, what: str = "", outer: int = 0
 ) -> None:
-    """Checks that values which go along the wires of one coordinate are there when they are used, in line, and alone.
+    """Checks that values which go along wires of the rows or columns are used after they were made, on the same wire, and are the
+    only ones on it.
 
     order: the mapping, { S[p] -> [o, t, x, y] }.
     along: the coordinate along which the wires go.
@@ -101,19 +105,29 @@ def check_wires(
 
 
 def _dimensions(order: isl.UnionMap, outer: int) -> int:
-    """Returns how many coordinates of the array a mapping has, behind the outer ones and time."""
+    """Returns how many coordinates of the array a mapping { S[p] -> [o, t, x, y] } has, which stand behind the outer loops o and
+    time.
+    """
     return polyhedra.dimensions(polyhedra.pieces(order.range())[0]) - 1 - outer
 
 
 def _violations(order: isl.UnionMap, dependences: isl.UnionMap, coordinates: isl.UnionMap) -> isl.UnionMap:
-    """Returns the dependences { S[p] -> T[q] } whose ends the mapping puts at a pair of { [t, x, y] -> [t', x', y'] }."""
+    """Returns the dependences { S[p] -> T[q] } whose ends a mapping puts at a pair of cycles and PEs in `coordinates`.
+
+    order: the mapping, { S[p] -> [o, t, x, y] }.
+    coordinates: { [o, t, x, y] -> [o', t', x', y'] }.
+    """
     if dependences.apply_domain(order).apply_range(order).is_disjoint(coordinates):
         return isl.UnionMap("{ }")
     return order.apply_range(coordinates).apply_range(order.reverse()).intersect(dependences)
 
 
 def _beyond_reach(dims: int, links: str) -> list[str]:
-    """Returns conditions, one of which holds where [u, w] is more links away from [t, v] than there are cycles between them."""
+    """Returns conditions as isl text, one of which holds where the PE w in cycle u is more links away from the PE v in cycle t than
+    there are cycles between them.
+
+    dims: the dimensions of the array.
+    """
     distances = [f"(w{k} - v{k})" for k in range(dims)]
     if links == "diagonal":
         return [f"{sign}{each} > u - t" for each in distances for sign in ("", "-")]
@@ -122,14 +136,19 @@ def _beyond_reach(dims: int, links: str) -> list[str]:
 
 
 def _relation(dims: int, outer: int, alternatives: Sequence[str]) -> isl.UnionMap:
-    """Returns { [t, v0, v1] -> [u, w0, w1] : one of the alternatives }, with the same outer coordinates on both sides."""
+    """Returns { [o, t, v0, v1] -> [o, u, w0, w1] : some condition holds }, between cycles and PEs of the same iteration of the
+    outer loops.
+
+    dims, outer: how many coordinates v, and how many o there are.
+    alternatives: the conditions, as isl text.
+    """
     kept = [f"o{k}" for k in range(outer)]
     here, there = ([*kept, name, *(f"{other}{k}" for k in range(dims))] for name, other in (("t", "v"), ("u", "w")))
     return isl.UnionMap(f"{{ [{', '.join(here)}] -> [{', '.join(there)}] : {' or '.join(alternatives)} }}")
 
 
 def _illegal(pairs: isl.UnionMap, message: str, *notes: str) -> IllegalSchedule:
-    """Returns the error that names a smallest pair; {0} and {1} in the message stand for its ends."""
+    """Returns the error that names a smallest of the pairs; {0} and {1} in the message stand for its two instances."""
     found = smallest_pair(pairs)
     sizes = " and ".join(f"{name} = {value}" for name, value in found.sizes)
     said = message.format(*map(polyhedra.instance_text, found.instances))
@@ -137,5 +156,5 @@ def _illegal(pairs: isl.UnionMap, message: str, *notes: str) -> IllegalSchedule:
 
 
 def _shown(order: isl.UnionMap) -> str:
-    """Returns the note that shows a mapping."""
+    """Returns the text of the note of an error that shows the mapping `order`."""
     return f"mapping {polyhedra.text(order)}"

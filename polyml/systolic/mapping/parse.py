@@ -29,7 +29,7 @@ _LARGEST = 2**40  # magnitude of a coefficient
 
 
 def parse(text: str, loops: Sequence[str]) -> tuple[Vector, ...]:
-    """Returns the coefficients of the loops in t, in x, and in y where there is one.
+    """Returns a mapping that is written as text, as the coefficients of the loops in t, in x, and in y where there is one.
 
     >>> parse("t = i + 2*j, x = -j", ("i", "j"))
     ((1, 2), (0, -1))
@@ -56,7 +56,11 @@ def parse(text: str, loops: Sequence[str]) -> tuple[Vector, ...]:
 
 
 def _read(value: str, text: str, loops: Sequence[str]) -> dict[str, int]:
-    """Returns the coefficients of the loops in one right-hand side."""
+    """Returns the coefficient of each loop in one right-hand side of a mapping; "" stands for the constant.
+
+    value: the right-hand side; text: the whole mapping, for the message.
+    Raises: ConfigError for what is no sum of multiples of the loops.
+    """
     try:
         return _terms(ast.parse(value, mode="eval").body, text, loops)
     except _UNREADABLE:
@@ -64,7 +68,11 @@ def _read(value: str, text: str, loops: Sequence[str]) -> dict[str, int]:
 
 
 def _terms(node: ast.expr, text: str, loops: Sequence[str]) -> dict[str, int]:
-    """Returns the coefficient of each loop in an expression; "" stands for the constant."""
+    """Returns the coefficient of each loop in an expression; "" stands for the constant.
+
+    text: the whole mapping, for the message.
+    Raises: ConfigError for what is no sum of multiples of the loops.
+    """
     match node:
         case ast.Name(id=loop) if loop in loops:
             return {loop: 1}
@@ -86,20 +94,24 @@ def _terms(node: ast.expr, text: str, loops: Sequence[str]) -> dict[str, int]:
 
 
 def _scaled(terms: Mapping[str, int], factor: int) -> dict[str, int]:
-    """Returns the terms times a factor."""
+    """Returns the coefficients of a linear function, by loop, times a factor."""
     return {key: factor * value for key, value in terms.items()}
 
 
 def _unreadable(text: str, loops: Sequence[str]) -> ConfigError:
-    """Returns the error for text that is no mapping of these loops."""
+    """Returns the error for text that is no mapping of the loops with these names."""
     expected = f"expected t and x, and y of an array of two dimensions, as sums of multiples of {', '.join(loops)}"
     quoted = f"`{text}`" if len(text) <= _LONGEST else shown(text)
     return ConfigError(f"{quoted} is no mapping", notes=[f'{expected}, as in "t = i + j + k, x = i, y = j"'])
 
 
 def by_nest(texts: Sequence[str], names: Sequence[str]) -> dict[str, str]:
-    """Returns the mapping of each nest: `S1: t = ...` names its nest, `t = ...` belongs to the only one. Raises ConfigError for
-    others.
+    """Returns the text of the mapping of each nest, by the nest's name: `S1: t = ...` names its nest, `t = ...` belongs to the only
+    one.
+
+    names: the names of all nests.
+    Raises: ConfigError for an unknown nest, for two mappings of one, and for a mapping without a name where there are several
+        nests.
     """
     found: dict[str, str] = {}
     for text in texts:
@@ -118,9 +130,11 @@ def by_nest(texts: Sequence[str], names: Sequence[str]) -> dict[str, str]:
 
 
 def plan(nest: SystolicNest, sizes: Mapping[str, int], shape: Sequence[int], links: str, text: str) -> Plan:
-    """Returns the plan of the mapping that was written, proved.
+    """Returns the plan of a mapping that a user has written, after a proof that it is legal.
 
     shape: the rows and columns of the array; mappings of one dimension take its longest row or column.
+    links: "manhattan", "diagonal" or "broadcast".
+    text: the mapping, such as `t = i + j + k, x = i, y = j`.
     Raises: IllegalSchedule, with a pair of instances, where the mapping is not legal; ConfigError where it does not fit the nest.
     """
     rows, loc = parse(text, axis_names(nest)), nest.statement.loc
@@ -145,8 +159,10 @@ def plan(nest: SystolicNest, sizes: Mapping[str, int], shape: Sequence[int], lin
 def _readings(
     nest: SystolicNest, sizes: Mapping[str, int], rows: Sequence[Vector]
 ) -> Iterator[tuple[UniformRecurrence, SpaceTime]]:
-    """Yields the recurrences in which the rows are linear functions of the axes, first those with as many axes as array and time
-    have.
+    """Yields (recurrence, mapping) for each way to see the nest as axes of which the rows are linear functions, those with as many
+    axes as array and time have dimensions first.
+
+    rows: the coefficients of the nest's loops in t, x, and y.
     """
     named = [loop for loop in range(len(nest.loops)) if any(row[loop] for row in rows)]
     for dims in dict.fromkeys((len(rows) - 1, max(len(named), len(rows)) - 1)):
@@ -158,7 +174,11 @@ def _readings(
 
 
 def _by_axes(recurrence: UniformRecurrence, row: Vector) -> Vector | None:
-    """Returns the coefficients of the axes that make those of the loops; None where there are none."""
+    """Returns a linear function of the nest's loops as coefficients of the recurrence's axes; None where it is no function of
+    these.
+
+    row: the coefficients of the loops.
+    """
     found = []
     for axis in recurrence.axes:
         last = axis.loops[-1]  # its coefficient in the axis is 1
@@ -169,7 +189,7 @@ def _by_axes(recurrence: UniformRecurrence, row: Vector) -> Vector | None:
 
 
 def _axes(recurrence: UniformRecurrence) -> str:
-    """Returns the axes of a recurrence as text."""
+    """Returns the axes of a recurrence as text, with the loops outside them: `i, j for each k`."""
     loops = axis_names(recurrence.nest)
     axes = ", ".join(linear(axis.coefficients, loops) for axis in recurrence.axes)
     around = ", ".join(loops[loop] for loop in recurrence.outer)

@@ -18,10 +18,12 @@ from polyml.systolic.recurrences.value_sources import ValueSource, shifted
 
 
 def prove(recurrence: UniformRecurrence, mapping: SpaceTime, links: str) -> None:
-    """Checks that the sets of `legality` are empty for a recurrence and a mapping.
+    """Proves that a space-time mapping of a recurrence is legal: no PE runs two instances in a cycle, and every value arrives
+    before it is used.
 
     For boxes without wires this is decided once for boxes of all sizes.
-    Raises: IllegalSchedule with a pair of instances.
+    links: "manhattan", "diagonal" or "broadcast".
+    Raises: IllegalSchedule, with a pair of instances, where the mapping is not legal.
     """
     if not recurrence.is_injective:
         raise IllegalSchedule(f"instances of {recurrence.nest.name} share a point of its axes")
@@ -54,10 +56,13 @@ def _prove_wires(
     back: isl.UnionMap,
     sources: Sequence[tuple[DataStream, ValueSource]],
 ) -> None:
-    """Checks the values that go along wires; the pieces of one statement share the wires of its reads.
+    """Checks that values which go along wires are on these when they are used; the pieces of one statement share the wires of its
+    reads.
 
     order: the mapping, { S[p] -> [o, t, x, y] }.
-    back: { [o, a] -> S[p] }.
+    back: { [o, a] -> S[p] }, the instance at each point of the recurrence.
+    sources: the streams that take values from wires, with the sources of these.
+    Raises: IllegalSchedule where they are not.
     """
     wires: dict[tuple[str, int | None, int], list[tuple[DataStream, isl.UnionMap]]] = {}
     for stream, source in sources:
@@ -76,19 +81,24 @@ def _prove_wires(
 
 
 def _joint_directions(mapping: SpaceTime, stream: DataStream) -> list[Direction]:
-    """Returns the sums of two directions in which an element goes in one cycle, since it goes both ways at once."""
+    """Returns, for an element that a broadcast brings to PEs in several directions within one cycle, the sums of two of these
+    directions.
+    """
     found = [d.vector for d in stream.directions if mapping.steps(d.vector)[0] == 0]
     return [Direction(tuple(map(add, a, b)), True) for a, b in combinations(found, 2)]
 
 
 def _links_for(links: str, free: bool) -> str:
-    """Returns the links for a direction: values of the nest do not use the wires of operands."""
+    """Returns the links that a value may use: with broadcast, those that are free use wires, others Manhattan links.
+
+    free: whether the value may go either way, which is so for operands alone.
+    """
     return links if free or links != "broadcast" else "manhattan"
 
 
 @lru_cache(maxsize=4096)
 def _holds_on_boxes(mapping: SpaceTime, directions: tuple[Direction, ...], links: str) -> bool:
-    """Returns whether the sets are empty for boxes of all sizes, wherever they begin."""
+    """Returns whether a mapping is legal on boxes of all sizes, wherever they begin, for values that travel in these directions."""
     axes = range(len(mapping.time))
     sizes, within = ", ".join(f"n{k}" for k in axes), " and ".join(f"0 <= a{k} < n{k}" for k in axes)
     points = isl.Set(f"[{sizes}] -> {{ [{', '.join(f'a{k}' for k in axes)}] : {within} }}")

@@ -26,8 +26,9 @@ RANKS = ("cycles", "utilisation", "ports", "registers", "traffic", "energy")
 class StreamPorts:
     """StreamPorts holds how many ports and registers one stream needs.
 
-    into, out: the PEs with a port.
-    registers: those of each PE.
+    stream: the stream, an access whose values go from PE to PE.
+    into, out: how many PEs have a port through which elements come in, and go out.
+    registers: how many registers each PE has for it.
     """
 
     stream: DataStream
@@ -37,7 +38,7 @@ class StreamPorts:
 
 
 def stream_ports(folds: Folds) -> tuple[StreamPorts, ...]:
-    """Returns the ports of each stream, in the order of the traffic."""
+    """Returns the ports and registers that each stream needs, in the order of `folds.traffic`."""
     found = []
     for traffic, (into, out) in zip(folds.traffic, ports(folds)):
         found.append(StreamPorts(traffic.stream, into, out, registers(folds.recurrence, folds.mapping, traffic.stream)))
@@ -45,7 +46,7 @@ def stream_ports(folds: Folds) -> tuple[StreamPorts, ...]:
 
 
 def registers(recurrence: UniformRecurrence, mapping: SpaceTime, stream: DataStream) -> int:
-    """Returns how many registers of each PE a stream needs; none for results that are no sums, which leave from where their values
+    """Returns how many registers of each PE a stream needs; 0 for results that are no sums, which leave from where their values
     are.
     """
     if stream not in recurrence.streams:
@@ -57,7 +58,7 @@ def registers(recurrence: UniformRecurrence, mapping: SpaceTime, stream: DataStr
 
 
 def ranked(plans: Sequence[Plan], rank: str, energy_j: Callable[[Plan], float | None]) -> list[Plan]:
-    """Returns the plans, the best one first; equal ones keep the order of fewest cycles first.
+    """Returns the plans ordered by a measure, the best one first; equal ones are in the order of their cycles.
 
     rank: one of `RANKS`.
     energy_j: the energy of a plan; None where it is not known.
@@ -75,7 +76,7 @@ def ranked(plans: Sequence[Plan], rank: str, energy_j: Callable[[Plan], float | 
 
 
 def _key(plan: Plan, rank: str, energy_j: Callable[[Plan], float | None]) -> float | None:
-    """Returns what plans are ordered by, the least one first."""
+    """Returns the number by which a plan is ranked, less being better; None for an energy that is not known."""
     if rank == "energy":
         return energy_j(plan)
     if rank == "utilisation":

@@ -24,16 +24,16 @@ MOST_TIMES = 20_000  # candidate times that are looked at
 
 @dataclass(frozen=True)
 class MappingSearch:
-    """A MappingSearch says which mappings are searched.
+    """A MappingSearch says which space-time mappings of a recurrence are searched.
 
     axes: how many axes the recurrence has.
-    directions: those in which its values go on.
+    directions: the steps along the axes by which its values travel.
     dims: the dimensions of the array.
     links: "manhattan", "diagonal" or "broadcast".
-    dense: only mappings that leave no PE idle between its instances.
+    dense: whether to find only mappings that leave no PE idle between its instances.
     reversible_axes: axes that may be run backwards without a change of the domain's shape; mappings that differ by this alone,
         along directions that are free, belong to one class.
-    slower: take the times that are fastest once those that are faster have been removed, so many times.
+    slower: how often the fastest times are removed before the fastest ones of the rest are taken.
     """
 
     axes: int
@@ -47,7 +47,7 @@ class MappingSearch:
 
 @lru_cache(maxsize=256)
 def mappings(search: MappingSearch) -> tuple[SpaceTime, ...]:
-    """Returns the legal mappings with the fastest times, one of each class.
+    """Returns the legal space-time mappings with the fastest times, one of each class.
 
     A class holds the mappings that permutations and reflections of the array make of each other. No time brings all values on in
     fewer cycles than a fastest one.
@@ -64,13 +64,15 @@ def mappings(search: MappingSearch) -> tuple[SpaceTime, ...]:
 
 
 def _source_order_key(mapping: SpaceTime, directions: Sequence[Direction]) -> tuple:
-    """Returns a key that is greater for mappings that run along the axes as the source does."""
+    """Returns a key that is greater for mappings that run forward along more of the directions by which values travel, as the
+    source does.
+    """
     forward = sum(dot(mapping.time, d.vector) > 0 for d in directions)
     return forward, *mapping.rows
 
 
 def _times(search: MappingSearch) -> Iterator[Vector]:
-    """Yields the Pareto-optimal times: no other time is as fast in all directions and faster in one.
+    """Yields the coefficients of the axes in Pareto-optimal times: no other time is as fast in all directions and faster in one.
 
     Of times that are equally fast it yields those with the smallest coefficients that have a mapping.
     """
@@ -98,20 +100,22 @@ def _times(search: MappingSearch) -> Iterator[Vector]:
 
 
 def _size(time: Vector) -> int:
-    """Returns the sum of the absolute coefficients."""
+    """Returns the sum of the absolute values of a time's coefficients."""
     return sum(map(abs, time))
 
 
 def _has_mapping(time: Vector, search: MappingSearch) -> bool:
-    """Returns whether some allocation completes the time to a mapping."""
+    """Returns whether some allocation of instances to PEs makes a mapping together with the time."""
     densities = (SpaceTime(time, space).density for space in _spaces(time, search))
     return any(d == 1 or d and not search.dense for d in densities)
 
 
 def _spaces(time: Vector, search: MappingSearch) -> Iterator[tuple[Vector, ...]]:
-    """Yields the allocations that links can serve, none of which is a permutation or reflection of another one.
+    """Yields the allocations { axes -> coordinates of a PE } with which links can bring all values in time, as the coefficients of
+    the axes for each coordinate.
 
-    A value takes at most a link per cycle along each coordinate; with Manhattan links, at most a link per cycle in all.
+    None of them is a permutation or reflection of another one. A value takes at most a link per cycle along each coordinate; with
+    Manhattan links, at most a link per cycle in all.
     """
     dims = search.dims
     wires, directions = [d for d in search.directions if d.line], [d for d in search.directions if not d.line]
@@ -132,14 +136,22 @@ def _spaces(time: Vector, search: MappingSearch) -> Iterator[tuple[Vector, ...]]
 
 
 def _reached(cycles: int, taken: Sequence[int], links: str) -> bool:
-    """Returns whether a value can go so many links along each coordinate in these cycles; in no cycle it goes along one, by a wire."""
+    """Returns whether a value can go a given distance on the array in some number of cycles. In zero cycles only a wire brings it,
+    so the distance must be along exactly one coordinate.
+
+    cycles: how many cycles the value has.
+    taken: how many links it has to go along each coordinate.
+    links: "diagonal" for one link along each coordinate per cycle; any other name for one link per cycle.
+    """
     if cycles == 0:
         return sum(map(bool, taken)) == 1
     return max(taken) <= cycles if links == "diagonal" else sum(taken) <= cycles
 
 
 def _class_key(mapping: SpaceTime, reversible_axes: Sequence[int]) -> tuple:
-    """Returns a key that all mappings of one class share."""
+    """Returns a key that two mappings share where permutations and reflections of the array, or of the axes that may be reversed,
+    make one of the other.
+    """
     found = []
     for flips in product((1, -1), repeat=len(reversible_axes)):
         signs = [1] * len(mapping.time)

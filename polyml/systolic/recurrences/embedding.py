@@ -32,7 +32,8 @@ Row = tuple[Vector, int]  # an affine function: coefficients of the iterators, a
 
 @dataclass(frozen=True)
 class Embedding:
-    """An Embedding puts one statement into the nest's index space: c0 = rows[0] * iterators + constants[0], and so on.
+    """An Embedding puts the instances of one statement at points of the nest's index space: c0 = rows[0] * iterators +
+    constants[0], and so on.
 
     statement: the statement that is embedded.
     rows: for each axis of the index space, the coefficients of the statement's iterators.
@@ -56,24 +57,28 @@ class Embedding:
         return tuple(sum(c * v for c, v in zip(row, vector)) for row in self.rows)
 
     def at(self, instance: Vector) -> Vector:
-        """Returns the point of an instance."""
+        """Returns the point of the index space at which the instance with these values of the iterators lies."""
         return tuple(step + constant for step, constant in zip(self.steps(instance), self.constants))
 
     def strided(self, axis: int, factor: int, start: int) -> Embedding:
-        """Returns the embedding with every `factor`th point of an axis, from `start` on."""
+        """Returns the embedding with the coordinate along `axis` multiplied by `factor` and moved by `start`."""
         rows = tuple(tuple(factor * c for c in row) if k == axis else row for k, row in enumerate(self.rows))
         constants = tuple(factor * c + start if k == axis else c for k, c in enumerate(self.constants))
         return Embedding(self.statement, rows, constants)
 
 
 def identity(statement: Statement) -> Embedding:
-    """Returns the embedding of a statement alone, whose points are its instances."""
+    """Returns the embedding that puts each instance at the point whose coordinates are its iterators."""
     loops = range(len(statement.iterators))
     return Embedding(statement, tuple(tuple(int(k == other) for other in loops) for k in loops), (0,) * len(loops))
 
 
 def joint_embeddings(statements: Sequence[Statement], flows: Flows) -> Iterator[tuple[Embedding, ...]]:
-    """Yields ways to embed all statements, each in the order of the source; those that interleave statements come last."""
+    """Yields ways to embed all statements into one index space without sharing points, as one embedding per statement, in their
+    order.
+
+    Ways that interleave statements along an axis come last.
+    """
     overlapping = []
     for embeddings in candidate_embeddings(statements, flows):
         if any(overlap(a, b) for a, b in combinations(embeddings, 2)):
@@ -85,7 +90,9 @@ def joint_embeddings(statements: Sequence[Statement], flows: Flows) -> Iterator[
 
 
 def candidate_embeddings(statements: Sequence[Statement], flows: Flows) -> Iterator[tuple[Embedding, ...]]:
-    """Yields ways to embed all statements, whether they share points or not."""
+    """Yields ways to embed all statements into one index space, as one embedding per statement, in their order. Statements may
+    share points.
+    """
     deepest = max(statements, key=lambda s: len(s.iterators))
     others = sorted((s for s in statements if s is not deepest), key=lambda s: -len(s.iterators))
     for extended in islice(_extended({deepest.name: identity(deepest)}, others, deepest, flows), MOST_JOINT):
@@ -93,12 +100,12 @@ def candidate_embeddings(statements: Sequence[Statement], flows: Flows) -> Itera
 
 
 def overlap(a: Embedding, b: Embedding) -> bool:
-    """Returns whether two statements have a point in common."""
+    """Returns whether two embedded statements have a point of the index space in common."""
     return not a.map.range().is_disjoint(b.map.range())
 
 
 def _interleaved(embeddings: Sequence[Embedding], axis: int) -> tuple[Embedding, ...]:
-    """Returns the embeddings with the points of an axis dealt out in turn, so that statements that share points no longer do."""
+    """Returns the embeddings with the points of one axis dealt out in turn, so that statements that shared points no longer do."""
     turns: list[int] = []
     for number, embedding in enumerate(embeddings):
         before = (turns[k] for k in range(number) if overlap(embeddings[k], embedding))
@@ -110,7 +117,10 @@ def _interleaved(embeddings: Sequence[Embedding], axis: int) -> tuple[Embedding,
 def _extended(
     known: Mapping[str, Embedding], rest: Sequence[Statement], deepest: Statement, flows: Flows
 ) -> Iterator[Mapping[str, Embedding]]:
-    """Yields the embeddings of `known`, extended by injective ones of the statements in `rest`."""
+    """Yields the embeddings in `known`, by the statement's name, with an injective embedding added for each statement in `rest`.
+
+    deepest: the statement whose loops are the axes of the index space.
+    """
     if not rest:
         yield known
         return
@@ -120,7 +130,11 @@ def _extended(
 
 
 def _candidates(statement: Statement, deepest: Statement, known: Mapping[str, Embedding], flows: Flows) -> Iterator[Embedding]:
-    """Yields embeddings of one statement, first those at which more of its elements are the deepest statement's."""
+    """Yields embeddings of one statement, first those that put its instances where the deepest statement touches the most of the
+    same elements.
+
+    known: the embeddings of other statements, by name.
+    """
     seen = set()
     if len(statement.iterators) == len(deepest.iterators):
         seen.add(identity(statement))
@@ -138,8 +152,9 @@ def _candidates(statement: Statement, deepest: Statement, known: Mapping[str, Em
 
 
 def _completed(rows: Sequence[Row | None], near: Sequence[tuple[Sequence[Row], Sequence[int]]]) -> Iterator[Sequence[Row]]:
-    """Yields `rows` with the axes that are open taken from one of the neighbouring embeddings in `near`, shifted by one of its
-    steps.
+    """Yields `rows` with every missing row (None) taken from an embedding in `near`, shifted by one of the steps that belong to it.
+
+    near: (the rows of an embedding, the steps by which it may be shifted).
     """
     open_ = [k for k, row in enumerate(rows) if row is None]
     for there, steps in near:
@@ -151,10 +166,10 @@ def _completed(rows: Sequence[Row | None], near: Sequence[tuple[Sequence[Row], S
 def _flow_neighbours(
     statement: Statement, known: Mapping[str, Embedding], flows: Flows
 ) -> Iterator[tuple[list[Row], tuple[int, ...]]]:
-    """Yields the points at which the statement's operands are made, and those at which its values are first used, by its own
-    iterators.
+    """Yields (rows, steps): the points at which values that a statement uses are made, or its own values are first used, as affine
+    functions of its iterators, and the steps from there at which it may lie along an axis.
 
-    With each come the steps from there at which the statement may be put.
+    known: the embeddings of other statements, by name.
     """
     for flow in flows[statement.name].values():
         for name, pairs in flow.items():
@@ -168,7 +183,9 @@ def _flow_neighbours(
 
 
 def _affine_rows(relation: isl.Map, statement: Statement) -> Iterator[list[Row]]:
-    """Yields the rows of { S[i] -> [c] }, one for each coordinate, where all of them are affine in the iterators alone."""
+    """Yields { S[i] -> [c] } as one affine function of the iterators for each coordinate; yields nothing where a coordinate is not
+    affine in the iterators alone.
+    """
     loops = len(statement.iterators)
     rows = [_affine_row(value, loops) for value in polyhedra.subscripts_of(relation.coalesce())]
     whole = [row for row in rows if row is not None]
@@ -177,7 +194,7 @@ def _affine_rows(relation: isl.Map, statement: Statement) -> Iterator[list[Row]]
 
 
 def _affine_row(value: isl.PwAff, loops: int) -> Row | None:
-    """Returns a value as coefficients of the iterators and a constant; None where it is not affine in these alone."""
+    """Returns a value as coefficients of the iterators and a constant; None where it is not affine in the iterators alone."""
     found = polyhedra.linear_row(value)
     if found is None or any(name not in range(loops) for name in found[0]):
         return None
@@ -186,10 +203,11 @@ def _affine_row(value: isl.PwAff, loops: int) -> Row | None:
 
 
 def _aligned(statement: Statement, deepest: Statement) -> list[list[Row | None]]:
-    """Returns the points at which the deepest statement touches the statement's elements, first those with most of them. None
-    stands for an axis that this leaves open.
+    """Returns ways to put a statement's instances where the deepest statement touches the same elements, those with the most such
+    elements first.
 
-    Each pair of accesses to one array that shall name one element is a linear equation for each subscript.
+    A way has an affine function of the statement's iterators for each axis, None for an axis that the elements leave open. Each
+    pair of accesses to one array that name the same element is a linear equation for each subscript.
     """
     loops, axes = len(statement.iterators), len(deepest.iterators)
     mine, theirs = ([a for a in (s.write, *s.reads) if a.subscripts] for s in (statement, deepest))
@@ -209,9 +227,13 @@ def _aligned(statement: Statement, deepest: Statement) -> list[list[Row | None]]
 
 
 def _equations(access: Access, other: Access, loops: int, axes: int) -> list[Vector] | None:
-    """Returns the equations that make two accesses name one element, one for each subscript; None where a subscript is not affine.
+    """Returns the linear equations, one for each subscript, under which two accesses to one array name the same element; None where
+    a subscript is not affine.
 
-    Each has the coefficients of the axes, then those of the iterators and of 1, whose sum they have to equal.
+    An equation has the coefficients of the axes (the iterators of `other`'s statement), then those of the iterators of `access`'s
+    statement, then a constant; the terms in the axes equal the sum of the rest.
+    access, other: the accesses, each by another statement.
+    loops, axes: how many iterators the statement of `access` has, and that of `other`.
     """
     found = []
     for mine, theirs in zip(access.subscripts, other.subscripts):
@@ -223,8 +245,10 @@ def _equations(access: Access, other: Access, loops: int, axes: int) -> list[Vec
 
 
 def _solved(equations: Space, axes: int) -> list[Row | None] | None:
-    """Returns the row of each axis that the equations determine, None for an open axis; None for all where an axis would not be an
-    integer.
+    """Returns, for each axis, the affine function of the iterators that the equations determine, None for an axis that they leave
+    open. The result is None where an axis would not be an integer.
+
+    equations: those of `_equations`, in reduced form.
     """
     rows: list[Row | None] = [None] * axes
     for equation in equations:

@@ -31,7 +31,8 @@ MOST_LOOPS = 5  # of nests whose loops may each be an axis
 
 
 def layouts(nest: SystolicNest, sizes: Mapping[str, int] | None, dims: int) -> Iterator[UniformRecurrence]:
-    """Yields the ways to see a nest as at most `dims` + 1 axes inside outer loops.
+    """Yields ways to see a nest as a uniform recurrence of at most `dims` + 1 axes: each axis is a loop or several joined loops,
+    and loops that are in no axis run outside, one iteration after another.
 
     nest: the nest.
     sizes: the values of the parameters; None for all sizes, where no axis has several loops.
@@ -69,7 +70,10 @@ def layouts(nest: SystolicNest, sizes: Mapping[str, int] | None, dims: int) -> I
 
 
 def _axis(group: tuple[int, ...], extents: Vector) -> RecurrenceAxis:
-    """Returns the axis that numbers the iterations of several loops, the last one fastest; extents: the lengths of all loops."""
+    """Returns the axis that numbers the iterations of the loops in `group`, the last one fastest.
+
+    extents: the lengths of all loops of the nest.
+    """
     factors = dict.fromkeys(group, 1)
     for k, loop in enumerate(group[:-1]):
         factors[loop] = prod(extents[inner] for inner in group[k + 1 :])
@@ -77,7 +81,11 @@ def _axis(group: tuple[int, ...], extents: Vector) -> RecurrenceAxis:
 
 
 def _streams(nest: SystolicNest, outer: Sequence[int], axes: Sequence[RecurrenceAxis]) -> tuple[DataStream, ...] | None:
-    """Returns the streams of the nest's uses; None where a sum would go along several axes."""
+    """Returns the streams of the nest's reads: each use with the directions in which its values go on along the axes. Returns None
+    where a sum would go along several axes.
+
+    outer: the positions of the loops that run outside the axes.
+    """
     found = []
     for use in nest.uses:
         if not use.rows and use.kind == "operand":
@@ -94,7 +102,10 @@ def _streams(nest: SystolicNest, outer: Sequence[int], axes: Sequence[Recurrence
 
 
 def _unused(nest: SystolicNest, use: ArrayUse, outer: Sequence[int], axes: Sequence[RecurrenceAxis]) -> list[Vector]:
-    """Returns the directions along the axes in which the element of an access stays the same."""
+    """Returns the directions along the axes in which the element that an access names stays the same.
+
+    outer: the positions of the loops that run outside the axes.
+    """
     if any(len(axis.loops) > 1 for axis in axes):  # so the nest has one statement
         mixed = [k for k, axis in enumerate(axes) if len(axis.loops) > 1 and any(map(use.depends_on, axis.loops))]
         kept = [k for k in range(len(axes)) if k not in mixed]
@@ -115,7 +126,11 @@ def _recurrence(
     axes: tuple[RecurrenceAxis, ...],
     streams: tuple[DataStream, ...],
 ) -> UniformRecurrence:
-    """Returns the recurrence of a nest with these outer loops, axes and streams."""
+    """Returns the uniform recurrence of a nest.
+
+    sizes: the parameters' values; () for all sizes.
+    outer: the positions of the loops that run outside the axes.
+    """
     placing = axes_of_points(nest, outer, axes)
     parts = [with_sizes(embedding.map, sizes).apply_range(placing) for embedding in nest.embeddings]
     embedding = polyhedra.union([isl.UnionMap.from_map(part) for part in parts])

@@ -39,7 +39,8 @@ from polyml.systolic.recurrences.value_sources import RESULT, ReadKey, RoutedRea
 def nests(
     scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction], links: str = "manhattan"
 ) -> tuple[SystolicNest, ...]:
-    """Returns the nests of a kernel in the order of the source, each with the statements that need each other's values.
+    """Returns a kernel's nests in the order of the source; a nest is one statement, or all statements that need each other's
+    values.
 
     Statements that only make one value from another belong to the boundary of a nest that takes their values or gives them its own.
 
@@ -53,7 +54,12 @@ def nests(
 def _nests(
     scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction], links: str, known: tuple[PhasedStatements, ...]
 ) -> tuple[SystolicNest, ...]:
-    """Returns the nests where the statements of `known` have been split into phases."""
+    """Returns what `nests` does for a SCoP some of whose statements have been split into phases already, and splits others where it
+    must.
+
+    known: the statements that have been split so far.
+    Raises: IllegalSchedule for statements that are no uniform recurrence.
+    """
     flows = {name: _flows(scop, statement) for name, statement in scop.statements.items()}
     producers = {name: {s for flow in of.values() for s in flow} for name, of in flows.items()}
     found = []
@@ -88,12 +94,16 @@ def _nests(
 
 
 def _flows(scop: Scop, statement: Statement) -> dict[int, dict[str, isl.Map]]:
-    """Returns, by the number of a read, { T[j] -> S[i] : T[j] made what S[i] reads } for each T."""
+    """Returns the flow dependences of each read of a statement S: by the read's number, and by each statement T whose values it
+    gets, { T[j] -> S[i] : T[j] made what S[i] reads }.
+    """
     return {k: flow_into(scop, statement, access) for k, access in enumerate(statement.reads)}
 
 
 def _phases_of(scop: Scop, names: Sequence[str], flows: Flows) -> PhasedStatements | None:
-    """Returns the statements split into phases such that wires can bring all their values; None where no split does."""
+    """Returns the statements split into phases of one loop's iterations, so that wires can bring all their values; None where no
+    split that is tried does.
+    """
     for found in phased(scop, [scop.statements[name] for name in names], flows):
         try:
             produced = {name: _flows(found.scop, found.scop.statements[name]) for name in found.origins}
@@ -105,14 +115,23 @@ def _phases_of(scop: Scop, names: Sequence[str], flows: Flows) -> PhasedStatemen
 
 
 def _phased_nest(scop: Scop, phases: PhasedStatements, flows: Flows, dependences: Dependences) -> SystolicNest:
-    """Returns the nest of statements that have been split into phases."""
+    """Returns the nest of statements that have been split into phases, with values that go along wires.
+
+    phases: the statements and their phases; flows: the flow dependences, by statement and read.
+    Raises: IllegalSchedule where wires cannot bring all values.
+    """
     embeddings = tuple(replace(embedding, statement=scop.statements[embedding.statement.name]) for embedding in phases.embeddings)
     nest = _assembled(scop, embeddings, ReductionOrder(flows, {}), dependences, None, wired=True)
     return replace(nest, origins=phases.origins)
 
 
 def _strongly_connected(producers: Mapping[str, set[str]], known: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Returns the statements, in groups of those that need each other's values, or that are known to belong together."""
+    """Returns the names of all statements in groups: the strongly connected components of the flow dependences, and the groups in
+    `known` as they are.
+
+    producers: by statement, the statements whose values it reads.
+    known: groups of statements that belong together, whatever their dependences.
+    """
     reached = {name: set(producers[name]) for name in producers}
     for middle in reached:
         for name in reached:
@@ -125,7 +144,9 @@ def _strongly_connected(producers: Mapping[str, set[str]], known: Sequence[tuple
 
 
 def _has_reuse(nest: SystolicNest) -> bool:
-    """Returns whether some value of the nest is used more than once."""
+    """Returns whether a nest hands values from instance to instance: some value is used more than once, or there are several
+    statements.
+    """
     loops = range(len(nest.loops))
     used = (u for u in nest.uses if u.rows or u.kind != "operand")
     return len(nest.embeddings) > 1 or any(u.sources or not all(map(u.depends_on, loops)) for u in used)
@@ -134,9 +155,11 @@ def _has_reuse(nest: SystolicNest) -> bool:
 def _nest(
     scop: Scop, names: Sequence[str], flows: Flows, dependences: Dependences, reductions: Mapping[str, Reduction]
 ) -> SystolicNest:
-    """Returns the nest of statements in the first embedding in which all values come along fixed distances.
+    """Returns the nest of the named statements, in the first embedding into one index space in which every value travels a fixed
+    distance.
 
-    The order is the source's, or one with sums reversed. Raises IllegalSchedule with what the first embedding was refused for.
+    The order of instances is the source's, or one with sums reversed. Raises IllegalSchedule, with the reason why the first
+    embedding was refused.
     """
     statements = [scop.statements[name] for name in names]
     for statement in statements:
@@ -168,10 +191,11 @@ def _assembled(
     reduction: Reduction | None,
     wired: bool = False,
 ) -> SystolicNest:
-    """Returns the nest of embedded statements.
+    """Returns the nest of embedded statements, with what each read uses and the steps by which its values come.
 
-    reduction: the reduction of a statement that is alone.
-    wired: whether values go along wires, too.
+    order: the flow dependences in the order of the sums' terms.
+    reduction: the reduction of a statement that is alone in its nest; else None.
+    wired: whether values may also go along wires.
     Raises: IllegalSchedule where a value does not come along fixed distances.
     """
     flows = order.flows
@@ -210,7 +234,9 @@ def _assembled(
 
 
 def _reduction_read(uses: Mapping[ReadKey, ArrayUse], reduction: Reduction | None) -> ReadKey | None:
-    """Returns the read of a sum whose terms may come in any order, which therefore reads no value of the statement itself."""
+    """Returns the read of the running sum, (statement, number of the read), for a nest of one statement whose terms may come in any
+    order; None for any other nest.
+    """
     if reduction is None:
         return None
     key = reduction.statement, reduction.access
@@ -218,7 +244,9 @@ def _reduction_read(uses: Mapping[ReadKey, ArrayUse], reduction: Reduction | Non
 
 
 def _live_out(embeddings: Sequence[Embedding], order: ReductionOrder, dependences: Dependences) -> isl.Set:
-    """Returns { p : the value made at p is there at the end, or other statements use it }."""
+    """Returns the points of the index space whose values are in their arrays at the end, or are used by statements outside the
+    nest.
+    """
     names, found = {embedding.statement.name for embedding in embeddings}, []
     for embedding in embeddings:
         name, last = embedding.statement.name, embedding.statement.domain
@@ -233,7 +261,9 @@ def _live_out(embeddings: Sequence[Embedding], order: ReductionOrder, dependence
 
 
 def _with_overwrites(rows: tuple[Vector, ...], read: RoutedRead, scop: Scop, embedding: Embedding) -> tuple[Vector, ...]:
-    """Returns the rows of an operand's access with one more for each direction of reuse along which its element is overwritten."""
+    """Returns the subscripts' coefficients (`rows`) of an operand, with one row added for each direction of reuse along which its
+    element is overwritten, so that it counts as another element there.
+    """
     if not rows or not read.reuse_directions:
         return rows
     changed = []
@@ -247,7 +277,8 @@ def _with_overwrites(rows: tuple[Vector, ...], read: RoutedRead, scop: Scop, emb
 def _with_neighbour_reuse(
     embedding: Embedding, uses: Mapping[ReadKey, ArrayUse], reads: Mapping[ReadKey, RoutedRead]
 ) -> dict[ReadKey, ArrayUse]:
-    """Returns the uses with a source for each operand whose element a neighbouring instance has read just before.
+    """Returns the uses of one statement, in which operands that a neighbouring instance has just read, by another access, come from
+    there.
 
     The two accesses have subscripts that differ by a constant, as in A[i - 1] and A[i].
     """
@@ -277,12 +308,14 @@ def _with_neighbour_reuse(
 
 
 def _linear_rows(access: Access) -> list[polyhedra.LinearRow]:
-    """Returns the subscripts as linear rows; `_use` has refused accesses with others."""
+    """Returns the subscripts of an access as linear rows, which they are since `_use` has refused any other access."""
     return [row for row in map(polyhedra.linear_row, access.subscripts) if row is not None]
 
 
 def _solved(rows: Sequence[Vector], values: Sequence[int]) -> Vector | None:
-    """Returns the integers with which each row makes its value; None where there are none. The rows have full column rank."""
+    """Returns the integer vector v whose product with each of `rows` is the value at the same position in `values`; None where
+    there is none. The rows have full column rank.
+    """
     columns = len(rows[0])
     (found,) = kernel([(*row, -value) for row, value in zip(rows, values)], columns + 1) or (None,)
     if found is None or abs(found[-1]) != 1:
@@ -291,7 +324,10 @@ def _solved(rows: Sequence[Vector], values: Sequence[int]) -> Vector | None:
 
 
 def _reads_arrays(scop: Scop, statement: Statement, flow: Mapping[str, isl.Map]) -> bool:
-    """Returns whether some sum starts from an element that is there at the start, or that another statement made of one."""
+    """Returns whether some sum of a reduction starts from an element of an array, rather than from a number.
+
+    flow: by statement, the flow dependences into the read of the sum.
+    """
     produced = [m.range() for m in flow.values()]
     if not produced or not statement.domain.is_subset(polyhedra.union(produced)):
         return True
@@ -300,7 +336,12 @@ def _reads_arrays(scop: Scop, statement: Statement, flow: Mapping[str, isl.Map])
 
 
 def _use(kind: str, scop: Scop, statement: Statement, access: Access, number: int) -> ArrayUse:
-    """Returns the use of an access. Raises IllegalSchedule where a subscript is not linear in the iterators."""
+    """Returns what an access of a statement means for a nest, without the sources of its values.
+
+    kind: "operand", "value" or "result".
+    number: the number of the read; RESULT for the write.
+    Raises: IllegalSchedule where a subscript is not linear in the iterators.
+    """
     name = scop.arrays[access.array].source_name or access.array
     text = access_text(access).replace(access.array, name, 1)
     rows = []

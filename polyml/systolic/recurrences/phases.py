@@ -31,11 +31,11 @@ OPERATIONS = 3_000_000  # isl operations to find the phases along one axis
 
 @dataclass(frozen=True)
 class PhasedStatements:
-    """PhasedStatements are statements split into phases.
+    """PhasedStatements are statements split into pieces, one for each phase of an iteration of some loop.
 
     scop: the SCoP in which the pieces are statements.
-    embeddings: those of all pieces.
-    origins: the name of the statement that each piece comes from.
+    embeddings: the embedding of each piece.
+    origins: by the name of a piece, that of the statement that it comes from.
     """
 
     scop: Scop
@@ -44,7 +44,9 @@ class PhasedStatements:
 
 
 def phased(scop: Scop, statements: Sequence[Statement], flows: Flows) -> Iterator[PhasedStatements]:
-    """Yields ways to run statements that need each other's values phase by phase, those of fewest phases in an embedding first."""
+    """Yields ways to split statements that need each other's values into phases, the fewest phases first within each joint
+    embedding.
+    """
     for embeddings in islice(candidate_embeddings(statements, flows), MOST_EMBEDDINGS):
         found = (_phases_along(embeddings, flows, axis) for axis in range(len(embeddings[0].rows)))
         for phases, axis in sorted(((p, axis) for axis, p in enumerate(found) if p), key=lambda each: len(each[0])):
@@ -54,8 +56,8 @@ def phased(scop: Scop, statements: Sequence[Statement], flows: Flows) -> Iterato
 
 
 def _phases_along(embeddings: Sequence[Embedding], flows: Flows, axis: int) -> list[isl.UnionSet]:
-    """Returns the instances of each phase within an iteration of an axis; [] where values go back along it, or instances wait
-    without end.
+    """Returns the phases of an iteration of an axis, each as the instances that belong to it. Returns [] where the statements have
+    none: values go back along the axis, or there are too many phases, or isl takes too long.
     """
     names = {embedding.statement.name for embedding in embeddings}
     made = [pairs for name in names for read in flows[name].values() for other, pairs in read.items() if other in names]
@@ -69,8 +71,9 @@ def _phases_along(embeddings: Sequence[Embedding], flows: Flows, axis: int) -> l
 
 
 def _wait_layers(embeddings: Sequence[Embedding], pairs: isl.UnionMap, axis: int) -> list[isl.UnionSet]:
-    """Returns the layers of an iteration: first the instances that wait for nothing in it, then those that wait for the first layer
-    alone, and so on. The result is [] where values go back along the axis.
+    """Returns the instances of an iteration of an axis in layers: first those that wait for nothing within the iteration, then
+    those that wait for the first layer alone, and so on. Returns [] where values go back along the axis, or where there are more
+    than `MOST_PHASES` layers.
 
     pairs: { S[i] -> T[j] : T[j] uses what S[i] made }.
     """
@@ -92,7 +95,10 @@ def _wait_layers(embeddings: Sequence[Embedding], pairs: isl.UnionMap, axis: int
 
 
 def _split_into_phases(scop: Scop, embeddings: Sequence[Embedding], phases: Sequence[isl.UnionSet], axis: int) -> PhasedStatements:
-    """Returns the statements split by phase, with the phases interleaved along the axis."""
+    """Returns the statements split by phase, with the phases of each iteration one after another along the axis.
+
+    phases: the instances of each phase.
+    """
     pieces: dict[str, list[isl.Set]] = {}
     turns: dict[str, list[int]] = {}
     for embedding in embeddings:

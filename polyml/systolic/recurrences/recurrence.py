@@ -23,10 +23,11 @@ from polyml.systolic.recurrences.value_sources import RESULT, ReadKey, ValueSour
 
 @dataclass(frozen=True)
 class RecurrenceAxis:
-    """An axis numbers the iterations of one or more loops.
+    """A RecurrenceAxis is a dimension of the space that is mapped to time and PEs: a number for the iterations of one or more loops
+    of a nest.
 
     loops: the positions of the loops in the nest.
-    coefficients: the factor of each of the nest's loops in the number; 0 for others.
+    coefficients: for each loop of the nest, its factor in the number; 0 for loops that are not in the axis.
     """
 
     loops: tuple[int, ...]
@@ -35,10 +36,10 @@ class RecurrenceAxis:
 
 @dataclass(frozen=True)
 class DataStream:
-    """A data stream is a use together with the directions in which its values go on.
+    """A DataStream is an access of the nest together with the directions in which its values go from instance to instance.
 
-    use: the use.
-    directions: () where each instance has an element of its own.
+    use: the access.
+    directions: the steps along the axes; () where each instance has an element of its own.
     """
 
     use: ArrayUse
@@ -47,17 +48,18 @@ class DataStream:
 
 @dataclass(frozen=True)
 class UniformRecurrence:
-    """A uniform recurrence is a nest with `axes` inside `outer` loops that run one after another.
+    """A UniformRecurrence is a nest as `axes`, which are mapped to space and time, inside `outer` loops, which run one after
+    another.
 
     nest: the nest.
     sizes: the parameters' values; () for all sizes.
-    outer: the positions of the outer loops.
-    axes: the axes, which space and time are made of.
+    outer: the positions of the outer loops in the nest.
+    axes: the axes.
     streams: the operands, values and sums of the instances.
     result: the elements that are written; along its directions the last value counts.
-    points: { [o0, ..., a0, a1, ...] }, the instances by outer loops and axes.
+    points: { [o0, ..., a0, a1, ...] }, the instances by outer loops o and axes a.
     embedding: { S[i] -> [o0, ..., a0, ...] }, for all statements.
-    lengths: the lengths of the loops where the domain is a box; else None.
+    lengths: the lengths of the nest's loops where the domain is a box; else None.
     """
 
     nest: SystolicNest
@@ -92,16 +94,16 @@ class UniformRecurrence:
         """Returns the sources of each read, by statement and number of the read.
 
         Where several sources lead to a point, the first one counts whose other end runs in the same fold; where none does, the
-        element comes from memory. Steps are along the axes, pairs are { [o, a] -> [o, a] }.
+        element comes from memory. Steps are along the axes a; pairs are { [o, a] -> [o, a] }, with the outer loops o.
         """
         return {(s.use.statement, s.use.read): tuple(self._sources(s)) for s in self.streams}
 
     def sources_of(self, stream: DataStream) -> tuple[ValueSource, ...]:
-        """Returns the sources of a stream's read."""
+        """Returns the sources from which the instances get the values of a stream, in terms of the axes."""
         return self.sources[stream.use.statement, stream.use.read]
 
     def _sources(self, stream: DataStream) -> Iterator[ValueSource]:
-        """Yields the sources of a stream in terms of axes."""
+        """Yields the sources from which the instances get the values of a stream, in terms of the axes."""
         use = stream.use
         for source in use.sources:
             direction = direction_along_axes(source, self.outer, self.axes)
@@ -114,7 +116,9 @@ class UniformRecurrence:
 
     @cached_property
     def reversible_axes(self) -> tuple[int, ...]:
-        """Returns the axes whose values do not depend on the others, which therefore may be run backwards in the same domain."""
+        """Returns the positions of the axes that may be run backwards within the same domain, since their values do not depend on
+        other axes.
+        """
         if self.box is not None:
             return tuple(range(len(self.axes)))
         first = len(self.outer)
@@ -122,12 +126,12 @@ class UniformRecurrence:
 
     @cached_property
     def instances(self) -> int:
-        """Returns how many instances there are."""
+        """Returns how many instances the nest has."""
         return size(self.points) if self.lengths is None else prod(self.lengths)
 
     @cached_property
     def elements(self) -> int:
-        """Returns how many elements the nest writes."""
+        """Returns how many elements the nest's deepest statement writes."""
         loops = [[loop for loop, c in enumerate(row) if c] for row in self.nest.written.rows]
         if self.lengths is not None and all(len(row) == 1 for row in loops) and len({row[0] for row in loops}) == len(loops):
             return prod(self.lengths[row[0]] for row in loops)
@@ -137,29 +141,38 @@ class UniformRecurrence:
 
     @property
     def is_sum(self) -> bool:
-        """Returns whether the result is a sum, or another reduction, that the instances go on with."""
+        """Returns whether the nest computes a sum, or another reduction, whose running result instances hand on."""
         return any(stream.use.kind == "result" for stream in self.streams)
 
     @property
     def statements(self) -> tuple[str, ...]:
-        """Returns the names of the statements."""
+        """Returns the names of the nest's statements."""
         return tuple(embedding.statement.name for embedding in self.nest.embeddings)
 
     def coordinates(self, statement: str) -> list[tuple[Vector, int]]:
-        """Returns each axis as an affine function of a statement's iterators: coefficients and a constant."""
+        """Returns each axis as an affine function of the iterators of the named statement: coefficients and a constant."""
         return [self._sum(axis.coefficients, statement) for axis in self.axes]
 
     def loops_row(self, row: Sequence[int]) -> Vector:
-        """Returns the coefficients of the loops in a linear function of the axes."""
+        """Returns the coefficients of the nest's loops in a linear function of the axes, whose coefficients are in `row`."""
         return tuple(sum(c * a.coefficients[k] for c, a in zip(row, self.axes)) for k in range(len(self.nest.loops)))
 
     def sum_text(self, row: Sequence[int], name: str) -> str:
-        """Returns a linear function of the axes as text, in a statement's iterators."""
+        """Returns a linear function of the axes as text, written in the iterators of a statement.
+
+        row: the coefficients of the axes.
+        name: the statement's name.
+        """
         coefficients, constant = self._sum(self.loops_row(row), name)
         return linear(coefficients, self.nest.embedding(name).statement.iterators, constant)
 
     def _sum(self, factors: Sequence[int], name: str) -> tuple[Vector, int]:
-        """Returns a linear function of the nest's coordinates as one of a statement's iterators: coefficients and a constant."""
+        """Returns a linear function of the nest's loops as an affine function of a statement's iterators: coefficients and a
+        constant.
+
+        factors: the coefficients of the loops.
+        name: the statement's name.
+        """
         embedding = self.nest.embedding(name)
         coefficients = (
             sum(f * row[k] for f, row in zip(factors, embedding.rows)) for k in range(len(embedding.statement.iterators))
@@ -176,11 +189,11 @@ class UniformRecurrence:
         return "; ".join(found)
 
     def label(self, use: ArrayUse) -> str:
-        """Returns a use as text: `A[i, k]`, or `S0: A[i, k]` where there are several statements."""
+        """Returns the text of an access: `A[i, k]`, or `S0: A[i, k]` where the nest has several statements."""
         return f"{use.statement}: {use.text}" if len(self.nest.embeddings) > 1 else use.text
 
     def along_axes(self, pairs: isl.Map) -> isl.Map:
-        """Returns { p -> q } of the nest's points as { [o, a] -> [o, a] }."""
+        """Returns a relation between points of the nest's index space as one between outer loops and axes, { [o, a] -> [o, a] }."""
         there = with_sizes(pairs, self.sizes)
         return there.apply_domain(self.to_axes).apply_range(self.to_axes)
 
@@ -194,23 +207,31 @@ class UniformRecurrence:
         return with_sizes(self.nest.embedding(statement).map, self.sizes).apply_range(self.to_axes)
 
     def users(self, stream: DataStream) -> isl.Set:
-        """Returns the points { [o, a] } of the statement that a stream belongs to."""
+        """Returns the points { [o, a] }, by outer loops and axes, of the statement whose access the stream is."""
         return self.points if len(self.nest.embeddings) == 1 else self.embedding_of(stream.use.statement).range()
 
     def flow_of(self, stream: DataStream) -> isl.Map:
-        """Returns { p -> q : q uses the value that p made }, for a stream of values. Raises ValueError for other streams."""
+        """Returns the dependences through a stream of values that the nest makes, { [o, a] -> [o, a] }, from where a value is made
+        to where it is used. Raises ValueError for other streams.
+        """
         if stream.use.flow is None:
             raise ValueError(f"the nest makes no value of {stream.use.text}")
         return self.along_axes(stream.use.flow)
 
     @cached_property
     def live_out(self) -> isl.Set:
-        """Returns { [o, a] : the value made there is there at the end, or other nests use it }."""
+        """Returns the points { [o, a] }, by outer loops and axes, whose values are in their arrays at the end, or are used by other
+        nests.
+        """
         return with_sizes(self.nest.live_out, self.sizes).apply(self.to_axes)
 
 
 def direction_along_axes(source: ValueSource, outer: Sequence[int], axes: Sequence[RecurrenceAxis]) -> Direction | None:
-    """Returns a source's step as a direction along the axes; None where it leads to another iteration of the outer loops."""
+    """Returns a source's step as a direction along the axes; None where it leads to another iteration of the outer loops, or
+    nowhere along the axes.
+
+    outer: the positions of the outer loops.
+    """
     if any(way[loop] for way in (source.vector, source.line) if way for loop in outer):
         return None
     steps = tuple(sum(a * v for a, v in zip(axis.coefficients, source.vector)) for axis in axes)
@@ -219,12 +240,15 @@ def direction_along_axes(source: ValueSource, outer: Sequence[int], axes: Sequen
 
 
 def axes_of_points(nest: SystolicNest, outer: Sequence[int], axes: Sequence[RecurrenceAxis]) -> isl.Map:
-    """Returns { p -> [o, a] }: the outer loops and axes of each point of a nest."""
+    """Returns { [c] -> [o, a] }: the values of the outer loops and of the axes at each point of a nest's index space.
+
+    outer: the positions of the outer loops.
+    """
     loops = [f"c{k}" for k in range(len(nest.loops))]
     values = [*(loops[k] for k in outer), *(linear(axis.coefficients, loops) for axis in axes)]
     return isl.Map(f"{{ [{', '.join(loops)}] -> [{', '.join(values)}] }}")
 
 
 def with_sizes(value, sizes: tuple[tuple[str, int], ...]):
-    """Returns a set or map for these sizes; the value itself where there are none."""
+    """Returns an isl set or map with the parameters fixed at `sizes`, pairs of name and value; unchanged where there are none."""
     return polyhedra.at_sizes(value, dict(sizes)) if sizes else value

@@ -22,9 +22,9 @@ from polyml.systolic.recurrences.embedding import Flows
 
 @dataclass(frozen=True)
 class ReductionOrder:
-    """A ReductionOrder is an order of the terms of all sums.
+    """A ReductionOrder is an order in which the terms of all sums of a nest are added, the source's or a reversed one.
 
-    flows: the flow of values in that order.
+    flows: the flow dependences in that order, by statement and read.
     reversed_sums: for each statement whose sums run backwards, { S[i] -> S[j] } from the last term to the first.
     """
 
@@ -33,7 +33,10 @@ class ReductionOrder:
 
 
 def orders(statements: Sequence[Statement], flows: Flows, reductions: Mapping[str, Reduction]) -> Iterator[ReductionOrder]:
-    """Yields the orders of the sums: the source's first, then those with one or more statements reversed."""
+    """Yields orders of the sums' terms: the source's first, then those in which the sums of one or more statements are reversed.
+
+    flows: the flow dependences in the source's order.
+    """
     yield ReductionOrder(flows, {})
     sums = [statement for statement in statements if statement.name in reductions]
     for number in range(1, len(sums) + 1):
@@ -46,8 +49,10 @@ def orders(statements: Sequence[Statement], flows: Flows, reductions: Mapping[st
 
 
 def _reversed(order: ReductionOrder, statement: Statement, read: int) -> ReductionOrder | None:
-    """Returns the order with a statement's sums reversed; None where the terms of an element are no single chain, or where the sum
-    is used before it is complete.
+    """Returns the order with the sums of one statement reversed; None where the terms of an element are no single chain, or where
+    another read uses a sum before it is complete.
+
+    read: the number of the read of the running sum.
     """
     name, flows = statement.name, order.flows
     chain = flows[name][read].get(name)

@@ -43,7 +43,12 @@ Steps = frozenset[tuple[Vector, bool]]  # steps of values, and whether each goes
 def read_of(
     scop: Scop, embeddings: Mapping[str, Embedding], flows: Flows, key: ReadKey, text: str, rows: Sequence[Vector]
 ) -> RoutedRead:
-    """Returns a read with the flow of its values; rows: the coefficients of the statement's iterators in each subscript."""
+    """Returns a read of a nest's statement with the flow of its values.
+
+    key: the statement's name and the number of the read.
+    text: the access as the user writes it.
+    rows: for each subscript, the coefficients of the statement's iterators.
+    """
     name, number = key
     statement, embedding, flow = scop.statements[name], embeddings[name], flows[name][number]
     access = statement.reads[number]
@@ -65,7 +70,11 @@ def read_of(
 
 
 def _elements(access: Access, domain: isl.Set, flow: Mapping[str, isl.Map], embedding: Embedding) -> isl.UnionMap:
-    """Returns { element_A[e] -> p }: the elements that instances read and that no statement made."""
+    """Returns { element_A[e] -> p }: the elements that no statement made, and the points of the index space whose instances read
+    them by this access.
+
+    flow: by statement, the flow dependences into the read.
+    """
     there = domain
     for pairs in flow.values():
         there = there.subtract(pairs.range())
@@ -74,7 +83,8 @@ def _elements(access: Access, domain: isl.Set, flow: Mapping[str, isl.Map], embe
 
 
 def routes(embeddings: Mapping[str, Embedding], reads: Mapping[ReadKey, RoutedRead], wired: bool = False) -> dict[ReadKey, Route]:
-    """Returns a route for each read of values that the nest makes, such that one linear schedule goes forward along all of them.
+    """Returns a route for each read of values that the nest makes, by statement and number of the read, such that one linear
+    schedule goes forward along all of them. A route is the sources that together give a read all its values.
 
     embeddings: by statement.
     reads: by statement and number of the read.
@@ -99,7 +109,9 @@ def routes(embeddings: Mapping[str, Embedding], reads: Mapping[ReadKey, RoutedRe
 
 
 def _contradiction(options: Mapping[ReadKey, Sequence[Route]]) -> list[tuple[ReadKey, Sequence[Route]]]:
-    """Returns the shortest list of reads, from the first one, that have no routes with a common schedule."""
+    """Returns the shortest list of (read, its routes), taken from the beginning of `options`, for which no choice of routes has a
+    common linear schedule.
+    """
     known: list[tuple[ReadKey, Sequence[Route]]] = []
     for key, found in options.items():
         known.append((key, found))
@@ -109,19 +121,26 @@ def _contradiction(options: Mapping[ReadKey, Sequence[Route]]) -> list[tuple[Rea
 
 
 def _steps_of(route: Route) -> Steps:
-    """Returns the steps that a schedule has to go forward along, and those along wires, for which it must not advance."""
+    """Returns the steps of a route that constrain a linear schedule, with whether each goes along a wire: time grows along the
+    others, and stays the same along wires.
+    """
     steps = (step for s in route if not s.free for step in ((s.vector, False), (s.line, True)))
     return frozenset((vector, at_once) for vector, at_once in steps if vector)
 
 
 def forwarding(read: RoutedRead, other: RoutedRead, vector: Vector) -> isl.Map:
-    """Returns { p -> q : q uses by the first read the value that p, a step before, uses by the other one }."""
+    """Returns { p -> p + vector : `other` at p uses the value that `read` uses at p + vector }."""
     step = shift(vector)
     return step.intersect_range(_arriving(other.users, read.users, step))
 
 
 def _arriving(holders: isl.UnionMap, users: isl.UnionMap, step: isl.Map) -> isl.Set:
-    """Returns { q } that use a value which { value -> p } has a step before."""
+    """Returns the points q = p + step that use a value which is at p.
+
+    holders: { value -> p }, where values are.
+    users: { value -> q }, where they are used.
+    step: { p -> p + vector }.
+    """
     found = polyhedra.pieces(holders.apply_range(isl.UnionMap.from_map(step)).intersect(users).range())
     return found[0].coalesce() if found else isl.Set.empty(step.range().get_space())
 
@@ -129,10 +148,10 @@ def _arriving(holders: isl.UnionMap, users: isl.UnionMap, step: isl.Map) -> isl.
 def _routes(
     read: RoutedRead, reads: Mapping[ReadKey, RoutedRead], embeddings: Mapping[str, Embedding], wired: bool
 ) -> Iterator[Route]:
-    """Yields the routes of a read, those with the fewest steps first.
+    """Yields the routes of a read, those with the fewest steps first: each gives the sources of all its values.
 
     Values come straight from where they are made; then they are forwarded along what the access does not depend on; then by other
-    steps between neighbours, from any read that has the value.
+    steps between neighbours, from any read that has the value. With wires, they go along these instead.
     """
     targets = polyhedra.union([pairs.range() for pairs in read.produced.values()]).coalesce()
     alone = _along_wires(read, targets, embeddings) if wired else _from_producer(read, targets, embeddings)
@@ -164,7 +183,7 @@ def _routes(
 
 
 def _senses(reuse_directions: Sequence[Vector]) -> Iterator[tuple[Vector, ...]]:
-    """Yields one of the directions or several of them, each forward or backward."""
+    """Yields each choice of one or more of the directions, with each of those chosen forward and backward."""
     for number in range(1, len(reuse_directions) + 1):
         for chosen in combinations(reuse_directions, number):
             for signs in product((1, -1), repeat=number):
@@ -172,7 +191,9 @@ def _senses(reuse_directions: Sequence[Vector]) -> Iterator[tuple[Vector, ...]]:
 
 
 def _neighbours(embeddings: Mapping[str, Embedding]) -> list[Vector]:
-    """Returns the steps to nearby points, the shortest first; they are longer along axes on which statements are interleaved."""
+    """Returns the steps to nearby points of the index space, the shortest first; they are longer along axes on which statements are
+    interleaved.
+    """
     dims = len(next(iter(embeddings.values())).rows)
     reach = [max(1, *(abs(c) for embedding in embeddings.values() for c in embedding.rows[k])) for k in range(dims)]
     every = product(*(range(end, -end - 1, -1) for end in reach))
@@ -180,8 +201,8 @@ def _neighbours(embeddings: Mapping[str, Embedding]) -> list[Vector]:
 
 
 def _from_producer(read: RoutedRead, targets: isl.Set, embeddings: Mapping[str, Embedding]) -> Route | None:
-    """Returns sources straight from where the values of the targets are made; None where one statement makes them at several
-    distances.
+    """Returns sources that bring values to the points in `targets` straight from where they are made; None where one statement
+    makes them at several distances.
     """
     found = []
     for name, users in read.produced.items():
@@ -195,8 +216,10 @@ def _from_producer(read: RoutedRead, targets: isl.Set, embeddings: Mapping[str, 
 
 
 def _along_wires(read: RoutedRead, targets: isl.Set, embeddings: Mapping[str, Embedding], line: Vector = ()) -> Route | None:
-    """Returns sources by wires: values are made at a few distances, but for how far that is along `line`, the direction of the
-    wire.
+    """Returns sources that bring values to the points in `targets` along wires from where they are made; None where they are made
+    at too many distances.
+
+    line: the direction of the wires, along which distances do not count; () to allow no wire.
     """
     found = []
     for name, users in read.produced.items():
@@ -225,11 +248,11 @@ def _distance_relation(distance: Vector, line: Vector) -> isl.Map:
 
 @dataclass(frozen=True)
 class _Holder:
-    """A _Holder has a value at some points: it is a read that forwards it, or the statement that produces it.
+    """A _Holder says at which points of the index space a read, or what a statement produces, has values.
 
-    kind: "forwarded" or "produced".
-    statement, read: whose value it is; RESULT for what the statement produces.
-    values: { value -> p : p has it }.
+    kind: "forwarded" for a read, which hands its values on; "produced" for what a statement produces.
+    statement, read: the statement's name and the number of the read; RESULT for what the statement produces.
+    values: { value -> p : the value is at the point p }.
     """
 
     kind: str
@@ -239,14 +262,16 @@ class _Holder:
 
 
 def _holders(read: RoutedRead, reads: Mapping[ReadKey, RoutedRead], embeddings: Mapping[str, Embedding]) -> list[_Holder]:
-    """Returns what has values that the read may take, the read itself first."""
+    """Returns the reads of the same array, and the statements, that have values which `read` may take; `read` itself comes first."""
     others = sorted(reads.values(), key=lambda other: (other.key != read.key, other.key[0] != read.key[0]))
     had = [_Holder("forwarded", *other.key, other.users) for other in others if other.array == read.array]
     return [*had, *(_Holder("produced", name, RESULT, isl.UnionMap.from_map(embeddings[name].map)) for name in read.produced)]
 
 
 def _steps(read: RoutedRead, holders: Sequence[_Holder], vector: Vector) -> list[ValueSource]:
-    """Returns the sources by one step, from whatever has the value there; where two have it, from the first."""
+    """Returns sources that bring values to a read by one step `vector`, from whichever holder has the value there; the first one
+    where several have it.
+    """
     step, found, known = shift(vector), [], None
     for holder in holders:
         there = _arriving(holder.values, read.users, step)
@@ -258,14 +283,19 @@ def _steps(read: RoutedRead, holders: Sequence[_Holder], vector: Vector) -> list
 
 
 def _without(targets: isl.Set, sources: Sequence[ValueSource]) -> isl.Set:
-    """Returns the targets that none of the sources serves."""
+    """Returns the points in `targets` to which none of the sources brings a value."""
     for source in sources:
         targets = targets.subtract(source.pairs.range())
     return targets
 
 
 def _compatible(options: Sequence[tuple[ReadKey, Sequence[Route]]], steps: Steps) -> dict[ReadKey, Route] | None:
-    """Returns one route for each read such that some schedule goes forward along all of their steps; None where there are none."""
+    """Returns one route for each read such that some linear schedule goes forward along all of their steps; None where there is no
+    such choice.
+
+    options: each read with its routes.
+    steps: the steps of routes that have been chosen before.
+    """
     if not options:
         return {}
     (key, alternatives), *others = options
@@ -279,7 +309,9 @@ def _compatible(options: Sequence[tuple[ReadKey, Sequence[Route]]], steps: Steps
 
 @lru_cache(maxsize=4096)
 def has_linear_schedule(steps: Steps) -> bool:
-    """Returns whether some linear function of the coordinates grows along all steps, and stays the same along wires."""
+    """Returns whether some linear function of the coordinates grows along all steps, and stays the same along those that go along
+    wires.
+    """
     dims = len(next((vector for vector, _ in steps), ()))
     names = [f"t{k}" for k in range(dims)]
     sums = ((" + ".join(f"{v}*{name}" for v, name in zip(vector, names)), at_once) for vector, at_once in steps)

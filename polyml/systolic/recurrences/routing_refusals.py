@@ -14,7 +14,9 @@ from polyml.systolic.recurrences.value_sources import ReadKey, RoutedRead, Value
 
 
 def not_uniform(read: RoutedRead, embeddings: Mapping[str, Embedding]) -> IllegalSchedule:
-    """Returns the error for a read that is used at different distances, or on both sides of where its value is made."""
+    """Returns the error for a read whose values do not come by fixed steps: it is used at different distances from where its value
+    is made, or on both sides of that.
+    """
     for direction in read.reuse_directions:
         forth, back = (_towards(read, embeddings, tuple(sign * v for v in direction)) for sign in (1, -1))
         if forth is not None and back is not None:
@@ -31,7 +33,9 @@ def not_uniform(read: RoutedRead, embeddings: Mapping[str, Embedding]) -> Illega
 
 
 def _towards(read: RoutedRead, embeddings: Mapping[str, Embedding], direction: Vector) -> polyhedra.Witness | None:
-    """Returns a pair of an instance that makes a value and one in this direction from there that uses it; None where there is none."""
+    """Returns a pair of an instance that makes a value of the read, and one further along `direction` that uses it; None where
+    there is no such pair.
+    """
     here, there = ([f"{letter}{k}" for k in range(len(direction))] for letter in "pq")
     progress = " + ".join(f"{v}*({q} - {p})" for v, p, q in zip(direction, here, there))
     beyond = isl.Map(f"{{ [{', '.join(here)}] -> [{', '.join(there)}] : {progress} > 0 }}")
@@ -39,7 +43,10 @@ def _towards(read: RoutedRead, embeddings: Mapping[str, Embedding], direction: V
 
 
 def _among(read: RoutedRead, embeddings: Mapping[str, Embedding], chosen: Callable[[isl.Map], isl.Map]) -> isl.UnionMap:
-    """Returns those of { T[j] -> S[i] : T[j] made what S[i] reads } that `chosen` selects among their points { p -> q }."""
+    """Returns the flow dependences { T[j] -> S[i] } of a read for those pairs of points, { p -> q }, that `chosen` selects.
+
+    chosen: takes the pairs as a map between points of the index space, and returns a part of it.
+    """
     found, here = [], embeddings[read.key[0]].map
     for name, flow in read.flow.items():
         pairs = chosen(flow.apply_domain(embeddings[name].map).apply_range(here))
@@ -50,8 +57,9 @@ def _among(read: RoutedRead, embeddings: Mapping[str, Embedding], chosen: Callab
 def no_schedule(
     contradiction: Sequence[tuple[ReadKey, Sequence[tuple[ValueSource, ...]]]], reads: Mapping[ReadKey, RoutedRead]
 ) -> IllegalSchedule:
-    """Returns the error for reads whose values no linear schedule brings on together; the last read of the list is the one that
-    fails.
+    """Returns the error for reads for whose values no linear schedule goes forward along all steps.
+
+    contradiction: each read with its routes; the last read is the one that fails.
     """
     read = reads[contradiction[-1][0]]
     steps = [f"{reads[k].text} by {' and '.join(str(s.vector) for s in routes[0])}" for k, routes in contradiction]
@@ -61,11 +69,11 @@ def no_schedule(
 
 
 def _flow_notes(read: RoutedRead) -> list[str]:
-    """Returns the note that shows the flow dependence through a read."""
+    """Returns, as the one note of an error, the flow dependence through a read."""
     shown = polyhedra.text(_union(list(read.flow.values()))).replace("\n", "; ")
     return [f"flow dependence through {read.name}: {shown}"]
 
 
 def _union(maps: Sequence[isl.Map]) -> isl.UnionMap:
-    """Returns the maps as one union map."""
+    """Returns one union map of all the maps."""
     return polyhedra.union([isl.UnionMap.from_map(m) for m in maps])

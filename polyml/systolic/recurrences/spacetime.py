@@ -24,7 +24,7 @@ Vector = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Direction:
-    """A Direction is a step by which values go on: from the instance at p to the one at p + vector.
+    """A Direction is a step along the axes by which values travel: from the instance at p to the one at p + vector.
 
     vector: the step along the axes.
     free: whether the value may as well go to p - vector.
@@ -37,20 +37,22 @@ class Direction:
 
 
 class DirectedStep(Protocol):
-    """A DirectedStep is a step that a value may take backward where it is free: a direction, or a source's step."""
+    """A DirectedStep is anything with a step that values travel, and a mark whether they may travel it backward: a `Direction` or a
+    `ValueSource`.
+    """
 
     @property
     def vector(self) -> Vector:
-        """Returns the step."""
+        """Returns the step, from an instance to the one that gets its value."""
 
     @property
     def free(self) -> bool:
-        """Returns whether the value may as well take it backward."""
+        """Returns whether the value may as well travel in the opposite direction."""
 
 
 @dataclass(frozen=True)
 class SpaceTime:
-    """A SpaceTime is a linear space-time mapping { [a0, a1, ...] -> [t, x, y] }.
+    """A SpaceTime is a linear space-time mapping { [a0, a1, ...] -> [t, x, y] } of the axes to a cycle t and a PE (x, y).
 
     time: the coefficients of the axes in the cycle.
     space: for each coordinate of the array, the coefficients of the axes (the allocation, or projection).
@@ -61,31 +63,37 @@ class SpaceTime:
 
     @property
     def rows(self) -> tuple[Vector, ...]:
-        """Returns the coefficients in time and in each coordinate."""
+        """Returns the coefficients of the axes in the cycle, and then in each coordinate of the array."""
         return (self.time, *self.space)
 
     def relation(self, outer: int = 0) -> isl.Map:
-        """Returns { [o0, ..., a0, a1, ...] -> [o0, ..., t, x, y] }, in which `outer` coordinates stay as they are."""
+        """Returns the mapping as { [o0, ..., a0, a1, ...] -> [o0, ..., t, x, y] }.
+
+        outer: how many coordinates o stand before the axes, and are left as they are.
+        """
         kept = [f"o{k}" for k in range(outer)]
         axes = [f"a{k}" for k in range(len(self.time))]
         return isl.Map(f"{{ [{', '.join(kept + axes)}] -> [{', '.join(kept + [linear(row, axes) for row in self.rows])}] }}")
 
     def steps(self, vector: Sequence[int]) -> Vector:
-        """Returns (cycles, x, y) from p to p + vector."""
+        """Returns (cycles, steps along x, steps along y) from the instance at p to the one at p + vector."""
         return tuple(dot(row, vector) for row in self.rows)
 
     def displacement(self, direction: Direction) -> Vector:
-        """Returns (cycles, x, y) by which a value moves, forward in time."""
+        """Returns (cycles, steps along x, steps along y) of a value that travels in a direction, with the sense in which time does
+        not go back.
+        """
         found = self.steps(direction.vector)
         return found if found[0] >= 0 else tuple(-v for v in found)
 
     def sense(self, direction: DirectedStep) -> int:
-        """Returns 1 where a value travels along the direction's vector, -1 where it travels against it."""
+        """Returns 1 where a value travels along the direction's vector, and -1 where it travels against it."""
         return -1 if direction.free and dot(self.time, direction.vector) < 0 else 1
 
     def wire(self, direction: Direction) -> int | None:
-        """Returns the coordinate along which a wire reaches all PEs that use a value; None where they lie along several or none, or
-        where the value also moves along another one.
+        """Returns the coordinate of the array along which a wire reaches all PEs that use a value at once, 0 or 1.
+
+        The result is None where these PEs do not lie along one coordinate alone, or where the value also moves along another one.
         """
         cycles, *coordinates = self.steps(direction.line)
         along = [k for k, step in enumerate(coordinates) if step]
@@ -94,12 +102,14 @@ class SpaceTime:
 
     @property
     def density(self) -> int:
-        """Returns in how many cycles a PE runs one instance: the greatest common divisor of the maximal minors."""
+        """Returns in how many cycles a PE runs one instance: the greatest common divisor of the maximal minors; 0 for a mapping
+        that puts several instances onto one PE and cycle.
+        """
         count = len(self.time)
         return gcd(*(determinant(rows) for rows in combinations(self.rows, count))) if count <= len(self.rows) else 0
 
     def oriented(self, directions: Sequence[Direction]) -> SpaceTime:
-        """Returns the mapping with each coordinate reversed where this makes values that have one sense along it move forward."""
+        """Returns the mapping in which each coordinate along which no value moves forward, but some move backward, is reversed."""
         found = []
         for row in self.space:
             steps = [dot(row, d.vector) for d in directions if not d.free]
@@ -107,12 +117,14 @@ class SpaceTime:
         return SpaceTime(self.time, tuple(found))
 
     def transposed(self, coordinates: Sequence[int]) -> SpaceTime:
-        """Returns the mapping with the coordinates of the array in another order."""
+        """Returns the mapping with the coordinates of the array in the given order."""
         return SpaceTime(self.time, tuple(self.space[k] for k in coordinates))
 
 
 def linear(row: Sequence[int], names: Sequence[str], constant: int = 0) -> str:
-    """Returns a linear function as text.
+    """Returns a linear function as text, such as `i - j + 2*l`.
+
+    row: the coefficients; names: the variables.
 
     >>> linear((1, -1, 0, 2), ("i", "j", "k", "l"))
     'i - j + 2*l'
@@ -141,12 +153,12 @@ def determinant(rows: Sequence[Vector]) -> int:
 
 
 def smallest_pair(pairs: isl.Map | isl.UnionMap) -> polyhedra.Witness:
-    """Returns a smallest element of a relation that is not empty."""
+    """Returns a smallest pair of a relation that is not empty."""
     found = polyhedra.witness(pairs)
     assert found is not None
     return found
 
 
 def dot(row: Iterable[int], vector: Iterable[int]) -> int:
-    """Returns the inner product."""
+    """Returns the inner product of two vectors."""
     return sum(a * b for a, b in zip(row, vector))

@@ -18,7 +18,7 @@ from polyml.systolic.recurrences.value_sources import ValueSource
 
 @dataclass(frozen=True)
 class ArrayUse:
-    """An ArrayUse is an access of a nest's statement, with what it means for the nest.
+    """An ArrayUse is an access of a nest's statement, with where its values come from.
 
     kind: "operand" (elements that the nest does not make), "result" (a sum or other reduction, which the nest goes on with), or
         "value" (made by other instances of the nest).
@@ -40,12 +40,12 @@ class ArrayUse:
     flow: isl.Map | None = field(default=None, repr=False, compare=False)
 
     def depends_on(self, loop: int) -> bool:
-        """Returns whether the element depends on the loop at this position."""
+        """Returns whether the accessed element depends on the statement's loop at this position."""
         return any(row[loop] for row in self.rows)
 
     @property
     def distance(self) -> Vector:
-        """Returns the step by which everything comes that has one source; () for anything else."""
+        """Returns the step by which all values come where they have one source; () where there are several sources or none."""
         return self.sources[0].vector if len(self.sources) == 1 else ()
 
 
@@ -53,16 +53,16 @@ class ArrayUse:
 class SystolicNest:
     """A SystolicNest is the instances of one statement, or of several that need each other's values, in one index space.
 
-    statement: the deepest statement, whose loops are the nest's.
-    embeddings: those of all statements.
+    statement: the deepest statement, whose loops are the axes of the index space.
+    embeddings: the embedding of each statement into the index space.
     uses: the reads, statement by statement.
-    results: the elements that each statement writes.
-    live_out: { p } whose values are there at the end, or which other statements use.
+    results: the writes, one for each statement.
+    live_out: { p }, the points whose values are in their arrays at the end, or are used by statements outside the nest.
     order: the order of the terms of sums.
-    starts_from_arrays: whether sums start from elements of arrays.
-    scop: the SCoP of these statements: the kernel's, or one in which some are split into phases.
-    origins: the name of the statement that each piece comes from, where statements are split.
-    boundary: other statements, whose instances make one of the nest's values from another as values come and go.
+    starts_from_arrays: whether sums start from elements of arrays, rather than from numbers.
+    scop: the SCoP of the statements: the kernel's, or one in which some are split into phases.
+    origins: where statements are split, the name of the statement that each piece comes from, by the piece's name.
+    boundary: the names of statements outside the nest, which change values as they come into the nest or leave it.
     """
 
     statement: Statement = field(repr=False)
@@ -78,22 +78,22 @@ class SystolicNest:
 
     @property
     def name(self) -> str:
-        """Returns the names of the statements."""
+        """Returns the names of the nest's statements as text: `S0, S1`."""
         return ", ".join(embedding.statement.name for embedding in self.embeddings)
 
     @property
     def written(self) -> ArrayUse:
-        """Returns the elements that `statement` writes."""
+        """Returns the write of the deepest statement."""
         return next(use for use in self.results if use.statement == self.statement.name)
 
     @property
     def is_wired(self) -> bool:
-        """Returns whether values go along wires."""
+        """Returns whether some values go along wires."""
         return any(source.line for use in self.uses for source in use.sources)
 
     @property
     def parts(self) -> dict[str, str]:
-        """Returns the instances of each piece of a statement: `S0[k, i, j] : i <= k and j <= k`."""
+        """Returns the domain of each piece of a split statement as text, by the piece's name: `S0[k, i, j] : i <= k and j <= k`."""
         domains = {embedding.statement.name: embedding.statement.domain for embedding in self.embeddings}
         found = {}
         for part, name in self.origins.items():
@@ -105,19 +105,19 @@ class SystolicNest:
 
     @property
     def heading(self) -> str:
-        """Returns the statements with their iterators: `S0[i, j], S1[i]`."""
+        """Returns the statements with their iterators as text: `S0[i, j], S1[i]`."""
         return ", ".join(f"{embedding.statement.name}[{', '.join(embedding.statement.iterators)}]" for embedding in self.embeddings)
 
     @property
     def loops(self) -> tuple[str, ...]:
-        """Returns the loops of the deepest statement."""
+        """Returns the names of the deepest statement's loops."""
         return self.statement.iterators
 
     @cached_property
     def domain(self) -> isl.Set:
-        """Returns { p }, the points at which an instance of some statement lies."""
+        """Returns the points of the index space at which an instance of some statement lies."""
         return polyhedra.union([embedding.map.range() for embedding in self.embeddings]).coalesce()
 
     def embedding(self, name: str) -> Embedding:
-        """Returns the embedding of a statement."""
+        """Returns the embedding of the statement of this name."""
         return next(embedding for embedding in self.embeddings if embedding.statement.name == name)

@@ -19,7 +19,7 @@ ReadKey = tuple[str, int]  # a statement, and which of its reads
 
 @dataclass(frozen=True)
 class ValueSource:
-    """A ValueSource says where a read gets what it uses at the point q: at p = q - vector.
+    """A ValueSource says from where a read at the point q of the index space gets its value: from the instance at p = q - vector.
 
     kind: "forwarded" from a read of the instance at p, or "produced" by it.
     statement, read: which read of which statement has the value at p; RESULT for what the statement produces.
@@ -40,15 +40,15 @@ class ValueSource:
 
 @dataclass(frozen=True)
 class RoutedRead:
-    """A RoutedRead is a read of a nest's statement with the flow of its values.
+    """A RoutedRead is a read of a nest's statement S, with the flow of its values.
 
     key: the statement, and the number of the read.
-    array: the array; name: as the user writes it.
-    text: the access as the user writes it.
-    flow: { T[j] -> S[i] : T[j] made what S[i] reads }, for each T of the nest.
-    produced: the same as { T[j] -> p }.
-    users: { T[j] -> p; element_A[e] -> p }, for all values, whoever made them.
-    reuse_directions: steps along which the access names one element.
+    array: the array.
+    name, text: the array and the access, as the user writes them.
+    flow: for each statement T of the nest, { T[j] -> S[i] : T[j] made what S[i] reads }.
+    produced: `flow` with the point p of the index space at which S[i] lies, { T[j] -> p }.
+    users: { T[j] -> p; element_A[e] -> p }: for all values, also those from outside the nest, the points at which they are read.
+    reuse_directions: steps in the index space along which the access names the same element.
     """
 
     key: ReadKey
@@ -64,11 +64,14 @@ class RoutedRead:
 
 @lru_cache(maxsize=1024)
 def shift(vector: Vector) -> isl.Map:
-    """Returns { p -> p + vector }."""
+    """Returns { p -> p + vector }, on all points."""
     names = [f"c{k}" for k in range(len(vector))]
     return isl.Map(f"{{ [{', '.join(names)}] -> [{', '.join(f'{name} + {step}' for name, step in zip(names, vector))}] }}")
 
 
 def shifted(points: isl.Set, vector: Vector, outer: int = 0) -> isl.Map:
-    """Returns { [o, a] -> [o, a + vector] } within these points; outer: how many coordinates o are."""
+    """Returns { [o, a] -> [o, a + vector] } between these points.
+
+    outer: how many coordinates o stand before the axes a.
+    """
     return shift((*(0 for _ in range(outer)), *vector)).intersect_domain(points).intersect_range(points)
