@@ -25,14 +25,20 @@ class UnitsByCycle:
 
     @cached_property
     def slices(self) -> list[slice | np.ndarray | None]:
-        """Returns the PEs of each cycle as an index of an array; None for a cycle without any."""
+        """Returns the PEs of each cycle as a slice, or where their numbers have no equal steps as an array of numbers; None for a
+        cycle without any.
+        """
         steps = np.diff(self.units)
         changes = np.concatenate([[0, 0], np.cumsum(np.diff(steps) != 0)])  # how often the step changed before a unit
         bounds = self.starts.tolist()
         return [self._index(first, end, steps, changes) for first, end in itertools.pairwise(bounds)]
 
     def _index(self, first: int, end: int, steps: np.ndarray, changes: np.ndarray) -> slice | np.ndarray | None:
-        """Returns units[first:end] as a slice where the steps are equal."""
+        """Returns units[first:end] as a slice where the numbers have equal steps, else as they are; None where there are none.
+
+        steps: the differences of neighbouring units.
+        changes: how often the difference has changed before each unit.
+        """
         if first == end:
             return None
         unit = int(self.units[first])
@@ -45,11 +51,11 @@ class UnitsByCycle:
 
 @dataclass(frozen=True, eq=False)
 class Events:
-    """Events say which elements of a memory meet which PEs, cycle by cycle.
+    """Events are a list of loads or stores: which elements of a memory meet which PEs, cycle by cycle.
 
     memory: the memory.
     units_by_cycle: the PEs of each cycle.
-    elements: the number of each element, in the order of `units_by_cycle`; for the memory "number" the values themselves.
+    elements: the position of each element, in the order of `units_by_cycle`; for the memory "number" the values themselves.
     """
 
     memory: Memory
@@ -62,21 +68,22 @@ class Events:
         return len(self.elements)
 
     def shifted(self, step: int) -> Events:
-        """Returns the events with elements that lie so much further."""
+        """Returns the events with `step` added to the position of each element."""
         return replace(self, elements=self.elements + step)
 
     def listed(self) -> Events:
-        """Returns the events one by one, which they are."""
+        """Returns these events; `StridedEvents.listed` makes such a list."""
         return self
 
 
 @dataclass(frozen=True, eq=False)
 class StridedEvents:
-    """StridedEvents are events of which those of one cycle are equally far apart.
+    """StridedEvents are loads or stores of which, within each cycle, both the PEs and the elements are equally far apart.
 
+    memory: the memory.
     units, elements: the PE and the element of the first event of each cycle.
     counts: the number of events of each cycle.
-    unit_step, element_step: from one event of a cycle to the next.
+    unit_step, element_step: the steps from one event of a cycle to the next.
     distinct: whether the strides show that no element comes twice.
     """
 
@@ -94,11 +101,11 @@ class StridedEvents:
         return int(self.counts.sum())
 
     def shifted(self, step: int) -> StridedEvents:
-        """Returns the events with elements that lie so much further."""
+        """Returns the events with `step` added to the position of each element."""
         return replace(self, elements=self.elements + step)
 
     def listed(self) -> Events:
-        """Returns the events one by one."""
+        """Returns the events as a list with the PE and the element of each one."""
         starts = np.concatenate([[0], np.cumsum(self.counts)])
         steps = np.arange(starts[-1]) - np.repeat(starts[:-1], self.counts)
         units = np.repeat(self.units, self.counts) + self.unit_step * steps
@@ -108,7 +115,7 @@ class StridedEvents:
 def strided_events(
     memory: Memory, box: Sequence[tuple[int, int]], time: Row, unit: Row, element: Row, cycles: int
 ) -> StridedEvents | None:
-    """Returns the events of all points of a box; None where those of one cycle are not equally far apart.
+    """Returns the loads or stores of all points of a box; None where those of one cycle are not equally far apart.
 
     box: the least and the greatest value of each iterator.
     time, unit, element: the cycle, the PE and the element, as affine functions of the iterators.
@@ -154,8 +161,11 @@ def strided_events(
 
 
 def _is_distinct(box: Sequence[tuple[int, int]], row: Sequence[int]) -> bool:
-    """Returns whether an affine function differs at all points of a box: each stride is longer than all shorter ones together
-    reach.
+    """Returns whether a linear function surely has different values at all points of a box, since each stride is longer than all
+    shorter ones together reach.
+
+    box: the least and the greatest value of each variable.
+    row: the coefficients.
     """
     reach = 0
     for stride, length in sorted((abs(c), high - low) for c, (low, high) in zip(row, box) if low < high):
@@ -176,7 +186,11 @@ def _range_of_y(slope: int, start: np.ndarray, m: int, n: int) -> tuple[np.ndarr
 
 
 def by_cycle(cycles: np.ndarray, units: np.ndarray, end: int) -> tuple[UnitsByCycle, np.ndarray]:
-    """Returns the PEs sorted by their cycles, which are below `end`, and the order that sorts them."""
+    """Returns PEs sorted by the cycles in which something happens at them, and the order that sorts them.
+
+    cycles, units: the cycle and the PE of each event.
+    end: the cycle behind the last one.
+    """
     order = np.argsort(cycles.astype(np.uint16) if end < 1 << 16 else cycles, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(cycles, minlength=end))])
     return UnitsByCycle(starts, units[order]), order

@@ -19,12 +19,12 @@ Register = tuple[str, int]  # a statement, and the number of its read, or RESULT
 
 @dataclass(frozen=True)
 class Link:
-    """A link brings what the register `source` of another PE had before.
+    """A Link brings the value that a register of another PE, or of the same one, had some cycles before.
 
-    source: the register.
+    source: the register whose value it brings.
     cycles: how many cycles before; 0 for sums that are added up along a row or a column.
-    steps: from the other PE to this one, along each coordinate.
-    offset: the same as a difference of PE numbers.
+    steps: the steps from the other PE to this one, along each coordinate.
+    offset: the same as a difference of the PEs' numbers.
     """
 
     source: Register
@@ -34,39 +34,42 @@ class Link:
 
     @property
     def along(self) -> int:
-        """Returns 0 for wires down a column, 1 for those along a row."""
+        """Returns 0 for a link down a column, 1 for one along a row, which is how wires run."""
         return line_axis(self.steps)
 
 
 def line_axis(steps: Sequence[int]) -> int:
-    """Returns 0 for steps down a column, 1 for those along a row, which an array of one dimension is."""
+    """Returns 0 for steps down a column, 1 for steps along a row; an array of one dimension is a row."""
     return int(len(steps) == 1 or not steps[0])
 
 
 @dataclass(frozen=True, eq=False)
 class Broadcast:
-    """A broadcast puts what the driver of a line has into all PEs of the line.
+    """A Broadcast puts the value of one PE of a row or column, the driver, into all PEs of that line.
 
     along: 0 down columns, 1 along rows.
-    drivers: the drivers of each cycle, at most one of a line; lines without one keep what they have.
+    drivers: the drivers of each cycle, at most one of a line; lines without a driver keep what they have.
     """
 
     along: int
     drivers: UnitsByCycle
 
     def lines(self, columns: int) -> UnitsByCycle:
-        """Returns the numbers of the rows or columns that are driven in each cycle; columns: those of the array."""
+        """Returns the numbers of the rows, or of the columns, that are driven in each cycle.
+
+        columns: how many columns the array has.
+        """
         units = self.drivers.units
         return UnitsByCycle(self.drivers.starts, units // columns if self.along else units % columns)
 
 
 @dataclass(frozen=True, eq=False)
 class Operand:
-    """An Operand says where a register's values come from.
+    """An Operand says where the values of one register come from, in all PEs of a fold.
 
     link: the link of all PEs; None where the register only has what is loaded.
-    transfers: links of some PEs in some cycles, which take precedence.
-    loads: elements of memories, which take precedence.
+    transfers: links of some PEs in some cycles, which take precedence over `link`.
+    loads: elements of memories, which take precedence over both.
     broadcasts: wires, which come after all others.
     """
 
@@ -77,7 +80,7 @@ class Operand:
 
     @property
     def links(self) -> list[Link]:
-        """Returns all links."""
+        """Returns the links by which some PE gets a value: that of all PEs, and those of some."""
         return [*([self.link] if self.link else []), *(link for link, _ in self.transfers)]
 
 
@@ -86,9 +89,9 @@ class FoldProgram:
     """A FoldProgram is what all PEs do in one fold.
 
     number: the values of the outer loops, and the numbers of the blocks of rows and columns.
-    cycles: from the first instance to the last.
-    preload_cycles: before the first cycle.
-    operands: the sources of each register.
+    cycles: how many cycles there are from the first instance to the last.
+    preload_cycles: how many cycles come before, in which stationary operands are shifted in.
+    operands: where the values of each register come from.
     stores: (statement, events) for the values that go to a memory.
     used: for each coordinate, the least and the greatest of the PEs that ever have an instance.
     active: how many PEs have an instance, by cycle.
@@ -103,7 +106,7 @@ class FoldProgram:
     active: np.ndarray
 
     def loaded(self, register: Register) -> int:
-        """Returns how many elements a register gets from memory."""
+        """Returns how many elements a register gets from memory, over all PEs and cycles."""
         return sum(events.number for events in self.operands[register].loads)
 
     @property
@@ -125,10 +128,10 @@ class FoldProgram:
 
 @dataclass(frozen=True, eq=False)
 class Datapath:
-    """The datapath of a statement is what every PE computes for it.
+    """A Datapath is what every PE computes for one statement.
 
     value: the expression, over `Load`s of registers alone: those of the reads, then one for each of the `indices`.
-    types: those of the registers.
+    types: the types of the registers.
     result: the type of the value.
     indices: the integers that the expression makes of the iterators.
     """
@@ -141,12 +144,12 @@ class Datapath:
 
 
 def datapath(scop: Scop, statement: Statement) -> Datapath:
-    """Returns the datapath of a statement."""
+    """Returns the expression that PEs compute for a statement, and the registers that it reads."""
     types = [scop.arrays[access.array].element for access in statement.reads]
     indices: list[Index] = []
 
     def plain(value: Value) -> Value:
-        """Returns a value with a register in place of each integer of the iterators."""
+        """Returns a value with a register in place of each integer that is made of the iterators, and lists these integers."""
         if isinstance(value, Index):
             indices.append(value)
             types.append(value.dtype)
@@ -158,7 +161,7 @@ def datapath(scop: Scop, statement: Statement) -> Datapath:
 
 
 def element(scop: Scop, access: Access, sizes: Mapping[str, int]) -> Row:
-    """Returns the number of the accessed element in its array, row by row, as an affine function of the iterators."""
+    """Returns the position of an accessed element in its array, row by row, as an affine function of the statement's iterators."""
     shape = [polyhedra.value_at(length, sizes) for length in scop.arrays[access.array].shape]
     row, start = [0] * polyhedra.dimensions(access.relation.domain()), 0
     for k, subscript in enumerate(access.subscripts):

@@ -22,14 +22,14 @@ from polyml.systolic.recurrences.value_sources import ReadKey
 
 
 class NestInterface:
-    """A NestInterface knows the values that nests, and statements of none, hand to one another.
+    """A NestInterface knows the values that nests, and statements that are in no nest, hand to one another.
 
     scop: the SCoP, with the pieces of statements that nests have.
     sizes: the parameters' values.
-    group: the nest of each statement, or the statement itself.
+    group: by statement, the name of its nest, or of the statement itself where it is in none.
     sums: the statements that are sums; accumulated_arrays: their arrays.
-    overwritten: arrays that change while others than sums may still want elements as the call found them.
-    producers: by read, { S[p] -> T[q] : S[p] made what T[q] reads } for each S.
+    overwritten: arrays that change while statements other than sums may still want elements as the call found them.
+    producers: by statement and read, { S[p] -> T[q] : S[p] made what T[q] reads } for each S.
     last_writers: by statement, the instances whose elements nothing writes after them.
     """
 
@@ -65,47 +65,54 @@ class NestInterface:
         self._boxes = {name: self._box(name) for name in scop.statements}
 
     def _seen_by(self, name: str, producer: str, pairs: isl.Map, reversed_sums: Mapping[str, isl.Map]) -> isl.Map:
-        """Returns { S[p] -> T[q] } with the instance at which a reversed sum ends in place of p, as other nests see it.
+        """Returns flow dependences as another nest sees them: from the instance at which a reversed sum ends, in place of the one
+        at which it ends in the source's order.
 
-        name, producer: T and S.
+        name, producer: the names of T and S.
         pairs: { S[p] -> T[q] : S[p] made what T[q] reads } in the source's order.
+        reversed_sums: by statement, { S[i] -> S[j] } from the last term to the first.
         """
         is_reversed = producer in reversed_sums and self.group[producer] != self.group[name]
         return pairs.apply_domain(reversed_sums[producer]) if is_reversed else pairs
 
     def domain(self, name: str) -> isl.Set:
-        """Returns the instances of a statement."""
+        """Returns the domain of the statement of this name, for the sizes of the call."""
         return polyhedra.at_sizes(self.scop.statements[name].domain, self.sizes)
 
     def _box(self, name: str) -> list[tuple[int, int]]:
-        """Returns a box around a statement's instances; around one point where there are none."""
+        """Returns the least and the greatest value of each iterator of a statement, which are a box around its instances; zeros
+        where it has none.
+        """
         domain = self.domain(name)
         return [(0, 0)] * polyhedra.dimensions(domain) if domain.is_empty() else polyhedra.ranges(domain)
 
     def is_accumulated(self, name: str) -> bool:
-        """Returns whether a statement writes an array that sums update in place."""
+        """Returns whether the statement of this name writes an array that sums update in place."""
         return self.scop.statements[name].write.array in self.accumulated_arrays
 
     def used_elsewhere(self, name: str) -> Iterator[isl.Set]:
-        """Yields the instances of a statement that is no sum whose values other groups use."""
+        """Yields sets of instances of the statement of this name whose values other nests, or statements in no nest, use; none for
+        a sum.
+        """
         for (user, _), producers in self.producers.items():
             if name in producers and name not in self.sums and self.group[user] != self.group[name]:
                 yield producers[name].domain()
 
     def instance(self, name: str) -> tuple[tuple[int, ...], int]:
-        """Returns the number of an instance in the box around its statement's, as an affine function of the iterators."""
+        """Returns an affine function of a statement's iterators that numbers its instances, row by row in the box around them."""
         lengths = [last - first + 1 for first, last in self._boxes[name]]
         strides = tuple(prod(lengths[k + 1 :]) for k in range(len(lengths)))
         return strides, -sum(stride * first for stride, (first, _) in zip(strides, self._boxes[name]))
 
     def instances(self, name: str) -> int:
-        """Returns how many points that box has."""
+        """Returns how many points the box around the instances of the statement of this name has."""
         return prod(last - first + 1 for first, last in self._boxes[name])
 
     def in_order(self) -> Iterator[str]:
-        """Yields the groups that have instances, each after those that it takes values from.
+        """Yields the names of the nests, and of the statements in no nest, that have instances, each after those whose values it
+        uses.
 
-        Raises: IllegalSchedule for groups that would have to alternate.
+        Raises: IllegalSchedule for nests or statements that would have to alternate.
         """
         groups = {name: self.group[name] for name in self.scop.statements if not self.domain(name).is_empty()}
         before: dict[str, set[str]] = {group: set() for group in groups.values()}
@@ -128,7 +135,7 @@ class NestInterface:
                 others.discard(ready)
 
     def _in_turn(self) -> Iterator[tuple[str, str]]:
-        """Yields (source, sink) where the sink writes an accumulated array after the source has used it."""
+        """Yields pairs of statements (source, sink) where the sink writes an array of sums after the source has used it."""
         for kind in (self._dependences.anti, self._dependences.output):
             for pairs in polyhedra.pieces(kind):
                 source, sink = polyhedra.domain_name(pairs), polyhedra.range_name(pairs)

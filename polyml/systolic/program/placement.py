@@ -21,10 +21,11 @@ from polyml.systolic.recurrences.spacetime import SpaceTime
 class FoldExtent:
     """A FoldExtent says how far a fold reaches in time and on the array.
 
-    number, corner: those of the fold's points.
-    instances: the instances of each statement.
-    start: the time of the first instance; cycles: from there to the last one.
-    used: for each coordinate, the least and the greatest PE with instances, from the corner on.
+    number: the values of the outer loops, and the numbers of the blocks of rows and columns.
+    corner: the coordinates of the fold's first PE, in the mapping's terms.
+    instances: the instances of each statement that the fold runs.
+    start: the time of the first instance; cycles: how many cycles there are from it to the last one.
+    used: for each coordinate, the least and the greatest PE with instances, counted from the corner.
     rows: how many rows have instances.
     """
 
@@ -40,10 +41,10 @@ class FoldExtent:
 
 
 class Placement:
-    """A Placement maps each statement's iterators to cycles, PEs and elements, by affine functions.
+    """A Placement maps the iterators of each statement to cycles, PEs and elements, by affine functions.
 
-    times: the cycle, by statement.
-    coordinates: the coordinates of the PE, by statement.
+    times: by statement, the cycle.
+    coordinates: by statement, the coordinates of the PE.
     steps: the difference of PE numbers that a step along each coordinate makes.
     """
 
@@ -56,7 +57,12 @@ class Placement:
         self._elements: dict[int, Row] = {}  # by the access's id
 
     def events(self, name: str, instances: isl.Set, fold: FoldExtent, memory: Memory, element: Row) -> Events | StridedEvents:
-        """Returns the events at which these instances meet elements of a memory."""
+        """Returns the loads or stores of some instances of a statement: at which PE and in which cycle which element of a memory is
+        due.
+
+        name: the statement's name.
+        element: the element's position, as an affine function of the iterators.
+        """
         if polyhedra.is_whole_box(instances):
             time, start = self.times[name]
             row, first = self.unit(name, fold)
@@ -70,7 +76,7 @@ class Placement:
         return Events(memory, places, affine(*element, points)[order])
 
     def count_by_cycle(self, name: str, instances: isl.Set, fold: FoldExtent) -> np.ndarray:
-        """Returns how many of the instances run in each cycle of the fold."""
+        """Returns how many of these instances of a statement run in each cycle of the fold."""
         row, start = self.times[name]
         if not polyhedra.is_whole_box(instances):
             return np.bincount(affine(row, start, lattice(instances)) - fold.start, minlength=fold.cycles)
@@ -88,7 +94,9 @@ class Placement:
         return found
 
     def unit(self, name: str, fold: FoldExtent) -> Row:
-        """Returns the number of the PE of a statement's instances."""
+        """Returns the number of the PE on which an instance runs in a fold, as an affine function of the iterators of the statement
+        of this name.
+        """
         parts = list(zip(self.steps, self.coordinates[name], fold.corner))
         loops = range(len(self.times[name][0]))
         return tuple(sum(s * row[k] for s, (row, _), _ in parts) for k in loops), sum(
@@ -96,18 +104,24 @@ class Placement:
         )
 
     def units_by_cycle(self, name: str, points: np.ndarray, fold: FoldExtent) -> tuple[UnitsByCycle, np.ndarray]:
-        """Returns where and when these points run, and the order that sorts them by cycle."""
+        """Returns the PEs at which these instances of a statement run, by cycle, and the order that sorts the instances by cycle.
+
+        points: the values of the iterators, a row for each instance.
+        """
         cycles = affine(*self.times[name], points) - fold.start
         return by_cycle(cycles, affine(*self.unit(name, fold), points), fold.cycles)
 
     def row(self, name: str, axes: Sequence[int]) -> Row:
-        """Returns a linear function of the axes as an affine function of a statement's iterators."""
+        """Returns a linear function of the recurrence's axes as an affine function of the iterators of the statement of this name.
+
+        axes: the coefficients of the axes.
+        """
         rows = self._recurrence.coordinates(name)
         loops = range(len(rows[0][0]))
         return tuple(sum(c * row[k] for c, (row, _) in zip(axes, rows)) for k in loops), sum(c * k for c, (_, k) in zip(axes, rows))
 
     def element(self, access: Access) -> Row:
-        """Returns the number of the element that an access names."""
+        """Returns the position of an accessed element in its array, as an affine function of the statement's iterators."""
         if id(access) not in self._elements:
             self._elements[id(access)] = element(self._scop, access, self._sizes)
         return self._elements[id(access)]

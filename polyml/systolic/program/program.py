@@ -40,10 +40,11 @@ from polyml.systolic.recurrences.spacetime import Vector, linear
 
 @dataclass(frozen=True)
 class _RegisterSource:
-    """A _RegisterSource is where a register's value comes from: `register` of the instance `vector` before.
+    """A _RegisterSource is where a register's value comes from: a register of the instance one step before.
 
+    register: the register that has the value there.
     vector: the step along the axes.
-    pairs: { S[p] -> T[q] : T[q] has it from S[p] }.
+    pairs: { S[p] -> T[q] : T[q] has the value from S[p] }.
     along: for a wire, 0 down a column and 1 along a row; else None.
     """
 
@@ -54,7 +55,7 @@ class _RegisterSource:
 
 
 class NestProgram:
-    """A NestProgram yields the programs of a plan's folds, in the order in which these run.
+    """A NestProgram is an iterable over the programs of a plan's folds, in the order in which the folds run.
 
     folds: the folds.
     units: how many PEs the array has; grid: its rows and columns.
@@ -80,7 +81,7 @@ class NestProgram:
             yield self._program(FoldExtent(points, self._recurrence, self.folds.mapping))
 
     def _program(self, fold: FoldExtent) -> FoldProgram:
-        """Returns the program of one fold."""
+        """Returns the program of one fold; for a fold of a shape that came before, from the program of that one."""
         key = self._shape_key(fold)
         if key in self._known:
             return self._relocated(*self._known[key], fold)
@@ -97,7 +98,7 @@ class NestProgram:
     # -- folds of one shape -------------------------------------------------------------------------------------------
 
     def _shape_key(self, fold: FoldExtent) -> tuple | None:
-        """Returns a key that folds share whose programs differ by the numbers of elements alone; None where more may differ.
+        """Returns a key that folds share whose programs differ by the positions of elements alone; None where more may differ.
 
         More may differ where values of other folds come in, where integers of the iterators are used, or where an axis has several
         loops.
@@ -112,7 +113,7 @@ class NestProgram:
 
     @cached_property
     def _differ_by_elements(self) -> bool:
-        """Returns whether folds of one shape have programs that differ by the numbers of elements alone."""
+        """Returns whether folds of one shape have programs that differ by the positions of elements alone."""
         if len(self.datapaths) > 1 or any(len(axis.loops) > 1 for axis in self._recurrence.axes):
             return False
         ((name, each),) = self.datapaths.items()
@@ -122,17 +123,20 @@ class NestProgram:
         return name in self._interface.sums or self._interface.domain(name).is_subset(self._interface.last_writers[name])
 
     def _corner_instance(self, fold: FoldExtent) -> np.ndarray:
-        """Returns the least value of each iterator."""
+        """Returns the least value of each iterator in a fold, for a nest of one statement."""
         ((_, instances),) = fold.instances.items()
         return np.array([least for least, _ in polyhedra.ranges(instances)], np.int64)
 
     def _relocated(self, program: FoldProgram, before: np.ndarray, fold: FoldExtent) -> FoldProgram:
-        """Returns a program for another fold of the same shape; before: the corner instance that it was made for."""
+        """Returns the program of a fold, made from that of another fold of the same shape.
+
+        before: the least value of each iterator in the other fold.
+        """
         step = self._corner_instance(fold) - before
         ((_, each),) = self.datapaths.items()
 
         def moved(events: Events | StridedEvents, access: Access) -> Events | StridedEvents:
-            """Returns the events of an access in the other fold."""
+            """Returns the loads or stores of an access in the new fold."""
             row, _ = self._placement.element(access)
             return events.shifted(int(affine(row, 0, step)))
 
@@ -146,7 +150,7 @@ class NestProgram:
     # -- what comes in -----------------------------------------------------------------------------------------------
 
     def _operand(self, register: Register, fold: FoldExtent) -> Operand:
-        """Returns the sources of a register in a fold."""
+        """Returns where the values of a register come from in a fold: links, wires, and loads from memory."""
         name, read = register
         each, instances = self.datapaths[name], fold.instances[name]
         if read >= len(each.statement.reads):
@@ -179,7 +183,12 @@ class NestProgram:
         return Operand(link, tuple(transfers), loads, broadcasts)
 
     def _driving(self, name: str, producer: str, pairs: isl.Map, fold: FoldExtent) -> UnitsByCycle:
-        """Returns the PEs with values { S[p] }, in the cycles in which { T[q] } take them from a wire."""
+        """Returns the PEs that drive wires, by cycle: those that have a value, in the cycles in which instances take it from a
+        wire.
+
+        name, producer: the statements T, which takes the values, and S, which made them.
+        pairs: { S[p] -> T[q] }.
+        """
         row, start = self._placement.times[name]
         loops = [f"i{k}" for k in range(len(row))]
         times = pairs.apply_range(isl.Map(f"{{ {name}[{', '.join(loops)}] -> [{linear(row, loops, start - fold.start)}] }}"))
@@ -187,10 +196,10 @@ class NestProgram:
         return by_cycle(found[:, -1], affine(*self._placement.unit(producer, fold), found[:, :-1]), fold.cycles)[0]
 
     def _broadcasts(self, name: str, wire_pairs: Sequence[tuple[int, isl.Map]], fold: FoldExtent) -> Iterator[Broadcast]:
-        """Yields the broadcasts of values that are handed on in no cycle. An instance that takes from none of its line drives the
-        line.
+        """Yields the broadcasts of values that a statement's instances hand on within one cycle. An instance that takes its value
+        from no other one of its row or column drives that line.
 
-        wire_pairs: (along, { p -> q : q takes what p has in the same cycle }).
+        wire_pairs: (0 down a column or 1 along a row, { p -> q : q takes what p has in the same cycle }).
         """
         for along in sorted({along for along, _ in wire_pairs}):
             pairs = [each for other, each in wire_pairs if other == along]
@@ -198,7 +207,7 @@ class NestProgram:
             yield Broadcast(along, self._placement.units_by_cycle(name, lattice(driving.coalesce()), fold)[0])
 
     def _constant(self, register: Register, fold: FoldExtent) -> Operand:
-        """Returns the operand for an element that every PE has from the first cycle on."""
+        """Returns the operand of a register that has the same element in every PE, loaded in the first cycle."""
         name, read = register
         access = self.datapaths[name].statement.reads[read]
         places = UnitsByCycle(np.array([0] + [self.units] * fold.cycles), np.arange(self.units))
@@ -207,7 +216,9 @@ class NestProgram:
         return Operand(Link(register, 1, (0,) * len(self._placement.steps), 0), (), (load,))
 
     def _loads(self, register: Register, rest: isl.Set, fold: FoldExtent) -> Iterator[Events | StridedEvents]:
-        """Yields the loads of instances that have no source in the fold."""
+        """Yields the loads of a register from memory, for the instances in `rest`, which get its value from no other instance of
+        the fold.
+        """
         name, read = register
         access = self.datapaths[name].statement.reads[read]
         if self.is_sum(register):
@@ -227,13 +238,17 @@ class NestProgram:
             yield self._placement.events(name, rest, fold, ("initial", access.array), self._placement.element(access))
 
     def _from_elsewhere(self, name: str, producer: str, pairs: isl.Map, fold: FoldExtent) -> Events:
-        """Returns the loads of values that other folds, nests or statements made."""
+        """Returns the loads of values that other folds, nests or statements made.
+
+        name, producer: the statements T, which loads the values, and S, which made them.
+        pairs: { S[p] -> T[q] : S[p] made what T[q] reads }.
+        """
         made, used = np.split(lattice(polyhedra.flat(pairs)), [len(self._interface.instance(producer)[0])], axis=1)
         places, order = self._placement.units_by_cycle(name, used, fold)
         return Events(("produced", producer), places, affine(*self._interface.instance(producer), made)[order])
 
     def _numbers(self, name: str, index: Index, instances: isl.Set, fold: FoldExtent) -> Events:
-        """Returns the loads of an integer of the iterators, for each instance."""
+        """Returns the events that give each instance of a statement an integer that is made of its iterators."""
         parts = [
             (lattice(instances.intersect(polyhedra.at_sizes(where, self._sizes))), row, divisor)
             for where, row, divisor in polyhedra.rows_by_piece(index.value)
@@ -245,8 +260,8 @@ class NestProgram:
     # -- what goes out -----------------------------------------------------------------------------------------------
 
     def _stores(self, name: str, fold: FoldExtent) -> Iterator[tuple[str, Events | StridedEvents]]:
-        """Yields (statement, events) for what leaves: ends of sums, last values of elements, and what other folds, nests or
-        statements use.
+        """Yields (statement, events) for the values of a statement that go to memory: ends of sums, last values of elements, and
+        what other folds, nests or statements use.
         """
         instances, write = fold.instances[name], self.datapaths[name].statement.write
         leaving = instances.intersect(self._interface.last_writers[name])
@@ -271,7 +286,7 @@ class NestProgram:
             yield name, self._placement.events(name, made.coalesce(), fold, ("produced", name), self._interface.instance(name))
 
     def _last_of_nest(self, name: str) -> isl.Set:
-        """Returns the instances whose element no instance of the nest writes after them."""
+        """Returns the instances of a statement whose element no instance of the nest writes after them."""
         order, later = SourceOrder(self._scop), []
         statement = self.datapaths[name].statement
         own = statement.write.relation.intersect_domain(statement.domain)
@@ -282,7 +297,9 @@ class NestProgram:
         return polyhedra.at_sizes(polyhedra.subtracted(statement.domain, later), self._sizes)
 
     def _active(self, name: str, fold: FoldExtent) -> np.ndarray:
-        """Returns how many instances run in each cycle, for chains from their first instance to their last."""
+        """Returns how many instances of a statement run in each cycle of a fold; with a chain of values, counted from the ends of
+        the chains.
+        """
         instances = fold.instances[name]
         own = (s for register, found in self._sources.items() if register[0] == name for s in found if s.register[0] == name)
         chain = min((s for s in own if self._cycles(s) and s.along is None), key=self._cycles, default=None)
@@ -300,26 +317,28 @@ class NestProgram:
         return changes[: fold.cycles]
 
     def _cycles(self, source: _RegisterSource) -> int:
-        """Returns the cycles from a source to its use."""
+        """Returns how many cycles a value takes from a source to its use."""
         return self.folds.mapping.steps(source.vector)[0]
 
     # -- queries -----------------------------------------------------------------------------------------------------
 
     def shape(self, array: str) -> tuple[int, ...]:
-        """Returns the shape of an array for these sizes."""
+        """Returns the lengths of an array's dimensions for the sizes of the call."""
         return tuple(polyhedra.value_at(length, self._sizes) for length in self._scop.arrays[array].shape)
 
     @property
     def streams(self) -> dict[Register, str]:
-        """Returns the text of each register's stream, without those that have one element everywhere."""
+        """Returns the access that each register belongs to as text, without registers that have one element in all PEs."""
         return {(s.use.statement, s.use.read): self._recurrence.label(s.use) for s in self._recurrence.streams}
 
     def is_sum(self, register: Register) -> bool:
-        """Returns whether a register has a sum that the nest goes on with."""
+        """Returns whether a register holds the running result of a sum, or another reduction, of the nest."""
         return self._kinds.get(register) == "result"
 
     def _register_sources(self) -> dict[Register, tuple[_RegisterSource, ...]]:
-        """Returns the sources of each read, in the order in which they count; none for what every PE has."""
+        """Returns where each register's values come from, the sources that take precedence first; registers that have one element
+        in all PEs are left out.
+        """
         back = {name: self._recurrence.embedding_of(name).reverse() for name in self.datapaths}
         found = {}
         for (name, read), sources in self._recurrence.sources.items():

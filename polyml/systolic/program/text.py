@@ -18,7 +18,10 @@ _LINES = ("column", "row")
 
 
 def listing(program: NestProgram, fold: FoldProgram, units: Sequence[tuple[int, ...]] = ()) -> str:
-    """Returns what all PEs do, and cycle by cycle what single ones do; units: their coordinates, () for all."""
+    """Returns the program of one fold as text: what all PEs do in every cycle, and then cycle by cycle what single ones do.
+
+    units: the coordinates of the PEs to list; () for all.
+    """
     shape = program.folds.shape
     wanted = list(units) or list(product(*map(range, shape)))
     lines = [f"fold {list(fold.number)}: {fold.cycles} cycles on {' x '.join(map(str, shape))} units"]
@@ -36,7 +39,7 @@ def listing(program: NestProgram, fold: FoldProgram, units: Sequence[tuple[int, 
 
 
 def _common(program: NestProgram, fold: FoldProgram) -> Iterator[str]:
-    """Yields what every PE does in every cycle: what comes by links and wires, and what is computed."""
+    """Yields a line for each thing that every PE does in every cycle: what comes by links and wires, and what is computed."""
     for register, operand in fold.operands.items():
         if operand.link is not None:
             yield f"{_name(program, register)} <- {_origin(program, operand.link)}"
@@ -48,11 +51,11 @@ def _common(program: NestProgram, fold: FoldProgram) -> Iterator[str]:
 
 
 def _by_unit(program: NestProgram, fold: FoldProgram) -> dict[int, dict[int, list[str]]]:
-    """Returns what happens, by the number of the PE and by cycle."""
+    """Returns the texts of what single PEs do in a fold, by the number of the PE and by cycle."""
     found: dict[int, dict[int, list[str]]] = {}
 
     def note(starts: np.ndarray, units: np.ndarray, words: Sequence[str]) -> None:
-        """Adds a line for each PE of each cycle."""
+        """Adds one text for each PE of each cycle; starts, units: the PEs by cycle, as `UnitsByCycle` has them; words: their texts."""
         cycles = np.repeat(np.arange(fold.cycles), np.diff(starts)).tolist()
         for cycle, unit, text in zip(cycles, units.tolist(), words):
             found.setdefault(unit, {}).setdefault(cycle, []).append(text)
@@ -80,7 +83,7 @@ def _by_unit(program: NestProgram, fold: FoldProgram) -> dict[int, dict[int, lis
 
 
 def _elements(program: NestProgram, events: Events) -> list[str]:
-    """Returns the text of each event's element."""
+    """Returns a text for the element of each event: its array and subscripts, its number, or the statement that made it."""
     kind, name = events.memory
     if kind == "number":
         return [str(number) for number in events.elements.tolist()]
@@ -91,7 +94,7 @@ def _elements(program: NestProgram, events: Events) -> list[str]:
 
 
 def _name(program: NestProgram, register: Register) -> str:
-    """Returns what the source calls a register."""
+    """Returns the text of a register: the access of the source whose value it holds."""
     name, read = register
     datapath = program.datapaths[name]
     if read == RESULT:
@@ -102,7 +105,7 @@ def _name(program: NestProgram, register: Register) -> str:
 
 
 def _origin(program: NestProgram, link: Link) -> str:
-    """Returns the register at the other end of a link, from how far it comes and how long before."""
+    """Returns the text of where a link brings values from: a register, how far away its PE is, and how many cycles before."""
     place = f"unit [{', '.join(f'{-step:+d}' if step else '0' for step in link.steps)}]" if any(link.steps) else "here"
     when = f"{link.cycles} cycle{'s' * (link.cycles > 1)} before" if link.cycles else "of the same cycle"
     return f"{_name(program, link.source)} of {place}, {when}"

@@ -20,12 +20,12 @@ MOST_FOLDS = 300
 
 @dataclass(frozen=True)
 class Activity:
-    """An Activity says how many PEs work in each cycle.
+    """An Activity says how many PEs of an array work in each cycle.
 
     active: how many PEs run an instance, by cycle.
     phases: ("compute", "preload" or "drain", its first cycle, the one behind its last), in order.
     starts: the cycles in which folds begin.
-    scope_text: which part of the run this is; "" for a whole run of one fold.
+    scope_text: which part of the run this is, as text; "" for a whole run of one fold.
     """
 
     active: np.ndarray = field(repr=False)
@@ -35,7 +35,9 @@ class Activity:
 
 
 def activity(plan: Plan) -> Activity:
-    """Returns the activity of all folds, or of the first one, counted by isl, where there are too many instances."""
+    """Returns how many PEs work in each cycle of all folds; of the first fold alone, counted by isl, where there are too many
+    instances or folds.
+    """
     folds, recurrence = plan.folds, plan.recurrence
     if recurrence.instances > MOST_INSTANCES or folds.number > MOST_FOLDS:
         active = np.array(folds.active)
@@ -56,13 +58,16 @@ def activity(plan: Plan) -> Activity:
 
 
 def of_frames(frames: Frames) -> Activity:
-    """Returns the activity of the cycles that are drawn."""
+    """Returns how many PEs work in each cycle that is drawn."""
     runs = [(phase, len(list(run))) for (_, phase), run in groupby(frames.frames, key=lambda f: (f.fold, f.phase))]
     starts = tuple(next(fold).cycle for _, fold in groupby(frames.frames, key=lambda f: f.fold))
     return Activity(np.array([f.active for f in frames.frames]), _phases(runs), starts, frames.scope_text)
 
 
 def _phases(lengths: Sequence[tuple[str, int]]) -> tuple[tuple[str, int, int], ...]:
-    """Returns the phases from the name and the length of each."""
+    """Returns the phases of a run as (name, first cycle, the cycle behind the last), in order.
+
+    lengths: the name and the cycles of each phase.
+    """
     ends = list(accumulate(length for _, length in lengths))
     return tuple((phase, end - length, end) for (phase, length), end in zip(lengths, ends))

@@ -15,7 +15,7 @@ from polyml.systolic.simulate.numpy_values import evaluator
 
 
 def run(interface: NestInterface, name: str, memories: Memories, arguments: Mapping[str, object]) -> None:
-    """Runs all instances of a statement, none of which uses what another one makes."""
+    """Runs all instances of the named statement, none of which uses what another one makes, and stores their values in `memories`."""
     scop, sizes = interface.scop, interface.sizes
     statement, points = scop.statements[name], lattice(interface.domain(name))
     each = datapath(scop, statement)
@@ -36,7 +36,10 @@ def run(interface: NestInterface, name: str, memories: Memories, arguments: Mapp
 
 
 def _read(interface: NestInterface, name: str, read: int, points: np.ndarray, memories: Memories) -> np.ndarray:
-    """Returns the values of one read, by instance."""
+    """Returns the values that the instances of a statement get by one of its reads.
+
+    points: the values of the iterators, a row for each instance.
+    """
     access = interface.scop.statements[name].reads[read]
     elements = affine(*element(interface.scop, access, interface.sizes), points)
     values = memories["initial", access.array][elements]

@@ -12,8 +12,8 @@ from polyml.systolic.program.interface import NestInterface
 
 
 class Memories(Mapping[Memory, np.ndarray]):
-    """Memories holds the contents of all memories: arrays, row by row, as they are and as the call found them; and the values of
-    statements by instance, made once they are needed.
+    """A Memories is a mapping from the memories behind an array to their contents: arrays, row by row, as they are and as the call
+    found them, and the values of statements by instance, which are made once they are needed.
     """
 
     def __init__(self, interface: NestInterface, arrays: Mapping[str, np.ndarray]):
@@ -23,7 +23,7 @@ class Memories(Mapping[Memory, np.ndarray]):
         self._known |= {("initial", name): array for name, array in as_found.items()}
 
     def __getitem__(self, memory: Memory) -> np.ndarray:
-        """Returns a memory's contents."""
+        """Returns the contents of a memory as a vector that may be changed in place."""
         kind, name = memory
         if kind == "produced" and memory not in self._known:
             element = self._interface.scop.arrays[self._interface.scop.statements[name].write.array].element
@@ -31,9 +31,9 @@ class Memories(Mapping[Memory, np.ndarray]):
         return self._known[memory]
 
     def __iter__(self) -> Iterator[Memory]:
-        """Yields the memories that have contents."""
+        """Yields the memories that have contents so far."""
         return iter(self._known)
 
     def __len__(self) -> int:
-        """Returns how many memories have contents."""
+        """Returns how many memories have contents so far."""
         return len(self._known)

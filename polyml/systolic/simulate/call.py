@@ -26,10 +26,10 @@ from polyml.systolic.simulate.numpy_engine import NumpyEngine
 
 
 class Engine(Protocol):
-    """An Engine runs the folds of one nest on the contents of memories."""
+    """An Engine simulates the folds of one nest, which read and write the contents of memories."""
 
     def run(self, fold: FoldProgram, memories: MemoryContents) -> None:
-        """Runs the cycles of a fold, which change elements of the memories."""
+        """Runs all cycles of a fold, and changes elements of the memories in place."""
 
 
 _ENGINES: dict[str, Callable[[NestProgram, Mapping[str, object]], Engine]] = {"compiled": CompiledEngine, "numpy": NumpyEngine}
@@ -38,13 +38,13 @@ ENGINES = tuple(_ENGINES)
 
 @dataclass(frozen=True)
 class NestRun:
-    """A NestRun says what one nest did on the array.
+    """A NestRun says what one nest did on the array during a simulated call.
 
     plan: the plan that ran.
-    cycles: those of all folds, with what is brought in before.
+    cycles: the cycles of all folds, with those in which stationary operands are shifted in.
     active: how many PEs have an instance, by cycle.
-    reads: (the text of a stream, elements that it gets from memory).
-    writes: elements that go to memory.
+    reads: (the text of a stream, how many elements it gets from memory).
+    writes: how many elements go to memory.
     seconds: how long the simulation took.
     """
 
@@ -58,11 +58,11 @@ class NestRun:
 
 @dataclass(frozen=True)
 class ArraySimulation:
-    """An ArraySimulation is a call that was simulated.
+    """An ArraySimulation is a call of a kernel that was simulated on an array.
 
     result: what the kernel returns.
     engine: the engine that ran it.
-    runs: those of the nests, in the order in which they ran.
+    runs: what each nest did, in the order in which they ran.
     """
 
     result: object
@@ -76,7 +76,7 @@ class ArraySimulation:
 
 
 def simulate(problem: Problem, arguments: Mapping[str, object], plans: Sequence[Plan], engine: str = "compiled") -> ArraySimulation:
-    """Simulates a call.
+    """Simulates a call of a kernel on a systolic array with real values, and returns its result and what each nest did.
 
     problem: the kernel's model.
     arguments: by name; arrays are changed as a call changes them.
@@ -91,7 +91,7 @@ def simulate(problem: Problem, arguments: Mapping[str, object], plans: Sequence[
 def run(
     scop: Scop, dependences: Dependences, arguments: Mapping[str, object], plans: Sequence[Plan], engine: str = "compiled"
 ) -> ArraySimulation:
-    """Simulates a call of a SCoP, as `simulate` does."""
+    """Simulates a call of a SCoP on a systolic array, as `simulate` does that of a kernel; arrays among the arguments are changed."""
     if engine not in _ENGINES:
         raise ConfigError(f"there is no engine {engine!r}", notes=[f"expected one of {', '.join(ENGINES)}"])
     sizes, arrays = call.begin(scop, arguments)
@@ -110,7 +110,7 @@ def run(
 
 
 def _run(program: NestProgram, memories: Memories, arguments: Mapping[str, object], engine: str, plan: Plan) -> NestRun:
-    """Runs the folds of one nest."""
+    """Runs the folds of one nest on the contents of `memories`, which it changes, and returns what was counted."""
     start = time.perf_counter()
     array = _ENGINES[engine](program, arguments)
     cycles, active, reads, writes = 0, [], dict.fromkeys(program.streams, 0), 0

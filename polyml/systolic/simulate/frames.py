@@ -23,17 +23,19 @@ class StatementInstance:
     values: tuple[int, ...]
 
     def __str__(self) -> str:
-        """Returns `S0[1, 2]`."""
+        """Returns the instance as text: `S0[1, 2]`."""
         return polyhedra.instance_text((self.statement, self.values))
 
 
 @dataclass(frozen=True)
 class HeldElement:
-    """A HeldElement is an element that a PE has in the register of a lane.
+    """A HeldElement is an element that a PE has in one of its registers.
 
+    lane: the number of the register: each PE has one for every stream, and for results.
+    element: its text, such as `A[1,2]`.
     enters: whether it comes from the buffer in this cycle.
     leaves: whether it goes to the buffer after this cycle.
-    used: whether the instance uses it that the PE runs.
+    used: whether the instance that the PE runs in this cycle uses it.
     """
 
     lane: int
@@ -45,7 +47,7 @@ class HeldElement:
 
 @dataclass(frozen=True)
 class PEState:
-    """A PEState is what a PE runs and has in a cycle."""
+    """A PEState is what a PE runs and has in one cycle: a statement instance, or None, and the elements in its registers."""
 
     instance: StatementInstance | None
     registers: tuple[HeldElement, ...]
@@ -53,7 +55,12 @@ class PEState:
 
 @dataclass(frozen=True)
 class Transit:
-    """A Transit is an element on its way from one PE to another, in step `step` of `cycles`; along a wire it takes no cycle."""
+    """A Transit is an element on its way from one PE to another.
+
+    lane: the number of the register that it goes to.
+    element: its text, such as `A[1,2]`.
+    step, cycles: which cycle of the way this is, from 0, and how many the way takes; 0 along a wire.
+    """
 
     lane: int
     element: str
@@ -67,9 +74,11 @@ class Transit:
 class BoundaryElement:
     """A BoundaryElement is an element outside the array, before it enters a PE or after it has left one.
 
+    lane: the number of the register that it enters or has left.
+    element: its text, such as `A[1,2]`.
     unit: the PE.
     signs: the signs of its moves along each coordinate.
-    cycles: negative before it enters, positive since it has left.
+    cycles: how many cycles ago it left the PE; negative for how many are left before it enters.
     """
 
     lane: int
@@ -81,7 +90,7 @@ class BoundaryElement:
 
 @dataclass(frozen=True)
 class CycleFrame:
-    """A CycleFrame is the array in one cycle.
+    """A CycleFrame is what the array runs and holds in one cycle, for a picture.
 
     cycle: its number, from 0, over all folds.
     fold: the number of the fold, from 0; number: the values of the outer loops and the blocks.
@@ -103,17 +112,18 @@ class CycleFrame:
 
     @property
     def active(self) -> int:
-        """Returns how many PEs run an instance."""
+        """Returns how many PEs run an instance in this cycle."""
         return sum(state.instance is not None for state in self.pe_states.values())
 
 
 @dataclass(frozen=True)
 class Frames:
-    """Frames holds the frames of a plan's first folds.
+    """Frames holds the pictures' data for a plan's first folds, cycle by cycle.
 
+    plan: the plan.
     lanes: what a PE has a register for: the streams, and the results where no stream has them.
-    folds: how many folds are here.
-    frames: one for each cycle.
+    folds: how many folds the frames show.
+    frames: the array in each cycle.
     """
 
     plan: Plan
@@ -123,17 +133,17 @@ class Frames:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Returns the shape of the array."""
+        """Returns the numbers of rows and columns of the array, or the length of an array of one dimension."""
         return self.plan.folds.shape
 
     @property
     def is_whole(self) -> bool:
-        """Returns whether all folds are here."""
+        """Returns whether the frames show all folds of the plan."""
         return self.folds == self.plan.folds.number
 
     @property
     def scope_text(self) -> str:
-        """Returns which folds these are; "" where there is one alone."""
+        """Returns which folds the frames show, as text such as `the first 2 of 8 folds`; "" where the plan has one fold alone."""
         every = self.plan.folds.number
         if every == 1 or self.is_whole:
             return "" if every == 1 else f"{every} folds"

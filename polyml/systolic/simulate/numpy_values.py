@@ -31,7 +31,8 @@ _UNARY = {"-": np.negative, "+": np.positive, "~": np.invert, "not": np.logical_
 
 
 def evaluator(datapath: Datapath, arguments: Mapping[str, object], units: int) -> Evaluator:
-    """Returns what computes a statement's values in all PEs. Equal sub-trees are computed once.
+    """Returns a function that computes a statement's values in all PEs with NumPy: from the vectors of its registers into a vector
+    of results. Equal sub-trees are computed once.
 
     arguments: the values of scalar arguments, by name.
     units: how many PEs there are.
@@ -41,20 +42,20 @@ def evaluator(datapath: Datapath, arguments: Mapping[str, object], units: int) -
     known: dict[int, Callable[[], Term]] = {}
 
     def operand(value: Value) -> Callable[[], Term]:
-        """Returns what gives a value once the steps before have run."""
+        """Returns a function that gives a value, once the steps before have run; adds the steps that compute it."""
         if id(value) not in known:
             known[id(value)] = inner(value) if children(value) else leaf(value)
         return known[id(value)]
 
     def leaf(value: Value) -> Callable[[], Term]:
-        """Returns what gives a register or a number."""
+        """Returns a function that gives the vector of a register, or a number."""
         if isinstance(value, Load):
             return partial(registers.__getitem__, value.access)
         number = _number(value, arguments)
         return lambda: number
 
     def inner(value: Value) -> Callable[[], Term]:
-        """Adds the step that computes an operation, and returns what gives its result."""
+        """Adds the step that computes an operation, and returns a function that gives its result."""
         operands, apply = [operand(child) for child in children(value)], _operation(value)
         out = np.zeros(units, numpy_dtype(value.dtype))
         steps.append(lambda: apply([each() for each in operands], out))
@@ -64,7 +65,7 @@ def evaluator(datapath: Datapath, arguments: Mapping[str, object], units: int) -
     finish = _operation(datapath.value) if children(datapath.value) else lambda operands, out: np.copyto(out, operands[0])
 
     def run(own: Sequence[Vector], result: Vector) -> None:
-        """Computes the values of `own` registers into `result`."""
+        """Computes the statement's values from the vectors of its registers, `own`, into `result`."""
         registers[:] = own
         for step in steps:
             step()
@@ -83,7 +84,7 @@ def _number(value: Value, arguments: Mapping[str, object]) -> np.generic:
 
 
 def _operation(value: Value) -> Operation:
-    """Returns what computes an operation from its operands into a vector."""
+    """Returns a function that computes an operation of the expression tree from the values of its operands into a vector."""
     if isinstance(value, syntax.Unary):
         return _ufunc(_UNARY[value.op])
     if isinstance(value, syntax.Compare):
@@ -107,24 +108,26 @@ def _operation(value: Value) -> Operation:
 
 
 def _ufunc(function: np.ufunc) -> Operation:
-    """Returns a ufunc as an operation."""
+    """Returns an operation that calls a NumPy ufunc on the operands."""
     return lambda operands, out: function(*operands, out=out)
 
 
 def _extreme(better: np.ufunc, operands: Sequence[Term], out: Vector) -> None:
-    """Computes the first operand unless the second one is better."""
+    """Computes the minimum or maximum into `out`: the first operand, unless the second one is better."""
     first, second = operands
     np.copyto(out, np.where(better(second, first), second, first))
 
 
 def _power(operands: Sequence[Term], out: Vector) -> None:
-    """Computes a power of integers. PEs without an instance may have a negative exponent, which NumPy refuses."""
+    """Computes a power of integers into `out`. PEs without an instance may have a negative exponent, which NumPy refuses; 0 stands
+    for it.
+    """
     base, exponent = operands
     np.power(base, np.maximum(exponent, 0), out=out)
 
 
 def _call(value: syntax.Call) -> Operation:
-    """Returns a function of Python or NumPy as an operation."""
+    """Returns an operation that calls a function of Python's math module or of NumPy on the operands."""
     function = {"pow": "power", "abs": "absolute", "fabs": "fabs"}.get(value.function, value.function)
     known = getattr(np, function, None)
     if value.module == "numpy" and isinstance(known, np.ufunc):

@@ -24,8 +24,9 @@ MOST_FOLDS = 64
 
 
 def frames(plan: Plan, folds: int = 0) -> Frames:
-    """Returns the frames of the first folds, or of as many as there is room for where `folds` is 0.
+    """Returns what each PE runs and holds in each cycle of a plan's first folds, for pictures.
 
+    folds: how many folds; 0 for as many as there is room for.
     Raises: ConfigError where there is no room for one.
     """
     recurrence, shape = plan.recurrence, plan.folds.shape

@@ -26,10 +26,11 @@ Span = tuple[int, int]  # the first cycle, and the one behind the last
 
 @dataclass(frozen=True)
 class Grid:
-    """A Grid is an array, seen so that sums never leave their column.
+    """A Grid is an array, transposed where needed so that sums never leave their column.
 
+    rows, columns: its size.
     transposed: whether a column here is a row of the array.
-    moves: for each register, the steps of its values in a cycle.
+    moves: for each register, the rows and columns by which its values move in a cycle.
     sums: for each statement, the register that has its sum.
     """
 
@@ -41,9 +42,11 @@ class Grid:
 
 
 def grid_of(fold: FoldProgram, shape: Sequence[int], names: Iterable[str]) -> Grid | None:
-    """Returns the grid of a fold; None where values have no places of their own, or sums move along rows and along columns.
+    """Returns the array as a grid in which sums never leave their column; None where there is none, since some values do not move
+    from PE to PE in one cycle, or sums move along rows and along columns.
 
-    names: those of the statements.
+    shape: the rows and columns of the array.
+    names: the names of the statements.
     """
     sums = {register[0]: register for register in in_place(fold)}
     if sums.keys() != set(names) or not _can_wait(fold, sums.values()):
@@ -65,13 +68,13 @@ def grid_of(fold: FoldProgram, shape: Sequence[int], names: Iterable[str]) -> Gr
 
 
 def as_pair(values: Sequence[T], missing: T) -> tuple[T, T]:
-    """Returns two values as they are, and one as (missing, value), since an array of one dimension is a row."""
+    """Returns two values as they are, and a single value as (missing, value), since an array of one dimension is a row."""
     first, second = values if len(values) == 2 else (missing, *values)
     return first, second
 
 
 def _in_grid(pair: tuple[T, T], transposed: bool) -> tuple[T, T]:
-    """Returns (rows, columns) as the grid has them."""
+    """Returns (rows, columns), exchanged for a grid that is transposed."""
     rows, columns = pair
     return (columns, rows) if transposed else pair
 
@@ -84,7 +87,11 @@ def _steps(operand: Operand) -> Steps:
 
 
 def _can_wait(fold: FoldProgram, sums: Iterable[Register]) -> bool:
-    """Returns whether no element that is stored in a span is loaded later in it: what is stored are sums, each once."""
+    """Returns whether loads and stores of a fold may be moved to other cycles: no element that is stored is loaded later, except by
+    the same sum.
+
+    sums: the registers that have sums.
+    """
     stores: dict[tuple[str, str], set[str]] = {}
     for name, events in fold.stores:
         stores.setdefault(events.memory, set()).add(name)
@@ -97,7 +104,12 @@ def _can_wait(fold: FoldProgram, sums: Iterable[Register]) -> bool:
 
 
 def spans(fold: FoldProgram, shape: Sequence[int], least: int) -> list[Span]:
-    """Returns the spans of at least `least` cycles, for a fold that has a grid."""
+    """Returns the steady spans of a fold that has a `Grid`, as (first cycle, the one behind the last): those in which elements come
+    in and go out at the boundary of the array alone.
+
+    shape: the rows and columns of the array.
+    least: the least number of cycles of a span.
+    """
     _, columns = as_pair(shape, 1)
     used = as_pair(fold.used, (0, 0))
     quiet = np.ones(fold.cycles, bool)
@@ -113,7 +125,12 @@ def spans(fold: FoldProgram, shape: Sequence[int], least: int) -> list[Span]:
 
 
 def _at_edge(events: Events | StridedEvents, columns: int, used: Sequence[tuple[int, int]], steps: Steps) -> np.ndarray:
-    """Returns the cycles in which the PEs `steps` further than those of the events lie beyond one boundary of the used ones."""
+    """Returns, for each cycle, whether the PEs of its events lie at one boundary of the used PEs, so that those `steps` further are
+    outside.
+
+    columns: how many columns the array has.
+    used: the first and the last row, and the first and the last column, of the used PEs.
+    """
     if not isinstance(events, StridedEvents):
         return np.diff(events.units_by_cycle.starts) == 0
     first, last = _ends(events, columns)
@@ -129,11 +146,14 @@ def _at_edge(events: Events | StridedEvents, columns: int, used: Sequence[tuple[
 
 
 def _ends(runs: StridedEvents, columns: int) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
-    """Returns row and column of the first and of the last PE of each cycle."""
+    """Returns (row, column) of the PE of the first event of each cycle, and of that of the last event."""
     return np.divmod(runs.units, columns), np.divmod(runs.units + runs.unit_step * (runs.counts - 1), columns)
 
 
 def run_steps(runs: StridedEvents, columns: int) -> Steps:
-    """Returns the step from one PE of a cycle to the next."""
+    """Returns the rows and columns from the PE of one event of a cycle to that of the next.
+
+    columns: how many columns the array has.
+    """
     row = round(runs.unit_step / columns)
     return row, runs.unit_step - row * columns

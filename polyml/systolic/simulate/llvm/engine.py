@@ -29,7 +29,10 @@ LEAST_WORK = 1 << 20  # PEs x cycles of a fold in which spans are looked for
 
 
 class CompiledEngine:
-    """A CompiledEngine runs the folds of one nest as machine code; arguments: the values of scalar arguments, by name."""
+    """A CompiledEngine simulates the folds of one nest with machine code, which it compiles for each form of a fold that it meets.
+
+    arguments: the values of scalar arguments, by name.
+    """
 
     def __init__(self, program: NestProgram, arguments: Mapping[str, object]):
         self._datapaths, self._grid, self._arguments = program.datapaths, program.grid, arguments
@@ -37,7 +40,7 @@ class CompiledEngine:
         self._blocks: dict[tuple, TimeBlocks] = {}
 
     def run(self, fold: FoldProgram, memories: MemoryContents) -> None:
-        """Runs the cycles of a fold, which change elements of the memories."""
+        """Runs all cycles of a fold, and changes elements of the memories in place."""
         state, now = self._code(fold).begin(fold, memories), 0
         for (first, end), blocks in self._spans(fold):
             state.run(now, first)
@@ -47,7 +50,9 @@ class CompiledEngine:
         state.run(now, fold.cycles)
 
     def _spans(self, fold: FoldProgram) -> list[tuple[Span, TimeBlocks]]:
-        """Returns the spans of cycles that run in blocks, and what runs them."""
+        """Returns the spans of a fold's cycles that can run in blocks of several cycles, each with the code that runs it; [] for a
+        small fold.
+        """
         here = grid_of(fold, self._grid, self._datapaths) if prod(self._grid) * fold.cycles >= LEAST_WORK else None
         found = spans(fold, self._grid, LEAST_SPAN) if here is not None else []
         if here is None or not found:
@@ -58,7 +63,7 @@ class CompiledEngine:
         return [(span, self._blocks[key]) for span in found]
 
     def _code(self, fold: FoldProgram) -> _FoldMachineCode:
-        """Returns the machine code for folds like this one, made once."""
+        """Returns the machine code for a fold, compiled once for all folds of the same form."""
         operands = ((own, each.link, _wiring(each), *map(_event_form, each.loads)) for own, each in fold.operands.items())
         key = tuple(operands), tuple((name, _event_form(events)) for name, events in fold.stores)
         if key not in self._codes:
@@ -67,7 +72,7 @@ class CompiledEngine:
 
 
 class _FoldMachineCode:
-    """A _FoldMachineCode is the machine code for folds whose registers hang together in one way."""
+    """A _FoldMachineCode is the compiled code for all folds whose registers are linked in the same way."""
 
     def __init__(
         self, datapaths: Mapping[str, Datapath], fold: FoldProgram, grid: tuple[int, int], arguments: Mapping[str, object]
@@ -77,7 +82,7 @@ class _FoldMachineCode:
         self._call = loaded(ENTRY, emitter.units)
 
     def begin(self, fold: FoldProgram, memories: MemoryContents) -> _FoldState:
-        """Returns the state of a fold before its first cycle."""
+        """Returns the state of a fold before its first cycle, with new vectors for the registers of all PEs."""
         words = [np.full(each.length, each.fill, each.kind) for each in self._vectors]
         for operand in fold.operands.values():
             for _, places in operand.transfers:
@@ -93,10 +98,13 @@ class _FoldMachineCode:
 
 
 class _FoldState:
-    """A _FoldState is a fold between two of its cycles.
+    """A _FoldState is a fold between two of its cycles: the vectors that its compiled code works on.
 
-    words: the vectors that the code has pointers to.
-    moving: for registers along which PEs move, the number of the first of their two words.
+    call: the compiled function, which takes the address of the pointers to the vectors.
+    words: the vectors.
+    moving: for registers whose values stay in a vector along which the PEs move, the position of that vector in `words`; that of
+        their starts follows.
+    units: how many PEs there are.
     """
 
     def __init__(self, call: Callable[[int], None], words: Sequence[np.ndarray], moving: Mapping[Register, int], units: int):
@@ -104,30 +112,32 @@ class _FoldState:
         self._pointers = np.array([0, 0, *(word.ctypes.data for word in words)], np.int64)
 
     def run(self, first: int, end: int) -> None:
-        """Runs the cycles first ... end - 1."""
+        """Runs the cycles first ... end - 1, which changes registers and memories in place."""
         if first < end:
             self._pointers[:2] = first, end
             self._call(self._pointers.ctypes.data)
 
     def plane(self, own: Register) -> np.ndarray:
-        """Returns what all PEs have in a register that takes what the one along its link had in the cycle before."""
+        """Returns a view of what all PEs have in a register of `moving`, by number of the PE."""
         number = self._moving[own]
         vector, (start, *_) = self._words[number : number + 2]
         return vector[start : start + self._units]
 
 
 def _wiring(operand: Operand) -> tuple[object, ...]:
-    """Returns the links and broadcasts on which the code for an operand depends."""
+    """Returns the parts of an operand on which its code depends besides loads: its transfers, and the lines that its broadcasts go
+    along.
+    """
     return tuple(link for link, _ in operand.transfers), tuple(each.along for each in operand.broadcasts)
 
 
 def _event_form(events: Events | StridedEvents) -> tuple[int, ...]:
-    """Returns the steps of events on which their code depends."""
+    """Returns the steps of events on which their code depends: (unit_step, element_step), or () for listed ones."""
     return (events.unit_step, events.element_step) if isinstance(events, StridedEvents) else ()
 
 
 def _words(events: Events | StridedEvents, memories: MemoryContents) -> list[np.ndarray]:
-    """Returns the vectors that the code of events reads."""
+    """Returns the vectors that compiled code needs for loads or stores: four, the last one of which is the memory's contents."""
     if isinstance(events, StridedEvents):
         return [events.counts, events.units, events.elements, memories[events.memory]]
     own = events.memory[0] == "number"

@@ -26,23 +26,27 @@ _UNBOUNDED = 1 << 40  # elements, more than any vector has
 
 
 class _ElementwiseLoops(ConstantBody):
-    """_ElementwiseLoops writes `void @NAME(ptr %r0, ..., ptr %out)`, in which arrays are what the caller passes."""
+    """An _ElementwiseLoops writes an LLVM function of loops over vectors, whose arrays are the pointers that the caller passes."""
 
     def base(self, array: str) -> str:
-        """Returns the pointer of an array."""
+        """Returns the LLVM pointer of an array, which is an argument of the function."""
         return f"%{array}"
 
     def parameter(self, name: str) -> str:
-        """Returns the value of a parameter."""
+        """Returns the LLVM value of a parameter, which is an argument of the function."""
         return f"%{name}"
 
 
 def values(
     name: str, datapath: Datapath, arguments: Mapping[str, object], lanes: int, length: int, together: int = TOGETHER
 ) -> list[Unit]:
-    """Returns `i64 @NAME(ptr %r0, ptr %r1, ..., ptr %out)` on vectors of `length` elements, a multiple of lanes * together.
+    """Returns the LLVM function `i64 @NAME(ptr %r0, ptr %r1, ..., ptr %out)`, which computes a statement's values for all PEs from
+    vectors of their registers.
 
     arguments: the values of scalar arguments, by name.
+    lanes: the elements of a vector register.
+    length: the elements of the vectors, a multiple of lanes * together.
+    together: how many vector registers of results one iteration computes.
     """
     registers = [f"r{k}" for k in range(len(datapath.types))]
     statement = Statement(
@@ -58,12 +62,13 @@ def values(
 
 @dataclass(frozen=True)
 class ChainShape:
-    """A ChainShape describes sums that go on for several cycles.
+    """A ChainShape describes how sums move over the array for several cycles, and where the registers that they meet lie.
 
-    sums: the register that has them; one at row p and column c is in the PE (p + step * t, c) in cycle t = 1 ... cycles.
+    sums: the number of the register that has the sums; the sum at row p and column c is in the PE (p + step * t, c) in cycle t = 1
+        ... cycles.
     step: the rows that a sum moves in a cycle.
     strides: for each register, how far rows are apart, and by how much the element that a sum meets is further in each cycle.
-    vectors: lanes, and how many vectors run together.
+    vectors: the elements of a vector register, and how many of these registers run together.
     """
 
     sums: int
@@ -73,8 +78,8 @@ class ChainShape:
 
 
 def chains(name: str, datapath: Datapath, arguments: Mapping[str, object], shape: ChainShape) -> list[Unit]:
-    """Returns `i64 @NAME(ptr %r0, ptr %r1, ..., i64 %cycles, i64 %rows, i64 %first, i64 %last)`, which goes on with sums for some
-    cycles.
+    """Returns the LLVM function `i64 @NAME(ptr %r0, ptr %r1, ..., i64 %cycles, i64 %rows, i64 %first, i64 %last)`, which adds the
+    terms of some cycles to the sums of all PEs.
 
     Columns run from `first` to the end of the vectors that begin at `last`; each sum's terms come in their order.
     """
@@ -93,39 +98,48 @@ def chains(name: str, datapath: Datapath, arguments: Mapping[str, object], shape
 
 
 def _skew(strides: Sequence[tuple[int, int]], sums: int) -> int:
-    """Returns 1 or -1 where a sum in the next row meets the same element so many cycles later, of some register; else 0."""
+    """Returns 1 or -1 where a sum meets the same element of some register as the sum in the row before it, but that many cycles
+    later; 0 where none does.
+
+    strides: as in `ChainShape`; sums: the number of the register that has the sums.
+    """
     return next((k for k in (1, -1) if any(row + k * moved == 0 for n, (row, moved) in enumerate(strides) if n != sums)), 0)
 
 
 def _strip(step: int, skew: int, vectors: tuple[int, int]) -> Loop:
-    """Returns the loops over strips of columns.
+    """Returns the loops over strips of columns, over rows and over cycles that add the terms to sums.
 
     Sums of `ROWS` rows run together, each `skew` cycles behind the one before, so that they share what they meet. Before and after
     come cycles that they do not have in common, and then the rows that are left, each alone.
+    step: the rows that a sum moves in a cycle.
+    vectors: the elements of a vector register, and how many of these registers run together.
     """
     lanes, together = vectors
     p, cycles, last = variable("p"), variable("cycles"), variable("rows") - 1
     low, high = {0: (Affine(), last), 1: (cycles * -1, last - 1), -1: (Affine(1), last + cycles)}[step]
 
     def bounds(p: Affine) -> tuple[tuple[Affine, ...], tuple[Affine, ...]]:
-        """Returns the cycles in which 0 <= p + step * t < rows."""
+        """Returns lower and upper bounds of the cycles t in which the row p + step * t of a sum is one of the array's."""
         meets = {0: ((), ()), 1: ((p * -1,), (last - p,)), -1: ((p - last,), (p,))}[step]
         return (Affine(1), *meets[0]), (cycles, *meets[1])
 
     def values(node: Instance | Unroll) -> Jam:
-        """Returns vectors of the values of some instances."""
+        """Returns the node that computes vectors of the values of an instance, or of several unrolled ones."""
         return Jam("v", variable("c"), together, lanes, None, (node,))
 
     def alone(p: Affine, low: tuple[Affine, ...], high: tuple[Affine, ...]) -> Loop:
-        """Returns the loop over the cycles of one row."""
+        """Returns the loop over the cycles of the sums of one row.
+
+        p: the row; low, high: bounds of the cycles.
+        """
         return Loop("t", low, high, 1, (values(Instance("S", (p, variable("v"), variable("t")))),))
 
     def rest(first: Affine) -> Loop:
-        """Returns the loop over rows from `first` on, each alone."""
+        """Returns the loop over rows from `first` on whose sums run one row at a time."""
         return Loop("p", (first,), (high,), 1, (alone(p, *bounds(p)),))
 
     def strip(*body: Loop) -> Loop:
-        """Returns the loop over strips of columns."""
+        """Returns the loop over strips of columns around the loops in `body`."""
         return Loop("c", (variable("first"),), (variable("last"),), together * lanes, body)
 
     if not skew:
@@ -153,8 +167,12 @@ def _chain_access(array: str, row: int, moved: int) -> Access:
 def _function(
     name: str, statement: Statement, arrays: dict[str, Array], loops: tuple[Loop, ...], signature: str, aliased: bool
 ) -> list[Unit]:
-    """Returns the function of these loops; aliased: whether arrays may be the same memory, so that each access happens as it
-    stands.
+    """Returns the LLVM function, with what it declares, that runs loops of one statement on vectors in memory.
+
+    arrays: the vectors, by name.
+    signature: the LLVM signature, with `{}` for the name.
+    aliased: whether vectors may share memory, so that the function makes all loads and stores in the order in which the loops have
+        them.
     """
     scop = Scop(
         name=name, params=(), types=(), parameters=(), arrays=arrays, statements={"S": statement}, context=isl.Set("{ : }"),
@@ -165,7 +183,7 @@ def _function(
 
 
 def _placed(size_bytes: int) -> Placed:
-    """Returns the layout of a vector; its length does not matter to the code."""
+    """Returns the layout of a vector with elements of this size; its length does not matter to the code."""
     return Placed(address=0, shape=(_UNBOUNDED,), strides=(size_bytes,), size_bytes=_UNBOUNDED * size_bytes)
 
 
@@ -176,12 +194,12 @@ def _access(array: str, length: int) -> Access:
 
 
 def _array(name: str, element: DType, length: int) -> Array:
-    """Returns a vector as an array."""
+    """Returns a vector of `length` elements as an array of a SCoP."""
     return Array(name=name, element=element, shape=(isl.PwAff(f"{{ [] -> [({length})] }}"),), role=Role.ARGUMENT)
 
 
 def _with_numbers(value: Value, arguments: Mapping[str, object]) -> Value:
-    """Returns a value with the numbers of the call in place of its scalar arguments."""
+    """Returns a value with constants in place of its scalar arguments: the numbers that the call has for them."""
     if isinstance(value, ScalarArg):
         return syntax.Const(call_interface.number(value.name, arguments), dtype=value.dtype)
     return with_children(value, tuple(_with_numbers(child, arguments) for child in children(value)))
