@@ -199,7 +199,8 @@ def kung_design(recurrence: UniformRecurrence, mapping: SpaceTime) -> str:
 
 
 def entry_cycles(recurrence: UniformRecurrence, mapping: SpaceTime) -> dict[str, str]:
-    """Returns, by the label of each operand that moves along one axis, the cycle in which an element enters: `i + k` for A[i, k].
+    """Returns the cycle in which an element enters the array, as text such as `i + k` for A[i, k], for each operand that moves
+    along one axis, by its label.
 
     Cycles count from the first of all instances.
     """

@@ -34,16 +34,18 @@ MOST_UNITS, MOST_CYCLES = 2**24, 2**28
 
 @dataclass(frozen=True)
 class SimulationReport(SimulationReportValues):
-    """A SimulationReport prints and writes itself."""
+    """A SimulationReport is a report on simulated calls and how their results agree with the processor's, as text, as a page or as
+    data for JSON.
+    """
 
     def __str__(self) -> str:
-        """Returns the report as text."""
+        """Returns the report as text, with its tables."""
         from polyml.systolic.report.comparison_text import text
 
         return text(self)
 
     def _repr_html_(self) -> str:
-        """Returns the report as part of a page."""
+        """Returns the report as HTML, which notebooks show."""
         from polyml.systolic.report.comparison_text import html
 
         return html(self)
@@ -57,13 +59,13 @@ class SimulationReport(SimulationReportValues):
 
 @dataclass(frozen=True)
 class ComparisonSettings:
-    """ComparisonSettings say how a simulated call is compared with the processor's.
+    """A ComparisonSettings says how a simulated call is run, compared with the processor's results, and shown.
 
     engine: "compiled" or "numpy".
-    processor: the kernel on the processor, as a function.
+    processor: a function that runs the kernel on the processor.
     trace: whether the PEs at work over time are shown.
-    listing: whether the program of the PEs is listed, or that of which PEs.
-    errors: gives the error of rounding of each argument, where it is known better than it can be derived.
+    listing: whether the program of the PEs is listed, or the coordinates of those whose program is.
+    errors: returns bounds on the rounding errors of the array arguments' elements, by name; None to derive bounds from the kernel.
     """
 
     engine: str
@@ -81,7 +83,8 @@ def simulated(
     engine: str,
     plans: Sequence[Plan] = (),
 ) -> ArraySimulation:
-    """Simulates the call on an array, which changes its arguments.
+    """Simulates the call of a kernel on an array, and returns its result and what each nest did. It changes the call's arguments as
+    the kernel does.
 
     request: the mappings that are wanted.
     engine: "compiled" or "numpy".
@@ -99,7 +102,7 @@ def simulated(
 
 
 def _check_plans(problem: Problem, arguments: Mapping[str, object], links: str, plans: Sequence[Plan]) -> None:
-    """Checks that plans belong to the nests of the call."""
+    """Raises ConfigError where plans are not one for each nest of the call that has instances, in their order, and for its sizes."""
     sizes = {p.name: value(p, arguments) for p in problem.scop.parameters}
     every = nests(problem.scop, problem.dependences, problem.reductions, links)
     names = [nest.name for nest in every if not polyhedra.fix(nest.domain, sizes).is_empty()]
@@ -110,7 +113,7 @@ def _check_plans(problem: Problem, arguments: Mapping[str, object], links: str, 
 
 
 def _check_size(plans: Sequence[Plan]) -> None:
-    """Checks that plans are small enough to be simulated."""
+    """Raises ConfigError where the array has too many PEs, or the plans too many cycles, to be simulated."""
     units, cycles = max((plan.folds.units for plan in plans), default=0), sum(plan.folds.cycles for plan in plans)
     if units > MOST_UNITS:
         raise ConfigError(f"an array of {units:,} units is too large to simulate", notes=[f"at most {MOST_UNITS:,}"])
@@ -120,7 +123,7 @@ def _check_size(plans: Sequence[Plan]) -> None:
 
 
 def _check_engine(engine: str) -> None:
-    """Checks that there is such an engine."""
+    """Raises ConfigError where there is no engine of this name."""
     if engine not in ENGINES:
         raise ConfigError(f"there is no engine {engine!r}", notes=[f"expected {' or '.join(ENGINES)}"])
 
@@ -128,7 +131,8 @@ def _check_engine(engine: str) -> None:
 def compared(
     call: KernelCall, given: Sequence[CallArgument], where: str, request: MappingRequest, settings: ComparisonSettings
 ) -> SimulationReport:
-    """Simulates the call with each mapping that is wanted, and compares it with the processor's values for the same arguments.
+    """Simulates the call with each mapping that is wanted, and runs it on the processor, and returns a report on how the results
+    agree.
 
     The arguments stay as they are. Raises what `simulated` does.
     """
@@ -151,14 +155,20 @@ def compared(
 def _listings(
     problem: Problem, arguments: Mapping[str, object], plans: Sequence[Plan], wanted: bool | Sequence[tuple[int, ...]]
 ) -> tuple[str, ...]:
-    """Returns the listings of the plans' first folds."""
+    """Returns the program of each plan's first fold as text.
+
+    wanted: True for all PEs, or the coordinates of those that are listed.
+    """
     sizes = {p.name: value(p, arguments) for p in problem.scop.parameters}
     interface = NestInterface(problem.scop, problem.dependences, [plan.recurrence.nest for plan in plans], sizes)
     return tuple(_listing(interface, plan, wanted) for plan in plans)
 
 
 def _listing(interface: NestInterface, plan: Plan, wanted: bool | Sequence[tuple[int, ...]]) -> str:
-    """Returns the listing of a plan's first fold. Raises ConfigError for a PE that the array does not have."""
+    """Returns the program of a plan's first fold as text. Raises ConfigError for a PE that the array does not have.
+
+    wanted: True for all PEs, or the coordinates of those that are listed.
+    """
     shape = plan.folds.shape
     units: Sequence[tuple[int, ...]] = () if isinstance(wanted, bool) else wanted
     for unit in units:
@@ -171,7 +181,9 @@ def _listing(interface: NestInterface, plan: Plan, wanted: bool | Sequence[tuple
 
 
 def choices(found: SystolicReport) -> Iterator[tuple[Plan, ...]]:
-    """Yields a plan for each nest, such that each plan that is wanted comes once."""
+    """Yields the combinations of plans to simulate, each with one plan for each nest: the best ones, or for the dataflow "all" as
+    many as it takes for each plan to come.
+    """
     number_of_plans = [len(nest.plans) for nest in found.nests] if found.dataflow == "all" else []
     for number in range(max(number_of_plans, default=1)):
         yield tuple(nest.plans[number] if number < len(nest.plans) else nest.best for nest in found.nests)
@@ -179,31 +191,31 @@ def choices(found: SystolicReport) -> Iterator[tuple[Plan, ...]]:
 
 @dataclass(frozen=True)
 class CallResults:
-    """CallResults holds what a call leaves.
+    """A CallResults holds what a call leaves behind.
 
     arrays: its array arguments, by name.
-    returned: what it returns.
+    returned: what it returned.
     """
 
     arrays: Mapping[str, object]
     returned: object = field(default=None)
 
     def parts(self) -> dict[str, object]:
-        """Returns the arrays and the returned values by name."""
+        """Returns the arrays and the returned values by name; the latter are named `what it returns` or `result 1`, `result 2`."""
         every = self.returned if isinstance(self.returned, tuple) else (self.returned,)
         names = ["what it returns"] if len(every) == 1 else [f"result {n + 1}" for n in range(len(every))]
         return {**self.arrays, **{name: value for name, value in zip(names, every) if value is not None}}
 
 
 def values(arguments: Mapping[str, object], returned: object) -> CallResults:
-    """Returns what a call leaves, from its arguments after the call and what it returned."""
+    """Returns what a call leaves behind, from its arguments after the call and what it returned."""
     return CallResults({name: v for name, v in arguments.items() if isinstance(v, np.ndarray)}, returned)
 
 
 def agreement(got: CallResults, wanted: CallResults, bound: Callable[[], tuple[float, CallResults]]) -> Agreement:
-    """Returns how results agree: integers have to be equal, floats within the bound.
+    """Returns how the results of a simulated call agree with the processor's: integers have to be equal, floats within a bound.
 
-    bound: gives (eps times roundings, magnitudes of the results), or raises NoBound.
+    bound: returns (a factor, scales), such that two results differ by at most twice their product, or raises NoBound.
     """
     have, want = got.parts(), wanted.parts()
     if have.keys() != want.keys():
@@ -232,22 +244,22 @@ def agreement(got: CallResults, wanted: CallResults, bound: Callable[[], tuple[f
 
 
 def _kind(value: object) -> str:
-    """Returns the type of a result as text."""
+    """Returns the type of a result as text, with the shape of an array."""
     return f"{value.dtype}{list(value.shape)}" if isinstance(value, np.ndarray) else type(value).__name__
 
 
 def _same_kind(a: object, b: object) -> bool:
-    """Returns whether two results have one type and shape."""
+    """Returns whether two results have the same type, and if they are arrays the same shape."""
     return type(a) is type(b) and _kind(a) == _kind(b)
 
 
 def _equal(a: object, b: object) -> bool:
-    """Returns whether two results are equal, where NaN equals NaN."""
+    """Returns whether two results have the same type, shape and values, where NaN equals NaN."""
     return _same_kind(a, b) and bool(np.all(_same(np.asarray(a), np.asarray(b))))
 
 
 def _same(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Returns where elements are equal, where NaN equals NaN."""
+    """Returns, by element, whether two arrays are equal, where NaN equals NaN."""
     return (a == b) | ((a != a) & (b != b))
 
 
@@ -258,7 +270,10 @@ def _error(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _difference(name: str, got: object, wanted: object, bound: float | np.ndarray) -> Agreement:
-    """Returns the largest difference of a result, and its largest share of the bound."""
+    """Returns the largest absolute difference of a result from the wanted one, and the largest ratio of a difference to the bound.
+
+    name: the name of the result.
+    """
     a, b = np.asarray(got), np.asarray(wanted)
     error = np.maximum(*(_error(x, y) for x, y in ((a.real, b.real), (a.imag, b.imag)))) if a.dtype.kind == "c" else _error(a, b)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -268,13 +283,15 @@ def _difference(name: str, got: object, wanted: object, bound: float | np.ndarra
 
 
 def _known(errors: Callable[[], Mapping[str, object]]) -> tuple[float, CallResults]:
-    """Returns the bound from errors that the caller knows."""
+    """Returns the bound of `agreement` from errors that the caller knows: the factor 1, and the errors."""
     return 1.0, CallResults(errors())
 
 
 def rounding_bound(
     call: KernelCall, scop: Scop, arguments: Mapping[str, object], plans: Sequence[Plan]
 ) -> tuple[float, CallResults]:
-    """Returns a bound on the results' errors that no order of sums exceeds. Raises NoBound."""
+    """Returns (eps times roundings, the magnitudes of the results): a bound on the results' rounding errors in any order of the
+    sums. Compiles and runs a kernel of absolute values. Raises NoBound where there is no bound.
+    """
     after, returned = rounding.magnitudes(call, arguments)
     return rounding.eps(scop) * rounding.roundings(scop, plans), values(after, returned)

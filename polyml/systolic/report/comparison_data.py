@@ -17,7 +17,7 @@ VERSION = 1
 
 
 def data(found: SimulationReportValues) -> dict[str, object]:
-    """Returns the report as plain data."""
+    """Returns a report on simulated calls as plain data for JSON."""
     return {
         "version": VERSION,
         **request_data(found.report),
@@ -28,7 +28,7 @@ def data(found: SimulationReportValues) -> dict[str, object]:
 
 
 def _trial(found: SimulationReportValues, trial: Trial) -> dict[str, object]:
-    """Returns one simulated call."""
+    """Returns one simulated call as plain data."""
     agreement = {name: value if value != inf else None for name, value in asdict(trial.agreement).items()}  # JSON has no infinity
     return {
         "cycles": trial.cycles,
@@ -42,7 +42,10 @@ def _trial(found: SimulationReportValues, trial: Trial) -> dict[str, object]:
 
 
 def _run(run: NestRun, trace: bool, listing: str | None) -> dict[str, object]:
-    """Returns one nest's run; trace: with the PEs at work in each cycle."""
+    """Returns what one nest did in a simulated call, as plain data.
+
+    trace: whether to add how many PEs worked in each cycle; listing: the program of its PEs as text, None for none.
+    """
     plan, recurrence, mapping = run.plan, run.plan.recurrence, run.plan.mapping
     made = {
         "statement": recurrence.nest.name,

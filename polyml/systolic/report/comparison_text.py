@@ -21,17 +21,17 @@ _BARS = " ▁▂▃▄▅▆▇█"
 
 
 def text(found: SimulationReportValues) -> str:
-    """Returns the report as text."""
+    """Returns a report on simulated calls as text, with tables for a terminal."""
     return lines(parts(found))
 
 
 def html(found: SimulationReportValues) -> str:
-    """Returns the report as part of a page."""
+    """Returns a report on simulated calls as HTML."""
     return page(parts(found))
 
 
 def parts(found: SimulationReportValues) -> Iterator[str | Table]:
-    """Yields the lines and tables of the report, in order."""
+    """Yields the lines and tables of a report on simulated calls, in order."""
     report = found.report
     machine = f" of {report.machine.name}" if report.machine else ""
     yield report.where
@@ -56,7 +56,7 @@ def parts(found: SimulationReportValues) -> Iterator[str | Table]:
 
 
 def agreement_text(found: Agreement) -> str:
-    """Returns how values agree, in words."""
+    """Returns in words how the results of a simulated call agree with the compiled kernel's."""
     if found.ratio == 0.0:
         return "equal to the compiled kernel's"
     if found.types:
@@ -70,12 +70,12 @@ def agreement_text(found: Agreement) -> str:
 
 
 def rate_text(trial: Trial) -> str:
-    """Returns how many cycles were simulated in a second, in words."""
+    """Returns in words how many cycles were simulated per second."""
     return f"{trial.cycles / trial.seconds:,.0f} cycles/s simulated" if trial.seconds else "nothing to simulate"
 
 
 def _run(run: NestRun) -> Iterator[str | Table]:
-    """Yields the lines of one nest's run."""
+    """Yields the lines and the table about one nest of a simulated call."""
     plan = run.plan
     yield from heading(plan.recurrence.nest)
     yield f"mapping  {' '.join(filter(None, (name_text(plan), mapping_text(plan))))}"
@@ -86,12 +86,12 @@ def _run(run: NestRun) -> Iterator[str | Table]:
 
 
 def _streams(run: NestRun) -> Table:
-    """Returns the table of what enters and leaves, as it was counted in the simulation."""
+    """Returns the table of what entered and left the array, as it was counted in the simulation."""
     plan, enters = run.plan, entry_cycles(run.plan.recurrence, run.plan.mapping)
     reads = [number for _, number in run.reads]
 
     def label(stream: DataStream) -> str:
-        """Returns a stream's access as text."""
+        """Returns the text of a stream's access."""
         return plan.recurrence.label(stream.use)
 
     columns: Sequence[Column[tuple[DataStream, int]]] = (
@@ -107,12 +107,15 @@ def _streams(run: NestRun) -> Table:
 
 
 def _result(plan: Plan) -> tuple[DataStream, ...]:
-    """Returns the stream of results where these are no sums."""
+    """Returns the stream of a plan's results in a tuple, () where they are sums and so among its other streams."""
     return () if any(s.use.kind == "result" for s in plan.recurrence.streams) else (plan.recurrence.result,)
 
 
 def picture(active: Sequence[int] | np.ndarray, units: int) -> Iterator[str]:
-    """Yields the PEs at work over time as bars, each for one cycle or for the average of several."""
+    """Yields the lines of a bar chart in text: how many PEs work over time, each bar for one cycle or for the average of several.
+
+    active: how many PEs work, by cycle; units: how many there are.
+    """
     counts = np.asarray(active, dtype=np.float64)
     columns = min(COLUMNS, len(counts))
     edges = np.linspace(0, len(counts), columns + 1).astype(int)
@@ -126,7 +129,7 @@ def picture(active: Sequence[int] | np.ndarray, units: int) -> Iterator[str]:
 
 
 def _summary(found: SimulationReportValues) -> Iterator[str | Table]:
-    """Yields the table of all simulated calls."""
+    """Yields a heading, and the table with a row for each simulated call."""
     columns: Sequence[Column[Trial]] = (
         Column("mapping", _mappings, is_left=True),
         Column("cycles", lambda trial: f"{trial.cycles:,}"),
@@ -141,10 +144,10 @@ def _summary(found: SimulationReportValues) -> Iterator[str | Table]:
 
 
 def _mappings(trial: Trial) -> str:
-    """Returns the mappings of a simulated call as text."""
+    """Returns the dataflow and the mapping of each nest of a simulated call as text."""
     return "; ".join(" ".join(filter(None, (name_text(run.plan), mapping_text(run.plan)))) for run in trial.runs)
 
 
 def shown_rate(trial: Trial) -> str:
-    """Returns how many cycles were simulated in a second, "" where that took no time."""
+    """Returns how many cycles were simulated per second as text, "" where that took no time."""
     return f"{trial.cycles / trial.seconds:,.0f}" if trial.seconds else ""

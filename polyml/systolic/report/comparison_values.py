@@ -11,14 +11,14 @@ from polyml.systolic.simulate import ArraySimulation, NestRun
 
 @dataclass(frozen=True)
 class Agreement:
-    """An Agreement says how the results of a call agree with the processor's.
+    """An Agreement says how the results of a simulated call agree with the processor's.
 
     error: the largest absolute difference of all results.
-    ratio: the largest share of the rounding bound that a difference takes, at most 1 where values agree; infinite where they may
-        not differ, or where no bound is known.
-    output: the result with that ratio.
-    reason: why there is no bound.
-    types: which type is there in place of which, where they differ.
+    ratio: the largest ratio of a difference to the rounding bound, at most 1 where results agree; infinite where they may not
+        differ, or where no bound is known.
+    output: the name of the result with that ratio.
+    reason: why there is no bound; "" where there is one.
+    types: which type is there in place of which, where they differ; else "".
     """
 
     error: float
@@ -29,7 +29,7 @@ class Agreement:
 
     @property
     def ok(self) -> bool:
-        """Returns whether the results agree."""
+        """Returns whether the results agree: they are equal, or differ by no more than rounding explains."""
         return self.ratio <= 1.0
 
 
@@ -39,7 +39,7 @@ class Trial:
 
     simulation: the simulation.
     agreement: how its results agree with the processor's.
-    listings: the listing of each run's first fold, where they are wanted.
+    listings: the program of each nest's first fold as text, where it is wanted.
     """
 
     simulation: ArraySimulation
@@ -48,7 +48,7 @@ class Trial:
 
     @property
     def runs(self) -> tuple[NestRun, ...]:
-        """Returns the runs of the nests."""
+        """Returns what each nest did in the simulation."""
         return self.simulation.runs
 
     @property
@@ -58,21 +58,21 @@ class Trial:
 
     @property
     def instances(self) -> int:
-        """Returns how many instances ran."""
+        """Returns how many instances ran in the simulation."""
         return sum(run.plan.recurrence.instances for run in self.runs)
 
     @property
     def seconds(self) -> float:
-        """Returns how long the simulation took."""
+        """Returns how long the simulation took, in s."""
         return sum(run.seconds for run in self.runs)
 
 
 @dataclass(frozen=True)
 class SimulationReportValues:
-    """SimulationReportValues holds what a report on simulated calls knows.
+    """SimulationReportValues holds what a report on simulated calls knows, as values.
 
     report: the report on the mappings.
-    engine: the engine that ran them.
+    engine: the engine that simulated the calls.
     trials: the simulated calls, one for each choice of mappings.
     trace: whether the PEs at work are shown.
     """
@@ -84,9 +84,9 @@ class SimulationReportValues:
 
     @property
     def ok(self) -> bool:
-        """Returns whether all results agree."""
+        """Returns whether the results of all simulated calls agree with the processor's."""
         return all(trial.agreement.ok for trial in self.trials)
 
     def utilisation(self, trial: Trial) -> float:
-        """Returns the share of instances that run among those that all PEs could run in these cycles."""
+        """Returns the share of instances that ran among those that all PEs could run in the cycles of a simulated call."""
         return trial.instances / (prod(self.report.shape) * trial.cycles) if trial.cycles else 0.0

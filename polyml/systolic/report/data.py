@@ -30,7 +30,7 @@ BOUND = "a bound: no order of the instances moves less"
 
 
 def data(report: SystolicReportValues) -> dict[str, object]:
-    """Returns the report as plain data."""
+    """Returns a report on mappings as plain data for JSON."""
     return {
         "version": VERSION,
         "target": "systolic",
@@ -53,7 +53,7 @@ def data(report: SystolicReportValues) -> dict[str, object]:
 
 
 def request_data(report: SystolicReportValues) -> dict[str, object]:
-    """Returns what the report was wanted for."""
+    """Returns what a report was asked for, as plain data: kernel, sizes, array, links and dataflow."""
     return {
         "kernel": report.kernel,
         "where": report.where,
@@ -66,7 +66,7 @@ def request_data(report: SystolicReportValues) -> dict[str, object]:
 
 
 def _nest(report: SystolicReportValues, nest: NestReport) -> dict[str, object]:
-    """Returns the part about one nest."""
+    """Returns what a report knows of one nest, as plain data."""
     return {
         "statement": nest.nest.name,
         "loops": list(nest.nest.loops),
@@ -80,7 +80,7 @@ def _nest(report: SystolicReportValues, nest: NestReport) -> dict[str, object]:
 
 
 def _plan(report: SystolicReportValues, nest: NestReport, plan: Plan) -> dict[str, object]:
-    """Returns the part about one mapping."""
+    """Returns what a report knows of one mapping, as plain data."""
     recurrence, mapping = plan.recurrence, plan.mapping
     return {
         "dataflow": plan.dataflow,
@@ -116,13 +116,13 @@ def _plan(report: SystolicReportValues, nest: NestReport, plan: Plan) -> dict[st
 
 
 def _traffic(traffic: StreamTraffic) -> dict[str, object]:
-    """Returns the part about one stream's traffic."""
+    """Returns one stream's traffic as plain data."""
     use = traffic.stream.use
     return {"text": use.text, "statement": use.statement, "reads": traffic.reads, "writes": traffic.writes}
 
 
 def _memories(memories: MemoryCosts | None) -> dict[str, object]:
-    """Returns the part about the memories around the array."""
+    """Returns the costs of a mapping in the memories around the array as plain data; None for each where there is no machine."""
     if memories is None:
         return {"stalled": None, "memories": None}
     sums = memories.sums
@@ -148,7 +148,7 @@ def _memories(memories: MemoryCosts | None) -> dict[str, object]:
 
 
 def _stalled(stalled: Stalled | None) -> dict[str, object] | None:
-    """Returns the part about the time that memory costs."""
+    """Returns the cycles of folds that wait for memory as plain data."""
     if stalled is None:
         return None
     shares = {"active_share": stalled.active_share, "stall_share": stalled.stall_share, "shift_share": stalled.shift_share}
@@ -156,7 +156,7 @@ def _stalled(stalled: Stalled | None) -> dict[str, object] | None:
 
 
 def _folds(folds: Folds) -> dict[str, object]:
-    """Returns the part about folds."""
+    """Returns what is counted of a mapping's folds as plain data."""
     return {
         "folds": folds.number,
         "cycles": folds.cycles,

@@ -26,7 +26,8 @@ _LEAVING = ("-", "+", "*", "//", "<<", "**")  # operators whose results may have
 
 
 def checked(call: KernelCall, given: Sequence[CallArgument]) -> tuple[KernelCall, Problem]:
-    """Returns the call, with types that know as many of the sizes as it takes, and its model.
+    """Returns (the call with types that know the sizes which it needs, the kernel's model), after the checks that a compiled kernel
+    makes at entry.
 
     Raises: what the compiled kernel would raise; PolymlTypeError for integers of which PEs do not test whether they fit; and
         PolymlValueError for arguments that overlap, since PEs do not see what others write to memory.
@@ -49,14 +50,14 @@ def checked(call: KernelCall, given: Sequence[CallArgument]) -> tuple[KernelCall
 
 
 def _types(given: Sequence[CallArgument]) -> Iterator[tuple[ArgType, ...]]:
-    """Yields the types of the arguments, each time with more sizes known."""
+    """Yields the types of the arguments three times: as given, with the lengths that are 1, and with all sizes."""
     yield tuple(a.type for a in given)
     yield tuple(with_ones(a.type, a.value) for a in given)
     yield tuple(with_sizes(a.type, a.value) for a in given)
 
 
 def _untested(value: Value) -> str:
-    """Returns what compiled code tests of a value, and PEs do not; "" for nothing."""
+    """Returns in words what compiled code checks of a value at run time and PEs do not; "" where it checks nothing."""
     if isinstance(value, syntax.Cast):
         given = value.operand
         fits = isinstance(given, (Index, syntax.Const)) or given.dtype == PYINT and always_fits(given, value.to)
@@ -68,7 +69,7 @@ def _untested(value: Value) -> str:
 
 
 def _refused(scop: Scop, given: Sequence[CallArgument]) -> tuple[bool, PolymlError | None]:
-    """Returns (whether other types may help, why the call cannot run)."""
+    """Returns (whether types that know more sizes may help, the error why the call cannot run); the error is None where it can."""
     values = {a.name: a.value for a in given}
     sizes = {p.name: value(p, values) for p in scop.parameters}
     for check in scop.checks:

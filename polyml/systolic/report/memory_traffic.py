@@ -33,7 +33,11 @@ from polyml.systolic.recurrences.value_sources import RESULT
 
 
 def operands(scop: Scop, nest: SystolicNest, sizes: Mapping[str, int]) -> dict[str, tuple[str, int]]:
-    """Returns (type, elements that come from memory) of each array that the nest reads otherwise than to add to it."""
+    """Returns (element type, how many elements come from memory) of each array that the nest reads other than to add to it, by
+    name.
+
+    sizes: the parameters' values.
+    """
     touched: dict[str, list[isl.Set]] = {}
     types = {}
     for use in nest.uses:
@@ -50,7 +54,7 @@ def operands(scop: Scop, nest: SystolicNest, sizes: Mapping[str, int]) -> dict[s
 
 
 def element_bytes(scop: Scop, nest: SystolicNest) -> dict[str, int]:
-    """Returns the bytes of an element of each array that the nest uses."""
+    """Returns the bytes of an element of each array that the nest uses, by name."""
     accesses = {use.array: (use, nest.embedding(use.statement).statement) for use in nest.uses}
     found = {array: s.write if use.read == RESULT else s.reads[use.read] for array, (use, s) in accesses.items()}
     found |= {place.statement.write.array: place.statement.write for place in nest.embeddings}
@@ -58,7 +62,10 @@ def element_bytes(scop: Scop, nest: SystolicNest) -> dict[str, int]:
 
 
 def written(nest: SystolicNest, sizes: Mapping[str, int]) -> dict[str, int]:
-    """Returns how many elements of each array the nest's statements write."""
+    """Returns how many elements of each array the nest's statements write, by name.
+
+    sizes: the parameters' values.
+    """
     touched: dict[str, list[isl.Set]] = {}
     for statement in (place.statement for place in nest.embeddings):
         elements = statement.write.relation.intersect_domain(statement.domain).range()
@@ -68,8 +75,9 @@ def written(nest: SystolicNest, sizes: Mapping[str, int]) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class MemoryCosts:
-    """MemoryCosts knows what a plan costs in the memories of a machine.
+    """A MemoryCosts says what a plan costs in the memories of a machine: bytes, waits and energy.
 
+    machine, plan: the array with its memories, and the mapping in folds.
     operands, written, element_bytes: what the functions of these names return.
     """
 
@@ -81,47 +89,49 @@ class MemoryCosts:
 
     @property
     def pace(self) -> int:
-        """Returns the cycles of a multiply-add. A product of an array with itself has its type twice."""
+        """Returns the cycles that a PE takes for a multiply-add of the operands' types. A product of an array with itself has its
+        type twice.
+        """
         numbers = [number for number, _ in self.operands.values()]
         return self.machine.pace(numbers if len(numbers) != 1 else 2 * numbers)
 
     @cached_property
     def sums(self) -> PartialSums | None:
-        """Returns the partial sums that wait between folds; None where there are none."""
+        """Returns what is known of the partial sums that wait between folds; None where there are none."""
         return partial_sums(self.plan.folds)
 
     @property
     def capacity(self) -> int:
-        """Returns how many sums the accumulators hold."""
+        """Returns how many partial sums the accumulators hold."""
         return self.machine.accumulator_bytes // self.machine.accumulator_word_bytes
 
     @property
     def on_chip(self) -> bool:
-        """Returns whether the accumulators hold all sums that wait between folds."""
+        """Returns whether the accumulators hold all partial sums that wait between folds."""
         return self.sums is None or self.sums.waiting <= self.capacity
 
     @cached_property
     def buffer_reads(self) -> int:
-        """Returns the bytes of operands that move, and of what sums start from."""
+        """Returns the bytes that the array reads from the buffer: operands that move, and what sums start from."""
         stationary = preloaded(self.plan.recurrence, self.plan.mapping)
         moving = sum(t.reads * self._bytes(t.stream) for t in self.plan.folds.traffic if t.stream not in stationary)
         return moving - self._moved_bytes
 
     @property
     def buffer_writes(self) -> int:
-        """Returns the bytes of results."""
+        """Returns the bytes of results that the array writes to the buffer."""
         return sum(t.writes * self._bytes(t.stream) for t in self.plan.folds.traffic) - self._moved_bytes
 
     @property
     def read_back(self) -> int:
-        """Returns the bytes of sums that the buffer takes between folds, and gives again, where they do not wait in the
-        accumulators.
+        """Returns the bytes of partial sums that the array would read back from the buffer between folds, if they did not wait in
+        the accumulators.
         """
         return self.sums.returns * self.machine.accumulator_word_bytes if self.sums else 0
 
     @property
     def buffer_bytes(self) -> int:
-        """Returns the bytes that go into the buffer and out of it."""
+        """Returns the bytes that the array reads from the buffer and writes to it."""
         return self.buffer_reads + self.buffer_writes + (0 if self.on_chip else 2 * self.read_back)
 
     @property
@@ -131,7 +141,7 @@ class MemoryCosts:
 
     @property
     def memory_bytes(self) -> int:
-        """Returns the bytes that go to the memory and come from it."""
+        """Returns the bytes that are read from the memory and written to it."""
         stationary = preloaded(self.plan.recurrence, self.plan.mapping)
         others = {array: number for array, (_, number) in self.operands.items() if array not in {s.use.array for s in stationary}}
         known = [*others.items(), *self.written.items()]
@@ -141,24 +151,24 @@ class MemoryCosts:
 
     @property
     def _tile_bytes(self) -> int:
-        """Returns the bytes of all that is shifted into the array before a fold."""
+        """Returns the bytes of the stationary operands that are shifted into the whole array before a fold."""
         groups = preload_groups(self.plan.recurrence, self.plan.mapping)
         return sum(max(map(self._bytes, group)) for group in groups) * prod(self.plan.folds.shape)
 
     @property
     def _moved_bytes(self) -> int:
-        """Returns the bytes, as results, of sums that leave and come back."""
+        """Returns the bytes, in the type of the results, of partial sums that leave the array and come back."""
         return self.sums.returns * self._bytes(self.plan.recurrence.result) if self.sums else 0
 
     def _bytes(self, stream: DataStream) -> int:
-        """Returns the bytes of a stream's element."""
+        """Returns the bytes of an element of a stream."""
         return self.element_bytes[stream.use.array]
 
     def stalled(self, *, on_chip: bool | None = None) -> Stalled | None:
-        """Returns the cycles of the plan with its waits for memory.
+        """Returns the cycles of the plan with its waits for memory. None where the memory's rate or the frequency is not known, or
+        where folds use each other's values.
 
-        None where the memory's rate or the frequency is not known, or where folds use each other's values.
-        on_chip: whether sums wait in the accumulators; None for where these hold them.
+        on_chip: whether partial sums wait in the accumulators; None for whether these hold them.
         """
         tile, overlap = self._tile_cycles, self.plan.padded.overlap
         if tile is None or overlap is None:
@@ -168,14 +178,20 @@ class MemoryCosts:
 
     @property
     def _tile_cycles(self) -> Fraction | None:
-        """Returns the cycles in which the memory delivers a tile."""
+        """Returns the cycles in which the memory delivers the stationary operands of a fold; None where its rate or the frequency
+        is not known.
+        """
         memory, clock = self.machine.read("memory"), self.machine.frequency_hz.all
         if memory is None or clock is None:
             return None
         return self._tile_bytes * Fraction(clock.value) / Fraction(memory.value)
 
     def _buffer_pace(self, on_chip: bool) -> Fraction:
-        """Returns the cycles in which the buffer delivers what PEs take in one, on average over those in which they run instances."""
+        """Returns the cycles in which the buffer delivers what PEs use in one, on average over those in which they run instances; 0
+        where its rate is not known.
+
+        on_chip: whether partial sums wait in the accumulators.
+        """
         rate, clock = self.machine.read("buffer"), self.machine.frequency_hz.all
         if rate is None or clock is None:
             return Fraction(0)
@@ -185,7 +201,7 @@ class MemoryCosts:
 
     @cached_property
     def energy_j(self) -> dict[str, float]:
-        """Returns the energy of each component that the machine's table has, in J."""
+        """Returns the energy of each component in J, by name, for those in the machine's table."""
         amounts = dict.fromkeys(OPERATIONS, self.plan.recurrence.instances)
         amounts |= {"buffer": self.buffer_bytes, "accumulators": self.accumulator_bytes, "memory": self.memory_bytes}
         return {name: amounts[name] * figure.value for name, figure in self.machine.energies.known()}

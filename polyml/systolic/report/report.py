@@ -27,28 +27,30 @@ CHOICES = ("auto", "all", *DATAFLOWS)
 
 @dataclass(frozen=True)
 class SystolicReport(SystolicReportValues):
-    """A SystolicReport prints, draws and writes itself."""
+    """A SystolicReport is a report on a kernel's mappings onto a systolic array, as text, as a page, as pictures or as data for
+    JSON.
+    """
 
     def __str__(self) -> str:
-        """Returns the report as text."""
+        """Returns the report as text, with its tables."""
         from polyml.systolic.report.text import text
 
         return text(self)
 
     def _repr_html_(self) -> str:
-        """Returns the report as part of a page."""
+        """Returns the report as HTML with pictures, which notebooks show."""
         from polyml.systolic.report.text import html
 
         return html(self, self.pictures().values())
 
     def pictures(self) -> dict[str, str]:
-        """Returns the pictures by name, as SVG text."""
+        """Returns the pictures of the best mappings as SVG texts, by name."""
         from polyml.systolic.report.pictures.collection import pictures
 
         return pictures(self)
 
     def page(self) -> str:
-        """Returns an HTML page without other files: the array with a slider that steps through its cycles.
+        """Returns an HTML page that needs no other files: the array with a slider that steps through its cycles.
 
         Raises: ConfigError for what is too large to draw.
         """
@@ -64,7 +66,7 @@ class SystolicReport(SystolicReportValues):
 
 
 def report(call: KernelCall, arguments: Mapping[str, object], where: str, request: MappingRequest) -> SystolicReport:
-    """Returns the report on a call.
+    """Returns the report on a call of a kernel on a systolic array: the legal mappings of its nests, and what they cost.
 
     arguments: those of the call, by name.
     where: where the kernel is defined, as text.
@@ -104,13 +106,18 @@ def report(call: KernelCall, arguments: Mapping[str, object], where: str, reques
 
 
 def _energy_j(machine: Systolic | None, moved: tuple, plan: Plan) -> float | None:
-    """Returns the energy of a plan, None where no part of it is known; moved: operands, written and element_bytes of `MemoryCosts`."""
+    """Returns the energy of a plan on a machine, in J; None where no part of it is known.
+
+    moved: (operands, written, element_bytes) of `MemoryCosts`.
+    """
     known = machine and MemoryCosts(machine, plan, *moved).energy_j
     return sum(known.values()) if known else None
 
 
 def _shape(machine: Systolic | None, array: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns the shape of the array. Raises ConfigError for one that cannot be."""
+    """Returns the rows and columns of the array that is wanted: `array`, or where that is () the machine's. Raises ConfigError for
+    an array that cannot be.
+    """
     if not array and machine is None:
         expected = "expected an array such as 16x16, or a machine such as tpu-v1"
         raise ConfigError("a systolic array has rows and columns", notes=[expected])

@@ -9,7 +9,7 @@ from polyml.machines.descriptions import Described, Systolic, check_kind
 
 @dataclass(frozen=True)
 class MappingRequest:
-    """A MappingRequest says what a report or a simulation is wanted for.
+    """A MappingRequest says which mappings a report or a simulation is about, and on which array.
 
     machine: the array with its memories; None where only its shape is known.
     array: its rows and columns, or the length of an array of one dimension; () for the machine's.
@@ -28,6 +28,6 @@ class MappingRequest:
 
 
 def systolic_machine(machine: Described | None) -> Systolic | None:
-    """Returns the machine. Raises ConfigError where it is of another kind."""
+    """Returns the machine where it is a systolic array, None for None. Raises ConfigError for a machine of another kind."""
     check_kind(machine, Systolic, "systolic array")
     return machine if isinstance(machine, Systolic) else None

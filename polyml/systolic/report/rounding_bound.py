@@ -35,11 +35,11 @@ _EXTREMES = ("minimum", "maximum", "fmin", "fmax")
 
 
 class NoBound(Exception):
-    """NoBound is raised where errors do not add up as those of sums and products do; its text says for what."""
+    """A NoBound is raised for a kernel whose rounding errors have no bound that adds up; its text says because of what."""
 
 
 def roundings(scop: Scop, plans: Sequence[Plan]) -> int:
-    """Returns a bound on the roundings along the longest path to a result.
+    """Returns a bound on how many roundings there are along the longest path to a result on the array.
 
     Each statement adds its own; those of sums come once for each term, those of values that instances make of one another once for
     each cycle.
@@ -49,7 +49,9 @@ def roundings(scop: Scop, plans: Sequence[Plan]) -> int:
 
 
 def _steps(statement: Statement, plan: Plan | None) -> int:
-    """Returns a bound on the roundings that a statement adds to a path."""
+    """Returns a bound on the roundings that one statement adds along a path to a result; plan: that of its nest, None where it is
+    in none.
+    """
     own = sum(_rounds(value) for value in subvalues(statement.value)) + 1  # to store it
     if plan is None:
         return own
@@ -68,25 +70,29 @@ def _steps(statement: Statement, plan: Plan | None) -> int:
 
 
 def _rounds(value: Value) -> bool:
-    """Returns whether a value is rounded."""
+    """Returns whether a value is the rounded result of a floating-point operation."""
     operation = isinstance(value, (syntax.Binary, syntax.Call, syntax.Cast))
     return operation and value.dtype is not None and value.dtype.is_float
 
 
 def eps(scop: Scop) -> float:
-    """Returns the distance from 1 to the next number, in the least precise type."""
+    """Returns the distance from 1.0 to the next number, in the least precise floating-point type that the kernel uses."""
     every = [array.element for array in scop.arrays.values()]
     every += [value.dtype for s in scop.statements.values() for value in subvalues(s.value) if getattr(value, "dtype", None)]
     return max((EPS.get(_fixed(dtype), 0.0) for dtype in every), default=0.0)
 
 
 def _fixed(dtype: DType) -> DType:
-    """Returns the type in which numbers of a weak type are computed."""
+    """Returns the type in which numbers of a weak type, which is that of Python's numbers, are computed."""
     return F64 if dtype.is_float and dtype.weak else dtype
 
 
 def magnitudes(call: KernelCall, arguments: Mapping[str, object]) -> tuple[dict[str, object], object]:
-    """Returns (arguments after the call, what it returns) of the kernel that makes sums of absolute values. Raises NoBound."""
+    """Compiles and runs a kernel that adds up absolute values in place of each sum and difference of the given one.
+
+    Returns (copies of the arguments after the call, what it returns), which bound the sizes of all terms. Raises NoBound for
+    kernels that have no such form.
+    """
     typed = infer(call.kernel, call.types)
     body = tuple(map(_Absolute(typed).statement, typed.body))
     kernel = replace(typed, body=body, types=(), scalars=())
@@ -99,7 +105,7 @@ def magnitudes(call: KernelCall, arguments: Mapping[str, object]) -> tuple[dict[
 
 
 def _absolute(value: object) -> object:
-    """Returns the absolute values of an argument in float64; integers as they are."""
+    """Returns a copy of an argument with absolute values in float64; integers as they are."""
     if isinstance(value, np.ndarray):
         wide = np.complex128 if value.dtype.kind == "c" else np.float64
         return value.copy() if value.dtype.kind in "biu" else np.abs(value.astype(wide))
@@ -119,7 +125,7 @@ def _type(kind: syntax.ArgType, value: object, name: str) -> syntax.ArgType:
 
 
 class _Absolute:
-    """_Absolute turns a typed kernel's statements into those that make sums of absolute values in float64. Integers stay as they
+    """An _Absolute turns the statements of a typed kernel into those that add up absolute values in float64. Integers stay as they
     are.
     """
 
@@ -131,7 +137,7 @@ class _Absolute:
         self._exact = {p.name for p in kernel.params} - written
 
     def statement(self, stmt: syntax.Stmt) -> syntax.Stmt:
-        """Returns the statement with absolute values. Raises NoBound."""
+        """Returns the statement with absolute values in place of its values. Raises NoBound where there is no such statement."""
         match stmt:
             case syntax.For():
                 return replace(stmt, body=tuple(map(self.statement, stmt.body)))
@@ -151,7 +157,9 @@ class _Absolute:
         return stmt
 
     def _value(self, expr: syntax.Expr) -> syntax.Expr:
-        """Returns the expression with absolute values. Raises NoBound."""
+        """Returns an expression that bounds the absolute value of the given one, and of every term in it. Raises NoBound where
+        there is none.
+        """
         if expr.dtype.kind not in "fc":
             self._no_floats(expr)
             return expr
@@ -192,7 +200,9 @@ class _Absolute:
         raise NoBound(f"`{getattr(expr, 'op', None) or getattr(expr, 'function', type(expr).__name__)}`")
 
     def _is_exact(self, expr: syntax.Expr) -> bool:
-        """Returns whether an expression is the same in every order, once arrays have their absolute values."""
+        """Returns whether an expression has the same value in every order of the sums, so that absolute values may be divided by
+        it.
+        """
         match expr:
             case syntax.Subscript():
                 return expr.array in self._exact
@@ -214,18 +224,18 @@ class _Absolute:
         return expr.dtype.is_integer and not _has_floats(expr)
 
     def _no_floats(self, expr: syntax.Expr) -> None:
-        """Raises NoBound where a choice, or an integer, depends on floats."""
+        """Raises NoBound where an expression, which a choice or an integer depends on, has floats."""
         if _has_floats(expr):
             raise NoBound("choices that depend on floats")
 
 
 def _has_floats(expr: syntax.Expr) -> bool:
-    """Returns whether some part of an expression is a float."""
+    """Returns whether some part of an expression is a float or a complex number."""
     return any(node.dtype is not None and node.dtype.kind in "fc" for node in traversal.nodes(expr))
 
 
 def _statements(body: Sequence[syntax.Stmt]) -> Iterator[syntax.Stmt]:
-    """Yields all statements, those inside loops and conditions too."""
+    """Yields all statements of a kernel's body, with those inside loops and conditions."""
     for stmt in body:
         yield stmt
         if isinstance(stmt, syntax.For):

@@ -26,17 +26,17 @@ LONGEST_FORMULA = 100  # characters of one that is shown
 
 
 def text(report: SystolicReportValues) -> str:
-    """Returns the report as text."""
+    """Returns a report on mappings as text, with tables for a terminal."""
     return lines(parts(report))
 
 
 def html(report: SystolicReportValues, pictures: Iterable[str]) -> str:
-    """Returns the report as part of a page."""
+    """Returns a report on mappings as HTML, with these pictures."""
     return page(parts(report), *pictures)
 
 
 def parts(report: SystolicReportValues) -> Iterator[str | Table]:
-    """Yields the lines and tables of the report, in order."""
+    """Yields the lines and tables of a report on mappings, in order."""
     yield report.where
     yield f"sizes    {', '.join(f'{name} = {value}' for name, value in report.sizes.items())}"
     machine = f" of {report.machine.name}" if report.machine else ""
@@ -60,7 +60,7 @@ def parts(report: SystolicReportValues) -> Iterator[str | Table]:
 
 
 def _nest(report: SystolicReportValues, nest: NestReport) -> Iterator[str | Table]:
-    """Yields the lines and tables about one nest."""
+    """Yields the lines and tables of a report about one nest: its mappings, memories and streams."""
     yield from heading(nest.nest)
     edge = f"; {', '.join(nest.nest.boundary)} where values enter or leave" if nest.nest.boundary else ""
     yield f"{nest.best.recurrence.instances:,} instances{edge}"
@@ -107,11 +107,11 @@ _PLAN_COLUMNS: Sequence[Column[tuple[Plan, Sequence[StreamPorts]]]] = (
 
 
 def _streams(plan: Plan) -> Table:
-    """Returns the table of what enters and leaves the array, and what of it goes over the array's ports."""
+    """Returns the table of what enters and leaves the array under a mapping, and through how many ports."""
     enters = entry_cycles(plan.recurrence, plan.mapping)
 
     def label(stream: DataStream) -> str:
-        """Returns a stream's access as text."""
+        """Returns the text of a stream's access."""
         return plan.recurrence.label(stream.use)
 
     columns: Sequence[Column[tuple[StreamTraffic, StreamPorts]]] = (
@@ -131,7 +131,7 @@ def _streams(plan: Plan) -> Table:
 
 
 def _memories(memories: MemoryCosts) -> Iterator[str | Table]:
-    """Yields the lines about the memories around the array."""
+    """Yields the table and the lines about the memories around the array: bytes, energy, and cycles spent waiting."""
     sizes = {"buffer": memories.buffer_bytes, "accumulators": memories.accumulator_bytes, "memory": memories.memory_bytes}
     parts = [name for name in (*sizes, *OPERATIONS) if name in sizes or name in memories.energy_j]
     joules = {name: shown(value, "energy") for name, value in memories.energy_j.items()}
@@ -158,7 +158,7 @@ def _memories(memories: MemoryCosts) -> Iterator[str | Table]:
 
 
 def _sums(memories: MemoryCosts, sums: PartialSums) -> str:
-    """Returns the line about sums that wait between folds."""
+    """Returns the text about partial sums that wait between folds."""
     word = memories.machine.accumulator_word_bytes
     first = f", blocks of {('rows', 'columns')[sums.order[-1]]} first" if len(sums.order) > 1 else ""
     place = "stay in the accumulators" if memories.on_chip else f"are more than the accumulators hold ({memories.capacity:,})"
@@ -168,35 +168,35 @@ def _sums(memories: MemoryCosts, sums: PartialSums) -> str:
 
 
 def heading(nest: SystolicNest) -> Iterator[str]:
-    """Yields the heading of a nest, and how statements are interleaved."""
+    """Yields the heading of a nest, and a line for each axis along which its statements are interleaved."""
     yield f"── {nest.heading} ".ljust(WIDTH, "─")
     yield from interleavings(nest)
 
 
 def _overlapped(folds: Folds) -> int | None:
-    """Returns the cycles of folds that overlap; None where they do not."""
+    """Returns the cycles of folds that each begin as soon as their PEs are free; None where they cannot."""
     return None if folds.overlap is None else folds.overlap.cycles
 
 
 def _count(number: int | None) -> str:
-    """Returns a number as text, "" for none."""
+    """Returns a number as text; "" for None."""
     return "" if number is None else f"{number:,}"
 
 
 def name_text(plan: Plan) -> str:
-    """Returns the dataflow of a plan, and Kung's name for its design."""
+    """Returns the dataflow of a plan, with Kung's name for its design in parentheses where it has one: `ws (W2)`."""
     design = kung_design(plan.recurrence, plan.mapping)
     return " ".join(filter(None, (plan.dataflow, design and f"({design})")))
 
 
 def mapping_text(plan: Plan) -> str:
-    """Returns a plan's mapping as text, with the loops outside of it."""
+    """Returns a plan's mapping as text, with the loops that run outside it: `t = i + j, x = i, for each k`."""
     outer = [axis_names(plan.recurrence.nest)[loop] for loop in plan.recurrence.outer]
     return plan.recurrence.text(plan.mapping) + (f", for each {', '.join(outer)}" if outer else "")
 
 
 def moves_text(plan: Plan, stream: DataStream) -> str:
-    """Returns how a stream moves, in words."""
+    """Returns in words how a stream's elements move over the array: `moves +x`, `stays`, `reaches all along y at once`."""
     if is_stationary(plan.mapping, stream):
         return "stays"
     if stream in preloaded(plan.recurrence, plan.mapping):
@@ -207,7 +207,10 @@ def moves_text(plan: Plan, stream: DataStream) -> str:
 
 
 def _move(mapping: SpaceTime, direction: Direction, at_once: str) -> str:
-    """Returns how values move in one direction; at_once: what happens along a wire."""
+    """Returns in words how elements move in one direction.
+
+    at_once: the words for what happens along a wire, "reaches all" or "added up".
+    """
     wire = mapping.wire(direction) if direction.line else None
     if wire is not None:
         return f"{at_once} along {'xy'[wire]} at once"

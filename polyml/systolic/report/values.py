@@ -17,9 +17,10 @@ from polyml.systolic.report.memory_traffic import MemoryCosts
 class NestReport:
     """A NestReport holds what a report knows of one nest.
 
+    nest: the nest.
     plans: its mappings, the best first.
-    operands, written, element_bytes: those of `MemoryCosts`.
-    seconds: how long it took to find them.
+    operands, written, element_bytes: what it reads and writes in memory, as `MemoryCosts` has them.
+    seconds: how long it took to find the mappings.
     """
 
     nest: SystolicNest
@@ -31,30 +32,30 @@ class NestReport:
 
     @property
     def best(self) -> Plan:
-        """Returns the best plan."""
+        """Returns the nest's best plan."""
         return self.plans[0]
 
     @property
     def runner_up(self) -> Plan | None:
-        """Returns the next plan that is more than the best one with rows and columns exchanged."""
+        """Returns the best plan that is not just the best one with rows and columns exchanged; None where there is no other."""
         return next((plan for plan in self.plans[1:] if _design(plan) != _design(self.best)), None)
 
 
 def _design(plan: Plan) -> tuple:
-    """Returns what plans share that differ by rows and columns exchanged."""
+    """Returns a key that is equal for plans which differ by nothing but rows and columns exchanged."""
     return plan.recurrence.outer, plan.recurrence.axes, plan.mapping.time, frozenset(plan.mapping.space)
 
 
 @dataclass(frozen=True)
 class SystolicReportValues:
-    """SystolicReportValues holds what a report on a call knows.
+    """SystolicReportValues holds what a report on a kernel's mappings onto an array knows, as values.
 
     kernel, where: the kernel's name, and where it is defined.
     sizes: the parameters' values.
     shape: the rows and columns of the array.
-    links, dataflow, rank, machine: those of the request.
-    nests: those that have instances.
-    bound: what any order of the kernel moves at least.
+    links, dataflow, rank, machine: what was asked for, as in `MappingRequest`.
+    nests: the nests that have instances.
+    bound: what any order of the kernel moves between memory and a fast memory at least.
     seconds: how long the report took.
     """
 
@@ -82,7 +83,7 @@ class SystolicReportValues:
 
     @property
     def utilisation(self) -> float:
-        """Returns the share of instances that run among those that all PEs could run in these cycles."""
+        """Returns the share of instances that run among those that all PEs could run in the cycles of all nests."""
         return self.instances / (prod(self.shape) * self.cycles) if self.cycles else 0.0
 
     @property
@@ -99,7 +100,9 @@ class SystolicReportValues:
 
     @property
     def compute_seconds(self) -> Figure | None:
-        """Returns the time of the cycles; None where the frequency is not known."""
+        """Returns an estimate of the time that all cycles take, in s, without waits for memory; None where the frequency is not
+        known.
+        """
         clock = None if self.machine is None else self.machine.frequency_hz.all
         if clock is None:
             return None
@@ -107,7 +110,9 @@ class SystolicReportValues:
 
     @property
     def memory_seconds(self) -> Figure | None:
-        """Returns the time in which memory moves the least that has to be moved; None where its rate is not known."""
+        """Returns an estimate of the time in which memory moves the least that has to be moved, in s; None where its rate is not
+        known.
+        """
         rate = None if self.machine is None else self.machine.read("memory")
         if self.machine is None or rate is None:
             return None
@@ -115,11 +120,11 @@ class SystolicReportValues:
         return Figure(seconds, "estimate", "the bound over the memory's bandwidth")
 
     def _smallest(self, machine: Systolic) -> int:
-        """Returns the bytes of the smallest element of the arrays that nests use."""
+        """Returns the bytes of the smallest type of element that the nests use."""
         return min((size for nest in self.nests for size in nest.element_bytes.values()), default=machine.operand_bytes)
 
     def memories(self, nest: NestReport, plan: Plan) -> MemoryCosts | None:
-        """Returns what one of a nest's plans costs in the memories; None without a machine."""
+        """Returns the bytes, waits and energy that one of a nest's plans costs in the memories; None without a machine."""
         if self.machine is None:
             return None
         return MemoryCosts(self.machine, plan, nest.operands, nest.written, nest.element_bytes)

@@ -32,13 +32,17 @@ from polyml.systolic.simulate.frames import (
 
 
 def lanes_of(recurrence: UniformRecurrence) -> tuple[DataStream, ...]:
-    """Returns the lanes, which are the streams, and the results where no stream has them."""
+    """Returns the streams for each of which a drawn PE has a register: those of the recurrence, and the results where no stream has
+    them.
+    """
     summed = any(s.use.kind == "result" for s in recurrence.streams)
     return (*recurrence.streams, *(() if summed else (recurrence.result,)))
 
 
 def _accesses(recurrence: UniformRecurrence, lane: DataStream) -> list[tuple[ArrayUse, Access]]:
-    """Returns the accesses of a lane; every statement writes to the lane of results."""
+    """Returns the accesses whose elements a register of the drawn PEs holds: for results the writes of all statements, else one
+    read.
+    """
     statements = {place.statement.name: place.statement for place in recurrence.nest.embeddings}
     if lane is recurrence.result:
         return [(use, statements[use.statement].write) for use in recurrence.nest.results]
@@ -46,7 +50,9 @@ def _accesses(recurrence: UniformRecurrence, lane: DataStream) -> list[tuple[Arr
 
 
 def _instances(recurrence: UniformRecurrence, points: isl.Set) -> tuple[dict[Point, StatementInstance], list[dict[Point, str]]]:
-    """Returns, by point [o, a], what runs there, and for each lane the elements that it has."""
+    """Returns, by point [o, a] (outer loops and axes), the instance that runs there; and for each stream of `lanes_of` the elements
+    that it has, by point.
+    """
     pairs = {name: recurrence.embedding_of(name).intersect_range(points) for name in recurrence.statements}
     at = {instance: point for each in pairs.values() for instance, (_, point) in polyhedra.points(each)}
     elements = []
@@ -66,13 +72,13 @@ def _element(array: str, index: tuple[int, ...]) -> str:
 
 
 class FoldFrames:
-    """FoldFrames makes the frames of one fold.
+    """A FoldFrames makes the frames of one fold: what each PE runs and holds in each cycle, for pictures.
 
     plan: the plan.
-    lanes: those of `lanes_of`.
+    lanes: the streams that `lanes_of` returns.
     sources: the sources of each stream.
     fold: the fold's points.
-    before: the elements that folds before wrote.
+    before: the elements that folds before it wrote, as text.
     """
 
     def __init__(
@@ -114,21 +120,23 @@ class FoldFrames:
         self._rows = [unit[0] for unit in self._unit.values()]
 
     def written(self) -> set[str]:
-        """Returns the elements that the fold writes."""
+        """Returns the elements that the fold writes, as text."""
         return set(self._elements[self._result].values())
 
     @property
     def _result(self) -> int:
-        """Returns the number of the lane of results."""
+        """Returns the position of the results among the streams."""
         return next(n for n, lane in enumerate(self._lanes) if lane.use.kind == "result")
 
     def _step(self, point: Point, vector: Vector, sign: int) -> Point:
-        """Returns the point that is a vector after another one (sign 1) or before it (sign -1)."""
+        """Returns the point that lies a vector after another one (sign 1) or before it (sign -1)."""
         first = self._outer
         return (*point[:first], *(value + sign * step for value, step in zip(point[first:], vector)))
 
     def _from(self, sources: Sequence[ValueSource], points: isl.Set) -> dict[Point, tuple[ValueSource, Point]]:
-        """Returns, for each instance, the source of its element and the instance of the fold that had it before."""
+        """Returns, by point, for each instance that gets its element from another one of the fold: the source, and the point of
+        that instance.
+        """
         found: dict[Point, tuple[ValueSource, Point]] = {}
         for source in sources:
             pairs = source.pairs if self._plan.mapping.sense(source) > 0 else source.pairs.reverse()
@@ -137,7 +145,7 @@ class FoldFrames:
         return found
 
     def _leaving(self, points: isl.Set) -> set[Point]:
-        """Returns the instances after which the buffer gets what they write.
+        """Returns the points of the instances whose results go to the buffer.
 
         These are the last ones of a sum in the fold; else those whose value is there at the end, or used by another fold or
         statement.
@@ -155,8 +163,10 @@ class FoldFrames:
         return last
 
     def _entering(self, before: set[str]) -> set[tuple[Point, int]]:
-        """Returns (instance, lane) that get the element from the buffer. A sum that starts from no array's element starts in the
-        PE.
+        """Returns (point, position of the stream) where an instance gets its element from the buffer. A sum that starts from no
+        array's element starts in the PE, and is none of these.
+
+        before: the elements that folds before wrote, as text.
         """
         recurrence, found = self._plan.recurrence, set()
         for (point, lane), source in self._source.items():
@@ -167,7 +177,7 @@ class FoldFrames:
         return found
 
     def frames(self, cycle: int, index: int) -> Iterator[CycleFrame]:
-        """Yields the frames of the preload and of the instances.
+        """Yields the frames of the fold: first of the cycles that shift stationary operands in, then of those that run instances.
 
         cycle: the number of the first frame.
         index: the number of the fold.
@@ -188,7 +198,7 @@ class FoldFrames:
             yield CycleFrame(now, index, self._number, t, "compute", pe_states, tuple(moves.get(t, ())), outside(t))
 
     def _registers(self) -> dict[int, dict[PEIndex, list[HeldElement]]]:
-        """Returns what each PE has, by cycle."""
+        """Returns the elements that each PE holds, by cycle and PE."""
         found: dict[int, dict[PEIndex, list[HeldElement]]] = defaultdict(lambda: defaultdict(list))
         stays_until: dict[tuple[PEIndex, int], tuple[int, str]] = {}
         stays_from: dict[tuple[PEIndex, int], tuple[int, str]] = {}
@@ -214,11 +224,13 @@ class FoldFrames:
         return found
 
     def _lanes_at(self, point: Point) -> list[int]:
-        """Returns the lanes of which a point has an element."""
+        """Returns the positions of the streams of which the instance at a point has an element."""
         return [lane for lane, elements in enumerate(self._elements) if point in elements]
 
     def _moves(self) -> dict[int, list[Transit]]:
-        """Returns the elements in transit from PE to PE, by cycle, from the cycle on in which the first PE uses them."""
+        """Returns the elements in transit from PE to PE by cycle, beginning with the cycle in which the PE that they leave uses
+        them.
+        """
         found: dict[int, list[Transit]] = defaultdict(list)
         for (point, lane), source in self._source.items():
             if source is None or self._unit[source] == self._unit[point]:
@@ -232,7 +244,7 @@ class FoldFrames:
         return {t: sorted(moves, key=lambda m: (m.lane, m.source)) for t, moves in found.items()}
 
     def _outside(self) -> Callable[[int], tuple[BoundaryElement, ...]]:
-        """Returns a function from a cycle to what is outside the array then.
+        """Returns a function from a cycle to the elements that are drawn outside the array in it.
 
         These are elements on their way along one coordinate; in an array of one dimension, also those to and from each PE.
         """
@@ -253,11 +265,13 @@ class FoldFrames:
         return lambda t: tuple(sorted(found.get(t, ()), key=lambda o: (o.lane, o.unit, o.cycles)))
 
     def _token(self, point: Point, lane: int, signs: Vector, cycles: int) -> BoundaryElement:
-        """Returns an element outside the array."""
+        """Returns the element that an instance has of a stream as one outside the array, `cycles` after the instance ran."""
         return BoundaryElement(lane, self._elements[lane][point], self._unit[point], signs, cycles)
 
     def _signs(self, lane: int) -> Vector | None:
-        """Returns the sign along each coordinate of a lane that moves along one of them; None where it does something else."""
+        """Returns the sign of a stream's moves along each coordinate, for one that moves along a single coordinate, or stays in an
+        array of one dimension; None for any other.
+        """
         stream, mapping = self._lanes[lane], self._plan.mapping
         along = [tuple((v > 0) - (v < 0) for v in mapping.displacement(d)[1:]) for d in stream.directions]
         nowhere = (0,) * len(mapping.space)
@@ -266,7 +280,9 @@ class FoldFrames:
         return along[0] if len(along) == 1 and sum(map(abs, along[0])) == 1 else None
 
     def _is_free(self, unit: PEIndex, signs: Vector, used: set[PEIndex], sign: int) -> bool:
-        """Returns whether no PE that runs something lies between this one and the array's boundary."""
+        """Returns whether no PE in `used` lies between a PE and the array's boundary, in the direction of `signs` (sign 1) or
+        against it (-1).
+        """
         here = unit
         while any(signs):
             here = tuple(x + sign * step for x, step in zip(here, signs))
@@ -277,9 +293,11 @@ class FoldFrames:
         return True
 
     def _preload(self, step: int, low: int, high: int) -> tuple[dict[PEIndex, PEState], list[Transit], list[BoundaryElement]]:
-        """Returns a cycle of the preload: stationary elements go down the rows, those for the last row first.
+        """Returns a cycle in which stationary operands are shifted in down the rows, those for the last row first: what PEs have,
+        what is in transit, and what waits outside.
 
-        Lanes of the same PEs go one after another. The result is what PEs have, what is in transit, and what waits outside.
+        Streams that use the same PEs come one after another.
+        step: the number of the cycle; low, high: the first and the last row in use.
         """
         rows = high - low + 1
         loading, at = divmod(step, rows)
@@ -307,7 +325,7 @@ class FoldFrames:
 
     @cached_property
     def _firsts(self) -> dict[int, dict[PEIndex, str]]:
-        """Returns the first element of each PE, by stationary lane."""
+        """Returns, for each stationary stream, the element that each PE uses first."""
         found: dict[int, dict[PEIndex, str]] = {lane: {} for lane in self._stationary}
         for point in sorted(self._instances, key=self._t.__getitem__):
             for lane in self._stationary:
@@ -316,7 +334,10 @@ class FoldFrames:
         return found
 
     def drain(self, cycle: int, index: int) -> Iterator[CycleFrame]:
-        """Yields the frames in which stationary results go down the rows and out."""
+        """Yields the frames of the cycles in which stationary results are shifted down the rows and out, after the last fold.
+
+        cycle: the number of the first frame; index: that of the fold.
+        """
         lane, last = self._result, {}
         for point in sorted(self._instances, key=self._t.__getitem__):
             last[self._unit[point]] = self._elements[lane][point]
@@ -334,5 +355,5 @@ class FoldFrames:
 
 
 def _sorted(registers: Sequence[HeldElement]) -> list[HeldElement]:
-    """Returns the elements in the order of their lanes."""
+    """Returns the elements of a PE in the order of its registers."""
     return sorted(registers, key=lambda r: (r.lane, not r.used))

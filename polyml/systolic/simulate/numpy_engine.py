@@ -26,14 +26,14 @@ ROOM = 64  # steps of the PEs along a vector before its values are moved back
 
 
 class NumpyEngine:
-    """A NumpyEngine runs the folds of one nest with NumPy; arguments: the values of scalar arguments, by name."""
+    """A NumpyEngine simulates the folds of one nest with NumPy; arguments: the values of scalar arguments, by name."""
 
     def __init__(self, program: NestProgram, arguments: Mapping[str, object]):
         self._datapaths, self._units, self._grid, self._arguments = program.datapaths, program.units, program.grid, arguments
         self._evaluators = {name: evaluator(datapath, arguments, program.units) for name, datapath in program.datapaths.items()}
 
     def run(self, fold: FoldProgram, memories: MemoryContents) -> None:
-        """Runs the cycles of a fold, which change elements of the memories."""
+        """Runs all cycles of a fold, and changes elements of the memories in place."""
         wiring = self._wiring(fold)
         histories = wiring.histories
         registers = {own: self._register_vector(own, operand, wiring, memories) for own, operand in fold.operands.items()}
@@ -53,19 +53,19 @@ class NumpyEngine:
                     store.at(cycle)
 
     def _evaluating(self, name: str, fold: FoldProgram) -> Callable[[int, list[Vector], Vector], None]:
-        """Returns what computes a statement's results from its registers in a cycle."""
+        """Returns a function of (cycle, vectors of the registers, vector of results) that computes a statement in all PEs."""
         if (read := chained_sums(fold).get(name)) is not None:
             return _ChainedSums(self._datapaths[name], self._arguments, self._grid, read, fold.operands[name, read])
         evaluate = self._evaluators[name]
         return lambda cycle, vectors, made: evaluate(vectors, made)
 
     def _type(self, register: Register) -> np.dtype:
-        """Returns the type of a register."""
+        """Returns the NumPy type of a register's values."""
         name, read = register
         return numpy_dtype(self._datapaths[name].result if read == RESULT else self._datapaths[name].types[read])
 
     def _wiring(self, fold: FoldProgram) -> _Wiring:
-        """Returns how the registers of a fold hang together."""
+        """Returns which registers of a fold take values from which, and whose past values must be remembered."""
         held = in_place(fold)
         depths, reach = history_depths(fold, self._datapaths, held)
         histories = {source: _RegisterHistory(depth, reach, self._units, self._type(source)) for source, depth in depths.items()}
@@ -73,7 +73,7 @@ class NumpyEngine:
         return _Wiring(frozenset(held), histories, users)
 
     def _register_vector(self, own: Register, operand: Operand, wiring: _Wiring, memories: MemoryContents) -> _RegisterVector:
-        """Returns the vector of a register, with what loads, transfers and broadcasts put into it."""
+        """Returns a register's values in all PEs, with what loads, transfers and broadcasts put into them."""
         kind, link, histories = self._type(own), operand.link, wiring.histories
         base: _Vector
         if link is None or link.cycles == 0:
@@ -93,10 +93,10 @@ class NumpyEngine:
 
 @dataclass(frozen=True)
 class _Wiring:
-    """A _Wiring says how the registers of a fold hang together.
+    """A _Wiring says which registers of a fold take values from which.
 
     in_place: registers that hold the results of their own statement.
-    histories: the registers that others take from, with their last cycles.
+    histories: the past values of each register that others take from.
     users: how many links take from each register.
     """
 
@@ -106,30 +106,36 @@ class _Wiring:
 
 
 class _Vector(Protocol):
-    """A _Vector is a register of all PEs. is_own: whether its vector may be changed without others seeing it."""
+    """A _Vector is a register's values in all PEs. is_own: whether they may be changed without changing another register's."""
 
     is_own: bool
 
     @property
     def at(self) -> Callable[[int], Vector]:
-        """Returns what gives the vector of a cycle."""
+        """Returns a function from a cycle to the vector of that cycle."""
 
 
 def in_place(fold: FoldProgram) -> set[Register]:
-    """Returns the registers that alone take what their own statement made, so that this goes on in their vectors."""
+    """Returns the registers that take their own statement's results, which no other register takes, so that these can be written
+    into the registers' vectors.
+    """
     users = Counter(link.source for operand in fold.operands.values() for link in operand.links)
     made = ((own, operand.link) for own, operand in fold.operands.items() if operand.link)
     return {own for own, link in made if link.source == (own[0], RESULT) and users[link.source] == 1 and link.cycles}
 
 
 def chained_sums(fold: FoldProgram) -> dict[str, int]:
-    """Returns the statements whose sums go on to other PEs in the same cycle, with the number of the read."""
+    """Returns the statements whose sums are added up along a row or column of PEs within one cycle, each with the number of the
+    read that takes the sum so far.
+    """
     return {name: read for (name, read), operand in fold.operands.items() if operand.link and not operand.link.cycles}
 
 
 def history_depths(fold: FoldProgram, names: Iterable[str], held: Collection[Register]) -> tuple[dict[Register, int], int]:
-    """Returns for how many cycles results and registers are remembered, and how many PEs away their users are at most.
+    """Returns, for each register or result that others take from, how many past cycles have to be remembered, and the most PEs that
+    lie between it and a user.
 
+    names: the names of the statements.
     held: registers that are `in_place`, whose results need no history.
     """
     depths: Counter[Register] = Counter({(name, RESULT): 0 for name in {*names} - {name for name, _ in held}})
@@ -143,7 +149,9 @@ def history_depths(fold: FoldProgram, names: Iterable[str], held: Collection[Reg
 
 
 class _RegisterHistory:
-    """A _RegisterHistory keeps what a register had in the last `depth` cycles; reach: how many PEs away its users are at most."""
+    """A _RegisterHistory keeps a register's values of the last `depth` cycles; reach: the most PEs from one to another that takes
+    its value.
+    """
 
     def __init__(self, depth: int, reach: int, units: int, kind: np.dtype):
         self._depth, self._reach, self._units = depth + 1, reach, units
@@ -151,18 +159,18 @@ class _RegisterHistory:
         self._now = [vector[reach : reach + units] for vector in self._vectors]
 
     def at(self, cycle: int) -> Vector:
-        """Returns the vector of a cycle."""
+        """Returns the vector of a cycle, which may be written for the current one."""
         return self._now[cycle % self._depth]
 
     def along(self, link: Link) -> Callable[[int], Vector]:
-        """Returns what gives the vector that comes by a link in a cycle."""
+        """Returns a function from a cycle to the vector of what each PE gets by a link in it."""
         first = self._reach - link.offset
         views = [self._vectors[(phase - link.cycles) % self._depth, first : first + self._units] for phase in range(self._depth)]
         return lambda cycle: views[cycle % self._depth]
 
 
 class _StationaryVector:
-    """A _StationaryVector is a register that keeps what was loaded."""
+    """A _StationaryVector is a register whose values stay in their PEs."""
 
     is_own = True
 
@@ -170,12 +178,12 @@ class _StationaryVector:
         self._vector = np.zeros(units, kind)
 
     def at(self, cycle: int) -> Vector:
-        """Returns the vector, in any cycle."""
+        """Returns the vector, which is the same in every cycle."""
         return self._vector
 
 
 class _ShiftedVector:
-    """A _ShiftedVector is a register that takes what the one along the link had. It has one vector for each cycle that this takes."""
+    """A _ShiftedVector is a register that takes what the same register of another PE had: values stay, and PEs move along them."""
 
     is_own = True
 
@@ -200,8 +208,8 @@ class _ShiftedVector:
 
 
 class _LinkedVector:
-    """A _LinkedVector is a register that takes what another one had. shared: other registers do so, too, and must not see what is
-    put here.
+    """A _LinkedVector is a register that takes what another one had. shared: whether further registers do, and must not see
+    changes.
     """
 
     def __init__(self, history: _RegisterHistory, link: Link, shared: bool):
@@ -209,7 +217,9 @@ class _LinkedVector:
 
 
 class _ListedLoads:
-    """_ListedLoads are loads that are listed one by one. Elements of sums are read when they are needed, since they change."""
+    """_ListedLoads are a register's loads from a memory, listed one by one. Elements of sums are read when they are needed, since
+    they change.
+    """
 
     def __init__(self, events: Events, memories: MemoryContents):
         self._starts, self._elements = events.units_by_cycle.starts.tolist(), events.elements
@@ -219,13 +229,13 @@ class _ListedLoads:
         self._values = events.elements if kind in ("number", "array") else memories[events.memory][events.elements]
 
     def values(self, cycle: int, where: slice | np.ndarray) -> np.ndarray:
-        """Returns the elements that are loaded in a cycle."""
+        """Returns the elements that are loaded in a cycle, one for each PE that loads."""
         part = slice(self._starts[cycle], self._starts[cycle + 1])
         return self._values[part] if self._memory is None else self._memory[self._elements[part]]
 
 
 class _StridedLoads:
-    """_StridedLoads are loads of elements that are equally far apart."""
+    """_StridedLoads are a register's loads of elements that, within each cycle, are equally far apart."""
 
     def __init__(self, events: StridedEvents, memories: MemoryContents):
         self.slices = _slices(events.units, events.unit_step, events.counts)
@@ -233,12 +243,14 @@ class _StridedLoads:
         self._elements = _slices(events.elements, events.element_step, events.counts)
 
     def values(self, cycle: int, where: slice | np.ndarray) -> np.ndarray:
-        """Returns the elements that are loaded in a cycle."""
+        """Returns the elements that are loaded in a cycle, one for each PE that loads."""
         return self._memory[self._elements[cycle]]
 
 
 def _slices(first: np.ndarray, step: int, counts: np.ndarray) -> list[slice | None]:
-    """Returns the slice of each cycle, None for none. A step of 0 stands for one element, which all get."""
+    """Returns, for each cycle, a slice of `count` positions from `first` on; None for a count of 0. A step of 0 stands for one
+    position, whose element all get.
+    """
     ends = first + step * counts if step else first + 1
     step = step or 1
     return [
@@ -248,25 +260,25 @@ def _slices(first: np.ndarray, step: int, counts: np.ndarray) -> list[slice | No
 
 
 class _Transfer:
-    """A _Transfer gives the values that come to some PEs by a link."""
+    """A _Transfer gives the values that some PEs take by a link in some cycles."""
 
     def __init__(self, slices: Sequence[slice | np.ndarray | None], history: _RegisterHistory, link: Link):
         self.slices, self._along = slices, history.along(link)
 
     def values(self, cycle: int, where: slice | np.ndarray) -> np.ndarray:
-        """Returns the values that come in a cycle."""
+        """Returns the values that the PEs `where` take in a cycle."""
         return self._along(cycle)[where]
 
 
 class _WireBroadcast:
-    """A _WireBroadcast gives all PEs of a line what one of them has."""
+    """A _WireBroadcast copies the values of driving PEs to all PEs of their rows or columns."""
 
     def __init__(self, broadcast: Broadcast, grid: tuple[int, int]):
         self.slices, self._along, self._grid = broadcast.drivers.slices, broadcast.along, grid
         self._lines = broadcast.lines(grid[1]).slices
 
     def spread(self, cycle: int, vector: Vector) -> None:
-        """Spreads the drivers' values over their lines."""
+        """Copies the values of a cycle's drivers over their rows or columns of the vector, in place."""
         values, field = vector[self.slices[cycle]], vector.reshape(self._grid)
         if self._along:
             field[self._lines[cycle]] = values[:, None]
@@ -275,7 +287,9 @@ class _WireBroadcast:
 
 
 class _ChainedSums:
-    """_ChainedSums computes the PEs of a line one after another, each from what the one before it has made, unless its sum begins."""
+    """_ChainedSums adds sums up along rows or columns within one cycle, PE after PE; read: the number of the read of the sum so
+    far.
+    """
 
     def __init__(self, datapath: Datapath, arguments: Mapping[str, object], grid: tuple[int, int], read: int, operand: Operand):
         rows, columns = grid
@@ -297,7 +311,7 @@ class _ChainedSums:
         ]
 
     def __call__(self, cycle: int, vectors: list[Vector], made: Vector) -> None:
-        """Computes the values of a cycle."""
+        """Computes the results of a cycle into `made`, from the vectors of the registers; the sums among these are changed, too."""
         begins, sums = self._begins, vectors[self._read]
         begins[:] = False
         for where in (slices[cycle] for slices in self._loads):
@@ -310,8 +324,9 @@ class _ChainedSums:
 
 
 class _RegisterVector:
-    """A _RegisterVector is a register with what comes to all PEs, and what comes to some of them instead. history: where other
-    registers find it.
+    """A _RegisterVector is a register's values in all PEs, cycle by cycle: what comes to all, and what comes to some instead.
+
+    history: where the values are remembered for other registers; None where none takes them.
     """
 
     def __init__(
@@ -325,7 +340,7 @@ class _RegisterVector:
         self._now = np.empty(0)
 
     def next(self, cycle: int) -> Vector:
-        """Returns the vector of the cycle after the one before."""
+        """Returns the vector of a cycle, for cycles in their order."""
         vector, is_own = self._base.at(cycle), self._base.is_own
         for other in self._others:
             where = other.slices[cycle]
@@ -344,12 +359,12 @@ class _RegisterVector:
         return vector
 
     def at(self, cycle: int) -> Vector:
-        """Returns the vector of the current cycle."""
+        """Returns the vector that `next` returned last."""
         return self._now
 
 
 class _Stores:
-    """_Stores puts results into a memory."""
+    """A _Stores puts the results of some PEs into a memory."""
 
     def __init__(self, events: Events | StridedEvents, memory: np.ndarray, results: _RegisterHistory | _RegisterVector):
         self._memory, self._results = memory, results
@@ -364,7 +379,7 @@ class _Stores:
             self._elements = [events.elements[first:end] for first, end in itertools.pairwise(starts)]
 
     def at(self, cycle: int) -> None:
-        """Stores the results of a cycle."""
+        """Stores the results that are due in a cycle into the memory."""
         where = self._slices[cycle]
         if where is not None:
             self._memory[self._elements[cycle]] = self._results.at(cycle)[where]

@@ -53,7 +53,7 @@ Position = tuple[float, float]
 
 @dataclass(frozen=True)
 class PlacedText:
-    """A PlacedText is a text at a place, in the colour of a lane."""
+    """A PlacedText is a text at a position in the picture (pixels), in the colour of the stream with the number `lane`."""
 
     x: float
     y: float
@@ -65,9 +65,9 @@ class PlacedText:
 class SceneState:
     """A SceneState is what changes in the picture from cycle to cycle.
 
-    cells: by number of the PE, its class, its first line, and for each lane the text and its class.
-    wires: the numbers of those in use.
-    texts: those outside of PEs.
+    cells: by the number of a PE, its CSS class, its first line, and for each stream the text and its class.
+    wires: the numbers of the wires that are in use.
+    texts: the elements that are drawn outside PEs.
     """
 
     title: str
@@ -78,9 +78,9 @@ class SceneState:
 
 
 class Scene:
-    """A Scene is what does not change in the picture from cycle to cycle: where everything is drawn.
+    """A Scene draws the array in a cycle, as SVG; it knows where everything is drawn, which is the same in all cycles.
 
-    frames: the frames.
+    frames: the frames that can be drawn.
     shown: the frames for which there has to be room outside the array.
     """
 
@@ -132,17 +132,17 @@ class Scene:
     # Places
 
     def _at(self, unit: PEIndex) -> Position:
-        """Returns the corner of a PE."""
+        """Returns the position of the upper left corner of a PE."""
         row, column = unit if len(unit) == 2 else (0, unit[0])
         x, y = self._corner
         return x + column * (self._width + self._gap_x), y + row * (self._height + self._gap_y)
 
     def _line(self, number: int) -> float:
-        """Returns the middle of a lane's line in its PE, from the top."""
+        """Returns how far below a PE's top the middle of a stream's line of text is."""
         return HEAD + SLOT * number + SLOT / 2
 
     def _lanes_down(self) -> list[int]:
-        """Returns the lanes of which something moves or waits up or down."""
+        """Returns the numbers of the streams of which some element moves or waits up or down."""
         found = set()
         for frame in self.frames.frames:
             found |= {m.lane for m in frame.moves if is_vertical(delta_between(m.source, m.target))}
@@ -150,12 +150,12 @@ class Scene:
         return sorted(found)
 
     def _lane_offset(self, number: int) -> float:
-        """Returns how far from a PE's middle a lane goes up or down."""
+        """Returns how far right of a PE's middle the wires of a stream go up or down."""
         spacing = min(16, (self._width - 12) / max(1, len(self._vertical) - 1))
         return (self._vertical.index(number) - (len(self._vertical) - 1) / 2) * spacing
 
     def _extents(self) -> dict[str, int]:
-        """Returns how many places there are on each side."""
+        """Returns how many places there are for elements outside the array on each side: the most cycles that one waits there."""
         found = dict.fromkeys(SIDES, 0)
         for frame in self._shown:
             for each in frame.outside:
@@ -164,12 +164,16 @@ class Scene:
         return found
 
     def _gap(self, move: Transit) -> tuple[int, PEIndex, Vector]:
-        """Returns the lane, the PE behind which an element is on its way, and the direction."""
+        """Returns the gap between PEs in which an element in transit is: (number of the stream, the PE before the gap, the
+        direction).
+        """
         delta = delta_between(move.source, move.target)
         return move.lane, further(move.source, delta, move.step * max(map(abs, delta)) // move.cycles), signs_of(delta)
 
     def _wires_of(self, move: Transit) -> list[WireKey]:
-        """Returns the wires that a move goes along, link by link; all of them at once where it takes no time."""
+        """Returns the wires that a move uses in this cycle: the link that the element is on; all links of its way where it takes no
+        time.
+        """
         delta = delta_between(move.source, move.target)
         if is_across(delta):
             return [WireKey("across", move.lane, move.source, delta)]
@@ -179,7 +183,7 @@ class Scene:
         return [WireKey("along", move.lane, unit, signs_of(delta)) for unit in reached]
 
     def _path(self, key: WireKey) -> str:
-        """Returns the path of a wire."""
+        """Returns the SVG path of a wire between PEs, with an arrow head."""
         kind, number, here, way = key
         if kind == "across":
             (x, y), (to_x, to_y) = self._corners(here, tuple(a + b for a, b in zip(here, way)))
@@ -194,14 +198,14 @@ class Scene:
         return f"M{x:.1f},{y:.1f} h{right * self._gap_x:.1f}" + arrow_head(right, 0)
 
     def _corners(self, source: PEIndex, target: PEIndex) -> tuple[Position, Position]:
-        """Returns the corners of two PEs that are next to each other."""
+        """Returns the positions of the nearest corners of two PEs, from which a diagonal wire starts and at which it ends."""
         (x, y), (to_x, to_y) = self._at(source), self._at(target)
         x, to_x = (x + self._width, to_x) if to_x > x else (x, to_x + self._width)
         y, to_y = (y + self._height, to_y) if to_y > y else (y, to_y + self._height)
         return (x, y), (to_x, to_y)
 
     def _stub_path(self, each: BoundaryElement) -> str:
-        """Returns the path of a wire from outside into a PE, or out of it."""
+        """Returns the SVG path of a wire from outside into a PE, or out of it."""
         x, y = self._at(each.unit)
         out, length = each.cycles > 0, WIRE - 6
         if is_vertical(each.signs):
@@ -214,7 +218,7 @@ class Scene:
         return f"M{x:.1f},{y + self._line(each.lane):.1f} h{right * length}" + arrow_head(right, 0)
 
     def _between(self, move: Transit) -> PlacedText | None:
-        """Returns the text of an element that is on its way; None before it has started."""
+        """Returns the text of an element in transit, at its position; None before it has started."""
         if not move.step:
             return None
         delta = delta_between(move.source, move.target)
@@ -235,7 +239,7 @@ class Scene:
         return PlacedText(x, y + self._line(move.lane) + 4, move.element, move.lane)
 
     def _waiting(self, each: BoundaryElement) -> PlacedText:
-        """Returns the text of an element outside the array."""
+        """Returns the text of an element outside the array, at its position."""
         side, away = side_of(each), abs(each.cycles) - 0.5
         x, y = self._at(each.unit)
         if side in ("left", "right"):
@@ -250,11 +254,11 @@ class Scene:
     # Texts
 
     def _head(self, cell: PEState) -> str:
-        """Returns the first line of a PE."""
+        """Returns the text in the first line of a drawn PE: the instance that it runs, "" where it runs none."""
         return "" if cell.instance is None else label(self.frames.plan, cell.instance)
 
     def state(self, frame: CycleFrame) -> SceneState:
-        """Returns what is shown in a cycle."""
+        """Returns what the picture shows in a cycle: title, PEs, wires in use, and elements outside PEs."""
         cells, wires = {}, []
         for unit, cell in frame.pe_states.items():
             phase = "active" if cell.instance else frame.phase if frame.phase != "compute" else "idle"
@@ -268,14 +272,14 @@ class Scene:
         return SceneState(self.title(frame), self.caption(frame), cells, tuple(on), tuple(texts))
 
     def title(self, frame: CycleFrame) -> str:
-        """Returns the title of a cycle."""
+        """Returns the picture's title for a cycle: its number, and how many PEs run an instance."""
         folds = self.frames.plan.folds
         last = folds.cycles + folds.drain_cycles - 1
         drain = " with the drain" if folds.drain_cycles else ""
         return f"Cycle {frame.cycle} of 0 to {last}{drain}: {frame.active} of {len(self.units)} units run an instance"
 
     def caption(self, frame: CycleFrame) -> str:
-        """Returns the line below the title."""
+        """Returns the line below the title of a cycle: its phase or time, and the fold."""
         plan = self.frames.plan
         words = {"preload": "what stays is shifted in", "compute": f"t = {frame.t}", "drain": "results are shifted out"}
         if plan.folds.number == 1:
@@ -288,14 +292,14 @@ class Scene:
     # Parts
 
     def svg(self, frame: CycleFrame, *, focusable: bool = False) -> Svg:
-        """Returns the picture of a cycle; focusable: for a page on which PEs can be chosen."""
+        """Returns the SVG picture of a cycle; focusable: whether it is for a page on which PEs can be chosen."""
         state = self.state(frame)
         name = f"{mapping_text(self.frames.plan)}. {state.title}, {state.caption}"
         role = "group" if focusable else "img"
         return picture(self._parts(state, focusable), self.width, self.height, name, "array", role)
 
     def _parts(self, state: SceneState, focusable: bool) -> Iterator[str]:
-        """Yields the parts of the picture."""
+        """Yields the SVG elements of the picture of a cycle."""
         yield from heading(state.title, state.caption)
         yield from self._indices()
         yield '<g class="wires">'
@@ -312,7 +316,7 @@ class Scene:
         yield from self._legend_parts()
 
     def _indices(self) -> Iterator[str]:
-        """Yields the numbers of rows and columns, at the right and below, beside what goes out there."""
+        """Yields SVG texts with the numbers of rows, at the right, and of columns, below the array."""
         below = self._bottom + (39 if self._has_stubs_below else 18)
         is_row = len(self.frames.shape) == 1
         for row in range(0 if is_row else self._rows):
@@ -322,7 +326,7 @@ class Scene:
             yield text(x + self._width / 2, below, f"{'x' if is_row else 'y'} = {column}", "faint", anchor="middle")
 
     def _cell(self, number: int, unit: PEIndex, state: SceneState, focusable: bool) -> Iterator[str]:
-        """Yields the parts of one PE."""
+        """Yields the SVG elements of one PE."""
         phase, head, lines = state.cells.get(number, ("idle", "", (("", ""),) * len(self.frames.lanes)))
         x, y = self._at(unit)
         focus = f' tabindex="0" role="img" aria-label="{escape(unit_text(unit))}"' if focusable else ""
@@ -334,7 +338,7 @@ class Scene:
         yield "</g>"
 
     def _legend_parts(self) -> Iterator[str]:
-        """Yields the legend."""
+        """Yields the SVG elements of the legend."""
         x, y = 14.0, self._legend + 4
         for phase in _phases(self.frames):
             yield f'<g class="{phase}">{rect(x, y - 9, 12, 12, round=2)}</g>'
@@ -353,12 +357,14 @@ class Scene:
 
 
 def _phases(frames: Frames) -> list[str]:
-    """Returns the classes of PEs that occur."""
+    """Returns the CSS classes of PEs that occur in the frames: "active", "idle", "preload" or "drain"."""
     return ["active", "idle", *(p for p in ("preload", "drain") if any(f.phase == p for f in frames.frames))]
 
 
 def _joined(registers: tuple[HeldElement, ...], number: int) -> tuple[str, str]:
-    """Returns the elements of a lane, with arrows at those that enter or leave, and their class."""
+    """Returns the text of the elements that a PE holds of the stream with this number, with arrows where they enter or leave, and
+    its CSS class.
+    """
     mine = [r for r in registers if r.lane == number]
     words = ", ".join(f"{'→' if r.enters else ''}{r.element}{'→' if r.leaves else ''}" for r in mine)
     if any(r.enters or r.leaves for r in mine):
@@ -367,11 +373,11 @@ def _joined(registers: tuple[HeldElement, ...], number: int) -> tuple[str, str]:
 
 
 def label(plan: Plan, instance: StatementInstance) -> str:
-    """Returns the values of an instance's iterators, with the statement's name where that is not the nest's."""
+    """Returns the values of an instance's iterators as text, with the statement's name where the nest has others."""
     values = ",".join(map(str, instance.values))
     return values if instance.statement == plan.recurrence.nest.name else f"{instance.statement} {values}"
 
 
 def unit_text(unit: PEIndex) -> str:
-    """Returns `unit x = 1, y = 2`."""
+    """Returns the coordinates of a PE as text: `unit x = 1, y = 2`."""
     return "unit " + ", ".join(f"{name} = {value}" for name, value in zip("xy", unit))

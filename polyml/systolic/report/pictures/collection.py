@@ -17,7 +17,7 @@ from polyml.systolic.simulate.snapshots import frames
 
 
 def pictures(report: SystolicReportValues) -> dict[str, str]:
-    """Returns the pictures of each nest's best mapping by name, with the nest's name where there are several."""
+    """Returns the SVG pictures of each nest's best mapping by name, which ends with the nest's name where there are several."""
     found: dict[str, str] = {}
     for nest in report.nests:
         suffix = f"-{nest.nest.name.replace(', ', '-')}" if len(report.nests) > 1 else ""
@@ -26,8 +26,8 @@ def pictures(report: SystolicReportValues) -> dict[str, str]:
 
 
 def pictures_of(plan: Plan) -> dict[str, str]:
-    """Returns the pictures of a plan by name: "wavefronts", "utilisation", "array" in the cycle in which most PEs run an instance,
-    and "spacetime" for an array of one dimension.
+    """Returns the SVG pictures of a plan by name: "wavefronts", "utilisation", "array" in the cycle in which most PEs run an
+    instance, and "spacetime" for an array of one dimension.
 
     What is too large is a picture that says so.
     """
@@ -40,9 +40,9 @@ def pictures_of(plan: Plan) -> dict[str, str]:
 
 
 def array_svg(shown: Frames, cycle: int | None = None) -> Svg:
-    """Returns the array in a cycle; None stands for the first one in which most PEs run an instance.
+    """Returns the SVG picture of the array in a cycle; None stands for the first one in which most PEs run an instance.
 
-    Raises: ConfigError for a cycle that there is not.
+    Raises: ConfigError for a cycle that is not in the frames.
     """
     last = len(shown.frames) - 1
     if cycle is None:
@@ -54,7 +54,7 @@ def array_svg(shown: Frames, cycle: int | None = None) -> Svg:
 
 
 def _refusal(problem: ConfigError) -> Svg:
-    """Returns a picture that says what is too large."""
+    """Returns an SVG picture with the text of an error, in place of a picture that would be too large."""
     lines = [problem.message, *problem.notes]
     parts = [text(14, 26 + 20 * n, line, font=Font(13)) for n, line in enumerate(lines)]
     return picture(parts, 40 + 7 * max(map(len, lines)), 26 + 20 * len(lines), problem.message, "array")

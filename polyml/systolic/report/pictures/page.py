@@ -29,15 +29,19 @@ FRAME = 1000  # pixels of its height in notebooks
 
 
 class Page(str):
-    """A Page is an HTML text that notebooks show as a page within theirs."""
+    """A Page is the text of an HTML page, which notebooks show as a page within theirs."""
 
     def _repr_html_(self) -> str:
-        """Returns the page in a frame."""
+        """Returns the page in an HTML frame."""
         return f'<iframe srcdoc="{escape(self)}" width="100%" height="{FRAME}" style="border: 0"></iframe>'
 
 
 def page(report: SystolicReportValues) -> Page:
-    """Returns the page. Raises ConfigError where nothing runs, or nothing is small enough to be drawn."""
+    """Returns an HTML page that needs no other files: the array of each nest with a slider that steps through its cycles, pictures,
+    and tables.
+
+    Raises: ConfigError where nothing runs, or nothing is small enough to be drawn.
+    """
     if not report.nests:
         raise ConfigError(f"nothing of {report.kernel} runs for these arguments: there is no array to draw")
     drawn = {nest.nest.name: _drawn(nest) for nest in report.nests}
@@ -67,7 +71,11 @@ def _file(name: str) -> str:
 
 
 def _nest(nest: NestReport, drawn: list[Frames], refused: ConfigError | None) -> Iterator[str]:
-    """Yields the mappings that are drawn, the best first, one shown at a time; or why there are none."""
+    """Yields HTML lines with the mappings of a nest that are drawn, of which one is shown at a time.
+
+    drawn: what each PE does, for each of these mappings.
+    refused: why another mapping is not drawn; None where each is.
+    """
     yield f'<section class="nest" aria-label="{escape(nest.nest.name)}">'
     yield f"<h2>{escape(nest.nest.heading)}</h2>"
     if refused:
@@ -83,7 +91,8 @@ def _nest(nest: NestReport, drawn: list[Frames], refused: ConfigError | None) ->
 
 
 def _drawn(nest: NestReport) -> tuple[list[Frames], ConfigError | None]:
-    """Returns the frames of the best plan of each dataflow, and why one is not drawn.
+    """Returns (what each PE does under the best plan of each dataflow, why one of these is not drawn); the latter is None where all
+    are.
 
     Other plans look much the same. All have as many dimensions as the best plan of all.
     """
@@ -100,12 +109,14 @@ def _drawn(nest: NestReport) -> tuple[list[Frames], ConfigError | None]:
 
 
 def _said(plan: Plan) -> str:
-    """Returns a plan in words, with its cycles."""
+    """Returns a plan as text: its dataflow, mapping and cycles."""
     return ": ".join(filter(None, (name_text(plan), mapping_text(plan)))) + f", {plan.folds.cycles:,} cycles"
 
 
 def _player(shown: Frames, number: int) -> Iterator[str]:
-    """Yields the array with its slider, buttons and data."""
+    """Yields HTML lines with the array, the slider and buttons that step through its cycles, and their data; number: that of the
+    mapping.
+    """
     scene, last = Scene(shown, shown.frames), shown.frames[-1].cycle
     hidden = " hidden" if number else ""
     yield f'<div class="player" data-plan="{number}"{hidden}>'
@@ -130,7 +141,10 @@ def _player(shown: Frames, number: int) -> Iterator[str]:
 
 
 def _data(scene: Scene) -> dict[str, object]:
-    """Returns what the script shows; words: the texts with their classes, which PEs and texts have by number."""
+    """Returns the data of all cycles that the page's script shows, for JSON.
+
+    PEs and texts name their words by number in `words`, a list of (text, CSS class).
+    """
     shown, words = scene.frames, _Words()
     nest, (first, step) = shown.plan.recurrence.nest, scale(len(shown.frames))
     found = []
@@ -153,16 +167,16 @@ def _data(scene: Scene) -> dict[str, object]:
 
 
 class _Words(dict):
-    """_Words numbers pairs (text, class) in the order in which they are first used."""
+    """A _Words is a dictionary that numbers pairs (text, CSS class) in the order in which they are first looked up."""
 
     def __missing__(self, word: tuple[str, str]) -> int:
-        """Gives a new text its number."""
+        """Returns the next number, and keeps it for this text and class."""
         self[word] = len(self)
         return self[word]
 
 
 def _pictures(report: SystolicReportValues, nest: NestReport) -> Iterator[str]:
-    """Yields the pictures that the slider does not show."""
+    """Yields HTML lines with the pictures of a nest's best mapping that the slider does not show."""
     yield f'<section aria-label="pictures of {escape(nest.nest.name)}"><div class="beside">'
     for name, text in pictures_of(nest.best).items():
         if name not in ("array", "utilisation"):

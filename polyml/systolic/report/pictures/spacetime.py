@@ -22,12 +22,12 @@ LEAST_WIDTH = 470
 
 
 def spacetime_svg(frames: Frames) -> Svg:
-    """Returns the picture of the first fold's cycles, MOST_CYCLES at most."""
+    """Returns the SVG picture of a one-dimensional array's first fold: PEs across, cycles down, at most `MOST_CYCLES` of them."""
     return _Diagram(frames).svg()
 
 
 class _Diagram:
-    """A _Diagram knows where the picture's instances and elements are drawn."""
+    """A _Diagram draws PEs across and cycles down, with the instances that they run and how elements travel."""
 
     def __init__(self, frames: Frames):
         fold = [f for f in frames.frames if f.fold == 0 and f.phase == "compute"]
@@ -43,7 +43,7 @@ class _Diagram:
         self._height = TOP + len(self._shown) * (HEIGHT + GAP) + LEGEND * len(frames.lanes) + 20
 
     def svg(self) -> Svg:
-        """Returns the picture."""
+        """Returns the SVG picture."""
         parts = [*heading("Space and time", self._words), *self._numbers(), *self._moves(), *self._stays()]
         for frame in self._shown:
             for unit, cell in frame.pe_states.items():
@@ -53,16 +53,16 @@ class _Diagram:
         return picture([*parts, *self._legend()], self._width, self._height, name, "spacetime")
 
     def _at(self, unit: PEIndex, t: int) -> tuple[float, float]:
-        """Returns the middle of a PE in a cycle."""
+        """Returns the position of the middle of a PE in a cycle."""
         x = self._left + unit[0] * (self._wide + ACROSS) + self._wide / 2
         return x, TOP + (t - self._shown[0].t) * (HEIGHT + GAP) + HEIGHT / 2
 
     def _lane_offset(self, number: int) -> float:
-        """Returns how far from the middle a lane is drawn."""
+        """Returns how far from the middle of a PE the paths of the stream with this number are drawn."""
         return APART * (number - (len(self._frames.lanes) - 1) / 2)
 
     def _numbers(self) -> Iterator[str]:
-        """Yields the numbers of PEs and cycles."""
+        """Yields SVG texts with the numbers of PEs and cycles."""
         for unit in self._frames.units():
             yield text(self._at(unit, 0)[0], TOP - 14, f"x = {unit[0]}", "faint", anchor="middle")
         left = self._left - 14
@@ -71,14 +71,14 @@ class _Diagram:
             yield text(left, self._at((0,), frame.t)[1] + 4, str(frame.t), "faint", anchor="end")
 
     def _moves(self) -> Iterator[str]:
-        """Yields the elements that go from PE to PE."""
+        """Yields SVG paths of the elements that go from PE to PE."""
         last = self._shown[-1].t
         for frame in self._shown:
             for move in (m for m in frame.moves if not m.step and frame.t + m.cycles <= last):
                 yield self._way(move.lane, move.element, (move.source, frame.t), (move.target, frame.t + move.cycles))
 
     def _stays(self) -> Iterator[str]:
-        """Yields the elements that stay in a PE between two uses, also by different lanes."""
+        """Yields SVG paths of the elements that stay in a PE between two uses, also by different streams."""
         arrives = {(m.target, m.lane, f.t + m.cycles) for f in self._shown for m in f.moves if not m.step}
         before: dict[tuple[PEIndex, str], int] = {}
         for frame in self._shown:
@@ -91,7 +91,7 @@ class _Diagram:
                 before |= {(unit, register.element): frame.t for register in used}
 
     def _way(self, number: int, element: str, source: tuple[PEIndex, int], target: tuple[PEIndex, int]) -> str:
-        """Returns the path of an element between two PEs and cycles."""
+        """Returns the SVG path of an element from one (PE, cycle) to another, in the colour of the stream with this number."""
         (x, y), (to_x, to_y) = self._at(*source), self._at(*target)
         offset = self._lane_offset(number)
         right, down = (0.0, offset) if y == to_y else (offset, 0.0)  # along a wire, in one cycle
@@ -99,7 +99,7 @@ class _Diagram:
         return path(way, f"wire on w{lane(number)}", hint=element)
 
     def _instance(self, unit: PEIndex, t: int, state: PEState, instance: StatementInstance) -> Iterator[str]:
-        """Yields an instance in its PE."""
+        """Yields the SVG elements of an instance in its PE and cycle t."""
         x, y = self._at(unit, t)
         elements = ", ".join(r.element for r in state.registers)
         yield f'<g class="active"><title>{escape(f"{instance}: {elements}")}</title>'
@@ -107,7 +107,7 @@ class _Diagram:
         yield text(x, y + 4, label(self._plan, instance), "head mono", anchor="middle") + "</g>"
 
     def _legend(self) -> Iterator[str]:
-        """Yields the legend."""
+        """Yields the SVG texts of the legend."""
         longest = max(len(stream.use.text) for stream in self._frames.lanes)
         for number, stream in enumerate(self._frames.lanes):
             y = self._height - LEGEND * (len(self._frames.lanes) - number)

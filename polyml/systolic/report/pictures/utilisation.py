@@ -20,7 +20,7 @@ MOST_STARTS = 24  # of folds, that are drawn
 
 
 def utilisation_svg(plan: Plan, found: Activity, *, marked: bool = False) -> Svg:
-    """Returns the picture; marked: with a line that shows a cycle."""
+    """Returns the SVG picture of how many PEs run an instance in each cycle; marked: with a line that a page moves to a cycle."""
     units, cycles = plan.folds.units, len(found.active)
     share = int(found.active.sum()) / (units * cycles)
     together = -(-cycles // (WIDTH - LEFT - RIGHT))  # cycles of a pixel
@@ -48,22 +48,25 @@ def utilisation_svg(plan: Plan, found: Activity, *, marked: bool = False) -> Svg
 
 
 def scale(cycles: int) -> tuple[float, float]:
-    """Returns (where the middle of cycle 0 is, pixels of a cycle)."""
+    """Returns the horizontal positions of cycles in the picture, in pixels: (the middle of cycle 0, the width of a cycle).
+
+    cycles: how many are drawn.
+    """
     return _x(0.5, cycles), (WIDTH - LEFT - RIGHT) / cycles
 
 
 def _x(cycle: float, cycles: float) -> float:
-    """Returns the position of a cycle."""
+    """Returns the horizontal position of a cycle, of `cycles` that are drawn."""
     return LEFT + (WIDTH - LEFT - RIGHT) * cycle / cycles
 
 
 def _y(active: float, units: int) -> float:
-    """Returns the height of a number of PEs."""
+    """Returns the vertical position of a number of PEs, of `units` in all."""
     return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * active / units
 
 
 def _axes(units: int, cycles: int) -> Iterator[str]:
-    """Yields the axes with their numbers."""
+    """Yields the SVG elements of the axes, with their numbers."""
     for value in _parts(units) or _ticks(units, 4):
         y = _y(value, units)
         yield path(f"M{LEFT},{y:.1f} H{WIDTH - RIGHT}", "line")
@@ -82,25 +85,31 @@ def _parts(most: int) -> list[int]:
 
 
 def _ticks(most: int, about: int) -> list[int]:
-    """Returns round numbers from 0 on, about so many."""
+    """Returns about `about` round numbers, from 0 to at most `most`, in equal steps."""
     step = next(t * 10**power for power in range(12) for t in TICKS if t * 10**power * about >= most)
     return list(range(0, most + 1, step))
 
 
 def _band(phase: str, first: int, last: int, cycles: int) -> str:
-    """Returns the band of a phase other than "compute"."""
+    """Returns the SVG element that shades the cycles of a phase other than "compute".
+
+    first, last: its first cycle, and the one behind its last; cycles: how many are drawn.
+    """
     x, end = _x(first, cycles), _x(last, cycles)
     return f'<g class="{phase}"><title>{PHASES[phase]}</title>{rect(x, TOP, end - x, HEIGHT - BOTTOM - TOP)}</g>'
 
 
 def _averages(active: np.ndarray, together: int) -> np.ndarray:
-    """Returns the average of each `together` cycles, of fewer at the end."""
+    """Returns the average number of PEs at work in each group of `together` cycles, of fewer at the end."""
     starts = np.arange(0, len(active), together)
     return np.add.reduceat(active, starts) / np.diff(starts, append=len(active))
 
 
 def _area(active: np.ndarray, units: int, bars: float) -> str:
-    """Returns the outline of the area, with a step at each change; bars: how many of them fill the width."""
+    """Returns the SVG path around the area under the numbers of PEs at work, with a step at each change.
+
+    bars: how many of the numbers fill the width.
+    """
     at, way = 0, f"M{LEFT},{HEIGHT - BOTTOM}"
     for count, run in groupby(active):
         at += len(list(run))

@@ -32,11 +32,11 @@ Position = tuple[float, float]
 
 @dataclass(frozen=True)
 class PlaneSection:
-    """A PlaneSection holds the points of a section along two axes.
+    """A PlaneSection holds the points of a recurrence in a plane along two of its axes, or in a line along one.
 
-    across, down: the axes; down is None where there is only one.
+    across, down: the positions of the axes; down is None where there is only one.
     points: the values of all axes, by those of (across, down).
-    fixed: the values of the other axes, by name.
+    fixed: the values of the other axes and of the outer loops, by name.
     cut: whether there are more points than shown.
     """
 
@@ -48,7 +48,9 @@ class PlaneSection:
 
 
 def wavefronts_svg(plan: Plan) -> Svg:
-    """Returns the picture of a plan."""
+    """Returns the SVG picture of a plan's iteration points in a plane, coloured by the cycle in which they run, with the lines of
+    equal time.
+    """
     found = section_of(plan)
     names = _names(plan)
     time = {point: sum(c * v for c, v in zip(plan.mapping.time, axes)) for point, axes in found.points.items()}
@@ -59,7 +61,7 @@ def wavefronts_svg(plan: Plan) -> Svg:
     width, height = max(LEAST_WIDTH, needed, heading_width(title, words)), TOP + (high_y - low_y) * STEP + BOTTOM
 
     def at(x: float, y: float) -> Position:
-        """Returns where a point is drawn."""
+        """Returns the position at which a point of the plane is drawn."""
         return LEFT + (width - needed) / 2 + (x - low_x) * STEP, TOP + (y - low_y) * STEP
 
     parts = heading(title, words)
@@ -83,9 +85,10 @@ def wavefronts_svg(plan: Plan) -> Svg:
 
 
 def section_of(plan: Plan) -> PlaneSection:
-    """Returns the section along two axes, if possible those that the array's coordinates depend on, with its first points.
+    """Returns the points of a plan's recurrence in a plane along two axes, if possible those that the array's coordinates depend
+    on.
 
-    The other axes have their least or greatest values, whichever gives more points.
+    The other axes have their least or greatest values, whichever gives more points; at most `MOST` points along an axis are there.
     """
     recurrence, rows = plan.recurrence, plan.mapping.rows
     outer, count = len(recurrence.outer), len(recurrence.axes)
@@ -101,7 +104,12 @@ def section_of(plan: Plan) -> PlaneSection:
 
 
 def _sectioned(plan: Plan, inside: isl.Set, names: Sequence[str], down: int | None, across: int) -> PlaneSection:
-    """Returns the section inside { [o, a] }."""
+    """Returns the points of a plane along two axes.
+
+    inside: { [o, a] }, the points of the plane, by outer loops and axes.
+    names: the names of o and a in isl's text.
+    down, across: the positions of the two axes.
+    """
     recurrence, outer = plan.recurrence, len(plan.recurrence.outer)
     chosen = {names[outer + k] for k in (down, across) if k is not None}
     ranges = dict(zip(names, polyhedra.ranges(inside)))
@@ -115,17 +123,19 @@ def _sectioned(plan: Plan, inside: isl.Set, names: Sequence[str], down: int | No
 
 
 def _names(plan: Plan) -> list[str]:
-    """Returns the names of the axes."""
+    """Returns the names of a recurrence's axes, as linear functions of the loops."""
     return [linear(axis.coefficients, axis_names(plan.recurrence.nest)) for axis in plan.recurrence.axes]
 
 
 def _time(plan: Plan) -> str:
-    """Returns the time as text."""
+    """Returns the time of a plan's mapping as text, such as `t = i + j + k`."""
     return f"t = {linear(plan.recurrence.loops_row(plan.mapping.time), axis_names(plan.recurrence.nest))}"
 
 
 def _where(found: PlaneSection, names: Sequence[str]) -> str:
-    """Returns where the section lies, in words."""
+    """Returns in words where the plane lies: the values of the other axes, and whether points are left out; "all instances" where
+    nothing is to be said.
+    """
     words = [f"{name} = {value}" for name, value in found.fixed.items()]
     if found.cut:
         words.append(f"the first {MOST} of each axis")
@@ -133,7 +143,11 @@ def _where(found: PlaneSection, names: Sequence[str]) -> str:
 
 
 def _line(slope: tuple[int, int], rest: int, box: tuple[float, ...], at: Callable[[float, float], Position]) -> Iterator[str]:
-    """Yields the line on which slope[0] * x + slope[1] * y = rest, within the box."""
+    """Yields the SVG path of the line on which slope[0] * x + slope[1] * y = rest, within the box; nothing where it does not cross
+    it.
+
+    box: the least and greatest x, and the least and greatest y; at: returns the position of a point.
+    """
     a, b = slope
     low_x, high_x, low_y, high_y = box
     ends = set()
@@ -148,21 +162,24 @@ def _line(slope: tuple[int, int], rest: int, box: tuple[float, ...], at: Callabl
 
 
 def _dot(x: float, y: float, t: int, share: float, hint: str) -> Iterator[str]:
-    """Yields a point with its cycle."""
+    """Yields the SVG elements of a point, with its cycle t.
+
+    x, y: the position; share: its place on the scale of colours, from 0 to 1; hint: what the mouse shows.
+    """
     yield f'<g class="point"><title>{escape(hint)}</title>'
     yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{RADIUS}" fill="{_colour(share)}"/>'
     yield text(x, y + 4, str(t), "on-light" if share > DARK_INK else "on-dark", anchor="middle") + "</g>"
 
 
 def _hint(plan: Plan, axes: Vector, t: int) -> str:
-    """Returns what is shown where the mouse points at an instance."""
+    """Returns the text that is shown where the mouse points at an instance: its axes, cycle and PE."""
     at = ", ".join(f"{name} = {value}" for name, value in zip(_names(plan), axes))
     place = ", ".join(f"{name} = {sum(c * v for c, v in zip(row, axes))}" for name, row in zip("xy", plan.mapping.space))
     return f"{at}: t = {t}, {place}"
 
 
 def _colour(share: float) -> str:
-    """Returns a colour between those of the scale."""
+    """Returns the colour at a share, from 0 to 1, of the scale, as `#rrggbb`."""
     place = share * (len(SCALE) - 1)
     low = min(int(place), len(SCALE) - 2)
     ends = [[int(colour[k : k + 2], 16) for k in (1, 3, 5)] for colour in SCALE[low : low + 2]]

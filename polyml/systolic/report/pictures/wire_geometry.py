@@ -12,7 +12,7 @@ class WireKey(NamedTuple):
     """A WireKey identifies a drawn wire.
 
     kind: "along" one link, "across" several coordinates, "in" from outside or "out" of the array.
-    lane: the lane whose colour it has.
+    lane: the number of the stream whose colour it has.
     unit: the PE that it starts from, or that it enters or leaves.
     way: its direction; () for "in" and "out".
     """
@@ -24,37 +24,37 @@ class WireKey(NamedTuple):
 
 
 def delta_between(source: PEIndex, target: PEIndex) -> Vector:
-    """Returns the step from one PE to another."""
+    """Returns the difference of the coordinates of two PEs."""
     return tuple(b - a for a, b in zip(source, target))
 
 
 def signs_of(delta: Vector) -> Vector:
-    """Returns the sign along each coordinate."""
+    """Returns the sign of each coordinate of a difference: -1, 0 or 1."""
     return tuple((v > 0) - (v < 0) for v in delta)
 
 
 def further(unit: PEIndex, delta: Vector, links: int) -> PEIndex:
-    """Returns the PE that is so many links further, towards the one that is `delta` away."""
+    """Returns the PE that lies `links` links from another one, in the direction of `delta`."""
     return tuple(x + links * step for x, step in zip(unit, signs_of(delta)))
 
 
 def is_across(delta: Vector) -> bool:
-    """Returns whether a step goes along several coordinates."""
+    """Returns whether a difference of coordinates is not along exactly one of them."""
     return sum(map(bool, delta)) != 1
 
 
 def stub(number: int, unit: PEIndex, out: bool) -> WireKey:
-    """Returns a lane's wire from outside into a PE, or out of it."""
+    """Returns the key of the wire of the stream with this number from outside into a PE, or out of it."""
     return WireKey("out" if out else "in", number, unit)
 
 
 def is_vertical(way: Vector) -> bool:
-    """Returns whether a direction goes along the rows alone, or lies outside of an array of one dimension."""
+    """Returns whether a direction is drawn up or down: from row to row alone, or into or out of an array of one dimension."""
     return bool(way[0]) and not way[1] if len(way) == 2 else not way[0]
 
 
 def side_of(each: BoundaryElement) -> str:
-    """Returns the side of the array on which an element waits."""
+    """Returns the side of the array on which an element outside it is drawn: "left", "right", "top" or "bottom"."""
     before = each.cycles < 0
     if is_vertical(each.signs):
         return "top" if ((each.signs[0] or 1) > 0) == before else "bottom"
@@ -62,7 +62,7 @@ def side_of(each: BoundaryElement) -> str:
 
 
 def arrow_head(right: float, down: float) -> str:
-    """Returns an arrow's head at the end of a path, in its direction."""
+    """Returns the SVG path of an arrow head, to be added to the end of a path that goes (right, down)."""
     length = (right * right + down * down) ** 0.5
     u, v = 5 * right / length, 5 * down / length
     first, second = (-u - v * 0.6, -v + u * 0.6), (-u + v * 0.6, -v - u * 0.6)

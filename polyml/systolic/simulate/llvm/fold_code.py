@@ -27,7 +27,7 @@ WIDE_BYTES = 64  # of a wire's value that one store writes
 
 @dataclass(frozen=True)
 class CodeVector:
-    """A CodeVector is a vector of the code's own: its length, the value of all elements at first, and their type."""
+    """A CodeVector is a vector that compiled code works on: its length, the value of all elements at first, and their type."""
 
     length: int
     fill: int
@@ -35,12 +35,12 @@ class CodeVector:
 
 
 class FoldCode:
-    """A FoldCode writes `i64 @polyml_fold(ptr %words)`.
+    """A FoldCode writes the LLVM function `i64 @polyml_fold(ptr %words)`, which runs cycles of one fold.
 
     The words are the first cycle and the one behind the last, then pointers in the order in which `_FoldMachineCode.begin` has
     them.
-    vectors: those of the code's own.
-    moving: for registers along which PEs move, the number of their vector.
+    vectors: the vectors that the code works on, whose pointers come first.
+    moving: for registers whose values stay in a vector along which the PEs move, the number of that vector.
     units: the functions.
     """
 
@@ -77,25 +77,28 @@ class FoldCode:
     # -- words -------------------------------------------------------------------------------------------------------
 
     def _word(self) -> str:
-        """Returns the next pointer."""
+        """Returns the LLVM value of the next pointer among the words."""
         at = self._fn.emit(f"getelementptr i64, ptr %words, i64 {self._words}", self._fn.blocks[0])
         self._words += 1
         return self._fn.emit(f"load ptr, ptr {at}", self._fn.blocks[0])
 
     def _vector(self, length: int, kind: DType | None, fill: int = 0) -> str:
-        """Adds a vector, and returns its pointer; kind: the type of elements, None for integers."""
+        """Adds a vector that the code works on, and returns the LLVM value of its pointer.
+
+        kind: the type of elements, None for integers; fill: their value at first.
+        """
         self.vectors.append(CodeVector(length, fill, np.dtype(np.int64) if kind is None else numpy_dtype(kind)))
         return self._word()
 
     def _type(self, register: Register) -> DType:
-        """Returns the type of a register."""
+        """Returns the type of a register's values."""
         name, read = register
         return self._datapaths[name].result if read == RESULT else self._datapaths[name].types[read]
 
     # -- the cycles --------------------------------------------------------------------------------------------------
 
     def _write(self) -> None:
-        """Writes the loop over cycles."""
+        """Writes the loop over cycles, which is the whole function."""
         fn, fold = self._fn, self._fold
         first, end = fn.get("%words", 0), fn.get("%words", 1)
         bases = {own: self._base(own, operand) for own, operand in fold.operands.items()}
@@ -135,7 +138,9 @@ class FoldCode:
         self.units.append(Unit(ENTRY, fn.text(), self._declared, float(len(fn.text()))))
 
     def _base(self, own: Register, operand: Operand) -> list[str]:
-        """Returns the vectors of the register itself."""
+        """Returns the pointers to the vectors that a register has for itself: its values, and for one along which PEs move where
+        they are.
+        """
         kind, link = self._type(own), operand.link
         if link is None or link.cycles == 0:
             return [self._vector(self._length, kind)]
@@ -146,12 +151,18 @@ class FoldCode:
         return [self._vector(self._length, kind)] if self._users[link.source] > 1 else []
 
     def _room(self, link: Link) -> tuple[int, int]:
-        """Returns how much longer than the array a vector is along which PEs move, and where they begin."""
+        """Returns (room, begin): how many elements longer than the array a vector along which PEs move is, and where they begin in
+        it.
+        """
         room = max(ROOM * abs(link.offset), self._length)
         return room, room if link.offset > 0 else 0
 
     def _register(self, own: Register, operand: Operand, base: list[str], events: list[list[str]]) -> str:
-        """Writes what a register has in this cycle, and returns its vector."""
+        """Writes code for what a register has in this cycle, and returns the pointer to its values in all PEs.
+
+        base: the pointers that `_base` returns.
+        events: the pointers of its transfers, broadcasts and loads.
+        """
         link, kind = operand.link, self._type(own)
         if link is None or link.cycles == 0:
             vector = base[0]
@@ -175,7 +186,7 @@ class FoldCode:
         return vector
 
     def _advanced(self, link: Link, kind: DType, vectors: str, starts: str) -> str:
-        """Returns where the PEs are along the vector of this cycle's phase, after they have moved."""
+        """Writes code that moves the PEs along the vector of this cycle's phase, and returns the pointer to the first PE's value."""
         fn, (room, begin) = self._fn, self._room(link)
         phase = fn.emit(f"urem i64 {self._cycle}, {link.cycles}")
         vector = self._element(kind, vectors, fn.emit(f"mul i64 {phase}, {self._length + room}"))
@@ -196,14 +207,17 @@ class FoldCode:
         return self._element(kind, vector, place)
 
     def _spread(self, kind: DType, vector: str, along: int, starts: str, drivers: str) -> None:
-        """Writes what drivers have to all of their lines."""
+        """Writes code that copies the values of driving PEs to all PEs of their rows (along 1) or columns (along 0).
+
+        starts, drivers: the pointers to the drivers by cycle, as `UnitsByCycle` has them.
+        """
         fn, (rows, columns), type_ = self._fn, self._grid, memory_type(kind)
         size_bytes = numpy_dtype(kind).itemsize
         lanes = WIDE_BYTES // size_bytes
         whole = columns // lanes
 
         def to_row(k: str) -> None:
-            """Writes the value of a driver to its row."""
+            """Writes code that copies the value of the k-th driver to its row."""
             unit = self._fn.get(drivers, k)
             first = fn.emit(f"sub i64 {unit}, {fn.emit(f'urem i64 {unit}, {columns}')}")
             value = fn.emit(f"load {type_}, ptr {self._element(kind, vector, unit)}")
@@ -211,7 +225,7 @@ class FoldCode:
             every = fn.emit(f"shufflevector <{lanes} x {type_}> {one}, <{lanes} x {type_}> poison, <{lanes} x i32> zeroinitializer")
 
             def put(stored: str, column: str) -> None:
-                """Stores a vector or a single value from this column on."""
+                """Writes a store of a vector, or of a single value, from this column on."""
                 there = self._element(kind, vector, fn.emit(f"add i64 {first}, {column}"))
                 fn.do(f"store {stored}, ptr {there}, align {size_bytes}")
 
@@ -224,11 +238,11 @@ class FoldCode:
         row = fn.emit(f"alloca [{columns} x {type_}]", fn.blocks[0])
 
         def column_of(k: str) -> str:
-            """Returns the column of a driver."""
+            """Returns the column of the k-th driver."""
             return fn.emit(f"urem i64 {self._fn.get(drivers, k)}, {columns}")
 
         def to_rows(each: str) -> str:
-            """Returns the number of a row's first PE."""
+            """Returns the number of the first PE of a row."""
             return fn.emit(f"mul i64 {each}, {columns}")
 
         self._for_listed(starts, lambda k: self._fn.copy(kind, vector, self._fn.get(drivers, k), row, column_of(k)))
@@ -240,7 +254,7 @@ class FoldCode:
         self._fn.loop("0", together, lambda n: self._memmove(row, self._element(kind, vector, to_rows(n)), columns * size_bytes))
 
         def some(n: str) -> None:
-            """Writes the driven columns of a row."""
+            """Writes code that copies the values of driven columns to one row."""
             first = to_rows(n)
             self._for_listed(
                 starts, lambda k: self._fn.copy(kind, row, column_of(k), vector, fn.emit(f"add i64 {first}, {column_of(k)}"))
@@ -249,7 +263,8 @@ class FoldCode:
         self._fn.loop("0", single, some)
 
     def _chain_sums(self, name: str, registers: list[str], out: str, last_begins: str, events: list[list[str]]) -> None:
-        """Writes the values of all PEs one after another, each made of what the one before it has made unless its sum begins.
+        """Writes code for results of all PEs, one PE after another: each is made of the result of the PE before it, unless its sum
+        begins there.
 
         PEs that lie side by side and are added up down their columns are computed together.
         """
@@ -264,7 +279,7 @@ class FoldCode:
         made = fn.emit(f"alloca [{self._padded(together)} x {memory_type(result)}]", fn.blocks[0])
 
         def take(unit: str) -> None:
-            """Writes the sum that comes to a PE."""
+            """Writes code that puts the sum so far into a PE's register."""
             before = self._element(result, out, fn.emit(f"sub i64 {unit}, {offset}"))
             begins = fn.emit(f"icmp eq i64 {self._fn.get(last_begins, unit)}, {self._cycle}")
             own = self._element(types[read], sums, unit)
@@ -272,7 +287,7 @@ class FoldCode:
             fn.do(f"store {memory_type(result)} {value}, ptr {own}")
 
         def make(k: str) -> None:
-            """Writes the values of the PEs that are computed together."""
+            """Writes code for the results of the k-th PEs that are computed together."""
             first = fn.emit(f"mul i64 {k if offset > 0 else fn.emit(f'sub i64 {last}, {k}')}, {together}")
             self._fn.loop("0", str(together), lambda n: take(fn.emit(f"add i64 {first}, {n}")))
             places = [self._element(kind, each, first) for kind, each in zip(types, registers)]
@@ -282,19 +297,21 @@ class FoldCode:
         self._fn.loop("0", str(last + 1), make)
 
     def _chain_width(self, operand: Operand) -> int:
-        """Returns how many PEs' sums go on at once."""
+        """Returns how many PEs' sums are computed together: 1 along a row, and all PEs of a row where sums go down the columns."""
         return 1 if _link_of(operand).along else self._grid[1]
 
     def _padded(self, units: int) -> int:
-        """Returns a length that is a multiple of what a loop takes at once."""
+        """Returns the number of elements, from `units` on, that is a multiple of what a loop over vectors takes at once; 1 for 1."""
         return 1 if units == 1 else -(-units // self._step) * self._step
 
     def _arrived(self, link: Link) -> str:
-        """Returns the vector that comes by a link."""
+        """Returns the pointer to the vector of what each PE gets by a link in this cycle."""
         return self._history_at(link.source, str(self._depths[link.source] - link.cycles), -link.offset)
 
     def _history_at(self, source: Register, later: str, offset: int) -> str:
-        """Returns a vector of a history, `later` cycles later in its circular buffer, from a PE on."""
+        """Returns the pointer into a register's history, `later` cycles further in its circular buffer, `offset` PEs from the
+        first.
+        """
         fn, depth = self._fn, self._depths[source]
         turn = fn.emit(f"urem i64 {fn.emit(f'add i64 {self._cycle}, {later}')}, {depth}")
         first = fn.emit(f"mul i64 {turn}, {self._length + 2 * self._reach}")
@@ -303,21 +320,24 @@ class FoldCode:
     # -- elements ----------------------------------------------------------------------------------------------------
 
     def _element(self, kind: DType, vector: str, index: str) -> str:
-        """Returns the address of an element."""
+        """Returns the LLVM address of an element of a vector."""
         return self._fn.at(memory_type(kind), vector, index)
 
     def _copied_vector(self, here: str, there: str, kind: DType) -> str:
-        """Copies a whole vector, and returns where it went."""
+        """Writes code that copies the whole vector `here` to `there`, and returns the pointer `there`."""
         self._memmove(here, there, self._length * numpy_dtype(kind).itemsize)
         return there
 
     def _memmove(self, here: str, there: str, size_bytes: int) -> None:
-        """Copies bytes that may overlap."""
+        """Writes code that copies bytes from `here` to `there`, which may overlap."""
         self._declared["llvm.memmove"] = "declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)"
         self._fn.do(f"call void @llvm.memmove.p0.p0.i64(ptr {there}, ptr {here}, i64 {size_bytes}, i1 false)")
 
     def _for_events(self, events: Events | StridedEvents, words: list[str], each: Callable[[str, str], None]) -> None:
-        """Writes a loop over the events of this cycle, with the PE and the element of each."""
+        """Writes a loop over the loads or stores of this cycle.
+
+        each: writes the body, from the number of the PE and the position of the element.
+        """
         fn = self._fn
         if not isinstance(events, StridedEvents):
             starts, units, elements, _ = words
@@ -326,18 +346,21 @@ class FoldCode:
         count, unit, element = (self._fn.get(word, self._cycle) for word in words[:3])
 
         def further(first: str, step: int, k: str) -> str:
-            """Returns the first number and k steps."""
+            """Returns the LLVM value of `first` plus k steps."""
             return fn.emit(f"add i64 {first}, {fn.emit(f'mul i64 {k}, {step}')}")
 
         self._fn.loop("0", count, lambda k: each(further(unit, events.unit_step, k), further(element, events.element_step, k)))
 
     def _for_listed(self, starts: str, each: Callable[[str], None]) -> None:
-        """Writes a loop over the listed events of this cycle."""
+        """Writes a loop over the listed events of this cycle.
+
+        starts: the pointer to where each cycle's events begin; each: writes the body, from an event's number.
+        """
         self._fn.loop(self._fn.get(starts, self._cycle), self._fn.get(starts, self._fn.emit(f"add i64 {self._cycle}, 1")), each)
 
 
 def _link_of(operand: Operand) -> Link:
-    """Returns the link by which sums go on."""
+    """Returns the link of an operand by which sums are added up. Raises ValueError where it has none."""
     if operand.link is None:
         raise ValueError("a sum that goes on has a link")
     return operand.link

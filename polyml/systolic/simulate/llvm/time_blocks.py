@@ -80,7 +80,8 @@ class _RegisterLayout:
 
 
 class TimeBlocks:
-    """TimeBlocks runs spans of folds that have this grid, and as many loads and stores of each register.
+    """A TimeBlocks runs steady spans of cycles with compiled code, for folds that have this grid, and as many loads and stores of
+    each register.
 
     arguments: the values of scalar arguments, by name.
     """
@@ -119,7 +120,10 @@ class TimeBlocks:
         )
 
     def run(self, fold: FoldProgram, shape: Sequence[int], memories: MemoryContents, span: Span, planes: Planes) -> None:
-        """Runs a span of cycles. planes: what all PEs have in each register before the span, and then after it."""
+        """Runs a span of cycles of a fold, and changes elements of the memories in place.
+
+        planes: what all PEs have in each register before the span; it is replaced by what they have after it.
+        """
         views = {register: self._used(plane, fold, shape) for register, plane in planes.items()}
         rows, columns = next(iter(views.values())).shape
         number = self._threads if rows * columns * self._cycles * BLOCKS >= PARALLEL_WORK else 1
@@ -138,19 +142,19 @@ class TimeBlocks:
             view[...] = self._plane(register, view.shape)
 
     def _used(self, plane: np.ndarray, fold: FoldProgram, shape: Sequence[int]) -> np.ndarray:
-        """Returns the PEs that have instances, by row and column of the grid."""
+        """Returns a view of a register's values in the PEs that have instances, by row and column of the grid."""
         here = plane.reshape(as_pair(shape, 1))[tuple(slice(low, high + 1) for low, high in as_pair(fold.used, (0, 0)))]
         return here.T if self._grid.transposed else here
 
     def _plane(self, register: Register, shape: tuple[int, int]) -> np.ndarray:
-        """Returns what these PEs have before the first cycle of a batch."""
+        """Returns a view of a register's vector: its values in the PEs that have instances, before the first cycle of a batch."""
         layout, size = self._layouts[register], self._layouts[register].kind.size_bytes
         return as_strided(self._vectors[register][layout.first :], shape, (layout.row * size, size))
 
     def _events(
         self, runs: StridedEvents, layout: _RegisterLayout, fold: FoldProgram, shape: Sequence[int]
     ) -> tuple[list[np.ndarray], list[int]]:
-        """Returns the vectors and the numbers that describe events to the code.
+        """Returns the vectors and the numbers that tell compiled code which loads or stores there are.
 
         The vectors are, by cycle, the first event's place before a batch, its element, and how many events there are. The numbers
         are the most events of a cycle, and the steps in places and elements.
@@ -160,7 +164,7 @@ class TimeBlocks:
         factors = (1, layout.row) if self._grid.transposed else (layout.row, 1)
 
         def at(x, y):
-            """Returns the place of row x and column y."""
+            """Returns the position in a register's vector of what lies x rows and y columns from the first PE."""
             return factors[0] * x + factors[1] * y
 
         first = np.divmod(runs.units, columns)
@@ -169,22 +173,22 @@ class TimeBlocks:
 
 
 def block_form(fold: FoldProgram, grid: Grid) -> tuple:
-    """Returns what the code for a fold depends on."""
+    """Returns a key that folds share for which the same code runs: the grid, and how many loads and stores each register has."""
     return grid, tuple((len(_stores(fold, grid, register)), len(_loads(fold, register))) for register, _ in grid.moves)
 
 
 def _stores(fold: FoldProgram, grid: Grid, register: Register) -> list[StridedEvents]:
-    """Returns the stores of a register's sums; others are in no span."""
+    """Returns the stores of a register's sums whose elements are equally far apart; there are no others in a steady span."""
     return [events for name, events in fold.stores if dict(grid.sums)[name] == register and isinstance(events, StridedEvents)]
 
 
 def _loads(fold: FoldProgram, register: Register) -> list[StridedEvents]:
-    """Returns the loads of a register that are equally far apart."""
+    """Returns the loads of a register whose elements are equally far apart; there are no others in a steady span."""
     return [events for events in fold.operands[register].loads if isinstance(events, StridedEvents)]
 
 
 def _aligned(length: int, kind: np.dtype) -> np.ndarray:
-    """Returns zeros that begin where a cache line does."""
+    """Returns a vector of zeros that begins where a cache line does."""
     line = cpu.host().line_bytes
     memory = np.zeros(length * kind.itemsize + line, np.uint8)
     start = -memory.ctypes.data % line
@@ -193,10 +197,10 @@ def _aligned(length: int, kind: np.dtype) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Blocking:
-    """A _Blocking says how a span is divided.
+    """A _Blocking says into which blocks of cycles and strips of columns a span is divided.
 
-    layouts: those of the registers.
-    cycles: those of a block.
+    layouts: by register, where its values lie.
+    cycles: the cycles of a block.
     strip: the columns of a strip.
     """
 
@@ -206,7 +210,7 @@ class _Blocking:
 
 
 class _Emitter:
-    """An _Emitter writes `i64 @polyml_blocks(ptr %words)`.
+    """An _Emitter writes the LLVM function `i64 @polyml_blocks(ptr %words)`, which runs a span of cycles.
 
     The words are `_FIRST` and so on, then for each register its vector before the first cycle of a batch, and its stores and loads
     in the order in which `TimeBlocks.run` has them.
@@ -221,19 +225,21 @@ class _Emitter:
         self._word = dict(zip(layouts, accumulate(lengths, initial=_OTHERS)))
 
     def finished(self) -> list[Unit]:
-        """Returns all functions."""
+        """Writes the functions that remain, and returns all functions of the module."""
         self._add(self._registers(), "llvm.memmove", "llvm.smin")
         self._add(self._strips(), "llvm.smin")
         self._add(self._blocks(), "llvm.smin", "polyml_parallel")
         return self._units
 
     def _add(self, fn: VectorFunction, *declared: str) -> None:
-        """Adds a function with what it declares."""
+        """Adds a function to the module, with the declarations of what it calls, by name."""
         text = fn.text()
         self._units.append(Unit(fn.label, text, {name: _DECLARED[name] for name in declared}, float(len(text))))
 
     def chains(self, name: str, datapath: Datapath, arguments: Mapping[str, object], vectors: tuple[int, int]) -> None:
-        """Adds the function that computes a statement's sums over the cycles of a block; vectors: lanes, and how many run together."""
+        """Adds the function that computes a statement's sums over the cycles of a block; vectors: lanes, and how many vectors run
+        together.
+        """
         register = dict(self._grid.sums)[name]
         layouts = [self._layouts[name, read] for read in range(len(datapath.types))]
         step = self._layouts[register].step
@@ -243,11 +249,11 @@ class _Emitter:
     # -- what moves, comes and goes ---------------------------------------------------------------------------------
 
     def _registers(self) -> VectorFunction:
-        """Returns the function that does a thread's share of the registers between two batches."""
+        """Returns the LLVM function that does one thread's share of the loads, stores and moves of registers between two batches."""
         fn = VectorFunction(_REGISTERS, f"internal void @{_REGISTERS}(ptr %words, i64 %share, i64 %shares)")
 
         def each(number: str) -> None:
-            """Writes the choice of the register with this number."""
+            """Writes the choice of the code for the register with this number."""
             after = fn.block("after")
             for k, register in enumerate(self._layouts):
                 here, other = fn.block("register"), fn.block("other")
@@ -264,7 +270,7 @@ class _Emitter:
         return fn
 
     def _register(self, fn: VectorFunction, register: Register) -> None:
-        """Writes out what has left in the batch before, and writes in what comes in the next one."""
+        """Writes code that stores what has left a register in the batch before, and loads what enters it in the next one."""
         layout, word, (stores, loads) = self._layouts[register], self._word[register], self._events[register]
         start, cycles, before = (fn.get("%words", each) for each in (_START, _CYCLES, _BEFORE))
         since, end = fn.integer("sub", start, before), fn.integer("add", start, cycles)
@@ -272,11 +278,11 @@ class _Emitter:
         firsts = iter(range(word + 1, word + 1 + EVENT_WORDS * (stores + loads), EVENT_WORDS))
 
         def out(memory: str, at: str, element: str) -> None:
-            """Copies an element from the vector to memory."""
+            """Writes code that copies an element from the vector to memory."""
             fn.copy(layout.kind, vector, at, memory, element)
 
         def in_(memory: str, at: str, element: str) -> None:
-            """Copies an element from memory to the vector."""
+            """Writes code that copies an element from memory to the vector."""
             fn.copy(layout.kind, memory, element, vector, at)
 
         for first in islice(firsts, stores):
@@ -287,13 +293,15 @@ class _Emitter:
             self._copies(fn, layout, first, (start, end), in_)
 
     def _rewind(self, fn: VectorFunction, layout: _RegisterLayout, vector: str, before: str) -> None:
-        """Moves all rows back to where they are before a batch, in an order in which none comes over one that is still to go."""
+        """Writes code that moves all rows of a vector back to where they are before a batch, in an order in which none overwrites
+        one that is still to move.
+        """
         rows, columns = fn.get("%words", _ROWS), fn.get("%words", _COLUMNS)
         size, last = fn.integer("mul", columns, layout.kind.size_bytes), fn.integer("sub", rows, 1)
         further, kind = fn.integer("mul", before, layout.advance), memory_type(layout.kind)
 
         def each(k: str) -> None:
-            """Moves one row."""
+            """Writes code that moves one row."""
             there = fn.integer("mul", fn.integer("sub", last, k) if layout.step > 0 else k, layout.row)
             here = fn.at(kind, vector, fn.integer("add", there, further))
             fn.do(f"call void @llvm.memmove.p0.p0.i64(ptr {fn.at(kind, vector, there)}, ptr {here}, i64 {size}, i1 false)")
@@ -303,25 +311,25 @@ class _Emitter:
     def _copies(
         self, fn: VectorFunction, layout: _RegisterLayout, first: int, cycles: tuple[str, str], copy: Callable[[str, str, str], None]
     ) -> None:  # fmt: skip
-        """Writes copy(memory, place, element) for the events of these cycles; cycles take turns in groups of elements, whose lines
-        are then near.
+        """Writes copy(memory, position, element) for the loads or stores of these cycles; cycles take turns in groups of elements,
+        whose cache lines are then close together.
         """
         at, elements, counts, memory = (fn.get("%words", first + k, "ptr") for k in range(4))
         most, step, element_step = (fn.get("%words", first + k) for k in range(4, EVENT_WORDS))
 
         def some(low: str) -> None:
-            """Copies a group of elements of every cycle."""
+            """Writes code for a group of elements, from the number `low` on, of every cycle."""
             high = fn.integer("add", low, EVENT_GROUP)
 
             def cycle(t: str) -> None:
-                """Copies a group of elements of one cycle."""
+                """Writes code for a group of elements of one cycle."""
                 number = fn.integer("add", fn.integer("sub", t, cycles[0]), 1)
                 here = fn.integer("add", fn.get(at, t), fn.integer("mul", number, layout.advance))
                 element = fn.get(elements, t)
                 end = fn.emit(f"call i64 @llvm.smin.i64(i64 {high}, i64 {fn.get(counts, t)})")
 
                 def each(k: str) -> None:
-                    """Copies one element."""
+                    """Writes code for one element."""
                     ways = ((here, step), (element, element_step))
                     copy(memory, *(fn.integer("add", begin, fn.integer("mul", k, by)) for begin, by in ways))
 
@@ -334,7 +342,7 @@ class _Emitter:
     # -- sums --------------------------------------------------------------------------------------------------------
 
     def _strips(self) -> VectorFunction:
-        """Returns the function that computes a thread's share of the strips."""
+        """Returns the LLVM function that computes one thread's share of the strips of columns, over one batch."""
         fn = VectorFunction(_STRIPS, f"internal void @{_STRIPS}(ptr %words, i64 %share, i64 %shares)")
         cycles, rows, columns = (fn.get("%words", each) for each in (_CYCLES, _ROWS, _COLUMNS))
         vectors = {register: fn.get("%words", word, "ptr") for register, word in self._word.items()}
@@ -348,12 +356,12 @@ class _Emitter:
                 fn.do(f"call i64 @chains_{name}({', '.join([*register, *numbers])})")
 
         def at(register: Register, before: str) -> str:
-            """Returns where a register's vector is after `before` cycles."""
+            """Returns the LLVM argument for a register's vector as it is after `before` cycles of the batch."""
             layout = self._layouts[register]
             return f"ptr {fn.at(memory_type(layout.kind), vectors[register], fn.integer('mul', before, layout.advance))}"
 
         def each(first: str) -> None:
-            """Writes the blocks of one strip."""
+            """Writes the loop over the blocks of cycles of one strip."""
             fn.loop(0, cycles, lambda before: block(first, before), self._cycles)
 
         fn.loop(fn.integer("mul", "%share", self._strip), columns, each, fn.integer("mul", "%shares", self._strip))
@@ -361,7 +369,7 @@ class _Emitter:
         return fn
 
     def _blocks(self) -> VectorFunction:
-        """Returns the function that runs all batches."""
+        """Returns the LLVM function that runs all batches of a span."""
         fn = VectorFunction(ENTRY, f"i64 @{ENTRY}(ptr %words)")
         first, end, threads_ = (fn.get("%words", each) for each in (_FIRST, _END, _THREADS))
         strips = fn.integer("udiv", fn.integer("add", fn.get("%words", _COLUMNS), self._strip - 1), self._strip)
