@@ -1,4 +1,4 @@
-"""How many points sets have, as formulas of the sizes, and lower bounds on what any order of a kernel moves.
+"""How many points sets have, as formulas of the sizes, and lower bounds on what any order of a kernel's instances moves.
 
-`cardinality.count` and `io_lower_bound.lower_bound` are the doors.
+The entry points are `cardinality.count` and `io_lower_bound.lower_bound`.
 """

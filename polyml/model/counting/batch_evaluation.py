@@ -19,7 +19,11 @@ Columns = Mapping[str, np.ndarray]  # values by name, of shapes that fit each ot
 
 
 def counts(counted: Count, at: Columns) -> np.ndarray:
-    """Returns the counts at the columns' values. Raises CannotCount where numbers are too large for 64 bits."""
+    """Returns a count at all values of its parameters that the columns have, as an array. Raises CannotCount where 64 bits are too
+    few.
+
+    at: by parameter an array of values, of shapes that NumPy can broadcast
+    """
     most, total = largest(at), np.zeros((), np.int64)
     factor = lcm(*(c.denominator for _, value in counted.pieces for _, c in value.terms))
     if sum(_bound(value, most) for _, value in counted.pieces) * factor > LARGEST:
@@ -30,7 +34,10 @@ def counts(counted: Count, at: Columns) -> np.ndarray:
 
 
 def holds(region: isl.Set, at: Columns) -> np.ndarray:
-    """Returns where the columns' values are in { : ... }."""
+    """Returns an array of whether the values of the parameters are in the parameter set { : ... }.
+
+    at: by parameter an array of values, of shapes that NumPy can broadcast
+    """
     found = np.zeros((), bool)
     for part in polyhedra.alternatives(region):
         zero, least = rows_of(part)
@@ -44,7 +51,10 @@ def holds(region: isl.Set, at: Columns) -> np.ndarray:
 
 
 def values(value: Poly, at: Columns) -> np.ndarray:
-    """Returns the values of a quasi-polynomial. Raises CannotCount where numbers are too large for 64 bits."""
+    """Returns a quasi-polynomial at all values that the columns have, as an array. Raises CannotCount where 64 bits are too few.
+
+    at: by name an array of values, of shapes that NumPy can broadcast
+    """
     factor = lcm(*(c.denominator for _, c in value.terms))
     if _bound(value, largest(at)) * factor > LARGEST:
         raise CannotCount("numbers of more than 64 bits")
@@ -52,7 +62,7 @@ def values(value: Poly, at: Columns) -> np.ndarray:
 
 
 def largest(at: Columns) -> dict[str, int]:
-    """Returns the largest absolute value of each column."""
+    """Returns the largest absolute value in each of the columns, which are arrays by name."""
     return {name: max(abs(int(column.min(initial=0))), int(column.max(initial=0))) for name, column in at.items()}
 
 

@@ -17,7 +17,13 @@ Space = tuple[tuple[int, ...], ...]  # a basis in reduced echelon form, of rows 
 
 
 def exponents(kernels: Sequence[Space], dims: int) -> list[Fraction] | None:
-    """Returns the exponents s with the least sum for maps with these kernels; None where there are none, or too many spaces.
+    """Returns the exponents s(f) of the Hölder-Brascamp-Lieb inequality of some linear maps f that have the least sum.
+
+    The inequality |E| <= product of |f(E)| ** s(f) holds for all finite sets E of integer points. The result is None where there
+    are no such exponents, or where too many spaces would have to be tested.
+
+    kernels: those of the maps
+    dims: the number of dimensions of the maps' domain
 
     >>> gemm = [space([row], 3) for row in ((0, 1, 0), (1, 0, 0), (0, 0, 1))]
     >>> [str(s) for s in exponents(gemm, 3)]
@@ -34,7 +40,7 @@ def exponents(kernels: Sequence[Space], dims: int) -> list[Fraction] | None:
 
 
 def space(rows: Iterable[Sequence[int]], dims: int) -> Space:
-    """Returns the space that the rows span.
+    """Returns the space that the rows span, as a basis in reduced echelon form.
 
     >>> space([(1, 2, 3), (2, 4, 6), (0, 0, -2)], 3)
     ((1, 2, 0), (0, 0, 1))
@@ -52,7 +58,7 @@ def space(rows: Iterable[Sequence[int]], dims: int) -> Space:
 
 
 def kernel(rows: Iterable[Sequence[int]], dims: int) -> Space:
-    """Returns the kernel of the map with these rows."""
+    """Returns the kernel of the linear map whose matrix has these rows, as a basis in reduced echelon form."""
     basis = space(rows, dims)
     pivots = [next(k for k, v in enumerate(row) if v) for row in basis]
     common = lcm(*(row[pivot] for row, pivot in zip(basis, pivots)))
@@ -66,17 +72,17 @@ def kernel(rows: Iterable[Sequence[int]], dims: int) -> Space:
 
 
 def intersection(a: Space, b: Space, dims: int) -> Space:
-    """Returns the vectors in both spaces: those orthogonal to everything that is orthogonal to either."""
+    """Returns the intersection of two spaces: the vectors orthogonal to everything that is orthogonal to one of the spaces."""
     return kernel([*kernel(a, dims), *kernel(b, dims)], dims)
 
 
 def _without(row: list[int], pivot: Sequence[int], column: int) -> list[int]:
-    """Returns a multiple of the row minus one of the pivot, with 0 in the column."""
+    """Returns a multiple of a row minus a multiple of the pivot row, with 0 in the column."""
     return [v * pivot[column] - row[column] * p for v, p in zip(row, pivot)] if row[column] else row
 
 
 def _primitive(row: Sequence[int]) -> tuple[int, ...]:
-    """Returns the row without a common factor, its first nonzero number positive."""
+    """Returns the row divided by the common factor of its numbers, with its first nonzero number positive."""
     common = gcd(*row) * (1 if next(v for v in row if v) > 0 else -1)
     return tuple(v // common for v in row)
 
@@ -90,7 +96,7 @@ def _identity(dims: int) -> list[list[int]]:
 
 
 def _lattice(first: Sequence[Space], dims: int) -> list[Space] | None:
-    """Returns all spaces that come from the given ones by sums and intersections; None for too many."""
+    """Returns all spaces that come from the given ones by sums and intersections; None where there are more than MOST_SPACES."""
     found: list[Space] = []
     waiting = list(dict.fromkeys(first))
     while waiting:
@@ -108,10 +114,12 @@ def _lattice(first: Sequence[Space], dims: int) -> list[Space] | None:
 
 
 def _least_sum(rows: Sequence[tuple[Sequence[int], int]], count: int) -> list[Fraction]:
-    """Returns the s >= 0 with the least sum for which row . s >= bound for all rows, each of which has a positive number.
+    """Returns the vector s >= 0 with the least sum of its numbers for which row . s >= bound for all pairs (row, bound).
 
-    It is the simplex method with exact fractions on the dual, max bound . y for y >= 0 with sum over rows of row * y <= 1, from y
-    = 0 by Bland's rule; s are the prices at the end.
+    Each row must have a positive number. It is the simplex method with exact fractions on the dual, max bound . y for y >= 0 with
+    sum over rows of row * y <= 1, from y = 0 by Bland's rule; s are the prices at the end.
+
+    count: the length of s and of the rows
     """
     numbers = [[*(row[j] for row, _ in rows), *(int(i == j) for i in range(count)), 1] for j in range(count)]
     table = [[Fraction(v) for v in row] for row in numbers]

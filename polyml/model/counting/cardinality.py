@@ -36,7 +36,9 @@ NEAR = "sizes are like these"  # in place of a longer one
 
 
 class CannotCount(Exception):
-    """CannotCount is raised where a count has too many pieces, or takes too long."""
+    """CannotCount is raised where points cannot be counted: the count has too many pieces or takes too long, or the set is
+    unbounded.
+    """
 
 
 _Piece = tuple[isl.Set, Poly]  # a region { : ... }, and the formula that holds there
@@ -45,20 +47,17 @@ _Name = Union[str, int, polyhedra.Quotient]
 
 @dataclass(frozen=True)
 class Count:
-    """A Count adds up the values of all pieces whose region { : over the parameters } holds; regions may overlap."""
+    """A Count is the sum of the formulas of those pieces (region { : ... }, formula) in whose region the parameters are."""
 
     pieces: tuple[tuple[isl.Set, Poly], ...]
 
     def evaluate(self, values: Mapping[str, int]) -> int:
-        """Returns the count.
-
-        values: of every name in formulas and regions
-        """
+        """Returns the count for these values of every name in formulas and regions."""
         return self.compiled(values)
 
     @cached_property
     def compiled(self) -> Callable[[Mapping[str, int]], int]:
-        """Returns `evaluate` as a Python function, which uses neither isl nor sympy."""
+        """Returns a Python function that evaluates the count for values by name; it uses neither isl nor sympy."""
         regions = [[_integer_rows(part) for part in polyhedra.alternatives(region)] for region, _ in self.pieces]
         named = {name for _, value in self.pieces for name in value.names}
         named |= {name for region, _ in self.pieces for name in polyhedra.used_parameters(region)}
@@ -77,17 +76,19 @@ class Count:
 
     @property
     def names(self) -> frozenset[str]:
-        """Returns the names that the formulas depend on; regions may have others."""
+        """Returns the names that the formulas depend on; regions may depend on others."""
         return frozenset().union(*(value.names for _, value in self.pieces))
 
     def substitute(self, values: Mapping[str, int]) -> Count:
-        """Returns the count with numbers in place of names."""
+        """Returns the count with some names replaced by numbers."""
         numbers_ = {name: Poly.number(value) for name, value in values.items()}
         pieces = [(polyhedra.fix(region, values), value.substitute(numbers_)) for region, value in self.pieces]
         return Count(tuple((polyhedra.forget(region, values), value) for region, value in pieces if not region.is_empty()))
 
     def disjoint_cases(self, context: isl.Set) -> list[tuple[isl.Set, Poly]]:
-        """Returns the parts of a context { : ... }, each with the formula that holds there. Raises CannotCount for too many."""
+        """Returns disjoint parts of { : ... }, each with the formula of the count in it. Raises CannotCount for more than
+        MOST_CASES.
+        """
         cases: list[tuple[isl.Set, Poly]] = [(context, Poly())]
         for region, value in self.pieces:
             cases = [case for each in cases for case in add_piece(*each, region, value)]
@@ -96,27 +97,26 @@ class Count:
         return cases
 
     def within(self, context: isl.Set) -> Count:
-        """Returns the count for parameters in a context { : ... }, with disjoint pieces that have different formulas, those for
-        single sizes last.
+        """Returns the count for parameters in { : ... } alone, with disjoint pieces that have different formulas.
 
-        Regions leave out what the context says. Raises CannotCount for too many pieces.
+        Pieces for single sizes come last; regions leave out what the context says. Raises CannotCount for too many pieces.
         """
         multiples = polyhedra.multiples(context)
         cases = _together((region, _of_multiples(value, multiples)) for region, value in self.disjoint_cases(context))
         return Count(tuple((region.gist(context).coalesce(), value) for region, value in cases))
 
     def cases(self, values: Mapping[str, int] | None = None) -> list[tuple[str, str]]:
-        """Returns (formula, condition) of each case; the condition is "" where the formula always holds.
+        """Returns a text (formula, condition) for each piece; the condition is "" where the formula always holds.
 
-        values: only the case for these
+        values: of parameters; only the pieces that hold for them are returned
         """
         pieces = [(r, v) for r, v in self.pieces if values is None or not polyhedra.fix(r, values).is_empty()]
         return [(formula_text.text(value), polyhedra.condition_text(region)) for region, value in pieces]
 
     def text(self, values: Mapping[str, int] | None = None) -> str:
-        """Returns the formula, or the cases, one per line.
+        """Returns the formula as text; where there are several, one per line with its condition.
 
-        values: only the case for these, whose condition is left out where it is long
+        values: of parameters; only what holds for them is returned, without a condition that is long
 
         >>> band = count(isl.Set("[N] -> { [i, j] : 0 <= i < N and i - 3 <= j <= i and j >= 0 }"))
         >>> print(band.within(isl.Set("[N] -> { : N > 0 }")).text())
@@ -128,7 +128,7 @@ class Count:
         return "\n".join(f"{value} where {where}" if where else value for value, where in cases) or "0"
 
     def sympy(self) -> Any:  # of a library without types
-        """Returns a sympy Piecewise over integer symbols, or the one formula where it holds everywhere. The pieces must be
+        """Returns a sympy Piecewise over integer symbols, or the only formula where it holds everywhere. The pieces must be
         disjoint.
         """
         import sympy
@@ -141,8 +141,7 @@ class Count:
 
 
 def count(domain: isl.Set, deadline: float = inf, steps: float = inf) -> Count:
-    """Returns the number of points of a set that is bounded for each value of its parameters. Raises CannotCount where it gives
-    up.
+    """Returns the number of points of a set that is bounded for each value of its parameters. Raises CannotCount where it gives up.
 
     deadline: when to give up, by `time.monotonic`
     steps: after how many sums over an unknown to give up, each of about a tenth of a millisecond
@@ -162,15 +161,15 @@ def count(domain: isl.Set, deadline: float = inf, steps: float = inf) -> Count:
 
 
 def added(counts: Iterable[Count]) -> Count:
-    """Returns the sum of counts."""
+    """Returns the sum of some counts as one count."""
     return Count(tuple(piece for each in counts for piece in each.pieces))
 
 
 def case_text(counted: Count, context: isl.Set, sizes: Mapping[str, int] | None) -> str:
-    """Returns a count for people: its formula, or its cases in parentheses.
+    """Returns a count as text: its formula, or its formulas with their conditions in parentheses.
 
-    context: { : sizes that it is for }
-    sizes: only the case for these
+    context: { : ... }, the sizes that it is for
+    sizes: only what holds for these is in the text; None for everything
     """
     within = counted.within(context)
     cases = (within.text(sizes) if sizes is not None and within.cases(sizes) else within.text()).split("\n")
@@ -178,7 +177,7 @@ def case_text(counted: Count, context: isl.Set, sizes: Mapping[str, int] | None)
 
 
 class _Counter:
-    """A _Counter counts the points of one conjunction. steps: how many sums it may still make"""
+    """A _Counter counts the points of a conjunction of constraints. steps: how many sums over an unknown it may still make"""
 
     def __init__(self, parameters: Iterable[str], deadline: float, steps: float) -> None:
         self._parameters, self._deadline, self.steps = tuple(parameters), deadline, steps
@@ -187,7 +186,7 @@ class _Counter:
         self._pieces = 0
 
     def of(self, equalities: Iterable[LinearRow], inequalities: Iterable[LinearRow]) -> Iterator[_Piece]:
-        """Yields the pieces of the count of the points with these equalities and inequalities."""
+        """Yields the pieces (region, formula) of the number of points that satisfy these equalities and inequalities."""
         names: dict[_Name, str] = {p: p for p in self._parameters}
 
         def name(each: _Name) -> str:
@@ -205,7 +204,9 @@ class _Counter:
         yield from self._equal(equal, least, unknowns, Poly.number(1), ())
 
     def _define(self, quotient: polyhedra.Quotient, name: Callable[[_Name], str], least: list[Row]) -> None:
-        """Adds the rows 0 <= operand - divisor * quotient < divisor of a quotient, and of those inside it."""
+        """Adds to `least` the rows 0 <= operand - divisor * quotient < divisor of a quotient, and of the quotients in its
+        operand.
+        """
         for inner, _ in quotient.terms:
             if isinstance(inner, polyhedra.Quotient) and all(name(inner) not in row for row, _ in least):
                 self._define(inner, name, least)
@@ -217,9 +218,9 @@ class _Counter:
     def _equal(
         self, equal: list[Row], least: list[Row], unknowns: list[str], value: Poly, conditions: tuple[Row, ...]
     ) -> Iterator[_Piece]:
-        """Solves the equalities, then sums.
+        """Yields the pieces of the sum of `value` over the unknowns, once the rows that are 0 are solved for unknowns.
 
-        least: rows that are at least 0
+        equal, least: rows that are 0; rows that are at least 0
         conditions: rows over parameters that are 0
         """
         while equal:
@@ -255,13 +256,13 @@ class _Counter:
         yield from self._sum(least, unknowns, value, conditions)
 
     def _quotient(self, others: Row, divisor: int) -> str:
-        """Returns a new parameter for others / divisor, which is an integer; its definition is part of every region."""
+        """Returns a new parameter that equals others / divisor, an integer; its definition becomes part of every region."""
         name = next(self._fresh)
         self._defined.append((name, others, divisor))
         return name
 
     def _sum(self, rows: list[Row], unknowns: list[str], value: Poly, conditions: tuple[Row, ...]) -> Iterator[_Piece]:
-        """Yields the pieces of the sum of `value` over the unknowns."""
+        """Yields the pieces of the sum of `value` over all unknowns for which each of the rows is at least 0."""
         least = tidy(rows)
         if least is None:
             return
@@ -298,7 +299,7 @@ class _Counter:
     def _by_remainder(
         self, chosen: str, least: list[Row], unknowns: list[str], value: Poly, conditions: tuple[Row, ...]
     ) -> Iterator[_Piece]:
-        """Yields the pieces of the sum in which the chosen unknown is a multiple of a period plus each remainder in turn."""
+        """Yields the pieces of a sum in which the unknown `chosen` is a multiple of a period plus one remainder after the other."""
         step = lcm(*(period(atom, chosen) for atom in value.atoms if isinstance(atom, Floor) and chosen in atom.names))
         if step > MOST_REMAINDERS:
             raise CannotCount(f"floors of period {step}")
@@ -322,14 +323,16 @@ class _Counter:
         return self._set(least, unknowns, conditions).is_empty()
 
     def _set(self, least: list[Row], unknowns: list[str], conditions: tuple[Row, ...]) -> isl.Set:
-        """Returns the region, with its unknowns as dimensions."""
+        """Returns the set of parameters and `unknowns`, its dimensions, in which rows of `least` are at least 0 and those of
+        `conditions` 0.
+        """
         whole = [({**terms, name: -divisor}, constant) for name, (terms, constant), divisor in self._defined]
         defined = [name for name, _, _ in self._defined]
         return polyhedra.set_of_rows(self._parameters, unknowns, defined, [*conditions, *whole], least)
 
 
 def _merged(pieces: Iterable[tuple[isl.Set, Poly]]) -> Iterator[tuple[isl.Set, Poly]]:
-    """Yields the pieces, with the values of equal regions added up."""
+    """Yields pieces (region, formula) with different regions: the formulas of equal regions are added up."""
     regions: list[tuple[isl.Set, Poly]] = []
     for region, value in pieces:
         if region.is_empty() or not value.terms:
@@ -346,7 +349,7 @@ def _merged(pieces: Iterable[tuple[isl.Set, Poly]]) -> Iterator[tuple[isl.Set, P
 
 
 def add_piece(where: isl.Set, total: Poly, region: isl.Set, value: Poly) -> Iterator[tuple[isl.Set, Poly]]:
-    """Yields the parts of `where`, with `value` added to `total` in the part that the region covers."""
+    """Yields the parts of `where` inside and outside of `region`, with the formulas `total + value` and `total`."""
     both = where.intersect(region)
     if both.is_empty():
         yield where, total
@@ -358,7 +361,9 @@ def add_piece(where: isl.Set, total: Poly, region: isl.Set, value: Poly) -> Iter
 
 
 def _of_multiples(value: Poly, multiples: Mapping[str, tuple[int, int]]) -> Poly:
-    """Returns the value for names that are multiples plus a remainder (step, remainder), where that leaves no floors of them."""
+    """Returns a formula simplified for names that are step * n + remainder, where that leaves no floors of them; else it is
+    unchanged.
+    """
     mine = {name: (step, rest) for name, (step, rest) in multiples.items() if name in value.names}
     inner = value.substitute({name: Poly.linear([(name, step)], rest) for name, (step, rest) in mine.items()})
     if any(isinstance(atom, Floor) and not mine.keys().isdisjoint(atom.names) for atom in inner.atoms):
@@ -386,7 +391,7 @@ def _together(cases: Iterable[tuple[isl.Set, Poly]]) -> list[tuple[isl.Set, Poly
 
 
 def _integer_rows(region: isl.Set) -> tuple[list[LinearRow], list[LinearRow]]:
-    """Returns the rows of a conjunction."""
+    """Returns the equalities and inequalities of a conjunction of constraints. Raises CannotCount for a union of several."""
     rows = polyhedra.integer_rows(region)
     if rows is None:
         raise CannotCount("a piece has alternatives")

@@ -1,4 +1,4 @@
-"""How many points sets have: by a formula, or one by one where a formula would have too many cases."""
+"""How many points sets have: by a formula, or point by point where a formula would have too many cases."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def size(points: isl.Set) -> int:
 
 
 def sizes(points: isl.Set) -> Callable[[Mapping[str, int]], int]:
-    """Returns a function from the parameters to the number of points, for a set that is bounded for each of their values.
+    """Returns a function from values of the parameters to the number of points of a set, which must be bounded for each of them.
 
     >>> sizes(isl.Set("[n] -> { [i, j] : 0 <= i < n and 0 <= j <= i }"))({"n": 10})
     55
@@ -50,10 +50,10 @@ def _one_by_one(points: isl.Set) -> int:
 
 
 def table(points: isl.Set, names: Sequence[str], at: np.ndarray) -> np.ndarray:
-    """Returns the number of points for each row of values of the parameters.
+    """Returns an array of the number of points of a set for each row of values of its parameters.
 
-    names: of the parameters, one per column
-    at: (rows, parameters) values
+    names: the parameters, one per column
+    at: an array of values of shape (rows, parameters)
 
     >>> table(isl.Set("[n] -> { [i, j] : 0 <= i < n and 0 <= j <= i }"), ["n"], np.array([[3], [10]])).tolist()
     [6, 55]
@@ -66,7 +66,7 @@ def table(points: isl.Set, names: Sequence[str], at: np.ndarray) -> np.ndarray:
 
 
 def size_classes(context: isl.Set, sets: Sequence[isl.Set]) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Yields (how many values of the parameters, the number of points of each set for these values).
+    """Yields how many values of the parameters give the same numbers of points, and these numbers, one for each of the sets.
 
     context: { : ... }, a bounded set of values of the parameters
 
@@ -91,7 +91,7 @@ def size_classes(context: isl.Set, sets: Sequence[isl.Set]) -> Iterator[tuple[in
 
 
 def _cases(context: isl.Set, values: Sequence[Count]) -> list[tuple[isl.Set, list[Poly]]]:
-    """Returns regions of the context, each with a formula of every count."""
+    """Returns disjoint regions of a context { : ... }, each with a formula for each of the counts."""
     cases: list[tuple[isl.Set, list[Poly]]] = [(context, [])]
     for each in values:
         cases = [(region, [*polys, poly]) for known, polys in cases for region, poly in _parts(known, each)]
@@ -99,7 +99,7 @@ def _cases(context: isl.Set, values: Sequence[Count]) -> list[tuple[isl.Set, lis
 
 
 def _parts(region: isl.Set, counted: Count) -> Iterator[tuple[isl.Set, Poly]]:
-    """Yields the region in parts by the count's formulas, 0 where it has none."""
+    """Yields disjoint parts of a region, each with the formula of the count in it, which is 0 where the count has none."""
     for where, poly in counted.pieces:
         both = region.intersect(where)
         if not both.is_empty():

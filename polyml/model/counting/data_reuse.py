@@ -43,12 +43,12 @@ Values = isl.UnionSet  # { S[i]; A[j] }: made by an instance, or there at the st
 
 @dataclass(frozen=True)
 class Projection:
-    """A Projection is a linear map of a statement's instances.
+    """A Projection is a linear map of a statement's instances, whose images stand for values that the instances use.
 
-    text: what it is a map to, for people
+    text: what the map is to, for people
     vanishing: its kernel
-    values: what its images stand for, { S[i]; A[j] }
-    made: how many of these values segments may make themselves
+    values: the values that its images stand for, { S[i]; A[j] }: made by an instance, or in an element at the start
+    made: how many of these values segments of a run may make themselves
     """
 
     text: str
@@ -59,11 +59,11 @@ class Projection:
 
 @dataclass(frozen=True)
 class ReuseBound:
-    """A ReuseBound limits the instances of one statement in a segment: at most `factor * X ** degree` where X values are
-    available.
+    """A ReuseBound limits the instances of a statement in a segment of a run: `factor * X ** degree` at most if it can use X
+    values.
 
     instances: how many instances the statement has
-    projections: with their exponents in the inequality
+    projections: pairs (projection, its exponent in the inequality)
     power, root: factor = power ** (1 / root)
     """
 
@@ -75,42 +75,44 @@ class ReuseBound:
     root: int
 
     def most(self, values: int) -> int:
-        """Returns the largest number of instances in a segment with so many values available."""
+        """Returns the largest number of instances in a segment of a run that can use that number of values."""
         return _root(self.power * values ** int(self.degree * self.root), self.root)
 
     @cached_property
     def values(self) -> Values:
-        """Returns the values that the projections stand for."""
+        """Returns the union of the values { S[i]; A[j] } that the projections stand for."""
         return reduce(isl.UnionSet.union, (p.values for p, _ in self.projections))
 
     @property
     def made(self) -> tuple[Count, ...]:
-        """Returns how many of its values segments may make themselves, by projection."""
+        """Returns for each projection how many of its values segments of a run may make themselves."""
         return tuple(p.made for p, _ in self.projections)
 
     @property
     def multiple(self) -> int:
-        """Returns the loads of a segment, in multiples of S, for which the bound is greatest."""
+        """Returns the number of loads in a segment of a run for which the bound is greatest, in multiples of the fast memory's
+        size S.
+        """
         return max(1, round(1 / (self.degree - 1)))
 
     @property
     def constant(self) -> float:
-        """Returns the c of the bound c * instances / S ** (degree - 1) - ..."""
+        """Returns the factor c of the bound c * instances / S ** (degree - 1) - ..., in which S is the fast memory's size."""
         m = self.multiple
         return round(m / (float(self.power) ** (1 / self.root) * (1 + m) ** float(self.degree)), 12)
 
     def loads(self, sizes: Mapping[str, int], elements: int) -> int:
-        """Returns the least number of elements that are loaded.
+        """Returns the least number of elements that are loaded, by this bound.
 
-        elements: S
+        elements: the size S of the fast memory
         """
         return loads([self], sizes, elements)
 
     def text(self, context: isl.Set, sizes: Mapping[str, int] | None) -> str:
-        """Returns the bound as a formula in S, such as `2*M*N*K/sqrt(S) - 2*S`.
+        """Returns the bound on loads as a formula in the fast memory's size S, such as `2*M*N*K/sqrt(S) - 2*S`.
 
-        context: { : sizes that the formula is for }
-        sizes: only the cases for these
+        context: { : ... }, the sizes that the formula is for
+        sizes: only what holds for these is in the text; None for everything
         """
         exponent = self.degree - 1
         power = "sqrt(S)" if exponent == Fraction(1, 2) else "S" if exponent == 1 else f"S**({exponent})"
@@ -125,9 +127,10 @@ class ReuseBound:
         return f"{shown}{_factor(most)}/{power} - {segment}" + (f" - {_factor(made)}" if made != "0" else "")
 
     def symbolic(self, memory: Any, context: isl.Set) -> Any:  # of a library without types
-        """Returns the bound as a sympy expression.
+        """Returns the bound on loads as a sympy expression.
 
-        memory: the symbol of S
+        memory: the symbol of the fast memory's size S
+        context: { : ... }, the sizes that it is for
         """
         import sympy
 
@@ -139,7 +142,10 @@ class ReuseBound:
 
 
 def read_sources(scop: Scop, statement: Statement) -> Iterator[ReadSources]:
-    """Yields where the values come from, for the reads that every instance makes, as far as isl finds it in time."""
+    """Yields the sources of the values of each read that every instance of a statement makes.
+
+    A read is left out where isl does not find its sources within OPERATIONS.
+    """
     for access in statement.reads:
         try:
             with polyhedra.budget(OPERATIONS):
@@ -155,10 +161,11 @@ def _factor(text: str) -> str:
 
 @dataclass(frozen=True)
 class ReadSources:
-    """A ReadSources tells where the values of one read come from.
+    """A ReadSources tells which instances made the values that one read of a statement S reads.
 
-    made: { S[i] -> T[j] : T[j] made the value } by T
-    at_start: { S[i] -> A[j] : the value was there at the start }
+    access: the read
+    made: by the name of T, { S[i] -> T[j] : T[j] made the value that S[i] reads }
+    at_start: { S[i] -> A[j] : S[i] reads the value that A[j] had at the start }
     """
 
     access: Access
@@ -167,21 +174,23 @@ class ReadSources:
 
     @staticmethod
     def of(scop: Scop, statement: Statement, access: Access) -> ReadSources:
-        """Returns the sources of one read."""
+        """Returns the sources of the values that a statement reads by one access."""
         made, at_start = sources_of(scop, statement, access)
         return ReadSources(access, {name: m.reverse() for name, m in made.items()}, at_start)
 
     @property
     def values(self) -> Values:
-        """Returns the values that are read: { T[j]; A[j] }."""
+        """Returns the values that are read, { T[j]; A[j] }: by the instance that made them, or the element they were in at the
+        start.
+        """
         sets = [self.at_start.range(), *(m.range() for m in self.made.values())]
         return reduce(isl.UnionSet.union, map(isl.UnionSet.from_set, sets))
 
 
 def reuse_bounds(scop: Scop, name: str, flows: Mapping[str, Sequence[ReadSources]]) -> Iterator[ReuseBound]:
-    """Yields bounds of one statement that say more than that its operands are loaded once; none where they take too long.
+    """Yields bounds of one statement that say more than that its operands are loaded once; none where they take too long to find.
 
-    name: of the statement
+    name: the statement's name
     flows: the sources of reads, by statement
     """
     statement = scop.statements[name]
@@ -202,7 +211,10 @@ def reuse_bounds(scop: Scop, name: str, flows: Mapping[str, Sequence[ReadSources
 
 
 def _different(found: Sequence[Projection]) -> list[Projection]:
-    """Returns, of projections with the same kernel that may count the same values, the one with the fewest made ones."""
+    """Returns the projections without those for which a better one has the same kernel and may count the same values.
+
+    The better one is that of whose values segments make fewer.
+    """
     kept: list[Projection] = []
     for each in sorted(found, key=lambda p: _order(p.made)):
         if all(each.vanishing != other.vanishing or each.values.is_disjoint(other.values) for other in kept):
@@ -211,14 +223,16 @@ def _different(found: Sequence[Projection]) -> list[Projection]:
 
 
 def _order(counted: Count) -> int:
-    """Returns the degree of a count as a polynomial of the sizes, -1 for 0."""
+    """Returns the degree of a count as a polynomial of the sizes; -1 where the count is 0."""
     return max((sum(p for _, p in m) for _, value in counted.pieces for m, _ in value.terms), default=-1)
 
 
 def _of_read(scop: Scop, statement: Statement, flow: ReadSources, dims: Sequence[int]) -> Iterator[Projection]:
-    """Yields the projection by the subscripts of a read, if it has one.
+    """Yields the projection of a statement by the subscripts of one read; nothing where the read gives none.
 
-    Its values come from the start, from other instances, or were in the same element that the statement writes.
+    The values that it stands for come from the start, from other instances, or were in the element that the statement writes.
+
+    dims: the dimensions that identify an instance
     """
     access, array = flow.access, scop.arrays[flow.access.array]
     if not array.shape or not all(map(polyhedra.is_affine, access.subscripts)):
@@ -240,13 +254,19 @@ def _of_read(scop: Scop, statement: Statement, flow: ReadSources, dims: Sequence
 
 
 def _subscripts(access: Access) -> str:
-    """Returns the subscripts of an access as text: `[i, j + 1]`."""
+    """Returns the subscripts of an access as text, such as `[i, j + 1]`."""
     text = str(access.relation)
     return text[text.rindex("[") :].split("]")[0] + "]"
 
 
 def _chains(scop: Scop, name: str, flows: Mapping[str, Sequence[ReadSources]], dims: Sequence[int]) -> list[Projection]:
-    """Returns projections along constant distances, the shortest first, as long as they are linearly independent."""
+    """Returns projections of a statement along constant distances at which one instance uses a value that another one made.
+
+    They are linearly independent, the shortest ones first.
+
+    flows: the sources of reads, by statement
+    dims: the dimensions that identify an instance
+    """
     statement = scop.statements[name]
     found: dict[Space, tuple[int, tuple[int, ...], list[isl.Map]]] = {}
     for path in _paths(name, name, flows, ()):
@@ -274,9 +294,11 @@ def _chains(scop: Scop, name: str, flows: Mapping[str, Sequence[ReadSources]], d
 def _paths(
     name: str, end: str, flows: Mapping[str, Sequence[ReadSources]], between: tuple[str, ...]
 ) -> Iterator[tuple[isl.Map, ...]]:
-    """Yields chains of relations { S[i] -> T[j] }, { T[j] -> ... } from an instance to the one whose value it uses, and so on to
-    `end`.
+    """Yields paths from an instance of statement `name` by way of the instances whose values it uses to one of statement `end`.
 
+    A path is a chain of relations { S[i] -> T[j] : S[i] uses a value that T[j] made }, { T[j] -> ... }.
+
+    flows: the sources of reads, by statement
     between: the statements that are on the path already
     """
     for flow in flows[name]:
@@ -289,7 +311,7 @@ def _paths(
 
 
 def _constant_dims(domain: isl.Set, dims: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """Returns the dimensions that have the same few values for all sizes: (position among `dims`, how many values)."""
+    """Returns the dimensions that have the same few values for all sizes, as pairs (position among `dims`, how many values)."""
     everywhere = polyhedra.without_sizes(domain)
     lengths = [(k, polyhedra.length(everywhere, dim)) for k, dim in enumerate(dims)]
     found = tuple((k, length) for k, length in lengths if length is not None)
@@ -299,10 +321,11 @@ def _constant_dims(domain: isl.Set, dims: Sequence[int]) -> tuple[tuple[int, int
 def _inequality(
     name: str, instances: Count, found: Sequence[Projection], dims: int, constant: Sequence[tuple[int, int]]
 ) -> ReuseBound | None:
-    """Returns the bound by the projections, None where they give none.
+    """Returns the bound that the Hölder-Brascamp-Lieb inequality of the projections gives; None where there is none.
 
-    dims: the number of dimensions
-    constant: dimensions for each of whose values the inequality is applied separately
+    name, instances: of the statement, and how many it has
+    dims: its number of dimensions
+    constant: pairs (dimension, number of values) of those for each of whose values the inequality is applied separately
     """
     kept = [dim for dim in range(dims) if dim not in dict(constant)]
     kernels = [_inside(p.vanishing, kept) for p in found]
@@ -323,7 +346,7 @@ def _inequality(
 
 
 def _inside(vanishing: Space, kept: Sequence[int]) -> Space:
-    """Returns the vectors of a space that are 0 in all dimensions but these."""
+    """Returns the space of those vectors of a space that are 0 in all dimensions but `kept`, with these dimensions alone."""
     dims = len(vanishing[0]) if vanishing else 0
     others = [dim for dim in range(dims) if dim not in kept]
     if not vanishing:
@@ -334,7 +357,7 @@ def _inside(vanishing: Space, kept: Sequence[int]) -> Space:
 
 
 def _families(found: Sequence[Projection]) -> list[list[Projection]]:
-    """Returns the projections in groups; those of different groups count no value in common."""
+    """Returns the projections in groups, so that projections of different groups stand for no value in common."""
     families: list[list[Projection]] = []
     for each in found:
         same = [family for family in families if any(not each.values.is_disjoint(other.values) for other in family)]
@@ -344,7 +367,11 @@ def _families(found: Sequence[Projection]) -> list[list[Projection]]:
 
 
 def loads(group: Sequence[ReuseBound], sizes: Mapping[str, int], elements: int) -> int:
-    """Returns the least number of elements that are loaded for statements that use no value in common."""
+    """Returns the least number of elements that are loaded for statements that use no value in common.
+
+    group: one bound of each of these statements
+    elements: the size of the fast memory
+    """
     made = sum(each.evaluate(sizes) for reuse in group for each in reuse.made)
     best = 0
     for multiple in range(1, MOST_SEGMENTS + 1):
@@ -356,7 +383,7 @@ def loads(group: Sequence[ReuseBound], sizes: Mapping[str, int], elements: int) 
 
 
 def _root(value: Fraction, root: int) -> int:
-    """Returns the greatest integer whose root-th power is at most the value."""
+    """Returns the greatest integer whose power with exponent `root` is at most the value."""
     whole = value.numerator // value.denominator
     low, high = 0, 1 << (whole.bit_length() // root + 1)
     while high - low > 1:

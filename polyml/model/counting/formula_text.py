@@ -1,4 +1,4 @@
-"""Quasi-polynomials and conditions for people, for sympy, and as Python code.
+"""Texts of quasi-polynomials and conditions for people, as sympy expressions, and as Python code.
 
 A text is factored where that is shorter: `N**2/2 + N/2` is `N*(N + 1)/2`.
 """
@@ -18,7 +18,7 @@ LARGEST_ROOT = 16  # of the whole numbers that are tried
 
 
 def text(poly: Poly) -> str:
-    """Returns a quasi-polynomial for people.
+    """Returns a quasi-polynomial as text, factored where that is not longer.
 
     >>> N, M = Poly.atom("N"), Poly.atom("M")
     >>> text((N + Poly.number(2)) * (M + Poly.number(2))), text((N * N + N).scaled(Fraction(1, 2)))
@@ -47,7 +47,7 @@ def _over(sum_: str, terms: int, divisor: int) -> str:
 
 
 def _sum(poly: Poly) -> str:
-    """Returns a quasi-polynomial with integer coefficients as text, the highest powers first."""
+    """Returns a quasi-polynomial with integer coefficients as the text of a sum, the highest powers first."""
     parts = []
     for monomial, c in sorted(poly.terms, key=lambda term: (-sum(p for _, p in term[0]), str(term[0]))):
         factors = [_atom(a) if p == 1 else f"{_atom(a)}**{p}" for a, p in monomial]
@@ -64,7 +64,7 @@ def _atom(atom: Atom) -> str:
 
 
 def factored(poly: Poly) -> tuple[Fraction, list[tuple[Poly, int]]]:
-    """Returns (number, factors with their powers) whose product the polynomial is, which is no number.
+    """Returns a quasi-polynomial that is not constant as (number, pairs (factor, power)), whose product it is.
 
     The factors are atoms, terms linear in an atom whose coefficient divides the rest, linear factors with integer roots, and what
     remains.
@@ -93,7 +93,7 @@ def _divided_by(poly: Poly, monomial: Monomial) -> Poly:
 
 
 def _split(poly: Poly) -> list[Poly]:
-    """Returns factors of a polynomial: one linear in an atom or with an integer root, and what remains."""
+    """Returns factors of a polynomial, whose product it is: those linear in an atom or with an integer root, and what remains."""
     for atom in sorted(poly.atoms, key=str):
         by_power = poly.in_powers_of(atom)
         if len(by_power) == 2:
@@ -112,7 +112,9 @@ def _split(poly: Poly) -> list[Poly]:
 
 
 def _at(by_power: list[Poly], root: int) -> bool:
-    """Returns whether the sum of coefficient * root ** power is 0."""
+    """Returns whether `root` is a root of the polynomial with these coefficients by power: the sum of coefficient * root **
+    power is 0.
+    """
     total = Poly()
     for power, coefficient in enumerate(by_power):
         total = total + coefficient.scaled(root**power)
@@ -120,7 +122,7 @@ def _at(by_power: list[Poly], root: int) -> bool:
 
 
 def divided(poly: Poly, by: Poly) -> Poly | None:
-    """Returns the quotient; None where a remainder is left.
+    """Returns the quotient of two polynomials; None where the division leaves a remainder.
 
     >>> N, one = Poly.atom("N"), Poly.number(1)
     >>> str(divided(N * N - one, N + one)), divided(N * N, N + one)
@@ -146,9 +148,9 @@ def divided(poly: Poly, by: Poly) -> Poly | None:
 
 
 def code(poly: Poly, names: Mapping[str, str]) -> tuple[str, int]:
-    """Returns Python expressions (the value times a divisor, the divisor).
+    """Returns a quasi-polynomial times a divisor as a Python expression over integers, and that divisor.
 
-    names: of the variables, by parameter
+    names: the name of the Python variable of each parameter
     """
     divisor = lcm(*(c.denominator for _, c in poly.terms)) if poly.terms else 1
     terms = []
@@ -166,7 +168,7 @@ def _atom_code(atom: Atom, names: Mapping[str, str]) -> str:
 
 
 def symbolic(poly: Poly) -> Any:  # of a library without types
-    """Returns the value as a sympy expression of `sympy.Symbol(name, integer=True)`."""
+    """Returns a quasi-polynomial as a sympy expression of `sympy.Symbol(name, integer=True)`."""
     import sympy
 
     def of(atom: Atom) -> Any:
@@ -178,9 +180,9 @@ def symbolic(poly: Poly) -> Any:  # of a library without types
 
 
 def condition_code(zero: Iterable[LinearRow], least: Iterable[LinearRow], names: Mapping[str, str]) -> str:
-    """Returns the condition that each row of `zero` is 0 and each of `least` at least 0, as a Python expression.
+    """Returns the condition that each row of `zero` is 0 and each row of `least` at least 0, as a Python expression.
 
-    names: of the variables, by parameter
+    names: the name of the Python variable of each parameter
     """
     parts = [f"{_row_code(row, names)} == 0" for row in zero] + [f"{_row_code(row, names)} >= 0" for row in least]
     return f"({' and '.join(parts) or 'True'})"
@@ -198,7 +200,10 @@ def _row_code(row: LinearRow, names: Mapping[str, str]) -> str:
 
 
 def symbolic_condition(alternatives: Iterable[tuple[list[LinearRow], list[LinearRow]]]) -> Any:  # of a library without types
-    """Returns the condition that some alternative (rows that are 0, rows that are at least 0) holds, as a sympy expression."""
+    """Returns the condition that one of the alternatives holds, as a sympy expression.
+
+    alternatives: pairs (rows that are 0, rows that are at least 0)
+    """
     import sympy
 
     def value(row: LinearRow) -> Any:

@@ -27,12 +27,12 @@ from polyml.polyhedra import BudgetExceeded
 
 @dataclass(frozen=True)
 class LowerBound:
-    """A LowerBound says how many elements any order of the instances loads and stores at least.
+    """A LowerBound says how many elements any order of a kernel's instances loads and stores at least.
 
-    inputs: elements of each argument that are read before they are written
-    outputs: elements of each argument and result that are written
+    inputs: how many elements of each argument are read before they are written
+    outputs: how many elements of each argument and result are written
     reuse: bounds by the reuse of data, of which at most one of each statement counts
-    registers: values that the fast memory holds besides
+    registers: values that the fast memory holds besides those in caches
     context: { : sizes for which every statement runs }, for texts
     """
 
@@ -45,7 +45,7 @@ class LowerBound:
     def loads(self, sizes: Mapping[str, int], elements: int) -> int:
         """Returns the least number of elements that are loaded.
 
-        elements: capacity of the caches, of arrays with several types in elements of the smallest one
+        elements: the capacity of the caches in elements, of the smallest type where arrays have several
         """
         groups = self._groups(sizes, elements)
         return max(self.compulsory(sizes), *(loads(group, sizes, elements + self.registers) for group in groups), 0)
@@ -55,15 +55,21 @@ class LowerBound:
         return sum(number.evaluate(sizes) for number in self.outputs.values())
 
     def total(self, sizes: Mapping[str, int], elements: int) -> int:
-        """Returns the least number of elements that are loaded or stored."""
+        """Returns the least number of elements that are loaded plus that of elements stored.
+
+        elements: the capacity of the caches in elements, of the smallest type where arrays have several
+        """
         return self.loads(sizes, elements) + self.stores(sizes)
 
     def compulsory(self, sizes: Mapping[str, int]) -> int:
-        """Returns the number of elements that are loaded whatever the size of the fast memory."""
+        """Returns the number of elements that are loaded at least, whatever the size of the fast memory."""
         return sum(number.evaluate(sizes) for number in self.inputs.values())
 
     def _groups(self, sizes: Mapping[str, int], elements: int) -> Iterator[list[ReuseBound]]:
-        """Yields each statement alone, and statements that use no value in common, taken from the one that loads most downwards."""
+        """Yields groups of bounds that may be added: each one alone, and then bounds of statements that use no value in common.
+
+        The latter are taken from the one that loads most downwards.
+        """
         known = sorted(self.reuse, key=lambda r: -r.loads(sizes, elements + self.registers))
         together: list[ReuseBound] = []
         for each in known:
@@ -74,9 +80,9 @@ class LowerBound:
             yield together
 
     def text(self, sizes: Mapping[str, int] | None = None) -> str:
-        """Returns loads and stores as formulas, where S is all of the fast memory including `registers`.
+        """Returns the bounds on loads and on stores as formulas, where S is the size of the fast memory, `registers` included.
 
-        sizes: only the cases for these
+        sizes: only what holds for these is in the text; None for everything
         """
         inputs, outputs = (case_text(added(each.values()), self.context, sizes) for each in (self.inputs, self.outputs))
         bounds = dict.fromkeys([inputs, *(r.text(self.context, sizes) for r in self.reuse)])
@@ -84,7 +90,9 @@ class LowerBound:
         return f"loads >= {loads}\nstores >= {outputs}"
 
     def sympy(self) -> Any:  # of a library without types
-        """Returns the bound on loads over `sympy.Symbol(name, integer=True)` of sizes and S; a Max where there are several."""
+        """Returns the bound on loads as a sympy expression of the sizes and S, symbols with integer=True; a Max where there are
+        several.
+        """
         import sympy
 
         inputs = added(self.inputs.values()).within(self.context).sympy()
@@ -93,9 +101,9 @@ class LowerBound:
 
 
 def lower_bound(scop: Scop) -> LowerBound:
-    """Returns the bound, parametric in the sizes and the fast memory's elements.
+    """Returns lower bounds on the elements that a kernel moves, as formulas in the sizes and the fast memory's size.
 
-    Arrays are assumed not to overlap in memory. Parts that would take too long to derive are left out.
+    Arrays are assumed not to overlap in memory. What would take too long to derive is left out.
     """
     flows = {name: list(read_sources(scop, statement)) for name, statement in scop.statements.items()}
     started: dict[str, isl.Set] = {}
@@ -114,12 +122,12 @@ def lower_bound(scop: Scop) -> LowerBound:
 
 
 def _joined(sets: dict[str, isl.Set], array: str, elements: isl.Set) -> None:
-    """Adds the elements of an array to what is known of it."""
+    """Adds elements of an array to those that `sets` has of it."""
     sets[array] = sets[array].union(elements) if array in sets else elements
 
 
 def _counted(sets: Mapping[str, isl.Set]) -> dict[str, Count]:
-    """Returns the number of elements of each array, without those that take too long to count."""
+    """Returns the number of elements of each array; an array whose elements take too long to count is left out."""
     found = {}
     for array, elements in sets.items():
         try:

@@ -15,7 +15,7 @@ Values = Mapping[Any, np.ndarray | int]  # by names, by numbers of dimensions, o
 
 
 def lattice(domain: isl.Set) -> np.ndarray:
-    """Returns the points of a bounded set without parameters, one row per point, as int64.
+    """Returns the points of a bounded set without parameters as an array of int64, one row per point.
 
     >>> lattice(isl.Set("{ [i, j] : 0 <= i < 3 and i <= 2j <= 4 }")).tolist()
     [[0, 0], [0, 1], [0, 2], [1, 1], [1, 2], [2, 1], [2, 2]]
@@ -27,8 +27,9 @@ def lattice(domain: isl.Set) -> np.ndarray:
 
 
 def _points(part: isl.Set) -> np.ndarray:
-    """Returns the points of a conjunction, dimension by dimension: all points of the first ones, each extended by the next one's
-    range.
+    """Returns the points of a conjunction of constraints as an array, one row per point.
+
+    It goes dimension by dimension: each point of the first ones is extended by all values of the next one.
     """
     found = np.zeros((1, 0), np.int64)
     count = polyhedra.dimensions(part)
@@ -40,7 +41,11 @@ def _points(part: isl.Set) -> np.ndarray:
 
 
 def _extended(found: np.ndarray, rows: tuple[list[LinearRow], list[LinearRow]], ends: tuple[int, int]) -> np.ndarray:
-    """Returns the points with one more dimension, whose values are within `ends` and satisfy its rows."""
+    """Returns points with one more dimension, in which they have all values within `ends` that satisfy the rows.
+
+    found: one row per point
+    rows: equalities and inequalities
+    """
     zero, least = rows
     dim = found.shape[1]
     low, high = (np.full(len(found), end, np.int64) for end in ends)
@@ -67,7 +72,10 @@ def _extended(found: np.ndarray, rows: tuple[list[LinearRow], list[LinearRow]], 
 
 
 def inside(domain: isl.Set, points: np.ndarray) -> np.ndarray:
-    """Returns for each point whether it is in a set without parameters."""
+    """Returns an array of whether each point is in a set without parameters.
+
+    points: one row per point
+    """
     found = np.zeros(len(points), bool)
     for part in polyhedra.disjoint(domain):
         zero, least = rows_of(part)
@@ -77,7 +85,7 @@ def inside(domain: isl.Set, points: np.ndarray) -> np.ndarray:
 
 
 def rows_of(part: isl.Set) -> tuple[list[LinearRow], list[LinearRow]]:
-    """Returns the equalities and inequalities of a conjunction. Raises ValueError for a set with alternatives."""
+    """Returns the equalities and inequalities of a conjunction of constraints. Raises ValueError for a union of several."""
     rows = polyhedra.integer_rows(part)
     if rows is None:
         raise ValueError(f"a set that has alternatives: {part}")
@@ -85,8 +93,9 @@ def rows_of(part: isl.Set) -> tuple[list[LinearRow], list[LinearRow]]:
 
 
 def row_value(row: LinearRow, points: np.ndarray, sizes: Mapping[str, int] = {}) -> np.ndarray:
-    """Returns the row's value at each point.
+    """Returns an array of a row's value at each point.
 
+    points: one row per point
     sizes: values of the parameters
     """
     at: Values = {**sizes, **dict(enumerate(points.T))}
@@ -94,7 +103,10 @@ def row_value(row: LinearRow, points: np.ndarray, sizes: Mapping[str, int] = {})
 
 
 def row_at(row: LinearRow, at: Values) -> np.ndarray:
-    """Returns the row's value where its names have these values, of shapes that NumPy can broadcast."""
+    """Returns a row's value as an array, for values of its names.
+
+    at: numbers or arrays by name or number of a dimension, of shapes that NumPy can broadcast
+    """
     terms, constant = row
     total = np.full((), constant, np.int64)
     for name, factor in terms.items():
@@ -106,5 +118,8 @@ def row_at(row: LinearRow, at: Values) -> np.ndarray:
 
 
 def affine(row: Sequence[int], constant: int, points: np.ndarray) -> np.ndarray:
-    """Returns row * point + constant for each point."""
+    """Returns an array of row * point + constant for each point.
+
+    points: one row per point
+    """
     return points @ np.array(row, np.int64) + constant

@@ -16,7 +16,7 @@ ARITHMETIC = ("+", "-", "*", "/", "//", "%", "**", "min", "max", "&", "|", "^", 
 
 
 def operations(scop: Scop, sizes: Mapping[str, int]) -> dict[str, int]:
-    """Returns the number of operations by type, such as "f64".
+    """Returns the number of operations that a kernel's instances make, by the type of their results, such as "f64".
 
     Additions, subtractions, multiplications, divisions, minima, maxima, sign changes, operations on bits and functions of numbers
     count as one each, and both arms where data decide between two. Subscripts and conversions do not count.
@@ -38,7 +38,7 @@ def instances(statement: Statement, sizes: Mapping[str, int]) -> int:
 
 
 def of_value(value: Value) -> Counter[str]:
-    """Returns the operations of one evaluation, by type."""
+    """Returns the number of operations in one evaluation of a value, by the type of their results."""
     return Counter(part.dtype.name for part in subvalues(value) if _is_operation(part))
 
 

@@ -30,7 +30,7 @@ class Floor:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """Returns every name inside."""
+        """Returns every name inside the floor, at any depth."""
         return frozenset().union(*(_names(atom) for atom, _ in self.terms))
 
     def __str__(self) -> str:
@@ -49,7 +49,7 @@ class Floor:
         return hash((self.terms, self.constant, self.divisor))
 
     def evaluate(self, values: Mapping[str, int]) -> int:
-        """Returns the value for these values of the names."""
+        """Returns the floor's value for these values of the names inside it."""
         return (sum(c * _evaluate(a, values) for a, c in self.terms) + self.constant) // self.divisor
 
 
@@ -58,16 +58,16 @@ Atom = Union[str, Floor]
 
 @dataclass(frozen=True)
 class Poly:
-    """A Poly is a quasi-polynomial.
+    """A Poly is a quasi-polynomial: a sum of coefficient * product of atom ** power, where an atom is a name or a Floor.
 
-    terms: pairs (monomial, coefficient), none of them 0; coefficients are ints where they are whole
+    terms: pairs (monomial, coefficient), no coefficient 0; coefficients are ints where they are whole
     """
 
     terms: frozenset[tuple[Monomial, Fraction | int]] = frozenset()
 
     @staticmethod
     def of(terms: Mapping[Monomial, Fraction | int]) -> Poly:
-        """Returns the sum of these terms, without those that are 0."""
+        """Returns the sum of coefficient * monomial over the terms."""
         return Poly(frozenset([(monomial, c if type(c) is int else _number(c)) for monomial, c in terms.items() if c]))
 
     def __hash__(self) -> int:
@@ -79,17 +79,17 @@ class Poly:
 
     @staticmethod
     def number(value: Fraction | int) -> Poly:
-        """Returns a constant."""
+        """Returns a constant as a quasi-polynomial."""
         return Poly.of({(): value})
 
     @staticmethod
     def atom(atom: Atom) -> Poly:
-        """Returns one atom."""
+        """Returns one name or floor as a quasi-polynomial."""
         return Poly(frozenset(((((atom, 1),), 1),)))
 
     @staticmethod
     def linear(terms: Iterable[tuple[Atom, int]], constant: int = 0) -> Poly:
-        """Returns the sum of coefficient * atom, plus a constant."""
+        """Returns the sum of coefficient * atom over the terms, plus a constant."""
         total: dict[Monomial, Fraction | int] = {(): constant}
         for atom, c in terms:
             total[((atom, 1),)] = total.get(((atom, 1),), 0) + c
@@ -116,11 +116,11 @@ class Poly:
         return Poly.of(total)
 
     def scaled(self, factor: Fraction | int) -> Poly:
-        """Returns the value times a number."""
+        """Returns the quasi-polynomial times a number."""
         return Poly.of({monomial: c * factor for monomial, c in self.terms})
 
     def power(self, exponent: int) -> Poly:
-        """Returns the value to a nonnegative integer power."""
+        """Returns the quasi-polynomial to a nonnegative integer power."""
         result = self if exponent else Poly.number(1)
         for _ in range(exponent - 1):
             result = result * self
@@ -128,17 +128,17 @@ class Poly:
 
     @property
     def atoms(self) -> frozenset[Atom]:
-        """Returns the atoms of all monomials."""
+        """Returns the names and floors that are factors of monomials."""
         return frozenset(atom for monomial, _ in self.terms for atom, _ in monomial)
 
     @property
     def names(self) -> frozenset[str]:
-        """Returns every name, also those inside floors."""
+        """Returns every name in the quasi-polynomial, also those inside floors."""
         return frozenset().union(*(_names(atom) for atom in self.atoms))
 
     @property
     def is_number(self) -> bool:
-        """Returns whether the value is a constant."""
+        """Returns whether the quasi-polynomial is a constant."""
         return all(not monomial for monomial, _ in self.terms)
 
     @property
@@ -147,7 +147,7 @@ class Poly:
         return dict(self.terms).get((), 0)
 
     def in_powers_of(self, name: Atom) -> list[Poly]:
-        """Returns the coefficients of name ** 0, name ** 1, ...; the name must not be inside a floor."""
+        """Returns the coefficients of name ** 0, name ** 1, ... for a name or floor, which must not be inside a floor."""
         found: list[dict[Monomial, Fraction | int]] = [{}]
         for monomial, c in self.terms:
             power = dict(monomial).get(name, 0)
@@ -156,7 +156,9 @@ class Poly:
         return [Poly.of(each) for each in found]
 
     def as_linear(self) -> tuple[dict[Atom, int], int] | None:
-        """Returns (coefficients, constant) where the value is linear in its atoms with integer coefficients, else None."""
+        """Returns (coefficients, constant) of a quasi-polynomial that is linear in its atoms with integer coefficients; None for
+        any other.
+        """
         terms: dict[Atom, int] = {}
         for monomial, c in self.terms:
             if c.denominator != 1 or len(monomial) > 1 or monomial and monomial[0][1] > 1:
@@ -166,14 +168,14 @@ class Poly:
         return terms, int(self.constant)
 
     def substitute(self, values: Mapping[str, Poly]) -> Poly:
-        """Returns the value with names replaced; a name inside a floor needs a linear replacement."""
+        """Returns the quasi-polynomial with names replaced; a name inside a floor needs a linear replacement."""
         if self.names.isdisjoint(values):
             return self
         changed = {a: _substituted(a, values) for a in self.atoms if not _names(a).isdisjoint(values)}
         return self.with_atoms(changed)
 
     def with_atoms(self, values: Mapping[Atom, Poly]) -> Poly:
-        """Returns the value with atoms replaced, except those inside floors."""
+        """Returns the quasi-polynomial with factors of monomials (names or floors) replaced; what is inside floors stays."""
         total: dict[Monomial, Fraction | int] = {}
         for monomial, c in self.terms:
             kept = tuple((atom, power) for atom, power in monomial if atom not in values)
@@ -187,7 +189,7 @@ class Poly:
         return Poly.of(total)
 
     def evaluate(self, values: Mapping[str, int]) -> Fraction | int:
-        """Returns the value for these values of the names."""
+        """Returns the number that the quasi-polynomial is for these values of its names."""
         total: Fraction | int = 0
         for monomial, c in self.terms:
             for atom, power in monomial:
@@ -209,7 +211,9 @@ class Poly:
 
 
 def floor(value: Poly, divisor: int) -> Poly:
-    """Returns floor(value / divisor) of a value that is linear in its atoms; whole multiples of the divisor come out.
+    """Returns floor(value / divisor) of a quasi-polynomial, with whole multiples of the divisor outside the floor.
+
+    Raises ValueError where it is not linear in its atoms with integer coefficients.
 
     >>> str(floor(Poly.linear([("N", 9)], 17), 8))
     'N + floor((N + 1)/8) + 2'
@@ -245,7 +249,7 @@ def summed(value: Poly, name: str, low: Poly, high: Poly) -> Poly:
 
 
 def _power_sum(power: int, top: Poly) -> Poly:
-    """Returns 1 ** power + ... + top ** power as the polynomial that continues it (Faulhaber's formula)."""
+    """Returns 1 ** power + ... + top ** power as a polynomial in `top` (Faulhaber's formula)."""
     total = Poly()
     for k in range(power + 1):
         factor = Fraction(comb(power + 1, k)) * _bernoulli(k) / (power + 1)

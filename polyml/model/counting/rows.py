@@ -1,4 +1,4 @@
-"""Linear constraints over integer unknowns as rows, and the steps by which points that satisfy them are counted."""
+"""Linear constraints over integer unknowns as rows, and the steps by which `cardinality` counts the points that satisfy them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Row = tuple[dict[str, int], int]  # coefficients by name, and a constant: at lea
 
 
 def replaced(row: Row, name: str, solution: Row) -> Row:
-    """Returns the row with a name replaced by the solution."""
+    """Returns the row with a name replaced by the linear expression `solution`."""
     terms, constant = row
     c = terms.get(name, 0)
     if not c:
@@ -22,7 +22,10 @@ def replaced(row: Row, name: str, solution: Row) -> Row:
 
 
 def tidy(rows: list[Row]) -> list[Row] | None:
-    """Returns the rows without common factors and without those that others imply; None where one cannot hold."""
+    """Returns rows that are at least 0 without common factors, and without those that others imply; None where one cannot hold.
+
+    Only a row that differs in its constant alone implies another one here.
+    """
     found: dict[tuple, int] = {}
     for terms, constant in rows:
         if not terms:
@@ -36,9 +39,12 @@ def tidy(rows: list[Row]) -> list[Row] | None:
 
 
 def difficulty(name: str, least: list[Row], value: Poly) -> tuple:
-    """Returns a sort key for unknowns, those to be summed over first in front.
+    """Returns a sort key for unknowns: those that are better summed over first come first.
 
     Unknowns that are in no floor and whose bounds have no factors come first, then those with the fewest pairs of bounds.
+
+    least: the rows that bound them
+    value: what is summed
     """
     factors = [r[0][name] for r in least if r[0].get(name)]
     lower = sum(c > 0 for c in factors)
@@ -50,7 +56,7 @@ def difficulty(name: str, least: list[Row], value: Poly) -> tuple:
 
 
 def bound_of(row: Row, name: str) -> Poly:
-    """Returns the least or the greatest value that a row allows the name."""
+    """Returns the least value of a name for which a row is at least 0; the greatest one where its coefficient is negative."""
     terms, constant = row
     a = terms[name]
     others = Poly.linear([(k, c) for k, c in terms.items() if k != name], constant)
@@ -58,15 +64,23 @@ def bound_of(row: Row, name: str) -> Poly:
 
 
 def beyond(row: Row, other: Row, name: str, strict: bool) -> Row:
-    """Returns the row which says that one bound is at least as tight as another one of its side, in rationals; tighter where
-    `strict`.
+    """Returns the row that is at least 0 where a bound of a name is at least as tight as another bound on the same side.
+
+    With `strict` it has to be tighter. The bounds are not rounded.
+
+    row, other: the rows that give the bounds
     """
     a, b = abs(row[0][name]), abs(other[0][name])
     return _sum_of(other, a, row, -b, int(strict), name)
 
 
 def between(low: Row, high: Row, name: str) -> Row:
-    """Returns the row which says that the lower bound is not above the upper one, in rationals."""
+    """Returns the row that is at least 0 where a lower bound of a name is not above an upper one.
+
+    The bounds are not rounded.
+
+    low, high: the rows that give the bounds
+    """
     return _sum_of(low, abs(high[0][name]), high, low[0][name], 0, name)
 
 
@@ -76,7 +90,7 @@ def _sum_of(row: Row, a: int, other: Row, b: int, less: int, name: str) -> Row:
 
 
 def period(atom: Floor, name: str) -> int:
-    """Returns by how much a name must grow for the floor to grow by an integer, whatever the other names are."""
+    """Returns by how much a name has to grow for a floor to grow by an integer, whatever the values of the other names are."""
     steps = 1
     for part, c in atom.terms:
         if part == name:

@@ -17,12 +17,17 @@ CONDITIONS = 24  # of one kernel that have more quotients around, each of which 
 
 
 def is_exact(dtype: DType) -> bool:
-    """Returns whether arithmetic in the type is that of the integers, as long as values are small."""
+    """Returns whether arithmetic in the type is that of the integers as long as values are small, as it is in int and int64."""
     return dtype in _EXACT
 
 
 def folded(expr: syntax.Expr, operands: tuple[Value, ...]) -> Value | None:
-    """Returns the operation on affine operands as one leaf, or None where it is not affine."""
+    """Returns an operation on affine operands as one affine leaf (Integer or Truth) where it is one, else None.
+
+    A select on an affine condition becomes the branch that is taken where that is known, else a select on a Truth.
+
+    operands: the values of its operands
+    """
     if isinstance(expr, syntax.IfExp):
         return _folded_choice(expr, operands)
     if isinstance(expr, syntax.Cast):
@@ -49,7 +54,10 @@ def folded(expr: syntax.Expr, operands: tuple[Value, ...]) -> Value | None:
 
 
 def _arithmetic(expr: syntax.Expr, integers: list[Affine]) -> Affine | None:
-    """Returns an operation on affine integers as an affine integer; None where it is not affine."""
+    """Returns the result of an operation on affine integers as an affine integer; None where it is not affine.
+
+    integers: the operands
+    """
     if isinstance(expr, syntax.Unary):
         a = integers[0]
         return {"-": -a, "+": a, "~": -a - 1}[expr.op]
@@ -82,7 +90,12 @@ def _affine_call(function: str, integers: list[Affine]) -> Affine | None:
 
 
 def _folded_choice(expr: syntax.IfExp, operands: tuple[Value, ...]) -> Value | None:
-    """Returns a select on an affine condition as one leaf, or as the branch that is taken; None where it is neither."""
+    """Returns a select on an affine condition as one affine leaf, as the branch that is taken, or as a select on a Truth.
+
+    The result is None where the condition is not affine, or where the leaf would be too large.
+
+    operands: the values of the condition and the two branches
+    """
     test, then, orelse = operands
     if isinstance(test, Integer):
         test = Truth(af.compare("!=", test.affine, Affine(0)), dtype=BOOL)
@@ -99,7 +112,7 @@ def _folded_choice(expr: syntax.IfExp, operands: tuple[Value, ...]) -> Value | N
 
 
 def _folded_cast(expr: syntax.Cast, operand: Value) -> Value | None:
-    """Returns a conversion between integers and truth values as a leaf; None for any other."""
+    """Returns a conversion between affine integers and truth values as an affine leaf; None for any other conversion."""
     if isinstance(operand, Integer):
         if is_exact(expr.to):
             return Integer(operand.affine, dtype=expr.to)
@@ -114,13 +127,13 @@ def _folded_cast(expr: syntax.Cast, operand: Value) -> Value | None:
 
 
 def formula_choice(condition: Condition, then: Condition, orelse: Condition) -> Condition:
-    """Returns the formula `then if condition else orelse`."""
+    """Returns the condition `then if condition else orelse`."""
     return af.disjunction(af.conjunction(condition, then), af.conjunction(af.negate(condition), orelse))
 
 
 def is_small(value: Affine) -> bool:
-    """Returns whether isl decides an affine expression quickly, and its value stays far inside 64 bits for all parameters that
-    polyml accepts.
+    """Returns whether an affine expression is simple enough for isl, and far inside 64 bits for all parameters that polyml
+    accepts.
     """
     if value.is_constant:
         return abs(value.constant) < 2**63
@@ -137,7 +150,7 @@ def _is_simple(value: Affine) -> bool:
 
 
 def known(value: Value) -> Affine | Condition | None:
-    """Returns the affine integer or condition that a value is, None for any other value."""
+    """Returns the affine integer or condition that a value is; None for any other value."""
     if isinstance(value, Integer) and is_exact(value.dtype):
         return value.affine
     return value.formula if isinstance(value, Truth) else None

@@ -1,4 +1,4 @@
-"""Typed expressions -> values of a nest, whose affine parts are leaves.
+"""Values of a nest, whose affine parts are leaves, from typed expressions.
 
 Local integers with an affine value are followed forward: after `m = n - i - 1`, A[m] reads A[n - i - 1].
 """
@@ -26,7 +26,7 @@ _GATHER_NOTE = "or subscripts that are elements of integer arguments, of an argu
 
 
 class Stale(Enum):
-    """STALE is what is known of a loop variable after its loop: its value depends on whether the loop ran."""
+    """Stale has one member, STALE: what is known of a loop variable after its loop, whose value depends on whether the loop ran."""
 
     STALE = "stale"
 
@@ -37,10 +37,10 @@ Known = Union[
 
 
 class ValueResolver:
-    """A ValueResolver makes typed expressions into values, at the point of the kernel that the statements before have reached.
+    """A ValueResolver turns typed expressions into values of a nest, at a point of the kernel that moves on with the statements.
 
     unchanged: the arguments that the kernel does not write, by the user's names
-    env: what local numbers equal here; None where nothing is known
+    env: what each local number equals at this point; None where nothing is known
     contents: conditions on the elements of index arrays, by (index array, size of what it indexes)
     """
 
@@ -51,7 +51,7 @@ class ValueResolver:
         self._products: set[str] = set()  # local numbers that would be affine if the numbers of the call were known
 
     def value(self, expr: syntax.Expr) -> Value:
-        """Returns the value of an expression, with its affine parts made into Integer and Truth leaves."""
+        """Returns the value of an expression, in which affine parts are Integer and Truth leaves."""
         if isinstance(expr, syntax.Const):
             return _constant(expr)
         if isinstance(expr, syntax.Name):
@@ -64,7 +64,7 @@ class ValueResolver:
         return folded(expr, operands) or widened(with_children(expr, operands))
 
     def truth(self, expr: syntax.Expr) -> Value:
-        """Returns the value of a condition: Truth, or a value of a truth type."""
+        """Returns the value of a condition: a Truth where it is affine, else a value of a truth type."""
         value = self.value(expr)
         if isinstance(value, Integer):
             return Truth(af.compare("!=", value.affine, Affine(0)), dtype=BOOL)
@@ -73,9 +73,10 @@ class ValueResolver:
         return syntax.Cast(value, BOOL, True, dtype=BOOL, loc=expr.loc)
 
     def assigned(self, target: syntax.Name, expr: syntax.Expr, value: Value) -> None:
-        """Records what a local number equals from now on.
+        """Records in `env` what a local number equals after an assignment.
 
-        value: of the expression assigned to it
+        expr: the assigned expression
+        value: the value of `expr`
         """
         found: Known | None = known(value)
         if found is None:
@@ -86,11 +87,11 @@ class ValueResolver:
             self._products.add(target.name)
 
     def is_stale(self, name: str) -> bool:
-        """Returns whether a name is a loop variable after its loop."""
+        """Returns whether a name is a loop variable whose loop has ended."""
         return self.env.get(name) is Stale.STALE
 
     def _name(self, expr: syntax.Name) -> Value:
-        """Returns what a name stands for here. Raises NotAffineError for a loop variable after its loop."""
+        """Returns the value of a name at this point. Raises NotAffineError for a loop variable whose loop has ended."""
         here = self.env.get(expr.name)
         if here is Stale.STALE:
             raise NotAffineError(
@@ -112,7 +113,9 @@ class ValueResolver:
         return Read(array, (), dtype=expr.dtype, loc=expr.loc)
 
     def _read(self, expr: syntax.Subscript) -> Read | Gather:
-        """Returns an element at affine subscripts, or at subscripts some of which are elements of index arrays."""
+        """Returns the value of an array element: a Read at affine subscripts, a Gather where some subscripts are elements of
+        index arrays.
+        """
         indices = [self.value(index) for index in expr.indices]
         data = [None if isinstance(index, Integer) else self._unchanged_index(index) for index in indices]
         if not any(data) or expr.array not in self._unchanged:
@@ -128,12 +131,17 @@ class ValueResolver:
         return Gather(array, tuple(made), dtype=expr.dtype, loc=expr.loc, inside=expr.inside)
 
     def _unchanged_index(self, value: Value) -> Read | None:
-        """Returns the element of an integer array that the kernel does not write, where the value is one."""
+        """Returns the read that a value is, where it reads an integer array that the kernel does not write, else None."""
         read = _index_read(value)
         return read if read is not None and self._declared.arrays[read.array].source_name in self._unchanged else None
 
     def _index_in(self, read: Read, size: Affine, expr: syntax.Subscript) -> Value:
-        """Returns the element of an index array, counted from the end where it is negative, and requires that it is inside."""
+        """Returns a subscript that an index array gives, counted from the end where it is negative; adds the check that it is
+        inside.
+
+        read: the element of the index array
+        size: that of the dimension of the array `expr` names that it indexes
+        """
         name = self._declared.arrays[read.array].source_name
         if (name, size) not in self.contents:
             least, greatest = (self._declared.extreme(name, extreme) for extreme in ("min", "max"))
@@ -145,15 +153,18 @@ class ValueResolver:
         return syntax.IfExp(syntax.Compare("<", index, Integer(Affine(0), dtype=I64), dtype=BOOL), from_end, index, dtype=I64)
 
     def element(self, expr: syntax.Subscript) -> tuple[str, tuple[Affine, ...]]:
-        """Returns the array and the affine subscripts of an element. Raises NotAffineError for other subscripts."""
+        """Returns the name of the array and the affine subscripts of an element. Raises NotAffineError for other subscripts."""
         return self._declared.array_names[expr.array], tuple(self._subscript(index) for index in expr.indices)
 
     def bound(self, expr: syntax.Expr) -> Affine:
-        """Returns a loop bound. Raises NotAffineError where it is not affine."""
+        """Returns a loop bound as an affine expression. Raises NotAffineError where it is not affine."""
         return self._affine(expr, "loop bound", "the loop variables and sizes", BOUND_NOTE)
 
     def size(self, expr: syntax.Expr, iterators: tuple[str, ...]) -> Affine:
-        """Returns an extent of an array. Raises NotAffineError where it is not affine in the parameters alone."""
+        """Returns an array's size in one dimension. Raises NotAffineError where it is not affine in the parameters alone.
+
+        iterators: those of the loops around the allocation
+        """
         value = self._affine(expr, "array size", "the sizes", BOUND_NOTE)
         if value.names.isdisjoint(iterators):
             return value
@@ -168,7 +179,11 @@ class ValueResolver:
         return self._affine(expr, "subscript", "the loop variables", _SUBSCRIPT_NOTE)
 
     def _affine(self, expr: syntax.Expr, what: str, of: str, note: str) -> Affine:
-        """Returns an affine integer. what, of, note: for the message of the NotAffineError that is raised where it is not one"""
+        """Returns an expression as an affine integer. Raises NotAffineError where it is none, SizesNeeded where it is one for given
+        sizes.
+
+        what, of, note: for the message: what the expression is, what it should be affine in, and a hint
+        """
         value = self.value(expr)
         if isinstance(value, Integer) and is_small(value.affine):
             return value.affine
@@ -183,7 +198,7 @@ class ValueResolver:
         raise kind(f"{what}{text} is not affine in {of}", loc=expr.loc, notes=notes)
 
     def _call_knows_a_factor(self, expr: syntax.Expr) -> bool:
-        """Returns whether a product in it has a size or number of the call as a factor, as i*n + j has: given n, it is affine."""
+        """Returns whether a size or number of the call is a factor in an expression, as n is in i*n + j: given n, it is affine."""
         parameters = self._declared.parameters.keys()
         for node in traversal.nodes(expr):
             if isinstance(node, syntax.Name) and node.name in self._products:
@@ -197,7 +212,7 @@ class ValueResolver:
 
 
 def _constant(expr: syntax.Const) -> Value:
-    """Returns a constant as an affine leaf where it is an integer or a truth value."""
+    """Returns a constant as an affine leaf where it is an integer or a truth value, else unchanged."""
     value = expr.value
     if is_exact(expr.dtype) and not isinstance(value, bool):
         return Integer(Affine(int(value)), dtype=expr.dtype)
@@ -207,7 +222,9 @@ def _constant(expr: syntax.Const) -> Value:
 
 
 def _has_many_cases(expr: syntax.Expr) -> bool:
-    """Returns whether an expression has more operations that distinguish cases than an affine one may have."""
+    """Returns whether an expression has more operations that distinguish cases (//, min, conditions) than an affine one may
+    have.
+    """
     operations = ("//", "%", ">>", "min", "max")
     found = [
         node for node in traversal.nodes(expr)
@@ -217,7 +234,9 @@ def _has_many_cases(expr: syntax.Expr) -> bool:
 
 
 def _index_read(index: Value) -> Read | None:
-    """Returns the element of an integer array that an index is, perhaps after conversions."""
+    """Returns the read of an integer array's element that an index is, perhaps below conversions; None where it is something
+    else.
+    """
     while isinstance(index, syntax.Cast) and index.implicit and index.to.is_integer:
         index = index.operand
     return index if isinstance(index, Read) and index.subscripts and index.dtype.is_integer else None

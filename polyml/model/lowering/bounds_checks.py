@@ -1,4 +1,4 @@
-"""What the sizes of a call must satisfy for it to be in bounds: one test at entry instead of one per access.
+"""The conditions on the sizes of a call under which it is in bounds: one test at entry instead of one per access.
 
 It is computed on the nest as the user wrote it, before anything is substituted or removed, so that an access that nobody needs
 still raises what Python raises.
@@ -27,8 +27,12 @@ from polyml.source import Loc
 
 
 def checks(nest: Nest, top: IterationContext) -> tuple[Check, ...]:
-    """Returns the checks in source order: shapes, then accesses that some sizes put out of bounds. None is implied by an earlier
-    one.
+    """Returns the checks of a nest: shapes, requirements, accesses that some sizes put out of bounds, and contents of index arrays.
+
+    Accesses are in source order. Checks that an earlier one implies are left out.
+
+    nest: as the user wrote it, before passes change it
+    top: the context outside all loops
     """
     found = _CheckCollector()
     for array in nest.arrays.values():
@@ -60,10 +64,10 @@ def limit_checks(names: tuple[str, ...], limits: Mapping[str, int]) -> tuple[Che
 
 @dataclass(frozen=True)
 class _CheckedAccess:
-    """A _CheckedAccess is an access whose subscripts are to be checked.
+    """A _CheckedAccess is an access whose subscripts have to be checked.
 
     subscripts: by dimension
-    may: it stands under a data-dependent condition
+    may: whether it stands under a data-dependent condition
     """
 
     array: str
@@ -73,7 +77,7 @@ class _CheckedAccess:
 
 
 class _CheckCollector:
-    """A _CheckCollector holds checks in order, without those that an earlier check of the same kind and subject implies."""
+    """A _CheckCollector collects checks in order, without those that an earlier check of the same subject implies."""
 
     def __init__(self) -> None:
         self.checks: list[Check] = []
@@ -81,14 +85,17 @@ class _CheckCollector:
         self._by_subject: dict[tuple, list[Check]] = {}
 
     def is_new(self, key: tuple) -> bool:
-        """Returns whether the key is met for the first time."""
+        """Returns whether it is asked about a key for the first time."""
         if key in self._seen:
             return False
         self._seen.add(key)
         return True
 
     def add(self, check: Check, subject: tuple = ()) -> None:
-        """Adds a check, unless an earlier one on the same subject implies it."""
+        """Adds a check, unless an earlier one of the same subject implies it.
+
+        subject: a key for what is checked, such as ("bounds", array, dimension)
+        """
         earlier = self._by_subject.setdefault(subject, [])
         for other in earlier:
             if other.may <= check.may and check.violated.is_subset(other.violated):
@@ -98,7 +105,11 @@ class _CheckCollector:
 
 
 def _check(context: IterationContext, outside: isl.Set, **facts: Any) -> Check:  # Any: of as many types as a Check has fields
-    """Returns the check that no point of the context is in `outside`."""
+    """Returns the check that there are no points in a set.
+
+    outside: points { [iterators] } of the context that break the check
+    facts: the other fields of Check
+    """
     return Check(
         violated=outside.params().coalesce(),
         instances=outside.set_tuple_name("S"),
@@ -129,7 +140,10 @@ def _walk(body: tuple[Node, ...], nest: Nest, context: IterationContext, found: 
 
 
 def _assign(assign: Assign, nest: Nest, context: IterationContext, found: _CheckCollector) -> None:
-    """Adds the checks of all accesses and conversions of an assignment."""
+    """Adds to `found` the checks of all accesses and conversions of an assignment.
+
+    context: the loops and guards around it
+    """
     for formula, value in split(assign.value, evaluated=True):
         here = context if formula == af.TRUE else context.within(formula)
         for part, may in operations(value):
@@ -147,7 +161,10 @@ def _assign(assign: Assign, nest: Nest, context: IterationContext, found: _Check
 
 
 def _access(access: _CheckedAccess, nest: Nest, context: IterationContext, found: _CheckCollector) -> None:
-    """Adds a bounds check for each subscript that is not known to be in bounds."""
+    """Adds to `found` a bounds check for each subscript of an access that is not known to be in bounds.
+
+    context: the loops and guards around it
+    """
     info = nest.arrays[access.array]
     for dim, subscript in access.subscripts.items():
         size = info.shape[dim]
@@ -179,7 +196,9 @@ def _access(access: _CheckedAccess, nest: Nest, context: IterationContext, found
 
 
 def _instances(context: IterationContext, parts: list[af.Condition]) -> isl.Set | None:
-    """Returns the points of the context at which one of the conditions holds; None when there are none."""
+    """Returns the iterations of a context in which one of the conditions holds, for sizes that are not negative; None if there
+    are none.
+    """
     outside = None
     for part in parts:
         piece = context.assumed.intersect(context.set(part))
@@ -189,7 +208,12 @@ def _instances(context: IterationContext, parts: list[af.Condition]) -> isl.Set 
 
 
 def _cast(cast: syntax.Cast, value: af.Affine, may: bool, context: IterationContext, found: _CheckCollector) -> None:
-    """Adds a check that a Python int fits the integer type it becomes; NumPy raises OverflowError where it does not."""
+    """Adds to `found` the check that a Python int fits the integer type it is converted to, else NumPy raises OverflowError.
+
+    value: the affine value that is converted
+    may: whether the conversion stands under a data-dependent condition
+    context: the loops and guards around it
+    """
     to = cast.to
     if not (cast.operand.dtype.weak and to.is_integer) or not found.is_new((id(context), to, value, may)):
         return
@@ -217,7 +241,7 @@ def _cast(cast: syntax.Cast, value: af.Affine, may: bool, context: IterationCont
 
 
 def _shape_check(top: IterationContext, array: ArrayInfo, dim: int, extent: Affine) -> Check:
-    """Returns the check that an extent is not negative."""
+    """Returns the check that an array's size in one dimension is not negative."""
     outside = top.set(af.non_negative(-extent - 1))
     return Check(
         kind="shape",
@@ -233,5 +257,5 @@ def _shape_check(top: IterationContext, array: ArrayInfo, dim: int, extent: Affi
 
 
 def size_pw_aff(size: Affine) -> isl.PwAff:
-    """Returns { [] -> [(size)] } over the parameters that the size mentions."""
+    """Returns an affine size as { [] -> [(size)] } over the parameters that it mentions."""
     return to_pw_aff(size, Frame(tuple(sorted(size.names)), ()))

@@ -1,4 +1,4 @@
-"""Operations on complex numbers as expressions of their parts, as NumPy computes them.
+"""Operations on complex numbers as expressions of their real and imaginary parts, as NumPy computes them.
 
 Products, quotients (Smith, "Algorithm 116: Complex division", CACM 1962), comparisons (by the real parts, then by the imaginary
 ones) and what is built on them follow NumPy; exponentials, logarithms and square roots use functions of real numbers, with the
@@ -26,7 +26,7 @@ _NEAR = {F64: 2.0**-960, F32: 2.0**-100}  # and whose squares are not normal
 
 
 class Pair(NamedTuple):
-    """A Pair is a complex number: two expressions of one float type."""
+    """A Pair is a complex number as two expressions of one float type."""
 
     real: Expr
     imag: Expr
@@ -37,25 +37,22 @@ class Pair(NamedTuple):
 
 
 def constant(value: complex, dtype: DType) -> Pair:
-    """Returns a constant as a pair.
-
-    dtype: of the parts
-    """
+    """Returns a complex constant as a pair of constants of type `dtype`."""
     return Pair(syntax.Const(value.real, dtype=dtype), syntax.Const(value.imag, dtype=dtype))
 
 
 def converted(number: Pair, to: DType) -> Pair:
-    """Returns the number with parts of another float type."""
+    """Returns a complex number with its parts converted to another float type."""
     return Pair(*(_cast(part, to) for part in number))
 
 
 def negated(number: Pair) -> Pair:
-    """Returns -number."""
+    """Returns the complex number -number."""
     return Pair(*(_negated(part) for part in number))
 
 
 def binary(op: str, left: Pair, right: Pair) -> Pair:
-    """Returns `left op right` for + - * / and **."""
+    """Returns `left op right` of complex numbers, for op + - * / and **."""
     match op:
         case "+" | "-":
             return Pair(*(_real(op, a, b) for a, b in zip(left, right)))
@@ -69,7 +66,10 @@ def binary(op: str, left: Pair, right: Pair) -> Pair:
 
 
 def compared(op: str, left: Pair, right: Pair) -> Expr:
-    """Returns the truth value of `left op right`; NumPy orders by the real parts, then by the imaginary ones."""
+    """Returns the truth value `left op right` of complex numbers.
+
+    As in NumPy, they are ordered by their real parts, and where these are equal by their imaginary ones.
+    """
     real, imag = (_compare("==" if op != "!=" else "!=", a, b) for a, b in zip(left, right))
     if op in ("==", "!="):
         return _logical("and" if op == "==" else "or", real, imag)
@@ -79,7 +79,9 @@ def compared(op: str, left: Pair, right: Pair) -> Expr:
 
 
 def of_parts(function: str, number: Pair) -> Expr:
-    """Returns a function of a complex number whose value is real, or a truth value."""
+    """Returns a function of a complex number whose value is real or a truth value: real, imag, abs, norm, isnan, isinf or
+    isfinite.
+    """
     match function:
         case "real":
             return number.real
@@ -97,14 +99,14 @@ def of_parts(function: str, number: Pair) -> Expr:
 
 
 def called(function: str, args: list[Pair]) -> Pair:
-    """Returns a function of complex numbers whose value is complex."""
+    """Returns a function of complex numbers whose value is complex, such as "exp" or "sin"."""
     if function in LIBRARY:
         return _from_library(function, *args)
     return _FUNCTIONS[function](*args)
 
 
 def selected(condition: Expr, then: Pair, orelse: Pair) -> Pair:
-    """Returns `then if condition else orelse`."""
+    """Returns the complex number `then if condition else orelse`."""
     return Pair(*(_choice(condition, a, b) for a, b in zip(then, orelse)))
 
 
@@ -120,7 +122,7 @@ def _square(z: Pair) -> Pair:
 
 
 def _reciprocal(z: Pair) -> Pair:
-    """Returns 1/z by Smith's method: the part of smaller size is divided by the larger one."""
+    """Returns 1/z by Smith's method, which divides the smaller of z's parts by the larger one."""
     one = _number(1.0, z.dtype)
 
     def steep(big: Expr, small: Expr) -> tuple[Expr, Expr]:
@@ -135,7 +137,10 @@ def _reciprocal(z: Pair) -> Pair:
 
 
 def _sign(z: Pair) -> Pair:
-    """Returns z/|z|; for an infinite number the direction where it is that of an axis, else NaN."""
+    """Returns z/|z|, and 0 for 0.
+
+    For an infinite number it is the direction of an axis where only one part is infinite, else NaN.
+    """
     size, zero = of_parts("abs", z), _number(0.0, z.dtype)
     infinite = [_test("isinf", part) for part in z]
     along = [_call("copysign", _number(1.0, z.dtype), part) for part in z]
@@ -151,9 +156,7 @@ def _rint(z: Pair) -> Pair:
 
 
 def _extremum(op: str, keeps: int) -> Callable[[Pair, Pair], Pair]:
-    """Returns a function of two numbers: the first one where it compares as `op` with the second or `(a, b)[keeps]` is NaN, else
-    the second.
-    """
+    """Returns a function of complex numbers a and b, whose value is a where `a op b` holds or (a, b)[keeps] is NaN, else b."""
 
     def chosen(a: Pair, b: Pair) -> Pair:
         return selected(_logical("or", of_parts("isnan", (a, b)[keeps]), compared(op, a, b)), a, b)
@@ -180,7 +183,7 @@ def _exp2(z: Pair) -> Pair:
 
 
 def _exp(z: Pair) -> Pair:
-    """Returns e**x * (cos y + i sin y)."""
+    """Returns exp(x + i y) = e**x * (cos y + i sin y) for the complex number z = x + i y."""
     x, y = z
     size, root = _call("exp", x), _call("exp", _real("*", x, _number(0.5, z.dtype)))
     large = _compare(">", x, _number(_LARGEST_EXPONENT[z.dtype], z.dtype))
@@ -199,7 +202,10 @@ def _exp(z: Pair) -> Pair:
 
 
 def _log(z: Pair) -> Pair:
-    """Returns log |z| + i arctan2(y, x); where |z| is about 1, its logarithm is log1p(|z|**2 - 1) / 2."""
+    """Returns log |z| + i arctan2(y, x) for the complex number z = x + i y.
+
+    Where |z| is about 1, its logarithm is log1p(|z|**2 - 1) / 2.
+    """
     one, half = _number(1.0, z.dtype), _number(0.5, z.dtype)
     sizes = [_call("abs", part) for part in z]
     large, small = _call("maximum", *sizes), _call("minimum", *sizes)
@@ -214,7 +220,10 @@ def _log(z: Pair) -> Pair:
 
 
 def _sqrt(z: Pair) -> Pair:
-    """Returns t + i y/(2t) with t = sqrt((|x| + |z|) / 2); the parts are exchanged where x is negative."""
+    """Returns the square root t + i y/(2t) of z = x + i y, with t = sqrt((|x| + |z|) / 2).
+
+    The parts are exchanged where x is negative.
+    """
     x, y = z
     zero, infinity, nan = (_number(value, z.dtype) for value in (0.0, math.inf, math.nan))
     sizes = [_call("abs", part) for part in z]
@@ -282,7 +291,7 @@ def _product(a: Pair, b: Pair) -> Pair:
 
 
 def _quotient(a: Pair, b: Pair) -> Pair:
-    """Returns a/b by Smith's method: the part of b of smaller size is divided by the larger one."""
+    """Returns a/b by Smith's method, which divides the smaller of b's parts by the larger one."""
     one, sizes = _number(1.0, a.dtype), [_call("abs", part) for part in b]
 
     def steep(big: Expr, small: Expr) -> tuple[Expr, Expr]:
@@ -320,7 +329,7 @@ def _small_integer(exponent: Pair) -> int | None:
 
 
 def _integer_power(a: Pair, times: int) -> Pair:
-    """Returns a power by repeated squaring."""
+    """Returns the complex number a to the integer power `times`, by repeated squaring."""
     one = constant(1 + 0j, a.dtype)
     if times in (0, 1):
         return a if times else one

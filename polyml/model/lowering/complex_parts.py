@@ -31,9 +31,9 @@ _LEAVES = (syntax.Const, syntax.Name, syntax.Subscript)
 
 
 def in_parts(kernel: syntax.Kernel, *, aliased: bool = False) -> syntax.Kernel:
-    """Returns the kernel without complex numbers; the same kernel where there are none.
+    """Returns the kernel with each complex number as two real ones, its parts; the same object where it has no complex numbers.
 
-    aliased: arguments may share memory, so that storing one part may change any element
+    aliased: whether arguments may share memory, so that storing one part may change any element
     """
     given = (t.element if isinstance(t, ArrayType) else t.dtype for t in kernel.types)
     if not any(dtype.is_complex for dtype in (*given, *_dtypes(kernel.body))):
@@ -42,7 +42,7 @@ def in_parts(kernel: syntax.Kernel, *, aliased: bool = False) -> syntax.Kernel:
 
 
 def parts_of(name: str) -> tuple[str, str]:
-    """Returns the names of the parts of a complex number."""
+    """Returns the names of the real and the imaginary part of the complex number `name`."""
     return f"{name}.real", f"{name}.imag"
 
 
@@ -56,14 +56,17 @@ def _dtypes(body: Sequence[Stmt]) -> Iterator[DType]:
 
 
 def _as_place(expr: Expr) -> Place:
-    """Returns an expression that can be assigned to. Raises TypeError for any other."""
+    """Returns the expression unchanged if it can be assigned to. Raises TypeError for any other."""
     if not isinstance(expr, (syntax.Name, syntax.Subscript)):
         raise TypeError(f"nothing can be stored in {expr!r}")
     return expr
 
 
 class _ComplexSplitter:
-    """A _ComplexSplitter rewrites a kernel statement by statement; assignments that an expression needs go before it."""
+    """A _ComplexSplitter rewrites a kernel statement by statement so that complex numbers become their parts.
+
+    Where a part is used several times, an assignment to a new scalar goes in front of the statement.
+    """
 
     def __init__(self, kernel: syntax.Kernel, aliased: bool):
         self._kernel, self._aliased = kernel, aliased
@@ -77,7 +80,7 @@ class _ComplexSplitter:
         self._is_certain = True  # whether what is read now is evaluated whatever the data are
 
     def kernel(self) -> syntax.Kernel:
-        """Returns the rewritten kernel."""
+        """Returns the kernel without complex numbers."""
         body = self._block(self._kernel.body)
         scalars: list[tuple[str, DType]] = []
         for name, dtype in (*self._scalars.items(), *self._made.items()):
@@ -94,7 +97,7 @@ class _ComplexSplitter:
         return made
 
     def _stmt(self, stmt: Stmt) -> None:
-        """Appends what a statement becomes."""
+        """Appends the statements that a statement becomes to those of the block."""
         match stmt:
             case syntax.For():
                 start, stop = self._real(stmt.start), self._real(stmt.stop)
@@ -115,7 +118,10 @@ class _ComplexSplitter:
                 self._out.append(dataclasses.replace(stmt, values=tuple(map(self._returned, stmt.values))))
 
     def _assign(self, stmt: syntax.Assign) -> None:
-        """Appends the assignments to both parts; a new part that the other one still needs the old value of is stored last."""
+        """Appends the assignments to both parts of a complex number.
+
+        Where the imaginary part needs the old real part, the new real part is kept in a new scalar and stored last.
+        """
         value, places = self._parts(stmt.value), self._places(stmt.target)
         first, second = (dataclasses.replace(stmt, target=t, value=v) for t, v in zip(places, value))
         if not any(self._may_be(places[0], node) for node in traversal.nodes(value.imag)):
@@ -125,16 +131,16 @@ class _ComplexSplitter:
         self._out += [syntax.Assign(held, value.real, loc=stmt.loc), second, dataclasses.replace(first, value=held)]
 
     def _target(self, target: Expr) -> Place:
-        """Returns where a real number is stored."""
+        """Returns the target of an assignment of a real number, with complex parts of its subscripts rewritten."""
         return target if isinstance(target, syntax.Name) else _as_place(self._real(target))
 
     def _places(self, target: Expr) -> tuple[Place, Place]:
-        """Returns where the parts of a complex number are stored."""
+        """Returns the two targets in which the parts of a complex number are stored."""
         real, imag = self._parts(target)
         return _as_place(real), _as_place(imag)
 
     def _may_be(self, place: Place, read: Expr) -> bool:
-        """Returns whether storing to `place` may change what is read."""
+        """Returns whether storing to `place` may change the value of the expression `read`, without its operands."""
         if isinstance(place, syntax.Name):
             return isinstance(read, syntax.Name) and read.name == place.name
         if not isinstance(read, syntax.Subscript):
@@ -142,7 +148,7 @@ class _ComplexSplitter:
         return self._aliased or read.array == place.array and read.indices[0] == place.indices[0]
 
     def _alloc(self, stmt: syntax.Alloc) -> None:
-        """Appends an allocation, and the loops that fill the parts with different values."""
+        """Appends an allocation, and the loops that fill it where the parts of the fill value are different."""
         shape = tuple(map(self._real, stmt.extents))
         if not stmt.dtype.is_complex or stmt.fill is None:
             same = None if stmt.fill is None else self._real(stmt.fill)
@@ -177,7 +183,7 @@ class _ComplexSplitter:
     # Expressions
 
     def _real(self, expr: Expr) -> Expr:
-        """Returns an expression that is not complex, with its complex operands in parts."""
+        """Returns an expression that is not complex, rewritten so that it has no complex operands."""
         match expr:
             case syntax.Subscript(part=part) if part:
                 whole = dataclasses.replace(expr, part="")
@@ -194,7 +200,7 @@ class _ComplexSplitter:
         return traversal.with_operands(expr, tuple(map(self._real, traversal.operands(expr))))
 
     def _parts(self, expr: Expr) -> Pair:
-        """Returns the parts of a complex expression."""
+        """Returns the real and the imaginary part of a complex expression."""
         match expr:
             case syntax.Const():
                 return arithmetic.constant(complex(expr.value), expr.dtype.part)
@@ -227,25 +233,28 @@ class _ComplexSplitter:
         raise TypeError(f"not a complex expression: {expr!r}")
 
     def _lazily(self, operands: Sequence[Expr]) -> tuple[Expr, ...]:
-        """Returns the operands of an operation of which Python may evaluate only the first."""
+        """Returns the rewritten operands of an operation of which Python always evaluates the first one only."""
         first = self._real(operands[0])
         with self._perhaps():
             return first, *map(self._real, operands[1:])
 
     @contextmanager
     def _perhaps(self) -> Iterator[None]:
-        """Marks what is read inside the block as something that may not be evaluated."""
+        """Marks expressions that are rewritten inside a `with` block as perhaps not evaluated."""
         outer, self._is_certain = self._is_certain, False
         yield
         self._is_certain = outer
 
     def _operand(self, expr: Expr) -> Pair:
-        """Returns the parts of an operand that is used several times, in scalars where they are not leaves."""
+        """Returns the parts of a complex operand that is used several times.
+
+        They are kept in new scalars, unless the operand is a leaf or perhaps not evaluated.
+        """
         pair = self._parts(expr)
         return pair if isinstance(expr, _LEAVES) or not self._is_certain else self._held(pair)
 
     def _held(self, number: Pair) -> Pair:
-        """Returns the parts as new scalars, or as constants."""
+        """Returns the number with its parts kept in new scalars, whose assignments are appended; constant parts stay."""
         result = []
         for part in number:
             if not isinstance(part, syntax.Const):

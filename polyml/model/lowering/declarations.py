@@ -1,4 +1,4 @@
-"""The arrays, parameters and names of a nest, declared as the kernel mentions them."""
+"""The arrays, parameters and names of a nest, which are declared as the kernel mentions them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from polyml.source import Loc
 
 
 class Declarations:
-    """Declarations are the arrays and parameters of a nest, under names that isl and LLVM read back.
+    """A Declarations holds the arrays and parameters of a nest, under names that isl and LLVM accept.
 
     types: of the kernel's arguments, by the user's name
     scalar_types: of local scalars, by the user's name
-    arrays, parameters: by their own names
-    array_names, scalar_names, argument_names: the user's name -> the own one
+    arrays, parameters: by their name in the nest
+    array_names, scalar_names, argument_names: the user's name -> the name in the nest
     shape_names: (argument, dimension) -> the parameter that is its size
     """
 
@@ -38,7 +38,10 @@ class Declarations:
         self._declare_arguments(kernel)
 
     def _declare_arguments(self, kernel: syntax.Kernel) -> None:
-        """Declares numbers first, then arrays, then their sizes, so that each gets the user's name where it is free."""
+        """Declares the kernel's arguments: numbers, then arrays, then the arrays' sizes.
+
+        In this order each gets the user's name where it is free.
+        """
         bound, places = _bound_shapes(kernel), {p.name: p.loc for p in kernel.params}
         for name, type_ in self.types.items():
             if isinstance(type_, syntax.ArrayType):
@@ -60,31 +63,37 @@ class Declarations:
             self.arrays[self.array_names[name]] = _array(type_.element, shape, Role.ARGUMENT, name, loc=places[name])
 
     def allocate(self, stmt: syntax.Alloc, shape: tuple[Affine, ...], role: Role, *, conditional: bool) -> str:
-        """Declares the array that a statement allocates, and returns its name."""
+        """Declares the array that a statement allocates, and returns its name in the nest.
+
+        conditional: whether the allocation stands inside a loop or condition
+        """
         name = self.names.fresh(stmt.name)
         self.array_names[stmt.name] = name
         self.arrays[name] = _array(stmt.dtype, shape, role, stmt.name, conditional=conditional, loc=stmt.loc)
         return name
 
     def scalar(self, name: str, dtype: DType) -> str:
-        """Returns the array of rank 0 that holds a local scalar."""
+        """Returns the name of the array of rank 0 that holds the local scalar `name`; declares it on first use."""
         if name not in self.scalar_names:
             self.scalar_names[name] = self.temporary(name, dtype)
         return self.scalar_names[name]
 
     def temporary(self, wanted: str, dtype: DType) -> str:
-        """Declares a new array of rank 0, and returns its name."""
+        """Declares a new array of rank 0 for a scalar, and returns its name, which is close to `wanted`."""
         own = self.names.fresh(wanted)
         self.arrays[own] = ArrayInfo(dtype, (), Role.LOCAL, wanted)
         return own
 
     def renamed(self, name: str) -> str | None:
-        """Declares a new scalar like the local scalar `name`; returns None for an array or what the caller sees."""
+        """Declares a new scalar of the same type as the local scalar `name`, and returns its name.
+
+        It does nothing and returns None where `name` is an array, an argument or a result.
+        """
         info = self.arrays[name]
         return None if info.shape or info.role is not Role.LOCAL else self.temporary(info.source_name, info.element)
 
     def argument(self, name: str, dtype: DType) -> Value:
-        """Returns a number argument as a value: an affine one where it is an integer or a truth value."""
+        """Returns a number argument as a value; it is an affine one where it is an integer or a truth value."""
         own = self.argument_names[name]
         if not (dtype.is_integer or dtype.kind == "b"):
             return ScalarArg(name, dtype=dtype)
@@ -94,14 +103,20 @@ class Declarations:
         return Integer(af.variable(own), dtype=dtype)
 
     def size(self, array: str, dim: int) -> Affine:
-        """Returns `array.shape[dim]` of an argument or a local array, both by the user's name."""
+        """Returns `array.shape[dim]` of an argument or a local array.
+
+        array: the user's name
+        """
         if array in self.types:
             return af.variable(self.shape_names[array, dim])
         info = self.arrays[self.array_names[array]]
         return info.shape[dim + info.pairs]
 
     def extreme(self, array: str, which: str) -> Affine:
-        """Returns the least ("min") or greatest ("max") element of an index array as a parameter."""
+        """Returns the parameter that is the least or greatest element of an index array; declares it on first use.
+
+        which: "min" or "max"
+        """
         name = next((p.name for p in self.parameters.values() if (p.array, p.extreme) == (array, which)), None)
         if name is None:
             name = self.names.fresh(f"{array}_{which}")
@@ -112,13 +127,16 @@ class Declarations:
 def _array(
     element: DType, shape: tuple[Affine, ...], role: Role, source_name: str, *, conditional: bool = False, loc: Loc | None
 ) -> ArrayInfo:
-    """Returns an array; one of complex numbers becomes an array of their parts."""
+    """Returns the description of an array; one of complex numbers becomes an array of their parts."""
     shape = (Affine(2), *shape) if element.is_complex else shape
     return ArrayInfo(element.part, shape, role, source_name, conditional=conditional, loc=loc, pairs=element.is_complex)
 
 
 def _bound_shapes(kernel: syntax.Kernel) -> dict[tuple[str, int], str]:
-    """Returns (array, dim) -> N for every `N = array.shape[dim]` at the top of the kernel that is N's only assignment."""
+    """Returns by (array, dimension) the name N of each assignment `N = array.shape[dim]` at the top of the kernel.
+
+    Only names that have no other assignment count.
+    """
     counts: dict[str, int] = {}
     _count_assignments(kernel.body, counts)
     found: dict[tuple[str, int], str] = {}

@@ -10,7 +10,7 @@ from polyml.model.core.nest import Value, children, with_children
 
 
 def widened(value: Value) -> Value:
-    """Returns an operation on half-precision operands as one of float32; any other value as it is."""
+    """Returns an operation on half-precision operands as one on float32, rounded to its type; any other value unchanged."""
     if isinstance(value, syntax.Cast):
         return _converted(value)
     operands = children(value)
@@ -23,7 +23,7 @@ def widened(value: Value) -> Value:
 
 
 def _converted(value: syntax.Cast) -> syntax.Cast:
-    """Returns a conversion between a half and an integer type by way of float32."""
+    """Returns a conversion between a half-precision and an integer type by way of float32; any other one unchanged."""
     source = value.operand.dtype
     if _is_half(value.operand) and not value.to.is_float:
         return replace(value, operand=_wide(value.operand))

@@ -18,9 +18,10 @@ def joined(
     orelse: tuple[Assign, ...],
     rename: Callable[[str], str | None],
 ) -> tuple[Assign, ...]:
-    """Returns both branches as straight-line code, in which a scalar assigned in both does not depend on its older value.
+    """Returns both branches of an `if` as straight-line code, in which a scalar assigned in both does not depend on its older
+    value.
 
-    Each branch gets a name of its own for its scalars, and one select follows both:
+    Each branch has names of its own for its scalars, and one select follows both:
 
             if c: t = a      ->     t_1 = a if c else 0
             else: t = b             t_2 = 0 if c else b
@@ -28,7 +29,8 @@ def joined(
 
     test: the stored condition
     otherwise: the condition of the second branch
-    rename: returns a new scalar for a local one, None for anything that has to keep its place
+    then, orelse: the assignments of the branches
+    rename: returns a new scalar for a local one, None for an array or scalar that has to stay
     """
     then_renamed, then_names = _renamed(then, test, rename)
     else_renamed, else_names = _renamed(orelse, otherwise, rename)
@@ -41,20 +43,21 @@ def joined(
 
 
 def flag(name: str) -> Condition:
-    """Returns the condition that the truth argument `name` (0 or 1) is true."""
+    """Returns the affine condition that the truth argument `name` (0 or 1) is true."""
     return af.non_negative(af.variable(name) - 1)
 
 
 def select(condition: Value, then: Value, orelse: Value) -> syntax.IfExp:
-    """Returns `then if condition else orelse`, without a negation at the head of the condition."""
+    """Returns the value `then if condition else orelse`, with the branches exchanged where the condition is a negation."""
     if isinstance(condition, syntax.Unary) and condition.op == "not":
         condition, then, orelse = condition.operand, orelse, then
     return syntax.IfExp(condition, then, orelse, dtype=then.dtype)
 
 
 def leading_truths(test: Value) -> tuple[Condition | None, Value, str]:
-    """Splits `affine and data` or `affine or data` into (affine condition, rest, operator); the condition is None where none
-    comes first.
+    """Splits `affine and data` or `affine or data` into (affine condition, value of the rest, "and" or "or").
+
+    It returns (None, test, "") where the condition does not begin with an affine one.
     """
     if not isinstance(test, syntax.Logical) or not isinstance(test.operands[0], Truth):
         return None, test, ""
@@ -72,7 +75,11 @@ def leading_truths(test: Value) -> tuple[Condition | None, Value, str]:
 def _renamed(
     branch: tuple[Assign, ...], predicate: Value, rename: Callable[[str], str | None]
 ) -> tuple[list[Assign], dict[str, str]]:
-    """Returns the assignments of one branch with its scalars renamed, and the last name of each."""
+    """Returns the assignments of one branch with its scalars renamed, and the last new name of each scalar.
+
+    predicate: the condition of the branch
+    rename: returns a new scalar for a local one, None for an array or scalar that has to stay
+    """
     current: dict[str, str] = {}
     result = []
     for assign in branch:
@@ -87,7 +94,7 @@ def _renamed(
 
 
 def _merged_stores(test: Value, then: list[Assign], orelse: list[Assign]) -> list[Assign]:
-    """Returns both branches one after the other; stores of both to the same elements become one that always happens.
+    """Returns the assignments of both branches one after the other; two stores to the same element become one that always happens.
 
     B[i] = a if c else B[i]      ->      B[i] = a if c else b
     B[i] = B[i] if c else b
@@ -107,7 +114,7 @@ def _merged_stores(test: Value, then: list[Assign], orelse: list[Assign]) -> lis
 
 
 def _merged_pair(test: Value, a: Assign, b: Assign) -> Assign | None:
-    """Returns the store that replaces two to the same element, one where `test` holds, the other where it does not; else None."""
+    """Returns one store in place of two to the same element, `a` where `test` holds and `b` where it does not; else None."""
     if (a.array, a.subscripts) != (b.array, b.subscripts):
         return None
     first, second = a.value, b.value
@@ -119,12 +126,12 @@ def _merged_pair(test: Value, a: Assign, b: Assign) -> Assign | None:
 
 
 def _is_element(value: Value, assign: Assign) -> bool:
-    """Returns whether a value is the old value of the element that is assigned."""
+    """Returns whether a value is a read of the element that is assigned."""
     return isinstance(value, Read) and (value.array, value.subscripts) == (assign.array, assign.subscripts)
 
 
 def _until(assigns: Iterator[Assign], last: Assign) -> Iterator[Assign]:
-    """Yields the assignments before `last`, and consumes `last` too."""
+    """Yields the assignments of an iterator before `last`, and takes `last` from it too."""
     for assign in assigns:
         if assign is last:
             return
@@ -132,7 +139,10 @@ def _until(assigns: Iterator[Assign], last: Assign) -> Iterator[Assign]:
 
 
 def _without_old(value: Value, scalar: str, predicate: Value) -> Value:
-    """Returns `v if predicate else scalar` with zero for the scalar's old value, since only the predicate's branch reads it."""
+    """Returns a select `v if predicate else scalar` with zero in place of the scalar, since only the predicate's branch reads it.
+
+    Any other value is returned unchanged.
+    """
     if not isinstance(value, syntax.IfExp):
         return value
     bare = select(predicate, value.then, value.orelse)

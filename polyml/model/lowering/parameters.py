@@ -1,4 +1,4 @@
-"""The numbers of a call that a model depends on, and what is always true of them."""
+"""The numbers of a call that the sets and relations of a kernel depend on, and what is always true of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from polyml.quasi_affine.to_isl import to_set
 
 
 def without_value_arguments(nest: Nest, written: Nest) -> Nest:
-    """Returns the nest with Integer and Truth leaves made ScalarArg where no domain or access depends on the number argument.
+    """Returns the nest in which number arguments that no domain or access depends on are values (ScalarArg), not parameters.
 
             parameter k; for i: A[i] = A[i]*k        ->        for i: A[i] = A[i]*k, where k is a value like alpha
 
@@ -47,9 +47,9 @@ def without_value_arguments(nest: Nest, written: Nest) -> Nest:
 
 
 def parameter_context(nest: Nest, written: Nest) -> ParameterContext:
-    """Returns the parameters of domains, accesses and affine values.
+    """Returns the parameters on which domains, accesses and affine values depend, with what is known of them.
 
-    written: the nest before it was simplified
+    written: the nest before passes changed it
     """
     structural = _structural_names(nest) | _structural_names(written)
     for assign in assigns(nest.body):
@@ -62,12 +62,15 @@ def parameter_context(nest: Nest, written: Nest) -> ParameterContext:
 
 
 def integer_arguments(parameters: tuple[Parameter, ...], kernel: syntax.Kernel) -> tuple[str, ...]:
-    """Returns the parameters that are integer arguments of the call."""
+    """Returns the names of the parameters that are integer arguments of the call."""
     return tuple(p.name for p in parameters if p.array is None and not _is_truth_argument(p, kernel))
 
 
 def facts(parameters: tuple[Parameter, ...], sizes: frozenset[str], kernel: syntax.Kernel) -> isl.Set:
-    """Returns { : sizes are not negative, truth values are 0 or 1 }."""
+    """Returns the parameter set { : ... } in which sizes are not negative and truth values are 0 or 1.
+
+    sizes: the names of the parameters that are sizes
+    """
     names = tuple(p.name for p in parameters)
     result = ParameterContext(names, sizes).facts
     frame = polyhedra.Frame(names, ())
@@ -80,7 +83,7 @@ def facts(parameters: tuple[Parameter, ...], sizes: frozenset[str], kernel: synt
 
 
 def _structural_names(nest: Nest) -> frozenset[str]:
-    """Returns the names on which domains and accesses depend."""
+    """Returns the names of the parameters and iterators on which the domains and accesses of a nest depend."""
     found: set[str] = set()
     _collect_structure(nest.body, found)
     for requirement in nest.requirements:
@@ -105,8 +108,9 @@ def _collect_structure(body: tuple[Node, ...], found: set[str]) -> None:
 
 
 def _collect_value(value: Value, found: set[str]) -> None:
-    """Adds the names in subscripts, affine expressions and affine conditions of a value to `found`, except in a mere variable or
-    flag.
+    """Adds to `found` the names in subscripts, affine integers and affine conditions of a value.
+
+    An integer that is a mere variable, or a condition that is a mere truth argument, does not count, unless it decides a select.
     """
     tests: set[int] = set()
     for part in subvalues(value):

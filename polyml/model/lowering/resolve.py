@@ -1,4 +1,4 @@
-"""Typed syntax -> Nest: affine integers become `Affine`, conditions become guards or selects.
+"""Lowering of typed syntax to a nest: affine integers become `Affine`, conditions become guards or selects.
 
 Every scalar is written to memory; `model.nest_passes.forward_substitution` removes the writes that nobody reads.
 """
@@ -33,17 +33,17 @@ _COPIED_STATEMENTS = 8  # a branch up to this size may be copied to tell an affi
 def resolve(kernel: syntax.Kernel, *, aliased: bool = False) -> Nest:
     """Returns the nest of a typed kernel. Raises NotAffineError for a bound, subscript or shape that is not affine.
 
-    aliased: arguments may share memory
+    aliased: whether arguments may share memory
     """
     return _NestBuilder(kernel, aliased).nest()
 
 
 @dataclass(frozen=True)
 class _Scope:
-    """A scope is where a statement stands.
+    """A _Scope says what is around a statement.
 
-    iterators: of the loops around it, outermost first
-    predicate: the condition on data under which it runs; None: always
+    iterators: those of the loops around it, outermost first
+    predicate: the condition on data under which it runs; None where there is none
     """
 
     iterators: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class _Scope:
 
 @dataclass(frozen=True)
 class _Element:
-    """An element is what an assignment stores to; its fields are those of nest.Assign."""
+    """An _Element is the array element that an assignment stores to; its fields are those of nest.Assign."""
 
     array: str
     subscripts: tuple[Affine, ...] = ()
@@ -108,7 +108,7 @@ class _NestBuilder:
         return ()
 
     def _require(self, stmt: syntax.Require) -> None:
-        """Adds a requirement that the call must meet."""
+        """Adds a requirement to the nest. Raises NotAffineError where it is not affine."""
         condition = self._values.truth(stmt.condition)
         if not isinstance(condition, Truth):
             raise NotAffineError(f"whether there is {stmt.what} is not affine", loc=stmt.loc, notes=[BOUND_NOTE], code="PML-F030")
@@ -120,7 +120,10 @@ class _NestBuilder:
         self._requirements.append(Requirement(around, condition.formula, stmt.what, stmt.loc))
 
     def _assign(self, stmt: syntax.Assign, predicate: Value | None) -> Assign:
-        """Returns an assignment, and records what a local scalar equals from now on."""
+        """Returns an assignment, and records what the assigned local scalar equals from now on.
+
+        predicate: the condition on data under which it runs; None where there is none
+        """
         value = self._values.value(stmt.value)
         target = stmt.target
         if isinstance(target, syntax.Subscript):
@@ -133,14 +136,17 @@ class _NestBuilder:
         return self._store(_Element(self._declared.scalar(target.name, dtype)), value, predicate, stmt.loc)
 
     def _store(self, to: _Element, value: Value, predicate: Value | None, loc: Loc | None) -> Assign:
-        """Returns `to = value`, under a predicate as a select that otherwise keeps the element."""
+        """Returns the assignment `to = value`; under a predicate its value is a select that otherwise keeps the element."""
         if predicate is not None:
             old = Read(to.array, to.subscripts, dtype=self._declared.arrays[to.array].element, loc=to.loc, inside=to.inside)
             value = select(predicate, value, old)
         return Assign(to.array, to.subscripts, value, predicate is not None, loc, to.loc, to.inside)
 
     def _for(self, stmt: syntax.For, scope: _Scope) -> Loop:
-        """Returns a loop. What its body assigns is unknown at its start, and its variable is stale after it."""
+        """Returns a loop, with its body.
+
+        What the body assigns is unknown at its start, and its variable is stale after it.
+        """
         env = self._values.env
         start, stop = self._values.bound(stmt.start), self._values.bound(stmt.stop)
         iterator = self._declared.names.local(stmt.var, scope.iterators)
@@ -165,7 +171,9 @@ class _NestBuilder:
         return replace(loop, body=body)
 
     def _if(self, stmt: syntax.If, scope: _Scope) -> tuple[Node, ...]:
-        """Returns guards where the condition is affine, selects where it depends on data, and both for `affine and data`."""
+        """Returns the nodes of an `if`: guards where its condition is affine, selects where it depends on data, both for `affine
+        and data`.
+        """
         test = self._values.truth(stmt.condition)
         if isinstance(test, Truth):
             if self._has_few_quotients(test.formula):
@@ -195,12 +203,18 @@ class _NestBuilder:
             )
 
     def _has_few_quotients(self, formula: Condition) -> bool:
-        """Returns whether isl can tell the instances that meet it and the conditions around it; otherwise it counts as one on data."""
+        """Returns whether isl can handle an affine condition together with those around it.
+
+        One that it cannot handle is treated like a condition on data.
+        """
         around = (node.condition for node in self._around if isinstance(node, Guard))
         return quotients(formula, *around) <= QUOTIENTS_AROUND
 
     def _affine_if(self, formula: Condition, stmt: syntax.If, scope: _Scope) -> tuple[Node, ...]:
-        """Returns a guard for each branch that can run."""
+        """Returns a guard for each branch of an `if` that can run.
+
+        formula: its condition
+        """
         before = dict(self._values.env)
         nodes = []
         self._depth += 1
@@ -220,7 +234,10 @@ class _NestBuilder:
         return guard
 
     def _data_if(self, test: Value, stmt: syntax.If, scope: _Scope) -> tuple[Node, ...]:
-        """Returns both branches, with their assignments as selects on a condition that is stored before them."""
+        """Returns the nodes of an `if` on data: its condition is stored, then both branches assign selects on it.
+
+        test: its condition
+        """
         flag_name = self._declared.temporary("cond", BOOL)
         whole = test if scope.predicate is None else syntax.Logical("and", (scope.predicate, test), dtype=BOOL)
         stored = Read(flag_name, (), dtype=BOOL)
@@ -239,7 +256,7 @@ class _NestBuilder:
         return (head, *then_nodes, *else_nodes)
 
     def _alloc(self, stmt: syntax.Alloc, scope: _Scope) -> tuple[Node, ...]:
-        """Declares an array, and returns the loops that fill it, if any."""
+        """Declares the array that a statement allocates, and returns the loops that fill it, if it is filled."""
         shape = tuple(self._values.size(extent, scope.iterators) for extent in stmt.extents)
         if scope.predicate is not None and stmt.name in self._returned:
             raise NotAffineError(
@@ -266,7 +283,7 @@ class _NestBuilder:
         return (node,)
 
     def _results(self, stmt: syntax.Return) -> tuple[tuple[Node, ...], tuple[ScalarResult | ArrayResult, ...]]:
-        """Returns the assignments that store returned numbers, and the results."""
+        """Returns the assignments that store the numbers which the kernel returns, and all its results."""
         nodes: list[Node] = []
         results: list[ScalarResult | ArrayResult] = []
         for value, python in zip(stmt.values, stmt.python):
@@ -284,7 +301,9 @@ class _NestBuilder:
         return tuple(nodes), tuple(results)
 
     def _result(self, value: syntax.Expr, nodes: list[Node], loc: Loc | None) -> str:
-        """Returns the scalar array that holds a returned number."""
+        """Returns the name of the scalar array that holds a returned number; appends an assignment to `nodes` where none does
+        yet.
+        """
         scalars = self._declared.scalar_names
         if isinstance(value, syntax.Name) and value.name in scalars and not self._values.is_stale(value.name):
             return scalars[value.name]
@@ -294,13 +313,13 @@ class _NestBuilder:
 
 
 def assigned_arrays(body: tuple[syntax.Stmt, ...]) -> frozenset[str]:
-    """Returns the arrays that a block changes."""
+    """Returns the names of the arrays whose elements a block assigns."""
     assigned = (stmt.target for stmt in statements(body) if isinstance(stmt, syntax.Assign))
     return frozenset(target.array for target in assigned if isinstance(target, syntax.Subscript))
 
 
 def assigned_names(body: tuple[syntax.Stmt, ...]) -> frozenset[str]:
-    """Returns the local scalars and loop variables that a block changes."""
+    """Returns the names of the local scalars and loop variables that a block assigns."""
     found: set[str] = set()
     for stmt in body:
         if isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Name):
@@ -313,9 +332,9 @@ def assigned_names(body: tuple[syntax.Stmt, ...]) -> frozenset[str]:
 
 
 def _merged(formula: Condition | None, then: dict[str, Known | None], orelse: dict[str, Known | None]) -> dict[str, Known | None]:
-    """Returns what is known of local numbers after an `if`, from what is known after its branches.
+    """Returns what is known of local numbers after an `if`, from what is known after each of its branches.
 
-    formula: the condition; None where it depends on data
+    formula: the affine condition; None where it depends on data
     """
     result: dict[str, Known | None] = {}
     for name in {**then, **orelse}:
