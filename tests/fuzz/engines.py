@@ -100,7 +100,7 @@ def _random_native(function: FunctionType, program: Program) -> Callable:
     from polyml.schedule.compute import Scheduled
     from tests.schedule.random_schedules import random_legal_schedule
 
-    def any_legal(scop, deps, machine, **options):
+    def any_legal(scop, deps, request, reductions):
         return Scheduled(random_legal_schedule(scop, deps, random.Random(program.seed)), ("random",))
 
     kernel = polyml.kernel(fallback="error", cache=False, fp="strict", threads=2)(function)

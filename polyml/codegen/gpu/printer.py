@@ -5,19 +5,20 @@ GpuProgram   ->   __kernel void copy_0(__global double *restrict B, ...) { const
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from polyml.codegen.gpu.dialect import Dialect
 from polyml.codegen.gpu.functions import definitions
 from polyml.codegen.gpu.integers import condition, extreme, factor
-from polyml.codegen.gpu.program import GpuProgram, Launch, LaunchAxis
-from polyml.codegen.gpu.values import Needs, Values
+from polyml.codegen.gpu.program import GpuProgram, Launch, LaunchAxis, Version
+from polyml.codegen.gpu.registers import Registers
+from polyml.codegen.gpu.values import Needs, Text, Values
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, instances, loops
 from polyml.dtypes import DType
 from polyml.model.core.scop import Scop
-from polyml.quasi_affine.affine import Affine, Condition, variable
+from polyml.quasi_affine.affine import Affine, Compare, Condition, conjunction, variable
 
 _STEP = "    "
 _KEYWORDS = frozenset(
@@ -83,8 +84,10 @@ class _KernelText:
         self._table = AccessTable(scop.context)
         self._arrays: dict[str, bool] = {}
         self._integers: dict[str, None] = {}
-        self._names = _loop_names(launch, scop)
-        self._renaming = {name: variable(new) for name, new in self._names.items() if new != name}
+        self._outer = _outer_names(launch, scop)
+        self._begin(launch.versions[0])
+        self._filled: list[Registers] = []
+        self._held: dict[str, str] = {}  # array -> the register that stands for its element
         self._values = Values(scop, dialect, self.needs, self._element, self._renamed)
 
     @property
@@ -107,9 +110,9 @@ class _KernelText:
 
     def text(self) -> str:
         """Returns the text of the whole kernel."""
-        for node in instances(self._launch.body):
+        for node in instances(tuple(node for version in self._launch.versions for node in version.body)):
             self._arrays[self._scop.statements[node.statement].write.array] = True
-        body = [_STEP + line for node in self._launch.body for line in self._lines(node)]
+        body = [_STEP + line for line in self._versions()]
         starts = [_STEP + self._start(number, axis) for number, axis in enumerate(self._launch.axes)]
         sizes = [axis.threads for axis in self._launch.axes[:3]] + [1] * (3 - len(self._launch.axes))
         bounds = self._dialect.launch_bounds.format(x=sizes[0], y=sizes[1], z=sizes[2], threads=sizes[0] * sizes[1] * sizes[2])
@@ -151,6 +154,24 @@ class _KernelText:
         if signature.status:
             yield f"{dialect.pointer}int *status"
 
+    def _versions(self) -> Iterator[str]:
+        """Yields what a thread runs: the one version that there is, or that of the two whose condition holds."""
+        first, *others = self._launch.versions
+        if not others:
+            for node in first.body:
+                yield from self._lines(node)
+            return
+        yield from self._block(f"if ({condition(self._renamed_condition(first.condition), self._use)})", first.body)
+        for version in others:
+            self._begin(version)
+            yield from self._block("else", version.body)
+
+    def _begin(self, version: Version) -> None:
+        """Takes the names and the registers of a version."""
+        self._registers = version.registers
+        self._names = {**self._outer, **_loop_names(version, self._outer, self._scop)}
+        self._renaming = {name: variable(new) for name, new in self._names.items() if new != name}
+
     # -- what a thread runs ---------------------------------------------------------------------------------------
 
     def _lines(self, node: Node) -> Iterator[str]:
@@ -160,13 +181,48 @@ class _KernelText:
         elif isinstance(node, Guard):
             yield from self._block(f"if ({condition(self._renamed_condition(node.condition), self._use)})", node.body)
         elif isinstance(node, Loop):
+            held = next((each for each in self._registers if each.loop is node), None)
+            if held is not None and held not in self._filled:
+                yield from self._with_registers(held)
+                return
             name = self._names[node.var]
             lower = extreme("max", [self._renamed(e) for e in node.lower], self._use)
             last = extreme("min", [self._renamed(e + 1) for e in node.upper], self._use)
             step = f"{name}++" if node.step == 1 else f"{name} += {node.step}"
+            if any(name == item for held in self._registers for item, _ in held.items):
+                yield "#pragma unroll"
             yield from self._block(f"for ({self._dialect.index} {name} = {lower}; {name} < {last}; {step})", node.body)
         else:
             raise TypeError(f"not a node of a thread: {node!r}")
+
+    def _with_registers(self, held: Registers) -> Iterator[str]:
+        """Yields a loop between lines that fill registers and store them."""
+        loop, element = held.loop, self._scop.arrays[held.array].element
+        kind, name = self._dialect.register_type(element), f"{_named(held.array)}_held"
+        sizes = "".join(f"[{count}]" for _, count in held.items)
+        self._filled.append(held)
+        memory = self._element(held.array, [self._values.index(each) for each in held.subscripts])
+        register = name + "".join(f"[{item}]" for item, _ in held.items)
+        runs = conjunction(*(Compare(">=", self._renamed(last - first)) for first in loop.lower for last in loop.upper))
+        yield f"if ({condition(runs, self._use)}) {{"
+        yield f"{_STEP}{kind} {name}{sizes};"
+        loaded = self._values.loaded(memory, element).text
+        yield from (_STEP + line for line in self._for_items(held, f"{register} = {loaded};"))
+        self._held[held.array] = register
+        yield from (_STEP + line for line in self._lines(loop))
+        del self._held[held.array]
+        stored = self._values.stored(Text(register), element)
+        yield from (_STEP + line for line in self._for_items(held, f"{memory} = {stored};"))
+        yield "}"
+
+    def _for_items(self, held: Registers, line: str) -> Iterator[str]:
+        """Yields unrolled loops over all items around a line."""
+        indent = ""
+        for item, count in held.items:
+            yield f"{indent}#pragma unroll"
+            yield f"{indent}for (int {item} = 0; {item} < {count}; {item}++)"
+            indent += _STEP
+        yield indent + line
 
     def _block(self, head: str, body: Sequence[Node]) -> Iterator[str]:
         """Yields the line `head` and the lines of the nodes, in braces unless they are one line."""
@@ -190,10 +246,12 @@ class _KernelText:
         yield "}"
 
     def _element(self, array: str, subscripts: Sequence[str]) -> str:
-        """Returns the C text of an element of an array that is stored row by row, and notes that the kernel refers to the array.
+        """Returns the C text of an element of an array that is stored row by row, or of its register, and notes that the kernel refers to the array.
 
         subscripts: their C texts, by dimension.
         """
+        if array in self._held:
+            return self._held[array]
         self._arrays.setdefault(array, False)
         offset = subscripts[0] if subscripts else "0"
         for text, extent in zip(subscripts[1:], self._scop.arrays[array].shape[1:]):
@@ -238,17 +296,22 @@ def _named(name: str) -> str:
     return f"{name}_" if name in _KEYWORDS else name
 
 
-def _loop_names(launch: Launch, scop: Scop) -> dict[str, str]:
-    """Returns { name in the program -> name in the C text }: loops have the names that the schedule gives them, sizes and loops of
-    the host their own; words of C and names that are taken are changed.
-    """
-    outer = {*launch.host, *(axis.start for axis in launch.axes), *(p.name for p in scop.parameters)}
-    taken = {_named(name) for name in (*outer, *scop.arrays, *scop.params)}
-    found = {name: _named(name) for name in outer}
-    for loop in loops(launch.body):
+def _outer_names(launch: Launch, scop: Scop) -> dict[str, str]:
+    """Returns the names in the text of what a thread's loops are over."""
+    return {
+        name: _named(name) for name in (*launch.host, *(axis.start for axis in launch.axes), *(p.name for p in scop.parameters))
+    }
+
+
+def _loop_names(version: Version, outer: Mapping[str, str], scop: Scop) -> dict[str, str]:
+    """Returns the names of loop variables in the text, those that the schedule gives the loops, but for words of C and names in use."""
+    items = {item for held in version.registers for item, _ in held.items}
+    taken = {*outer.values(), *map(_named, (*scop.arrays, *scop.params)), *items}
+    found: dict[str, str] = {}
+    for loop in loops(version.body):
         wanted = _named(loop.name or loop.var)
         name, number = wanted, 2
-        while name in taken:
+        while name in taken and name not in items:
             name, number = f"{wanted}_{number}", number + 1
         found[loop.var] = name
         taken.add(name)

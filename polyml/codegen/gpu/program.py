@@ -15,11 +15,12 @@ from itertools import chain, count, groupby
 import islpy as isl
 
 from polyml.codegen.astgen.build import nodes_of
+from polyml.codegen.gpu.registers import Registers, registers
 from polyml.codegen.ir.program import Node
 from polyml.model.core.scop import Scop
 from polyml.polyhedra import dimensions
-from polyml.quasi_affine.affine import Affine
-from polyml.quasi_affine.from_isl import integer_expression
+from polyml.quasi_affine.affine import TRUE, Affine, Condition, negate
+from polyml.quasi_affine.from_isl import condition_expression, integer_expression
 from polyml.schedule.gpu.mapping import GridAxis, LaunchNest, Mapped, SurroundingLoop
 from polyml.schedule.tree import loop_tree
 
@@ -45,19 +46,33 @@ class LaunchAxis:
 
 
 @dataclass(frozen=True)
+class Version:
+    """What a thread runs where a condition holds.
+
+    condition: on the sizes, the host's loops and the starts of the axes.
+    body: the loops, over the same names.
+    registers: arrays that are in registers while loops of the body run.
+    """
+
+    condition: Condition
+    body: tuple[Node, ...]
+    registers: tuple[Registers, ...] = ()
+
+
+@dataclass(frozen=True)
 class Launch:
     """A Launch is a kernel for a grid of blocks of threads.
 
     name: the name of the kernel.
     host: the names of the host's loops around it, outermost first.
     axes: x first; those behind the third one have one thread per block.
-    body: what a thread runs, in terms of the sizes, the host's loops and the axes' `start`.
+    versions: what a thread runs, in terms of the sizes, the host's loops and the axes' `start`; the condition of one of them holds.
     """
 
     name: str
     host: tuple[str, ...]
     axes: tuple[LaunchAxis, ...]
-    body: tuple[Node, ...]
+    versions: tuple[Version, ...]
 
 
 @dataclass(frozen=True)
@@ -91,13 +106,52 @@ def _launch(name: str, mapped: Mapped, scop: Scop) -> Launch:
     host, starts = names[: len(nest.host)], names[len(nest.host) :]
     instances = reduce(_at, zip(host, nest.host), nest.instances)
     axes = [_grid_axis(axis, start, instances, scop) for axis, start in zip(mapped.axes, starts)]
-    inside, body, context = instances, nest.body, scop.checked.intersect(instances.params())
+    inside, context = instances, scop.checked.intersect(instances.params())
     for axis, start in zip(mapped.axes, starts):
         context = context.intersect(_starts(axis, start, instances))
         inside = inside.intersect(_of_thread(inside, axis, start))
-        if axis.items > 1:
-            body = _with_items(body, axis.loop)
-    return Launch(name, host, tuple(axes), tuple(nodes_of(loop_tree.write(inside, body), context)))
+    several = [(axis, start) for axis, start in zip(mapped.axes, starts) if axis.items > 1]
+    called = _fresh([f"{axis.loop.name}_item" for axis, _ in several], {*taken, *names})
+    items = [_ItemLoop.of(axis, start, inside, item) for (axis, start), item in zip(several, called)]
+    body = reduce(_with_items, items, nest.body)
+    return Launch(name, host, tuple(axes), _versions(inside, body, context, items, scop))
+
+
+@dataclass(frozen=True)
+class _ItemLoop:
+    """The loop over a thread's items along an axis. member: { S[i] -> [(number of the item)] }."""
+
+    name: str
+    count: int
+    member: isl.UnionPwAff
+
+    @staticmethod
+    def of(axis: GridAxis, start: str, inside: isl.UnionSet, name: str) -> _ItemLoop:
+        number = isl.Map(f"[{start}] -> {{ [e] -> [floor((e - {start})/{axis.size})] }}")
+        numbers = _as_map(axis.loop, inside).apply_range(isl.UnionMap.from_map(number))
+        return _ItemLoop(name, axis.items, isl.MultiUnionPwAff.from_union_map(numbers).get_at(0))
+
+
+def _versions(
+    inside: isl.UnionSet, body: loop_tree.Node, context: isl.Set, items: Sequence[_ItemLoop], scop: Scop
+) -> tuple[Version, ...]:
+    """Returns a thread's loops; a thread that has all of its items runs loops without tests, and keeps in registers what it may."""
+    if not items:
+        return (Version(TRUE, tuple(nodes_of(loop_tree.write(inside, body), context))),)
+    missing = _missing(inside, items).intersect_params(context).params()
+    full = context.subtract(missing).coalesce()
+    whole = tuple(nodes_of(loop_tree.write(inside.intersect_params(full), body), full))
+    kept = tuple(registers(whole, scop, {each.name: each.count for each in items}))
+    condition = condition_expression(full.gist(context), context)
+    return Version(condition, whole, kept), Version(negate(condition), tuple(nodes_of(loop_tree.write(inside, body), context)))
+
+
+def _missing(inside: isl.UnionSet, items: Sequence[_ItemLoop]) -> isl.Set:
+    """Returns { [m, ...] }, the items that a thread does not have."""
+    numbers = [isl.UnionMap.from_union_pw_aff(each.member).intersect_domain(inside) for each in items]
+    there = isl.Set.from_union_set(reduce(isl.UnionMap.flat_range_product, numbers).range())
+    box = " and ".join(f"0 <= m{k} < {each.count}" for k, each in enumerate(items))
+    return isl.Set(f"{{ [{', '.join(f'm{k}' for k in range(len(items)))}] : {box} }}").subtract(there)
 
 
 def _fresh(names: Sequence[str], taken: Set[str]) -> tuple[str, ...]:
@@ -152,10 +206,10 @@ def _blocks(axis: GridAxis, instances: isl.UnionSet) -> isl.Set:
     return isl.Set.from_union_set(_as_map(axis.loop, instances).range()).apply(numbers)
 
 
-def _with_items(body: loop_tree.Node, loop: SurroundingLoop) -> loop_tree.Node:
-    """Returns the tree with the loop added as the innermost one, so that the items of a thread run together (register tile)."""
+def _with_items(body: loop_tree.Node, loop: _ItemLoop) -> loop_tree.Node:
+    """Returns the tree with the loop innermost, so that the items of a thread run together (register tile)."""
     if isinstance(body, loop_tree.Leaf):
-        return loop_tree.Loop(loop.name, loop_tree.on(loop.values, body.statements), body)
+        return loop_tree.Loop(loop.name, loop_tree.on(loop.member, body.statements), body)
     if isinstance(body, loop_tree.Loop):
         return loop_tree.Loop(body.name, body.member, _with_items(body.body, loop), body.directives, body.cut)
     return loop_tree.Block(tuple(loop_tree.BlockPart(part.instances, _with_items(part.body, loop)) for part in body.parts))

@@ -32,7 +32,10 @@ def run(program: GpuProgram, arguments: Mapping[str, object], *, order: str = "s
         values = {**sizes, **dict(zip(found.host, point))}
         starts = list(threads(found, values))
         for start in starts[::-1] if order == "reversed" else random.sample(starts, len(starts)) if order == "shuffled" else starts:
-            walk(Program(scop, found.body), {**values, **start}, visit)
+            here = {**values, **start}
+            for version in found.versions:
+                if version.condition.evaluate(here):
+                    walk(Program(scop, version.body), here, visit)
 
     with np.errstate(all="ignore"):
         walk(Program(scop, program.order), sizes, launch)

@@ -16,12 +16,13 @@ from polyml.model.core.scop import Scop
 from polyml.polyhedra import BudgetExceeded, budget
 from polyml.schedule.affine.fusion import fuse
 from polyml.schedule.affine.scheduler import parallel_schedule
-from polyml.schedule.analysis.strides import accesses, goes_to_neighbours, iterators_of
-from polyml.schedule.gpu.mapping import LaunchNest, Mapped, SurroundingLoop, every_nest, mapped
+from polyml.schedule.analysis.strides import accesses, goes_to_neighbours, iterators_of, moves
+from polyml.schedule.gpu.mapping import LaunchNest, Mapped, SurroundingLoop, ThreadStatement, every_nest, mapped
 from polyml.schedule.legality.check import check_legal
 from polyml.schedule.tree import loop_tree
 
 BLOCKS = {1: (128,), 2: (32, 8), 3: (32, 4, 2)}  # threads along x, y and z, by the number of loops
+TILE = (16, 16), (4, 4)  # threads, and iterations of each, along x and y where loads serve several of them
 _OPERATIONS = 5_000_000  # of isl, for one tree
 
 
@@ -79,13 +80,33 @@ def _usual(nest: LaunchNest, scop: Scop) -> Mapped:
     """Returns the nest on blocks of the usual sizes; axis x is the loop along which most accesses go to neighbouring elements.
 
     Of equally good loops, x is the innermost one; the other axes are the other loops, from the inside outwards.
+    A thread has several iterations along x and y where loads in a loop of its own serve more than one of them in both directions.
     """
     grid = range(len(nest.grid))
     if not grid:
         return mapped(nest, (), ())
     x = max(grid, key=lambda loop: (_followers(nest, nest.grid[loop], scop), loop))
     order = [x, *(loop for loop in reversed(grid) if loop != x)]
+    if len(order) > 1 and all(_serves_several(nest, nest.grid[loop], scop) for loop in order[:2]):
+        return mapped(nest, order, *TILE)
     return mapped(nest, order, BLOCKS[min(len(order), 3)])
+
+
+def _serves_several(nest: LaunchNest, loop: SurroundingLoop, scop: Scop) -> bool:
+    """Returns whether every statement is in a loop of the thread and loads there an element that is the same in all iterations of `loop`."""
+    return all(
+        run.inside
+        and any(
+            not moves(access, iterators_of(loop.values, run.statement)) and moves(access, _innermost(run))
+            for access in scop.statements[run.statement].reads
+        )
+        for run in nest.runs()
+    )
+
+
+def _innermost(run: ThreadStatement) -> list[int]:
+    """Returns the positions of the iterators on which the statement's innermost loop depends."""
+    return iterators_of(run.inside[-1].values, run.statement)
 
 
 def _followers(nest: LaunchNest, loop: SurroundingLoop, scop: Scop) -> int:

@@ -60,8 +60,8 @@ def summary(plan):
 
 
 @pytest.mark.parametrize("function, arrays, expected", [
-    (kernels.gemm, shapes_of((3, 4), (3, 5), (5, 4)), [([], [("j", 32), ("i", 8)], ("S0",))]),
-    (scaled_product, shapes_of((3, 4), (3, 5), (5, 4)), [([], [("j", 32), ("i", 8)], ("S0",)), ([], [("j", 32), ("i", 8)], ("S1",))]),
+    (kernels.gemm, shapes_of((3, 4), (3, 5), (5, 4)), [([], [("j", 16), ("i", 16)], ("S0",))]),
+    (scaled_product, shapes_of((3, 4), (3, 5), (5, 4)), [([], [("j", 32), ("i", 8)], ("S0",)), ([], [("j", 16), ("i", 16)], ("S1",))]),
     (two_sweeps, shapes_of((3, 4), (3, 4)), [([], [("j", 32), ("i", 8)], ("S0",)), ([], [("j", 32), ("i", 8)], ("S1",))]),
     (two_vectors, shapes_of(5, 5), [([], [("i", 128)], ("S0", "S1"))]),
     (down_columns, shapes_of((5, 6)), [([], [("j", 128)], ("S0",))]),
@@ -72,6 +72,19 @@ def test_the_loop_that_goes_to_neighbours_is_x(function, arrays, expected):
     """Nests are fused where that takes no loop from the threads of a statement."""
     found, _ = problem(function, *arrays)
     assert summary(planned(found.scop, found.dependences, found.reductions)) == expected
+
+
+@pytest.mark.parametrize("function, arrays, items", [
+    (kernels.gemm, shapes_of((3, 4), (3, 5), (5, 4)), [4, 4]),
+    (kernels.syrk, shapes_of((5, 5), (5, 3)), [4, 4]),
+    (kernels.matvec, shapes_of((5, 4), 4, 5), [1]),
+    (kernels.transpose, shapes_of((5, 4), (4, 5)), [1, 1]),
+    (down_columns, shapes_of((5, 6)), [1]),
+])  # fmt: skip
+def test_a_thread_has_several_iterations_where_its_loads_serve_them(function, arrays, items):
+    found, _ = problem(function, *arrays)
+    (only,) = planned(found.scop, found.dependences, found.reductions)
+    assert [axis.items for axis in only.axes] == items
 
 
 def test_the_source_s_loops_are_taken_where_a_parallel_form_takes_too_long(monkeypatch):
