@@ -1,3 +1,3 @@
-"""Quasi-affine expressions and conditions, which the model and the code share: `affine` has them, `to_isl` and `from_isl` hand them to isl
-and take them back, `complexity` measures them.
+"""Quasi-affine expressions and conditions, which the model and the code share: `affine` defines them, `to_isl` and `from_isl`
+convert them to isl's objects and back, `complexity` measures them.
 """

@@ -101,7 +101,7 @@ class Affine:
         return linear(terms, constant)
 
     def evaluate(self, values: Mapping[str, int]) -> int:
-        """Returns the integer that the expression is where the names have these values."""
+        """Returns the expression's value, an integer, for the given values of its names."""
         return self.constant + sum(c * (values[a] if isinstance(a, str) else a.evaluate(values)) for a, c in self.terms)
 
     def __str__(self) -> str:
@@ -148,8 +148,8 @@ class FloorDiv:
 class Extremum:
     """The least ("min") or greatest ("max") of two or more operands.
 
-    as_written: the operands keep the order and the nesting of the source, which isl's pieces follow; else they are flat and sorted by
-    their texts, so that equal ones are equal values.
+    as_written: the operands keep the order and the nesting of the source, which isl's pieces follow; else they are flattened and
+        sorted by their texts, so that equal extrema are equal values.
     """
 
     op: str
@@ -232,7 +232,7 @@ class Compare:
 
 @dataclass(frozen=True)
 class Logic:
-    """A conjunction (op "and") or disjunction (op "or") of conditions; of no parts it is true for "and", false for "or"."""
+    """A conjunction (op "and") or disjunction (op "or") of conditions; without parts it is true for "and", false for "or"."""
 
     op: str
     parts: tuple[Condition, ...]
@@ -258,12 +258,12 @@ TRUE, FALSE = Logic("and", ()), Logic("or", ())
 
 
 def variable(name: str) -> Affine:
-    """Returns the expression of one iterator or parameter."""
+    """Returns the expression that is one iterator or parameter."""
     return Affine(0, ((name, 1),))
 
 
 def of_atom(atom: Atom) -> Affine:
-    """Returns the expression of one atom."""
+    """Returns the expression that is one atom."""
     return Affine(0, ((atom, 1),))
 
 
@@ -300,12 +300,12 @@ def floor_div(operand: Affine, divisor: int) -> Affine:
 
 
 def modulo(operand: Affine, divisor: int) -> Affine:
-    """Returns the remainder, which has the divisor's sign as in Python: operand - divisor * (operand // divisor)."""
+    """Returns the remainder operand - divisor * floor(operand / divisor), which has the divisor's sign as in Python."""
     return operand - floor_div(operand, divisor) * divisor
 
 
 def extremum(op: str, values: Iterable[Affine], as_written: bool = False) -> Affine:
-    """Returns min or max. Operands that differ by a constant are compared now; as_written: see Extremum."""
+    """Returns the minimum or maximum, in which operands that differ by a constant are one. as_written: see Extremum."""
     flat = [*values] if as_written else [inner for e in values for inner in operands(op, e)]
     best: dict[tuple, int] = {}
     pick = min if op == "min" else max
@@ -318,7 +318,7 @@ def extremum(op: str, values: Iterable[Affine], as_written: bool = False) -> Aff
 
 
 def operands(op: str, value: Affine) -> tuple[Affine, ...]:
-    """Returns the operands of an outermost min or max, so that a loop bound is a list."""
+    """Returns the operands of a value that is one min or max, whichever `op` names, else the value alone."""
     if value.constant == 0 and len(value.terms) == 1 and value.terms[0][1] == 1:
         top = value.terms[0][0]
         if isinstance(top, Extremum) and top.op == op:
@@ -327,28 +327,28 @@ def operands(op: str, value: Affine) -> tuple[Affine, ...]:
 
 
 def choice(condition: Condition, then: Affine, orelse: Affine) -> Affine:
-    """Returns `then if condition else orelse`, or one of them where it is known to be the value."""
+    """Returns `then if condition else orelse`, or the one of the two that is known to be the value."""
     if then == orelse or condition == TRUE:
         return then
     return orelse if condition == FALSE else of_atom(Choice(condition, then, orelse))
 
 
 def non_negative(value: Affine) -> Condition:
-    """Returns value >= 0: min, max and choices that stand outside quotients become conjunctions and disjunctions."""
+    """Returns the condition value >= 0, in which min, max and choices outside quotients become conjunctions and disjunctions."""
     if not value.terms:
         return TRUE if value.constant >= 0 else FALSE
     return _by_cases(value, ">=") or Compare(">=", value)
 
 
 def zero(value: Affine) -> Condition:
-    """Returns value == 0: min, max and choices that stand outside quotients become conjunctions and disjunctions."""
+    """Returns the condition value == 0, in which min, max and choices outside quotients become conjunctions and disjunctions."""
     if not value.terms:
         return FALSE if value.constant else TRUE
     return _by_cases(value, "==") or Compare("==", value)
 
 
 def _by_cases(value: Affine, op: str) -> Condition | None:
-    """Returns a comparison with zero without the first min, max or choice in it; None when there is none."""
+    """Returns the condition `value op 0` without the first min, max or choice in the value; None where it has none."""
     test = zero if op == "==" else non_negative
     for index, (atom, c) in enumerate(value.terms):
         if not isinstance(atom, (Extremum, Choice)):
@@ -368,7 +368,7 @@ def _by_cases(value: Affine, op: str) -> Condition | None:
 
 
 def compare(op: str, a: Affine, b: Affine) -> Condition:
-    """Returns `a op b` for Python's comparison operators."""
+    """Returns the condition `a op b`, for any of Python's comparison operators."""
     if op == "==":
         return zero(a - b)
     if op == "!=":
@@ -377,7 +377,7 @@ def compare(op: str, a: Affine, b: Affine) -> Condition:
 
 
 def conjunction(*conditions: Condition) -> Condition:
-    """Returns the condition that all of these hold; nested conjunctions are flattened."""
+    """Returns the condition that all of the conditions hold; nested conjunctions are flattened."""
     parts = [part for c in conditions for part in (c.parts if isinstance(c, Logic) and c.op == "and" else (c,))]
     if FALSE in parts:
         return FALSE
@@ -385,7 +385,7 @@ def conjunction(*conditions: Condition) -> Condition:
 
 
 def disjunction(*conditions: Condition) -> Condition:
-    """Returns the condition that one of these holds."""
+    """Returns the condition that at least one of the conditions holds."""
     parts = tuple(c for c in conditions if c != FALSE)
     if TRUE in parts:
         return TRUE
@@ -393,7 +393,7 @@ def disjunction(*conditions: Condition) -> Condition:
 
 
 def negate(condition: Condition) -> Condition:
-    """Returns the condition that holds where this one does not."""
+    """Returns the condition that holds exactly where the given one does not."""
     if isinstance(condition, Logic):
         return (disjunction if condition.op == "and" else conjunction)(*(negate(part) for part in condition.parts))
     below = non_negative(-condition.expr - 1)

@@ -1,4 +1,6 @@
-"""How complex quasi-affine expressions are: what isl takes long for is refused, or left to run time, by these measures."""
+"""Measures of how complex quasi-affine expressions are: an expression that isl takes long for is refused, or left to run time, by
+them.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ def _condition_depth(condition: Condition) -> int:
 
 
 def atoms(value: Affine | Condition) -> frozenset[Atom]:
-    """Returns every different atom in an expression or condition, also inside others."""
+    """Returns the different atoms in an expression or condition, also those inside other atoms."""
     if isinstance(value, Compare):
         return atoms(value.expr)
     if isinstance(value, Affine):
@@ -44,5 +46,5 @@ def _atoms_inside(atom: Atom) -> frozenset[Atom]:
 
 
 def quotients(*values: Affine | Condition) -> int:
-    """Returns how many different quotients there are: isl has a dimension for each."""
+    """Returns the number of different quotients in the expressions and conditions: isl has a dimension for each."""
     return sum(isinstance(atom, FloorDiv) for atom in frozenset().union(*map(atoms, values)))

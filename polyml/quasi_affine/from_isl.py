@@ -1,4 +1,6 @@
-"""Quasi-affine expressions and conditions of isl's ASTs, in the names of their iterators and parameters."""
+"""Converts isl's functions, sets and ASTs to quasi-affine expressions and conditions, in the names of their iterators and
+parameters.
+"""
 
 from __future__ import annotations
 
@@ -25,19 +27,22 @@ _AND, _OR = (getattr(_OP, name) for name in ("and_", "or_"))  # which the types 
 
 
 def integer_expression(value: isl.PwAff) -> Affine:
-    """Returns [N, i] -> { [(e)] } as an expression of its parameters."""
+    """Returns a function of parameters alone, [N, i] -> { [(e)] }, as an expression of these parameters."""
     build_ = isl.AstBuild.from_context(isl.Set.universe(value.get_domain_space().params()))
     return integer_of_ast(build_.expr_from_pw_aff(value))
 
 
 def condition_expression(condition: isl.Set, context: isl.Set) -> Condition:
-    """Returns { : ... }, a set of parameters, as a condition on their names."""
+    """Returns a set of parameters, { : ... }, as a condition on them.
+
+    context: constraints that are known to hold, which the condition leaves out.
+    """
     context = context.align_params(condition.get_space())
     return condition_of_ast(isl.AstBuild.from_context(context).expr_from_set(condition.align_params(context.get_space())))
 
 
 def integer_of_ast(expr: isl.AstExpr) -> Affine:
-    """Returns an integer expression of isl's AST. Raises ValueError for a call or an access."""
+    """Returns an integer expression of isl's AST as an Affine. Raises ValueError for a call, an access or another operation."""
     kind = expr.get_type()
     if kind == isl.ast_expr_type.int:
         return Affine(expr.get_val().to_python())
@@ -65,7 +70,7 @@ def integer_of_ast(expr: isl.AstExpr) -> Affine:
 
 
 def condition_of_ast(expr: isl.AstExpr) -> Condition:
-    """Returns a condition of isl's AST. Raises ValueError for what is none."""
+    """Returns a condition of isl's AST as a Condition. Raises ValueError for an expression that is no condition."""
     if expr.get_type() == isl.ast_expr_type.int:
         return TRUE if expr.get_val().to_python() else FALSE
     op = expr.get_op_type()

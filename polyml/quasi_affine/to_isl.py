@@ -1,4 +1,4 @@
-"""Quasi-affine expressions and conditions as isl objects, in the space of a frame."""
+"""Converts quasi-affine expressions and conditions to isl's functions and sets of a frame's iterators."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from polyml.quasi_affine.affine import Affine, Choice, Compare, Condition, Extre
 
 
 def to_pw_aff(value: Affine, frame: Frame) -> isl.PwAff:
-    """Returns the expression as a function of the frame's iterators, { [iterators] -> [(value)] }."""
+    """Returns an expression as isl's function of the frame's iterators, { [iterators] -> [(value)] }."""
     one = to_aff(value, frame)
     if one is not None:
         return one.to_pw_aff()
@@ -23,7 +23,7 @@ def to_pw_aff(value: Affine, frame: Frame) -> isl.PwAff:
 
 
 def to_aff(value: Affine, frame: Frame) -> isl.Aff | None:
-    """Returns { [iterators] -> [(value)] } as one isl.Aff, or None where it has cases: min, max or a choice."""
+    """Returns an expression as one isl.Aff, { [iterators] -> [(value)] }, or None where it has cases: min, max or a choice."""
     named = _linear_terms(value)
     result = frame.aff(value.constant, named)
     if len(named) == len(value.terms):
@@ -41,7 +41,7 @@ def to_aff(value: Affine, frame: Frame) -> isl.Aff | None:
 
 
 def _linear_terms(value: Affine) -> list[tuple[str, int]]:
-    """Returns the terms that are names, with their coefficients."""
+    """Returns the terms whose atoms are names, with their coefficients."""
     return [(atom, coefficient) for atom, coefficient in value.terms if isinstance(atom, str)]
 
 
@@ -56,7 +56,7 @@ def _atom_pw_aff(atom: FloorDiv | Extremum | Choice, frame: Frame) -> isl.PwAff:
 
 
 def to_set(condition: Condition, frame: Frame) -> isl.Set:
-    """Returns the points at which the condition holds, { [iterators] : condition }."""
+    """Returns the set of the frame's points at which the condition holds, { [iterators] : condition }."""
     if isinstance(condition, Compare):
         return _compare_set(condition, frame)
     parts = (to_set(part, frame) for part in dict.fromkeys(condition.parts))

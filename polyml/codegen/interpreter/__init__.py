@@ -1,1 +1,3 @@
-"""A Program run on NumPy arrays, instance by instance: the oracle of every pass that needs no LLVM. The door is `run.run`."""
+"""A Program run on NumPy arrays, instance by instance: the oracle of every pass that needs no LLVM. The function to call is
+`run.run`.
+"""

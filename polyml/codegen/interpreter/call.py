@@ -20,19 +20,20 @@ POISON = 0xA5  # every byte of an integer that was never written
 
 
 class UncertainBounds(BoundsError):
-    """An access or conversion under a data-dependent condition could be out of range: such a call runs as Python."""
+    """Raised where an access or conversion under a data-dependent condition could be out of range: such a call runs as Python."""
 
 
 def begin(
     scop: Scop, arguments: Mapping[str, object], others: Mapping[str, int] = {}
 ) -> tuple[dict[str, int], dict[str, np.ndarray]]:
-    """Returns the sizes and the arrays of a call, by name.
+    """Checks the arguments of a call, and returns its sizes and its arrays, each by name. Arrays that are no arguments are made
+    new; their memory reads as NaN, as bytes of POISON, or as True.
 
     arguments: by the names of the kernel's parameters.
-    others: sizes that are none of a call.
+    others: values of further names that expressions may have, added to the sizes.
 
-    Memory that was not written reads as NaN, as bytes of POISON, or as True. Raises BoundsError, UncertainBounds, ValueError or
-    PolymlOverflowError for a violated check.
+    Raises BoundsError, UncertainBounds, ValueError or PolymlOverflowError for a violated check, TypeError for an argument of
+    another type.
     """
     sizes = {p.name: call_interface.value(p, arguments) for p in scop.parameters}
     for check in scop.checks:
@@ -43,7 +44,7 @@ def begin(
 
 
 def _test(check: Check, sizes: Mapping[str, int]) -> None:
-    """Raises a check's error where these sizes violate it."""
+    """Raises a check's error where the sizes violate it."""
     if fix(check.violated, sizes).is_empty():
         return
     if check.may:
@@ -56,7 +57,9 @@ def _test(check: Check, sizes: Mapping[str, int]) -> None:
 
 
 def _memory(array: Array, arguments: Mapping[str, object], table: AccessTable, sizes: Env) -> np.ndarray:
-    """Returns the memory of an array: the caller's for an argument, else new memory."""
+    """Returns the memory of an array: the caller's for an argument, else new memory. Raises TypeError for an argument of another
+    type.
+    """
     if array.role is Role.ARGUMENT:
         given = _argument(array, arguments)
         memory = as_pairs(given) if array.pairs else given
@@ -67,7 +70,7 @@ def _memory(array: Array, arguments: Mapping[str, object], table: AccessTable, s
 
 
 def _argument(array: Array, arguments: Mapping[str, object]) -> np.ndarray:
-    """Returns the caller's array. Raises TypeError for anything else."""
+    """Returns the caller's array. Raises TypeError for an argument that is no NumPy array."""
     given = arguments[array.source_name or array.name]
     if not isinstance(given, np.ndarray):
         raise TypeError(f"{array.name} is not an array, but {type(given).__name__}")
@@ -86,7 +89,11 @@ def fresh(element: DType, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def result(scop: Scop, arrays: Mapping[str, np.ndarray], arguments: Mapping[str, object]) -> object:
-    """Returns what the kernel returns: None, a number, an array, or a tuple of these."""
+    """Returns what the kernel returns: None, a number, an array, or a tuple of numbers and arrays.
+
+    arrays: the memory of the SCoP's arrays after the run, by name.
+    arguments: by the names of the kernel's parameters.
+    """
     values: list[object] = []
     for result, *imaginary in call_interface.returned(scop.results):
         memory = arrays[result.array]
@@ -103,7 +110,7 @@ def result(scop: Scop, arrays: Mapping[str, np.ndarray], arguments: Mapping[str,
 
 
 def as_pairs(array: np.ndarray) -> np.ndarray:
-    """Returns the parts of complex numbers as a view with one more dimension, the first."""
+    """Returns an array of complex numbers as a view of their real and imaginary parts, with one more dimension, the first."""
     parts = array.real
     return np.lib.stride_tricks.as_strided(
         parts, (2, *array.shape), (parts.itemsize, *array.strides), writeable=array.flags.writeable
@@ -111,7 +118,7 @@ def as_pairs(array: np.ndarray) -> np.ndarray:
 
 
 def _returned(array: Array, memory: np.ndarray, arguments: Mapping[str, object]) -> np.ndarray:
-    """Returns the array that the caller gets: of pairs of parts, one of complex numbers."""
+    """Returns the array that the caller gets for a result's memory: an array of complex numbers if the memory has their parts."""
     if not array.pairs:
         return memory
     if array.role is Role.ARGUMENT:

@@ -16,10 +16,13 @@ from polyml.codegen.ir.program import Program
 
 
 def run(program: GpuProgram, arguments: Mapping[str, object], *, order: str = "source", seed: int = 0) -> object:
-    """Returns what the kernel returns for the arguments (by the names of its parameters), whose arrays it changes in place.
+    """Runs a kernel's program for GPUs on the arguments, whose arrays it changes in place, and returns what the kernel returns.
 
-    order: of the threads of a launch: "source", "reversed", or "shuffled" by `seed`. A thread runs all of its loops before the next one
-    begins. Raises what `interpreter.run.run` does.
+    arguments: by the names of the kernel's parameters.
+    order: of the threads of a launch: "source", "reversed", or "shuffled" by `seed`. A thread runs all of its loops before the next
+        one begins.
+
+    Raises what `interpreter.run.run` does.
     """
     if order not in ORDERS:
         raise ValueError(f"order is one of {', '.join(ORDERS)}, not {order!r}")
@@ -43,7 +46,11 @@ def run(program: GpuProgram, arguments: Mapping[str, object], *, order: str = "s
 
 
 def threads(launch: Launch, values: Env) -> Iterator[dict[str, int]]:
-    """Yields the iterations that the threads of a launch begin with, by axis, in the order of their numbers."""
+    """Yields, for each thread of a launch in the order of their numbers, the first iteration that it runs along each axis, by the
+    name of the axis's start.
+
+    values: the values of parameters and of the host's loop variables.
+    """
     along: list[Sequence[int]] = []
     for axis in launch.axes:
         first, blocks = axis.first.evaluate(values), axis.blocks.evaluate(values)

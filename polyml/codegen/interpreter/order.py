@@ -23,10 +23,11 @@ _FUNCTIONS = {"__builtins__": {}, "min": min, "max": max}
 
 
 def walk(program: Program, sizes: Mapping[str, int], visit: Visit, *, order: str = "source", seed: int = 0) -> None:
-    """Calls visit(statement, point) for every instance.
+    """Calls visit(statement, point) for every instance of the program, in the order in which the program runs them.
 
-    order: of the iterations of a parallel loop and of those a Jam runs together, whose order must not matter:
-    "source", "reversed", or "shuffled" by `seed`, which also says where in a cache line arrays begin.
+    sizes: the values of the program's parameters.
+    order: of the iterations of a parallel loop and of those a Jam runs together, whose order must not matter: "source", "reversed",
+        or "shuffled" by `seed`, which also says where in a cache line arrays begin.
     """
     if order not in ORDERS:
         raise ValueError(f"order is one of {', '.join(ORDERS)}, not {order!r}")
@@ -36,34 +37,38 @@ def walk(program: Program, sizes: Mapping[str, int], visit: Visit, *, order: str
 
 
 def threads(order: str) -> int:
-    """Returns how many threads the iterations of parallel loops are thought to run on, in turn."""
+    """Returns the number of threads to which `walk` deals the iterations of a parallel loop in turn."""
     return 1 if order == "source" else 3
 
 
 def sequence(program: Program, sizes: Mapping[str, int], *, order: str = "source", seed: int = 0) -> list[StatementPoint]:
-    """Returns the instances as a list of (statement, point), as `walk` visits them."""
+    """Returns the program's instances as a list of (statement, point), in the order in which `walk` visits them."""
     found: list[StatementPoint] = []
     walk(program, sizes, lambda name, point: found.append((name, point)), order=order, seed=seed)
     return found
 
 
 def integer_code(e: Affine) -> CodeType:
-    """Returns the code of an expression, to be given to `evaluate` many times: its text is Python's."""
+    """Returns compiled Python code of an expression, to be given to `evaluate` many times."""
     return compile(str(e), "<integer>", "eval")
 
 
 def tuple_code(expressions: Sequence[Affine]) -> CodeType:
-    """Returns the code of a tuple of expressions."""
+    """Returns compiled Python code of a tuple of expressions, for `evaluate`."""
     return compile(f"({''.join(f'{e}, ' for e in expressions)})", "<integers>", "eval")
 
 
 def evaluate(code: CodeType, values: Env) -> Any:
-    """Returns the value of the code of an integer, a tuple or a condition, which only the code knows."""
+    """Returns the value of compiled code: an int, a tuple of ints or a truth value, according to what was compiled.
+
+    values: by name of a variable, its value.
+    """
     return eval(code, _FUNCTIONS, values)
 
 
 class _Walk:
-    """A walk turns nodes into functions of a list of environments, which differ in the variables of the Jams around the node.
+    """A walk turns nodes into functions that run them for a list of environments, which differ in the variables of the Jams around
+    the node.
 
     An instance runs for every environment of the list before the next instance does.
     """
@@ -73,6 +78,7 @@ class _Walk:
         self._thread, self._threads = program.thread, threads(order)
 
     def block(self, nodes: tuple[Node, ...]) -> Execute:
+        """Returns a function that runs the nodes one after the other for a list of environments."""
         parts = [self._node(node) for node in nodes]
 
         def execute(envs: list[Env]) -> None:
@@ -155,14 +161,14 @@ class _Walk:
         return execute
 
     def _any_order(self, items: list[Item]) -> list[Item]:
-        """Returns the items in the order of this walk for iterations whose order is free."""
+        """Returns the items in the order that this walk has for iterations whose order is free."""
         if self._order == "reversed":
             return items[::-1]
         return self._random.sample(items, len(items)) if self._order == "shuffled" else items
 
 
 def _common(node: Loop | Unroll, values: Iterable[int]) -> int:
-    """Returns the value that all environments agree on. Raises ValueError where they do not."""
+    """Returns the one value that all environments have for a loop's bound. Raises ValueError where they differ."""
     distinct = set(values)
     if len(distinct) != 1:
         raise ValueError(f"the bounds of loop {node.var} differ between iterations that run together: {distinct}")

@@ -27,14 +27,14 @@ ValueFunction = Callable[[Env, Seen], Any]  # such a value in an instance
 
 
 def run(program: Program, arguments: Mapping[str, object], *, order: str = "source", seed: int = 0) -> object:
-    """Returns what the kernel returns, and changes the arrays among its arguments in place.
+    """Runs a program on the arguments of a call, whose arrays it changes in place, and returns what the kernel returns.
 
     arguments: by the names of the kernel's parameters.
     order, seed: of iterations whose order is free; see `walk`.
 
     Memory that was not written reads as NaN, as bytes of POISON, or as True.
-    Raises BoundsError, UncertainBounds, ValueError or PolymlOverflowError for a violated check, before anything is
-    written; PolymlOverflowError for a Python int that leaves 64 bits; BoundsError for an access outside its array.
+    Raises BoundsError, UncertainBounds, ValueError or PolymlOverflowError for a violated check, before anything is written;
+    PolymlOverflowError for a Python int that leaves 64 bits; BoundsError for an access outside its array.
     """
     scop = program.scop
     team = {program.threads: threads(order)} if program.threads else {}
@@ -45,7 +45,13 @@ def run(program: Program, arguments: Mapping[str, object], *, order: str = "sour
 
 
 def effects(scop: Scop, arrays: Mapping[str, np.ndarray], arguments: Mapping[str, object], sizes: Env) -> Visit:
-    """Returns what an instance, given by its statement's name and its point, does to the arrays."""
+    """Returns a function that runs an instance, given by its statement's name and its point: it computes the value and writes it to
+    the arrays.
+
+    arrays: by name.
+    arguments: by the names of the kernel's parameters.
+    sizes: the values of the SCoP's parameters.
+    """
     memory = _CallMemory(arrays, arguments, sizes, AccessTable(scop.context))
     found = {name: _Effect(s, scop.arrays[s.write.array].element, memory) for name, s in scop.statements.items()}
     return lambda name, point: found[name].run(point)
@@ -68,10 +74,10 @@ class _CallMemory:
 
 
 class _Effect:
-    """An effect is what one instance of a statement does.
+    """An effect runs the instances of one statement.
 
-    The value is made into functions of the instance once. A sub-tree that occurs several times is computed once per
-    instance: values share sub-trees, so that following every path would take exponential time.
+    The value is turned into functions of the instance once. A sub-tree that occurs several times is computed once per instance:
+    values share sub-trees, so that following every path would take exponential time.
     """
 
     def __init__(self, statement: Statement, element: DType, memory: _CallMemory):
@@ -83,13 +89,16 @@ class _Effect:
         self._value = self._function(statement.value)
 
     def run(self, point: tuple[int, ...]) -> None:
+        """Computes the statement's value at a point of its domain and writes it to the array."""
         env = {**self._memory.sizes, **dict(zip(self._statement.iterators, point, strict=True))}
         value = self._value(env, {})
         array, subscripts = self._write(env)
         array[subscripts] = scalars.typed(value, self._element)
 
     def _element_of(self, access: Access) -> Callable[[Env], Element]:
-        """Returns which element an instance accesses: the array, and subscripts that are inside it."""
+        """Returns a function that gives the element which an instance accesses, as the array and the subscripts. The function
+        raises BoundsError for subscripts outside the array.
+        """
         array = self._memory.arrays[access.array]
         code = tuple_code(self._memory.table.subscripts(access))
 
@@ -102,6 +111,7 @@ class _Effect:
         return element
 
     def _function(self, value: Value) -> ValueFunction:
+        """Returns a function that computes a value in an instance; sub-trees that are shared are computed once per instance."""
         known = self._functions.get(id(value))
         if known is None:
             plain = self._operation(value) if children(value) else self._leaf(value)
@@ -154,7 +164,7 @@ def arithmetic(value: Value) -> Callable:
 
 
 def _shared(value: Value) -> set[int]:
-    """Returns the sub-trees that are operands more than once, by identity."""
+    """Returns the identities of the value's sub-trees that are operands more than once."""
     uses, stack = Counter([id(value)]), [value]
     while stack:
         for child in children(stack.pop()):
@@ -165,7 +175,7 @@ def _shared(value: Value) -> set[int]:
 
 
 def _remember(value: Value, function: ValueFunction) -> ValueFunction:
-    """Returns the function, which computes once for each instance."""
+    """Returns a function that computes a value with `function` once per instance, and remembers it in `seen`."""
 
     def once(env: Env, seen: Seen) -> Any:
         if id(value) not in seen:
@@ -176,12 +186,12 @@ def _remember(value: Value, function: ValueFunction) -> ValueFunction:
 
 
 def _loaded(array: np.ndarray, subscripts: tuple[int, ...], dtype: DType) -> Any:
-    """Returns an element of an array, which is of the type."""
+    """Returns an element of an array, which must be of the type already. Raises TypeError for another type."""
     return scalars.typed(array[subscripts], dtype)
 
 
 def argument(number: Any, dtype: DType) -> Any:
-    """Returns a number argument as the type that the kernel takes it for."""
+    """Returns a number that was passed to the kernel, converted to the type that the kernel takes it for."""
     if dtype == PYINT:
         return scalars.python_int(number)
     return numpy_dtype(dtype).type(number)

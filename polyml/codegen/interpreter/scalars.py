@@ -27,7 +27,7 @@ _COMPARE: dict[str, Callable[[Scalar, Scalar], Scalar]] = {
 
 
 def typed(value: Scalar, dtype: DType) -> Scalar:
-    """Returns the value, which must have the type already: only Python's numbers and NumPy's are made into one another.
+    """Returns the value as a scalar of the type, which it must have already up to the choice between Python's numbers and NumPy's.
 
     Raises TypeError for a value of another type.
     """
@@ -51,7 +51,7 @@ def python_int(value: Scalar) -> int:
 
 
 def cast(value: Scalar, to: DType) -> Scalar:
-    """Returns the value as NumPy's astype has it.
+    """Returns the value converted to a type as NumPy's astype does it.
 
     Raises PolymlOverflowError for a Python int that does not fit an integer type, as in NumPy 2.
     """
@@ -69,7 +69,7 @@ def cast(value: Scalar, to: DType) -> Scalar:
 
 
 def constant(node: syntax.Const) -> Scalar:
-    """Returns the value of a constant."""
+    """Returns the value of a constant as a scalar of the constant's type."""
     if node.dtype == PYINT:
         return python_int(node.value)
     if isinstance(node.value, int) and node.dtype.is_integer:
@@ -78,7 +78,7 @@ def constant(node: syntax.Const) -> Scalar:
 
 
 def unary(op: str, value: Scalar) -> Scalar:
-    """Returns `op value`, which is a truth value for `not`."""
+    """Returns the value of the unary operator `op`, as in Python; a NumPy bool for `not`."""
     if op == "not":
         return np.bool_(not value)
     return _UNARY[op](value)
@@ -101,7 +101,10 @@ def compare(op: str, a: Scalar, b: Scalar) -> np.bool_:
 
 
 def call(function: str, module: str, args: Sequence[Scalar]) -> Scalar:
-    """Returns what a function of builtins, math or NumPy returns; `f.real`, `f.imag`: a part of what it does."""
+    """Returns the value of a function of Python's builtins, of math or of NumPy for scalar arguments.
+
+    function: its name; `f.real` or `f.imag` is a part of what a function of complex numbers returns, whose arguments are parts too.
+    """
     function, _, part = function.partition(".")
     if part:  # of a function of complex numbers, whose arguments are parts too
         numbers = [np.complex128(complex(*pair)) for pair in zip(args[::2], args[1::2])]
@@ -133,7 +136,9 @@ def _python_integers(op: str, a: int, b: int) -> Scalar:
 
 
 def _math(function: str, args: Sequence[Scalar]) -> Scalar:
-    """Returns what a function of math returns where it has a value, else what NumPy's returns, which IEEE 754 defines."""
+    """Returns the value of a function of Python's math, or, where that raises an error, of NumPy's function, which IEEE 754
+    defines.
+    """
     known = getattr(math, MATH_NAMES.get(function, function), None)
     if known is not None:
         try:

@@ -1,3 +1,3 @@
-"""The Program, loops over instances of statements, with its accesses, array layouts, the words of the entry, and its
-text.
+"""The Program, which is loops over instances of statements, with its accesses, array layouts, the arguments of compiled code, and
+its text.
 """

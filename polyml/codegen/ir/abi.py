@@ -1,4 +1,4 @@
-"""The words of the native entry, one of 64 bits for each thing that a kernel needs.
+"""The arguments of compiled code: a sequence of words of 64 bits, one or more for each thing that a kernel needs.
 
 word 0                the number of threads
 array argument        data pointer, shape[0..n-1], strides in bytes [0..n-1]
@@ -23,7 +23,7 @@ from polyml.quasi_affine.from_isl import integer_expression
 
 @dataclass(frozen=True)
 class SlotStride:
-    """A stride in bytes that the caller's array has, in a word of the entry."""
+    """A stride in bytes that the caller's array decides: `word` is the number of the argument word that holds it."""
 
     word: int
 
@@ -40,12 +40,20 @@ Stride = int | SlotStride | ProductStride
 
 
 def _row_strides(size_bytes: int, extents: tuple[Affine, ...]) -> tuple[Stride, ...]:
-    """Returns the strides of an array stored row by row, by dimension."""
+    """Returns the strides in bytes, by dimension, of an array stored row by row.
+
+    size_bytes: of an element.
+    extents: the number of elements in each dimension.
+    """
     return tuple(_row_stride(size_bytes, extents[d + 1 :]) for d in range(len(extents)))
 
 
 def _row_stride(size_bytes: int, extents: tuple[Affine, ...]) -> Stride:
-    """Returns the stride of a dimension with these extents inside it."""
+    """Returns the stride in bytes of a dimension of an array stored row by row.
+
+    size_bytes: of an element.
+    extents: of the dimensions inside this one.
+    """
     if all(e.is_constant for e in extents):
         return size_bytes * prod(e.constant for e in extents)
     return ProductStride(size_bytes, extents)
@@ -53,7 +61,11 @@ def _row_stride(size_bytes: int, extents: tuple[Affine, ...]) -> Stride:
 
 @dataclass(frozen=True)
 class SlotMap:
-    """A slot map says in which word of the entry each thing is. first_result: the first word of results that are numbers."""
+    """A slot map says which of the argument words (of 64 bits) of a compiled kernel hold each array, parameter and number, and
+    which strides arrays have.
+
+    first_result: the first word of results that are numbers.
+    """
 
     first_result: int
     _data: dict[str, int]
@@ -66,7 +78,8 @@ class SlotMap:
     def of(program: Program, layouts: tuple[str, ...]) -> SlotMap:
         """Returns the slot map of a Program.
 
-        layouts: by array argument, in order: "C" where the last stride is one element, "F" where the first one is, else "A".
+        layouts: by array argument, in order: "C" if the last dimension's stride is one element, "F" if the first one's is, else
+            "A".
         """
         scop = program.scop
         data, strides, numbers, shapes, unaligned = {}, {}, {}, {}, set()
@@ -111,32 +124,32 @@ class SlotMap:
         return SlotMap(word, data, strides, parameters, numbers, frozenset(unaligned))
 
     def parameter(self, name: str) -> int:
-        """Returns the word with the value of a SCoP's parameter."""
+        """Returns the number of the word that holds the value of a SCoP's parameter."""
         return self._parameters[name]
 
     def number(self, name: str) -> int:
-        """Returns the word with a number argument."""
+        """Returns the number of the first word that holds a number argument."""
         return self._numbers[name]
 
     def data(self, array: str) -> int:
-        """Returns the word with an array's address."""
+        """Returns the number of the word that holds an array's address."""
         return self._data[array]
 
     def strides(self, array: str) -> tuple[Stride, ...]:
-        """Returns the strides of an array in bytes, by dimension; an int where it is known."""
+        """Returns the strides of an array in bytes, by dimension; a stride is an int where it is known."""
         return self._strides[array]
 
     def unit_dim(self, array: Array) -> int | None:
-        """Returns the dimension whose neighbours are neighbours in memory, each perhaps a complex number, or None."""
+        """Returns the dimension along which elements (or complex numbers) are neighbours in memory, or None if there is none."""
         size = array.element.size_bytes
         wanted = (size, 2 * size) if array.pairs else (size,)
         steps = self._strides[array.name]
         return next((d for d in reversed(range(int(array.pairs), len(steps))) if steps[d] in wanted), None)
 
     def has_word(self, array: str) -> bool:
-        """Returns whether the caller gives the array's memory."""
+        """Returns whether the caller gives the array's memory, so that a word holds its address."""
         return array in self._data
 
     def unaligned(self, array: str) -> bool:
-        """Returns whether elements may lie at any byte."""
+        """Returns whether the array's elements may lie at addresses that are no multiples of their size."""
         return array in self._unaligned

@@ -13,25 +13,29 @@ from polyml.quasi_affine.from_isl import condition_expression, integer_expressio
 
 
 class AccessTable:
-    """A table of the accesses and affine values of one SCoP as expressions, each made once."""
+    """A table of the subscripts, affine values and conditions of one SCoP as quasi-affine expressions; affine values are converted
+    from isl once.
+
+    context: the SCoP's constraints on its parameters.
+    """
 
     def __init__(self, context: isl.Set):
         self._context = context
         self._known: dict[int, tuple[object, Affine]] = {}
 
     def subscripts(self, access: Access) -> tuple[Affine, ...]:
-        """Returns an access's subscripts, by dimension an expression of the statement's iterators."""
+        """Returns an access's subscripts, one for each dimension, as expressions of the statement's iterators."""
         return tuple(self.affine(s) for s in access.subscripts)
 
     def affine(self, value: isl.PwAff) -> Affine:
-        """Returns { S[i, j] -> [(e)] } as an expression of i and j."""
+        """Returns isl's { S[i, j] -> [(e)] } as an expression of i and j."""
         hit = self._known.get(id(value))
         if hit is None:
             hit = self._known[id(value)] = (value, integer_expression(as_parameters(value)))
         return hit[1]
 
     def condition(self, violated: isl.Set) -> Condition:
-        """Returns { : ... }, a set of parameters, as a condition on them."""
+        """Returns a set of parameters, { : ... }, as a condition on them."""
         return condition_expression(violated, self._context)
 
 
@@ -40,7 +44,7 @@ _PARAMETERS = re.compile(r"^\[([^\]]*)\] -> \{")
 
 
 def as_parameters(value: isl.PwAff) -> isl.PwAff:
-    """Returns { S[i, j] -> [(e)] } with i and j as parameters: [i, j] -> { [(e)] }."""
+    """Returns the function { S[i, j] -> [(e)] } with i and j turned into parameters: [i, j] -> { [(e)] }."""
     return _as_parameters(str(value))
 
 

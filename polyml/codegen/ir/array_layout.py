@@ -1,4 +1,4 @@
-"""The addresses and strides of arrays in the memory that is simulated."""
+"""The addresses and strides that arrays have in the memory of a simulation."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _COPY_GAP, _COPY_ALIGNMENT = 127, 64  # bytes, as the compiled kernel has them
 
 @dataclass(frozen=True)
 class Placed:
-    """An array in memory.
+    """An array's place in the memory of a simulation.
 
     address: of the first element.
     strides: bytes between neighbours, by dimension.
     size_bytes: from the first element to behind the last one.
     copies: how many there are, one for each thread where each has its own.
-    apart_bytes: from one copy to the next.
+    apart_bytes: from the start of one copy to the next.
     """
 
     address: int
@@ -36,7 +36,7 @@ class Placed:
 
     @property
     def element_bytes(self) -> int:
-        """How many bytes an element has."""
+        """The size of an element in bytes."""
         return min(self.strides, default=self.size_bytes)
 
     @property
@@ -48,12 +48,13 @@ class Placed:
 def placed(
     program: Program, sizes: Mapping[str, int], alignment: int = 64, addresses: Mapping[str, int] | None = None, threads: int = 1
 ) -> dict[str, Placed]:
-    """Returns every array in memory, row by row: the arguments in their order, then results and local arrays.
+    """Returns, by name, the place of every array in memory, row by row: the arguments in their order, then results and local
+    arrays.
 
     sizes: the values of the program's parameters. An argument's memory is that of an array made for these sizes.
     alignment: each array begins behind the one before, at a multiple of so many bytes.
     addresses: of arrays that begin elsewhere.
-    threads: how many have private arrays of their own.
+    threads: how many threads there are, each of which has private arrays of its own.
     """
     known = {**sizes, program.threads: threads} if program.threads else sizes
     own = {array for loop in loops(program.body) for array in loop.private}
@@ -61,9 +62,11 @@ def placed(
 
 
 def check_addresses(addresses: Mapping[str, int], places: Mapping[str, Placed], scop: Scop) -> None:
-    """Raises ConfigError for addresses of arrays that are not there, that split an element, or where arrays overlap.
+    """Raises ConfigError for the address of an array that does not exist, one that is no multiple of an element's size, or arrays
+    that overlap.
 
-    places: the arrays with these addresses.
+    addresses: by name of an array, where it is to begin.
+    places: the places of all arrays with these addresses.
     """
     known = [array.name for array in _in_order(scop)]
     for name, address in addresses.items():
@@ -84,7 +87,9 @@ def check_addresses(addresses: Mapping[str, int], places: Mapping[str, Placed], 
 
 
 def placed_whole(scop: Scop, sizes: Mapping[str, int], alignment: int = 64) -> dict[str, Placed]:
-    """Returns every array in memory as `placed` does, where local arrays have memory for all of their elements."""
+    """Returns the place of every array in memory as `placed` does, but with memory for all elements of local arrays, also of those
+    that a program keeps a part of.
+    """
     return _placed(scop, {}, sizes, alignment, {}, {})
 
 
@@ -92,6 +97,11 @@ def _placed(
     scop: Scop, windows: Mapping[str, Window], sizes: Mapping[str, int], alignment: int, addresses: Mapping[str, int],
     copies: Mapping[str, int],
 ) -> dict[str, Placed]:  # fmt: skip
+    """Returns, by name, the place of every array in memory.
+
+    windows: by local array, the part that has memory.
+    copies: by array that each thread has a copy of, the number of copies.
+    """
     found: dict[str, Placed] = {}
     end = 0
     for array in _in_order(scop):

@@ -13,12 +13,12 @@ from polyml.quasi_affine.affine import Affine
 
 @dataclass(frozen=True, eq=False)
 class Copy:
-    """A copy is one of the iterations that run together: a number's, or the lanes' of one vector.
+    """A copy is one of the iterations that jams run together: of one number, or of the lanes of one vector.
 
     values: { variable of a jam -> its value here }; the lane variable's is that of the first lane.
     lane_var: the variable whose iterations share a vector register; None where all are plain numbers.
     last: the index of the last lane that happens; None where all do.
-    part: which vector of the lane variable this is.
+    part: the position of this vector among those along the lane variable.
     scans: each lane needs what the one before passes on.
     """
 
@@ -30,7 +30,7 @@ class Copy:
     scans: bool = False
 
     def one_vector_later(self) -> dict[str, Affine]:
-        """The values with the lane variable as the next vector has it."""
+        """Returns the copy's values with the lane variable increased by the lanes of a vector."""
         if self.lane_var is None:
             return self.values
         return {**self.values, self.lane_var: self.values[self.lane_var] + self.lanes}
@@ -38,7 +38,7 @@ class Copy:
 
 @dataclass(frozen=True, eq=False)
 class JamStack:
-    """A stack of the jams around a node, outermost first, with the copies of an instance inside.
+    """The jams around a node, outermost first, with the copies of an instance that they make.
 
     The copies are the same objects each time, so that what is known of a copy can be kept by its identity.
     """
@@ -48,11 +48,11 @@ class JamStack:
 
     @cached_property
     def copies(self) -> tuple[Copy, ...]:
-        """Every combination of the jams' iterations, one Copy for each vector."""
+        """All combinations of the jams' iterations, with one Copy for each vector."""
         return tuple(copies(self.jams))
 
     def inside(self, jam: Jam) -> JamStack:
-        """Returns the stack with one more jam, the same object each time."""
+        """Returns the stack with one more jam inside, as the same object for the same jam."""
         for known in self._inner:
             if known.jams[-1] is jam:
                 return known
@@ -61,7 +61,7 @@ class JamStack:
 
 
 def copies(jams: Sequence[Jam]) -> Iterator[Copy]:
-    """Yields every combination of the jams' iterations, one Copy for each vector."""
+    """Yields all combinations of the jams' iterations, with one Copy for each vector."""
     lane = next((j for j in jams if j.lanes > 1), None)
     for chosen in product(*(range(j.count) for j in jams)):
         values = {j.var: j.base + c * j.lanes for j, c in zip(jams, chosen)}

@@ -38,12 +38,12 @@ def text(program: Program) -> str:
 
 
 def program_data(program: Program) -> dict:
-    """Returns the loops as nested dictionaries for JSON; expressions are Python texts."""
+    """Returns the loops of a program's body as nested dictionaries for JSON; expressions are Python texts."""
     return {"name": program.scop.name, "body": [_node_data(node) for node in program.body]}
 
 
 class InstancePrinter:
-    """A printer writes instances as the assignments that they are."""
+    """A printer of nodes as pseudocode, which writes each instance as the assignment that it runs."""
 
     def __init__(self, scop: Scop):
         self._scop, self._table = scop, AccessTable(scop.context)
@@ -56,7 +56,7 @@ class InstancePrinter:
                 yield f"{array.name} = empty([{shape}], {array.element})"
 
     def lines(self, node: Node) -> Iterator[str]:
-        """Yields the lines of a node."""
+        """Yields the lines of a node as pseudocode, with its body indented."""
         if isinstance(node, Instance):
             yield f"{self.instance(node)}  # {node.statement}"
             return
@@ -66,7 +66,7 @@ class InstancePrinter:
                 yield _STEP + line
 
     def instance(self, node: Instance) -> str:
-        """Returns the text of a statement with its iterators replaced by the instance's point."""
+        """Returns the assignment of an instance as text: its statement with iterators replaced by the instance's point."""
         statement = self._scop.statements[node.statement]
         point = dict(zip(statement.iterators, node.point, strict=True))
 
@@ -78,7 +78,7 @@ class InstancePrinter:
 
 
 def _head(node: Loop | Guard | Jam | Unroll) -> str:
-    """Returns the first line of a node with a body."""
+    """Returns the first line of a node that has a body, as pseudocode."""
     if isinstance(node, Guard):
         return f"if {node.condition}:"
     if isinstance(node, Unroll):
@@ -99,6 +99,7 @@ def _head(node: Loop | Guard | Jam | Unroll) -> str:
 
 
 def _node_data(node: Node) -> dict:
+    """Returns a node and those in it as nested dictionaries for JSON."""
     if isinstance(node, Instance):
         return {"node": "instance", "statement": node.statement, "point": _texts(node.point)}
     body = [_node_data(inner) for inner in node.body]

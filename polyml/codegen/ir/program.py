@@ -17,12 +17,15 @@ from polyml.schedule.tree.directives import NO_DIRECTIVES, Directives
 
 
 class CannotRunTogether(Exception):
-    """A program asks for lanes that its statements do not allow; the same program without them is right."""
+    """Raised where a program has lanes that its statements do not allow; the same program without lanes is right."""
 
 
 @dataclass(frozen=True)
 class Instance:
-    """An instance is one run of a statement. point: its iterators in order, as expressions of the loops' variables."""
+    """An instance is one run of a statement.
+
+    point: the values of its iterators in order, as expressions of the loops' variables.
+    """
 
     statement: str
     point: tuple[Affine, ...]
@@ -35,12 +38,12 @@ class Loop:
     parallel: whether iterations may run on different threads.
     role: "tile" for a loop over tiles, "point" for any other.
     private: local arrays that one iteration at a time uses: each thread needs one of its own, of their window's size.
-    last: a name for where a thread's share of the iterations ends, "" where shares are not even: with it, a share may begin
-      anywhere in lower ... upper, steps go on from there, and the body keeps below `last` itself.
-    name, directives: what the schedule calls the loop and says of it.
-    partial: arrays that iterations of a parallel loop update by reductions alone, and that are not yet one for each thread: such
-      a loop runs on one thread.
-    resumes: the variable of the loop just before, where this one begins where that one ends, as `lower` says too; else "".
+    last: a name for the last iteration of a thread's share, "" where shares are not even. With it, a share may begin anywhere in
+        lower ... upper, steps go on from there, and the body keeps below `last` itself.
+    name, directives: the loop's name in the schedule, and the directives that it has there.
+    partial: arrays that iterations of a parallel loop update by reductions alone, and that threads have no copies of yet: such a
+        loop runs on one thread.
+    resumes: the variable of the loop just before, if this loop begins where that one ends, as `lower` says too; else "".
     """
 
     var: str
@@ -60,7 +63,10 @@ class Loop:
 
 @dataclass(frozen=True)
 class Guard:
-    """A guard runs its body where its condition holds. rare: the body seldom runs, so its code is kept small."""
+    """A guard runs its body where its condition holds.
+
+    rare: the body seldom runs, so its code is kept small.
+    """
 
     condition: Condition
     body: tuple[Node, ...]
@@ -69,15 +75,16 @@ class Guard:
 
 @dataclass(frozen=True)
 class Jam:
-    """A jam is count * lanes iterations of an independent loop, run together: var = base ... base + count * lanes - 1.
+    """A jam is count * lanes iterations of an independent loop that run together: var = base ... base + count * lanes - 1.
 
-    Every instance in the body runs for all of them before the next one does (unroll-and-jam); their order among each other does
-    not matter. Bounds of loops in the body do not depend on var.
+    Every instance in the body runs for all of them before the next one does (unroll-and-jam); their order among each other does not
+    matter. Bounds of loops in the body do not depend on var.
 
     lanes: how many consecutive iterations share a vector register; 1: none do.
     limit: iterations above it do not happen (a masked remainder), but one always does; it may depend on the variables of jams
-      around.
-    scans: whether each iteration needs what the one before passes on as a scan: it is as if the whole body ran for each in order.
+        around.
+    scans: whether each iteration needs what the one before passes on as a scan; the result is then that of running the whole body
+        for each iteration in order.
     """
 
     var: str
@@ -103,7 +110,7 @@ Node = Union[Loop, Guard, Instance, Jam, Unroll]
 
 
 class SameNodes:
-    """A key for what is known of nodes: keys are equal where the nodes are the same objects, which the key keeps alive."""
+    """A dictionary key for a sequence of nodes: keys are equal where the nodes are the same objects, which the key keeps alive."""
 
     __slots__ = ("_hash", "_nodes")
 
@@ -122,7 +129,7 @@ class SameNodes:
 
 @dataclass(frozen=True)
 class Window:
-    """A window is the part of a local array that has memory, wherever the array is used.
+    """A window is the part of a local array that has memory at the time the array is used.
 
     low: by dimension, the first index in it.
     lengths: by dimension, how many elements it has, None: all.
@@ -139,15 +146,15 @@ class Program:
     """A Program is the statements of a SCoP and the loops that run them.
 
     reductions: by statement, the updates whose order is free, so that lanes and threads may share them.
-    scans: by statement, the updates of what another element holds.
-    windows: of the local arrays that need memory for a part only.
+    scans: by statement, the updates that continue a prefix sum from the value of another element.
+    windows: by local array that has memory for a part of it only, that part.
     phases: names of integers, each with its array: how many elements behind the start of a cache line the array's memory begins.
     prefetches: by statement and number of a read, the iterator and the distance by which the read also fetches an element to the
-      cache, which need not exist.
-    thread, threads: names of two integers, "" where there are none: the number of the thread that runs a parallel loop's
-      iteration, and a number that all of these are below.
-    before: what runs before the checks at entry are done, for checks that ask for elements.
-    notes: what was decided and why.
+        cache, which need not exist.
+    thread, threads: names of two integers, "" where there are none: the number of the thread that runs a parallel loop's iteration,
+        and a bound that all these numbers are below.
+    before: nodes that run before the checks at entry are done, for checks that ask for elements.
+    notes: sentences that say what passes decided and why.
 
     What a Program means does not depend on windows, phases and prefetches.
     """
@@ -166,12 +173,12 @@ class Program:
 
 
 def instances(nodes: tuple[Node, ...]) -> Iterator[Instance]:
-    """Yields every Instance below, in textual order."""
+    """Yields every Instance among and below the nodes, in textual order."""
     return (node for node in every(nodes) if isinstance(node, Instance))
 
 
 def every(nodes: tuple[Node, ...]) -> Iterator[Node]:
-    """Yields every node below, outer before inner."""
+    """Yields every node among and below the nodes, outer before inner."""
     for node in nodes:
         yield node
         if not isinstance(node, Instance):
@@ -179,12 +186,15 @@ def every(nodes: tuple[Node, ...]) -> Iterator[Node]:
 
 
 def loops(nodes: tuple[Node, ...]) -> Iterator[Loop]:
-    """Yields every Loop below, outer before inner."""
+    """Yields every Loop among and below the nodes, outer before inner."""
     return (node for node in every(nodes) if isinstance(node, Loop))
 
 
 def with_paths(nodes: tuple[Node, ...], path: tuple[Node, ...] = ()) -> Iterator[tuple[Instance, tuple[Node, ...]]]:
-    """Yields every Instance below with the nodes around it, outermost first, behind those of `path`."""
+    """Yields every Instance among and below the nodes, with the nodes around it, outermost first.
+
+    path: nodes around the given ones, which go before those.
+    """
     for node in nodes:
         if isinstance(node, Instance):
             yield node, path
@@ -196,12 +206,12 @@ Holder = TypeVar("Holder", bound=Union[Loop, Guard, Jam, Unroll])  # a node with
 
 
 def with_body(node: Holder, body: tuple[Node, ...]) -> Holder:
-    """Returns the node around another body."""
+    """Returns the node with another body in place of its own."""
     return replace(node, body=body)
 
 
 def substitute(node: Node, values: Mapping[str, Affine]) -> Node:
-    """Returns the node with loop variables replaced in every expression."""
+    """Returns the node with loop variables replaced by the given expressions, in it and all nodes below."""
     if isinstance(node, Instance):
         return Instance(node.statement, tuple(e.substitute(values) for e in node.point))
     body = tuple(substitute(n, values) for n in node.body)

@@ -1,1 +1,3 @@
-"""Small systems of linear constraints over integers, decided without isl: Pugh's Omega test, rows, case splits."""
+"""Small systems of linear constraints over integers, decided without isl: Pugh's Omega test, operations on the linear expressions
+(rows) that systems consist of, and case splits.
+"""

@@ -28,11 +28,13 @@ Split = tuple[list[System], list[System]]  # (the part in which something holds,
 
 
 class TooMany(Exception):
-    """There are too many cases or decisions, so that nothing is known."""
+    """Raised where there are too many cases or decisions, so that nothing is known."""
 
 
 class Cases:
-    """Divisions of systems into cases, with one name for each quotient, and a count of what was decided."""
+    """A divider of systems of linear constraints into cases. It has one name for each quotient, and counts what it decides to stay
+    within limits.
+    """
 
     def __init__(self) -> None:
         self._quotients: dict[tuple, Name] = {}
@@ -41,7 +43,9 @@ class Cases:
         self._decisions = self._left_to_isl = 0
 
     def quotient(self, row: Row, divisor: int) -> Row:
-        """Returns floor(row / divisor) as a row, the same for equal values as far as that is seen from the coefficients."""
+        """Returns floor(row / divisor) as a linear expression, in which a name stands for what is not linear. Values that are equal
+        by their coefficients get the same name.
+        """
         whole: dict[Name, int] = {}
         rest: dict[Name, int] = {}
         for name, c in row[0].items():
@@ -70,7 +74,7 @@ class Cases:
         return plus((whole, number), ({self._name(rest, constant, divisor): 1}, 0), sign)
 
     def _name(self, terms: dict[Name, int], constant: int, divisor: int) -> Name:
-        """Returns the name of floor((terms + constant) / divisor)."""
+        """Returns the name that stands for floor((terms + constant) / divisor)."""
         key = frozenset(terms.items()), constant, divisor
         name = self._quotients.get(key)
         if name is None:
@@ -81,7 +85,7 @@ class Cases:
         return name
 
     def row(self, row: Row, values: Values) -> Row:
-        """Returns a row with names replaced by their values, and each `Quotient` by its name here."""
+        """Returns a linear expression with names replaced by their values, and each `Quotient` by the name that stands for it."""
         terms: dict[Name, int] = {}
         constant = row[1]
         for name, c in row[0].items():
@@ -95,7 +99,10 @@ class Cases:
         return {n: c for n, c in terms.items() if c}, constant
 
     def value(self, e: Affine, case: System, values: Values) -> list[tuple[System, Row]]:
-        """Returns an expression as a row, case by case."""
+        """Returns an expression as pairs of a case and the linear expression that it is in this case. The cases divide `case`.
+
+        values: by name, the linear expression that replaces it.
+        """
         found: list[tuple[System, Row]] = [(case, ({}, e.constant))]
         for atom, c in e.terms:
             if isinstance(atom, str):
@@ -106,6 +113,7 @@ class Cases:
         return found
 
     def _atom(self, atom: FloorDiv | Extremum | Choice, case: System, values: Values) -> list[tuple[System, Row]]:
+        """Returns a quotient, an extremum or a choice as pairs of a case and the linear expression that it is in this case."""
         if isinstance(atom, FloorDiv):
             return [(each, self.quotient(row, atom.divisor)) for each, row in self.value(atom.operand, case, values)]
         if isinstance(atom, Choice):
@@ -115,7 +123,11 @@ class Cases:
         return self.extreme(atom.op, atom.operands, case, values)
 
     def extreme(self, op: str, operands: Sequence[Affine], case: System, values: Values) -> list[tuple[System, Row]]:
-        """Returns the least ("min") or the greatest ("max") operand as a row, case by case."""
+        """Returns the least ("min") or the greatest ("max") operand as pairs of a case and the linear expression that it is in this
+        case.
+
+        values: by name, the linear expression that replaces it.
+        """
         found = []
         for each, rows in self.all(operands, case, values):
             for k, row in enumerate(rows):
@@ -128,7 +140,10 @@ class Cases:
         return found
 
     def all(self, expressions: Sequence[Affine], case: System, values: Values) -> list[tuple[System, list[Row]]]:
-        """Returns all of the expressions as rows, case by case. Raises TooMany."""
+        """Returns pairs of a case and the linear expressions that the given expressions are in this case. Raises TooMany.
+
+        values: by name, the linear expression that replaces it.
+        """
         found: list[tuple[System, list[Row]]] = [(case, [])]
         for e in expressions:
             found = [(more, [*rows, row]) for each, rows in found for more, row in self.value(e, each, values)]
@@ -137,7 +152,10 @@ class Cases:
         return found
 
     def split(self, case: System, condition: Condition, values: Values) -> Split:
-        """Returns the part in which a condition holds, and the other one. Raises TooMany."""
+        """Returns the parts of a case in which a condition holds, and the parts in which it does not. Raises TooMany.
+
+        values: by name, the linear expression that replaces it.
+        """
         if isinstance(condition, Compare):
             ask = self.at_least if condition.op == ">=" else self.zero
             return _joined(ask(each, row) for each, row in self.value(condition.expr, case, values))
@@ -153,7 +171,7 @@ class Cases:
         return (left, others) if is_and else (others, left)
 
     def at_least(self, case: System, row: Row) -> Split:
-        """Returns the part in which the row is at least 0, and the other one."""
+        """Returns the parts of a case in which a linear expression is at least 0, and the parts in which it is not."""
         if not row[0]:
             return ([case], []) if row[1] >= 0 else ([], [case])
         outside = System(case.equal, (*case.least, negated(row)))
@@ -163,7 +181,7 @@ class Cases:
         return ([], [outside]) if self.is_empty(inside) else ([inside], [outside])
 
     def zero(self, case: System, row: Row) -> Split:
-        """Returns the part in which the row is 0, and the others."""
+        """Returns the parts of a case in which a linear expression is 0, and the parts in which it is not."""
         divisor = gcd(*row[0].values())
         if (row[1] % divisor) if divisor else row[1]:
             return [], [case]
@@ -174,7 +192,7 @@ class Cases:
         return inside, outside
 
     def both(self, case: System, equal: Iterable[Row], least: Iterable[Row]) -> Split:
-        """Returns the part in which all of `equal` are 0 and all of `least` at least 0, and the others."""
+        """Returns the parts of a case in which all of `equal` are 0 and all of `least` are at least 0, and the other parts."""
         inside, outside = [case], []
         for ask, rows in ((self.zero, equal), (self.at_least, least)):
             for row in rows:
@@ -183,7 +201,7 @@ class Cases:
         return inside, outside
 
     def implies(self, case: System, row: Row) -> bool:
-        """Returns whether the row is proved to be at least 0 in a case."""
+        """Returns whether a linear expression is proved to be at least 0 in a case."""
         terms, constant = row
         for others, other in case.least:
             if other <= constant and others == terms:
@@ -191,7 +209,9 @@ class Cases:
         return self.is_empty(System(case.equal, (*case.least, negated(row))))
 
     def is_empty(self, case: System) -> bool:
-        """Returns whether a case is proved to hold no integers."""
+        """Returns whether a case is proved to hold no integers: by elimination, for each remainder of small divisions, or by isl.
+        Raises TooMany past a limit of decisions.
+        """
         whole = self._with_quotients(case)
         found = self._is_empty_by_elimination(whole)
         if found is None:
@@ -203,7 +223,11 @@ class Cases:
         return found is True
 
     def _is_empty_by_remainders(self, case: System, quotients: Sequence[Name]) -> bool | None:
-        """Returns whether a case is empty for each remainder of the divisions, or None where this is not decided."""
+        """Returns whether a case is empty, decided for each combination of the remainders of its divisions; None where this is not
+        decided.
+
+        quotients: the names of the divisions' quotients.
+        """
         if not quotients:
             return None
         (terms, constant), divisor = self._parts[quotients[0]]
@@ -218,7 +242,7 @@ class Cases:
         return True
 
     def _is_empty_for_isl(self, case: System) -> bool | None:
-        """Returns whether isl finds a case empty within a budget, or None."""
+        """Returns whether isl finds a case empty, or None past isl's budget. Raises TooMany after too many cases."""
         self._left_to_isl += 1
         if self._left_to_isl > MOST_FOR_ISL:
             raise TooMany
@@ -229,14 +253,16 @@ class Cases:
             return None
 
     def _is_empty_by_elimination(self, system: System) -> bool | None:
-        """Returns whether elimination finds a system empty, or None. Raises TooMany."""
+        """Returns whether elimination finds a system empty, or None where it does not decide. Raises TooMany after too many
+        systems.
+        """
         self._decisions += 1
         if self._decisions > MOST_DECISIONS:
             raise TooMany
         return is_empty(system)
 
     def _with_quotients(self, case: System) -> System:
-        """Returns the case with the constraints that bound the quotients in it."""
+        """Returns the case together with the constraints that define the quotients in it."""
         names = {name: None for terms, _ in (*case.equal, *case.least) for name in terms}
         todo = [name for name in names if name in self._bounds]
         if not todo:
@@ -254,12 +280,12 @@ class Cases:
 
 
 def plus(row: Row, other: Row, factor: int) -> Row:
-    """Returns row + factor * other."""
+    """Returns the linear expression row + factor * other."""
     return combined(row, 1, other, factor) if other[0] else (row[0], row[1] + factor * other[1])
 
 
 def _joined(parts: Iterable[Split]) -> Split:
-    """Returns the parts of several systems together."""
+    """Returns the splits of several systems as one: all the parts in which something holds, and all those in which it does not."""
     inside: list[System] = []
     outside: list[System] = []
     for its, others in parts:

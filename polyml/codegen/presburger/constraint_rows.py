@@ -1,4 +1,6 @@
-"""Rows of linear constraints: names are replaced in them, and loops eliminated from them."""
+"""Operations on linear expressions over names (rows), which constraints are made of: names are replaced in them, and loops
+eliminated from them.
+"""
 
 from __future__ import annotations
 
@@ -13,39 +15,39 @@ LoopName = tuple[str, int]  # a loop's name in rows: ("loop", 2)
 
 
 class NotSimple(Exception):
-    """The tree or the constraints are for isl's generator."""
+    """Raised where polyml's own scan does not handle a schedule tree or constraints, which isl's generator is to do."""
 
 
 def row_of_linear(row: LinearRow) -> Row:
-    """Returns isl's constraint as a row that may get names of loops as well."""
+    """Returns isl's linear expression as a row, whose names may also be loops."""
     terms, constant = row
     return dict(terms.items()), constant
 
 
 def tight(row: Row) -> Row:
-    """Returns the row that is at least 0 for the same integers, without a common factor."""
+    """Returns the linear expression without a common factor that is at least 0 for the same integers as `row`."""
     terms, constant = row
     divisor = gcd(*terms.values())
     return ({n: c // divisor for n, c in terms.items()}, constant // divisor) if divisor > 1 else row
 
 
 def opposite(row: Row) -> Row:
-    """Returns the row that is at most 0 where this one is at least 0."""
+    """Returns the linear expression -row."""
     return {n: -c for n, c in row[0].items()}, -row[1]
 
 
 def negated(row: Row) -> Row:
-    """Returns the row that is at least 0 where this one is not."""
+    """Returns the linear expression -row - 1, which over the integers is at least 0 exactly where `row` is not."""
     return {n: -c for n, c in row[0].items()}, -row[1] - 1
 
 
 def without(row: Row, by: int, other: Row, factor: int) -> Row:
-    """Returns by * row - factor * other."""
+    """Returns the linear expression by * row - factor * other, from which a caller's factors make a name vanish."""
     return combined(row, by, other, -factor)
 
 
 def innermost_loop(row: Row) -> int:
-    """Returns the number of the innermost loop in the row, -1 where there is none."""
+    """Returns the number of the innermost loop that a linear expression contains, -1 where it contains none."""
     found = -1
     for name in row[0]:
         if type(name) is tuple and name[1] > found:
@@ -54,23 +56,24 @@ def innermost_loop(row: Row) -> int:
 
 
 def row_key(row: Row) -> tuple[frozenset, int]:
-    """Returns a key that equal rows have in common."""
+    """Returns a hashable key of a linear expression, the same for equal ones."""
     return frozenset(row[0].items()), row[1]
 
 
 def both(system: System) -> list[Row]:
-    """Returns a system's rows with each equation as two."""
+    """Returns a system's constraints as linear expressions that are at least 0: each equation becomes two of them."""
     return [*(end for row in system.equal for end in (row, opposite(row))), *system.least]
 
 
 def of_loops(rows: Iterable[Row]) -> bool:
-    """Returns whether rows are of parameters and loops alone."""
+    """Returns whether linear expressions contain parameters and loops alone: no iterators, no quotients."""
     return all(type(name) in (str, tuple) for terms, _ in rows for name in terms)
 
 
 def solve(equations: Sequence[Row], shortest: bool = False) -> tuple[dict[Name, Row], list[Row]]:
-    """Returns what iterators and quotients are by the equations, and the equations that are not used.
+    """Returns the values of iterators and quotients that equations give, by name, and the equations that are not used for it.
 
+    equations: linear expressions that are 0.
     shortest: whether equations with the fewest iterators and quotients are used first.
     """
     solved: dict[Name, Row] = {}
@@ -87,25 +90,25 @@ def solve(equations: Sequence[Row], shortest: bool = False) -> tuple[dict[Name, 
 
 
 def equations_in(rows: Iterable[Row]) -> list[Row]:
-    """Returns the rows that are 0 because they and their opposites are at least 0."""
+    """Returns those of the linear expressions, all at least 0, that are 0 because their opposites are among them too."""
     found = [tight(row) for row in rows]
     keys = {row_key(row) for row in found}
     return [row for row in found if row[0] and row_key(opposite(row)) in keys]
 
 
 def _unknowns(usable: tuple[Row, Name]) -> int:
-    """Returns how many iterators and quotients a row has."""
+    """Returns the number of iterators and quotients in a linear expression, given with one of its names."""
     return sum(type(name) in (int, Quotient) for name in usable[0][0])
 
 
 def solved_for(row: Row, name: Name) -> Row:
-    """Returns what a name with coefficient 1 or -1 is where the row is 0."""
+    """Returns the value of a name, which has coefficient 1 or -1, where the linear expression `row` is 0."""
     sign = -row[0][name]
     return {n: sign * c for n, c in row[0].items() if n != name}, sign * row[1]
 
 
 def replaced(row: Row, values: Mapping[Name, Row]) -> Row:
-    """Returns the row with names replaced by their values, which have none of these names."""
+    """Returns the linear expression with names replaced by their values, which contain none of these names."""
     terms: dict[Name, int] = {}
     constant = row[1]
     for name, c in row[0].items():
@@ -117,12 +120,14 @@ def replaced(row: Row, values: Mapping[Name, Row]) -> Row:
 
 
 def shadows_of(rows: list[Row] | None, first: int, last: int, some: bool = False) -> tuple[tuple[Row, ...] | None, ...]:
-    """Returns what rows say of the outermost loops, for each number of them from the first to the last; None: a contradiction.
+    """Returns, for each number of outermost loops from `first` to `last`, the constraints on these loops and parameters that follow
+    from the rows, as linear expressions that are at least 0; None for a contradiction.
 
-    Loops are eliminated from the innermost one outwards (Fourier and Motzkin). A row that is derived from more rows than there
-    are loops eliminated, and one, follows from others (Imbert, 1990).
+    Loops are eliminated from the innermost one outwards (Fourier and Motzkin). A row that is derived from more rows than the number
+    of eliminated loops plus one follows from others (Imbert, 1990).
 
-    some: whether the shortest rows alone are kept where there are many.
+    rows: linear expressions that are at least 0; None for a contradiction.
+    some: whether only the shortest rows are kept where there are many.
     """
     found: list[tuple[Row, ...] | None] = []
     least = None if rows is None else _tightest(_origins(rows), some)
@@ -134,7 +139,11 @@ def shadows_of(rows: list[Row] | None, first: int, last: int, some: bool = False
 
 
 def outline(rows: Iterable[Row]) -> list[Row] | None:
-    """Returns some of what rows say of parameters and loops alone, or None where they contradict each other."""
+    """Returns some of the constraints on parameters and loops alone that follow from rows which also have iterators and quotients;
+    None where the rows contradict each other. The shortest are kept where there are many.
+
+    rows: linear expressions that are at least 0, as those returned are.
+    """
     least, eliminated = _tightest(_origins(rows), True), 0
     while least is not None:
         counts: dict[Name, list[int]] = {}
@@ -154,14 +163,15 @@ _Derived = tuple[Row, frozenset[int]]  # a row, and the rows that it comes of
 
 
 def _origins(rows: Iterable[Row]) -> Iterator[_Derived]:
-    """Yields rows as derived of themselves."""
+    """Yields each row with its number as the one row that it is derived from."""
     return ((row, frozenset([k])) for k, row in enumerate(rows))
 
 
 def _tightest(rows: Iterable[_Derived], some: bool) -> dict[frozenset, _Derived] | None:
-    """Returns, by terms, the row that says the most, or None where rows contradict each other.
+    """Returns, by terms, the strongest of the rows that differ in their constants alone, or None where rows contradict each other.
+    Raises NotSimple for too many rows unless `some` is set.
 
-    some: whether the shortest rows alone are kept where there are many.
+    some: whether only the shortest rows are kept where there are many.
     """
     found: dict[frozenset, _Derived] = {}
     for row, origin in rows:
@@ -188,12 +198,17 @@ def _tightest(rows: Iterable[_Derived], some: bool) -> dict[frozenset, _Derived]
 
 
 def _reach(item: tuple[frozenset, _Derived]) -> tuple[int, int]:
-    """Returns how many names of a row are no parameters, and how many it has. A row of parameters alone bounds nothing."""
+    """Returns a sorting key, the least for the rows to keep: the number of a row's names that are no parameters, and of all its
+    names. Rows of parameters alone come after those with one other name, since they bound nothing.
+    """
     return sum(type(name) is not str for name, _ in item[0]) or 2, len(item[0])
 
 
 def _eliminated(rows: dict[frozenset, _Derived], name: Name, most: int) -> Iterator[_Derived]:
-    """Yields what the rows say without a name. most: of how many of the first rows one may be derived."""
+    """Yields the rows that follow when a name is eliminated by Fourier and Motzkin's method.
+
+    most: of how many of the first rows a row may be derived; others are left out.
+    """
     above: list[tuple[Row, frozenset[int], int]] = []
     below: list[tuple[Row, frozenset[int], int]] = []
     for row, origin in rows.values():

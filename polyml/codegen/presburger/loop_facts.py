@@ -1,4 +1,4 @@
-"""Facts about the iterations of two accesses in loops, as systems of integer constraints and as isl's text."""
+"""Constraints (facts) on the iterations of two accesses in loops, as systems of linear constraints and as isl's text."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ SHARED, FIRST, SECOND = range(3)  # which access an expression's iteration is of
 
 
 class NotAffine(Exception):
-    """An expression that isl text cannot state."""
+    """Raised for an expression that isl's text cannot state."""
 
 
 def isl_text(e: Affine, rename: Mapping[str, str]) -> str:
-    """Returns an expression in isl's syntax, with names replaced. Raises NotAffine."""
+    """Returns an expression in isl's syntax, with names replaced as `rename` says. Raises NotAffine for a choice."""
     parts = [f"{c}*{_atom_text(a, rename)}" for a, c in e.terms]
     return " + ".join([*parts, str(e.constant)])
 
@@ -36,7 +36,7 @@ def _atom_text(atom: Atom, rename: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class Fact:
-    """A fact compares two expressions: left op right.
+    """A fact is a comparison of two expressions: left op right.
 
     op: ">=", "==", or "mod": the difference is a multiple of `step`.
     left, right: an expression, and which access its iteration is of: SHARED, FIRST or SECOND.
@@ -54,10 +54,10 @@ class Fact:
 
 @dataclass(frozen=True)
 class Sides:
-    """The loops around two accesses.
+    """The variables of the loops around two accesses.
 
-    moving: those around both, of which each access has an iteration of its own.
-    first, second: those around one access alone.
+    moving: of the loops around both, of which each access has an iteration of its own.
+    first, second: of the loops around one access alone.
     """
 
     moving: tuple[str, ...] = ()
@@ -65,12 +65,15 @@ class Sides:
     second: tuple[str, ...] = ()
 
     def renamed(self) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
-        """Returns what isl's text calls the loops' variables, for shared iterations, the first access and the second one."""
+        """Returns the names that isl's text has for loop variables, as three maps: for shared iterations, for the first access, and
+        for the second one.
+        """
         first = {name: f"{name}_1" for name in (*self.moving, *self.first)}
         return {}, first, {name: f"{name}_2" for name in (*self.moving, *self.second)}
 
     def terms(self) -> tuple[dict[str, dict], dict[str, dict], dict[str, dict]]:
-        """Returns the loops' variables as terms of rows, for shared iterations, the first access and the second one.
+        """Returns the terms of linear expressions that stand for loop variables, as three maps: for shared iterations, for the
+        first access, and for the second one.
 
         The difference of the iterations of moving loop number k is called k.
         """
@@ -80,7 +83,10 @@ class Sides:
 
 
 def fact_text(fact: Fact, renamed: tuple[Mapping[str, str], ...]) -> str:
-    """Returns a fact in isl's syntax. renamed: what isl's text calls variables, for each of SHARED, FIRST and SECOND."""
+    """Returns a fact in isl's syntax. Raises NotAffine for a choice.
+
+    renamed: the names that isl's text has for variables, for each of SHARED, FIRST and SECOND.
+    """
     left, right = (isl_text(e, renamed[side]) for e, side in (fact.left, fact.right))
     if fact.op == "mod":
         return f"({left} - ({right})) mod {fact.step} = 0"
@@ -88,11 +94,11 @@ def fact_text(fact: Fact, renamed: tuple[Mapping[str, str], ...]) -> str:
 
 
 class Alternatives(Exception):
-    """A fact holds in one of several cases, so that it is no system of constraints."""
+    """Raised for a fact that holds in one of several cases, so that it is no conjunction of linear constraints."""
 
 
 class Systems:
-    """Facts as one system of constraints.
+    """A collector of facts as one system of linear constraints.
 
     is_complete: whether the system says all that the facts do; facts with alternatives are left out.
     """
@@ -105,11 +111,11 @@ class Systems:
         self.is_complete = True
 
     def system(self) -> System:
-        """Returns the constraints of the facts so far."""
+        """Returns the system of the facts that were added so far."""
         return System(tuple(self._equal), tuple(self._least))
 
     def add(self, fact: Fact) -> None:
-        """Adds a fact's constraints."""
+        """Adds a fact's constraints to the system; a fact with alternatives is left out, and is_complete becomes False."""
         try:
             if fact.op == ">=":
                 rows = self._with(*fact.left, 1, [({}, 0)], 1)
@@ -123,10 +129,11 @@ class Systems:
             self.is_complete = False
 
     def _with(self, e: Affine, side: int, factor: int, rows: list[Row], sense: int) -> list[Row]:
-        """Returns the rows with factor * e added to each. Raises Alternatives.
+        """Returns the linear expressions `rows` with factor * e added to each. Raises Alternatives where that is no conjunction.
 
         side: which access the iteration of e is of.
-        sense: 1 for rows that are at least 0, 0 for those that are 0. A minimum in the former is each of its operands.
+        sense: 1 for rows that are at least 0, 0 for those that are 0. A minimum in the former becomes a row for each of its
+            operands.
         """
         terms = self._terms[side]
         for atom, c in e.terms:
@@ -146,7 +153,7 @@ class Systems:
         return [({n: c for n, c in t.items() if c}, k + factor * e.constant) for t, k in rows]
 
     def _quotient(self, atom: FloorDiv, side: int) -> Hashable:
-        """Returns a name for floor(operand / divisor), and adds the constraints that bound it."""
+        """Returns a name that stands for floor(operand / divisor), and adds the constraints that define it to the system."""
         ((terms, constant),) = self._with(atom.operand, side, 1, [({}, 0)], 0)
         name = ("//", frozenset(terms.items()), constant, atom.divisor)
         if name not in self._quotients:

@@ -20,7 +20,11 @@ Row = tuple[dict[Name, int], int]
 
 @dataclass(frozen=True)
 class System:
-    """A conjunction of linear constraints. equal: rows that are 0; least: rows that are at least 0."""
+    """A conjunction of linear constraints over integers.
+
+    equal: rows (linear expressions) that are 0.
+    least: rows that are at least 0.
+    """
 
     equal: tuple[Row, ...] = ()
     least: tuple[Row, ...] = ()
@@ -31,9 +35,9 @@ class System:
 
 @dataclass(frozen=True)
 class Shadow:
-    """A shadow is what a system says of some of its names.
+    """A shadow is the projection of a system of constraints onto some of its names.
 
-    system: constraints on these names that hold wherever the other names have values; None: they have none anywhere.
+    system: constraints on these names that hold wherever the other names have values; None if the whole system has no solution.
     is_exact: whether the other names have values wherever the constraints hold.
     """
 
@@ -42,11 +46,11 @@ class Shadow:
 
 
 class _Empty(Exception):
-    """No integers satisfy the system."""
+    """Raised where no integers satisfy the system."""
 
 
 class _TooLarge(Exception):
-    """The system has become too large to go on."""
+    """Raised where the system has become too large to go on."""
 
 
 def is_empty(system: System) -> bool | None:
@@ -62,7 +66,7 @@ def is_empty(system: System) -> bool | None:
 
 
 def shadow(system: System, kept: frozenset[Name]) -> Shadow | None:
-    """Returns what the system says of the kept names, or None where this takes too long."""
+    """Returns the projection of the system onto the kept names, or None where this takes too long."""
     rows = _Rows(kept)
     try:
         is_exact = rows.eliminate_all(system)
@@ -74,7 +78,9 @@ def shadow(system: System, kept: frozenset[Name]) -> Shadow | None:
 
 
 class _Rows:
-    """The rows of an elimination. Rows that say more than others of the same terms take their place."""
+    """The constraints of a system from which names are being eliminated. Of constraints that differ in their constants alone the
+    strongest one is kept.
+    """
 
     def __init__(self, kept: frozenset[Name]):
         self._kept = kept
@@ -86,7 +92,9 @@ class _Rows:
         self._is_exact = True
 
     def eliminate_all(self, system: System) -> bool:
-        """Eliminates all names that are not kept, and returns whether what is left says no less of the kept ones."""
+        """Eliminates all names of a system that are not kept, and returns whether the constraints left are the exact projection
+        onto the kept names. Raises _Empty or _TooLarge.
+        """
         self._equal += system.equal
         for terms, constant in system.least:
             self.set_least(terms, constant)
@@ -98,7 +106,9 @@ class _Rows:
         return self._is_exact
 
     def has_point(self) -> bool:
-        """Returns whether integers are found that satisfy the rows that were eliminated, the last ones first."""
+        """Returns whether an attempt to choose a value for each eliminated name, the last one first, finds integers that satisfy
+        all constraints.
+        """
         values: dict[Name, int] = {}
         for name, rows in reversed(self._eliminated):
             if rows is None:
@@ -122,11 +132,13 @@ class _Rows:
         return True
 
     def system(self) -> System:
-        """Returns the rows that are left."""
+        """Returns the constraints that are left as a system."""
         return System(tuple(self._held), tuple(self._least.values()))
 
     def set_least(self, terms: dict[Name, int], constant: int) -> None:
-        """Adds terms + constant >= 0, as tight as integers allow."""
+        """Adds the constraint terms + constant >= 0, tightened for integers; with an opposite constraint it becomes an equation.
+        Raises _Empty for a contradiction, _TooLarge for too many constraints.
+        """
         size = len(terms)
         if size == 0:
             if constant < 0:
@@ -160,7 +172,7 @@ class _Rows:
             raise _TooLarge
 
     def settle(self) -> None:
-        """Substitutes names by what equations say they are."""
+        """Substitutes names by the values that equations give them, until no equation is left to be used. Raises _Empty."""
         while self._equal:
             terms, constant = self._substituted(*self._equal.pop())
             if not terms:
@@ -189,7 +201,9 @@ class _Rows:
             self._replace(name, terms, constant)
 
     def _reduce(self, terms: dict[Name, int], constant: int) -> None:
-        """Puts a new name for the one with the least coefficient, so that others get less: 4x + 6y = 2 is 4z + 2y = 2, z = x + y."""
+        """Substitutes a new name for the name with the least coefficient in an equation, so that the other coefficients get
+        smaller: 4x + 6y = 2 becomes 4z + 2y = 2 with z = x + y.
+        """
         name = min(terms, key=lambda name: abs(terms[name]))
         factor = terms[name]
         new = ("new", len(self._eliminated))
@@ -198,7 +212,9 @@ class _Rows:
         self._replace(name, {new: 1, name: -1, **divided}, -(constant // factor))
 
     def _weaken(self, terms: dict[Name, int], constant: int) -> None:
-        """Keeps an equation as two inequalities, side by side, since together they would be the equation again."""
+        """Keeps the equation terms + constant = 0 as two inequalities, without joining them into an equation again. Raises
+        _Empty.
+        """
         for row in ((terms, constant), ({n: -c for n, c in terms.items()}, -constant)):
             key = frozenset(row[0].items())
             known = self._least.get(key)
@@ -224,14 +240,16 @@ class _Rows:
             self.set_least(*_with(row, name, value))
 
     def _substituted(self, terms: dict[Name, int], constant: int) -> Row:
-        """Returns a row without names that were substituted."""
+        """Returns the linear expression terms + constant with the names that were substituted replaced by their values."""
         row = (terms, constant)
         while (name := next((n for n in row[0] if n in self._values), None)) is not None:
             row = _with(row, name, self._values[name])
         return row
 
     def next_names(self) -> list[Name]:
-        """Returns the names without bounds on one side, else the one whose elimination makes the fewest rows; none: all are kept."""
+        """Returns the names to eliminate next: all that have bounds on one side at most, else the one whose elimination is
+        cheapest; none if all names left are kept.
+        """
         counts: dict[Name, list[int]] = {}
         for terms, _ in self._least.values():
             for name, c in terms.items():
@@ -252,7 +270,9 @@ class _Rows:
         return [min(counts, key=lambda name: _price(*counts[name]))]
 
     def eliminate(self, name: Name) -> None:
-        """Replaces the rows with the name by those that they say of the others."""
+        """Replaces the constraints that have the name by those that follow from them on the other names. Raises _Empty or
+        _TooLarge.
+        """
         above: list[tuple[int, Row]] = []
         below: list[tuple[int, Row]] = []
         for key, row in [*self._least.items()]:
@@ -269,7 +289,7 @@ class _Rows:
                 self.set_least(joined, total)
 
     def _is_implied(self, terms: dict[Name, int], constant: int) -> bool:
-        """Returns whether terms + constant >= 0 follows from one row that is left."""
+        """Returns whether terms + constant >= 0 follows from a single constraint that is left."""
         if not terms:
             return constant >= 0
         known = self._least.get(frozenset(terms.items()))
@@ -277,12 +297,17 @@ class _Rows:
 
 
 def _price(above: int, below: int, wide: int) -> tuple[bool, int]:
-    """Returns what eliminating a name costs, with so many rows on either side, and so many in which its coefficient is not 1."""
+    """Returns the cost of eliminating a name, to be compared: whether the elimination may be inexact, and by how many rows the
+    system grows.
+
+    above, below: in how many rows the name's coefficient is positive, and negative.
+    wide: in how many it is neither 1 nor -1.
+    """
     return wide > 1, above * below - above - below
 
 
 def combined(row: Row, factor: int, other: Row, by: int) -> Row:
-    """Returns factor * row + by * other."""
+    """Returns the linear expression factor * row + by * other."""
     terms = dict(row[0]) if factor == 1 else {n: factor * c for n, c in row[0].items()}
     for name, c in other[0].items():
         total = terms.get(name, 0) + by * c
@@ -294,7 +319,7 @@ def combined(row: Row, factor: int, other: Row, by: int) -> Row:
 
 
 def _with(row: Row, name: Name, value: Row) -> Row:
-    """Returns the row with a name replaced by its value."""
+    """Returns the linear expression with a name replaced by its value."""
     others = dict(row[0])
     factor = others.pop(name)
     return combined((others, row[1]), 1, value, factor)
@@ -311,7 +336,9 @@ def equal(terms: Mapping[Name, int], constant: int) -> System:
 
 
 def bounds(system: System) -> tuple[dict[Name, tuple[int | None, int | None]], bool]:
-    """Returns the lower and the upper bound of each name by rows of one name, None: no bound; and whether all rows are such."""
+    """Returns the lower and the upper bound of each name by the constraints on that name alone (None: no bound), and whether all
+    constraints are on one name.
+    """
     found: dict[Name, tuple[int | None, int | None]] = {}
     is_box = True
     for rows, both in ((system.equal, True), (system.least, False)):

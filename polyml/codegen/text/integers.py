@@ -22,7 +22,7 @@ _MOST_NESTED = 100  # expressions in one another that are read
 
 
 def text(value: Affine) -> str:
-    """Returns the text of an expression."""
+    """Returns the text of an expression, which `IntegerReader.lin` reads back."""
     parts = [(" - " if c < 0 else " + ") + (f"{abs(c)}*" if abs(c) != 1 else "") + _atom(atom) for atom, c in value.terms]
     if value.constant or not parts:
         parts.append((" - " if value.constant < 0 else " + ") + str(abs(value.constant)))
@@ -42,7 +42,7 @@ def _atom(atom: Atom) -> str:
 
 
 def condition_text(value: Condition) -> str:
-    """Returns the text of a condition."""
+    """Returns the text of a condition, which `IntegerReader.condition` reads back."""
     if isinstance(value, Logic):
         if len(value.parts) < 2:
             return f"{_ONE[value.op]}({condition_text(value.parts[0])})" if value.parts else _NONE[value.op]
@@ -60,13 +60,16 @@ def _part(value: Condition) -> str:
 
 
 class IntegerReader:
-    """A reader of the expressions in a line. names: those that there are where the line stands; None: any."""
+    """A reader of the expressions and conditions in a line. Its methods raise TextError for a text that is none.
+
+    names: the variables and parameters that expressions may contain; None: any.
+    """
 
     def __init__(self, line: Line, names: Collection[str] | None = None):
         self._line, self._names, self._nested = line, names, 0
 
     def lin(self) -> Affine:
-        """Returns the expression that is next."""
+        """Reads an expression, which is next in the line, and returns it."""
         line = self._line
         found = self._signed(-1 if line.accepts("-") else 1)
         terms, constant = found.terms, found.constant
@@ -76,6 +79,7 @@ class IntegerReader:
         return Affine(constant, terms)
 
     def _signed(self, sign: int) -> Affine:
+        """Reads a term: an integer, or an atom with a coefficient; returns it multiplied by the sign."""
         line = self._line
         if line.token.kind != "number":
             return Affine(0, ((self._within(self._atom), sign),))
@@ -83,6 +87,7 @@ class IntegerReader:
         return Affine(0, ((self._within(self._atom), number),)) if line.accepts("*") else Affine(number)
 
     def _within(self, read: Callable[[], Atom]) -> Atom:
+        """Returns what `read` reads. Raises TextError where too many expressions are nested."""
         self._nested += 1
         if self._nested > _MOST_NESTED:
             raise self._line.refused(f"more than {_MOST_NESTED} expressions are in one another")
@@ -109,11 +114,11 @@ class IntegerReader:
         return name
 
     def _is_division(self) -> bool:
-        """Returns whether the parenthesis that is open holds a quotient: `((a) // 2)`."""
+        """Returns whether the parenthesis that was just read opens a quotient, as in `((a) // 2)`."""
         return self._line.is_at("(") and self._line.peek(self._closing() + 1).is_one_of("//")
 
     def _closing(self) -> int:
-        """Returns how many tokens on the parenthesis that is next is closed."""
+        """Returns the number of tokens from the parenthesis that is next to the one that closes it."""
         depth = place = 0
         while (token := self._line.peek(place)).kind != "end":
             depth += token.is_one_of("(") - token.is_one_of(")")
@@ -144,7 +149,7 @@ class IntegerReader:
         return Choice(condition, then, orelse)
 
     def condition(self) -> Condition:
-        """Returns the condition that is next."""
+        """Reads a condition, which is next in the line, and returns it."""
         parts = [self._condition_part()]
         op = self._line.accepts("and", "or")
         if not op:
@@ -179,7 +184,7 @@ class IntegerReader:
         return found
 
     def _is_condition(self) -> bool:
-        """Returns whether the parenthesis that is next has a condition in it, and not an integer."""
+        """Returns whether the parenthesis that is next encloses a condition, not an expression."""
         depth, words = 0, set[str]()
         for place in range(self._closing()):
             token: Token = self._line.peek(place)

@@ -1,4 +1,4 @@
-"""The text of a Program is read back to an equal one. The grammar is that of `writer`."""
+"""Reads the text of a Program back to an equal Program. The grammar is that of `writer`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def parse(text: str, file: str = "<text>") -> Program:
 
 @dataclass
 class _Facts:
-    """The lines between the SCoP and the loops, as fields of a Program."""
+    """The fields of a Program that lines between the SCoP and the loops give."""
 
     reductions: dict[str, Reduction] = field(default_factory=dict)
     scans: dict[str, Reduction] = field(default_factory=dict)
@@ -51,13 +51,15 @@ class _Facts:
 
 
 class _Reader:
-    """A reader of the lines behind the SCoP."""
+    """A reader of a Program's lines that follow those of the SCoP. Its methods raise TextError for lines that do not follow the
+    grammar.
+    """
 
     def __init__(self, lines: Lines, scop: Scop):
         self._lines, self._scop, self._facts = lines, scop, _Facts()
 
     def program(self) -> Program:
-        """Returns the whole Program."""
+        """Reads the lines behind the SCoP and returns the whole Program."""
         while self._lines.is_at("reduction", "scan", "window", "phase", "fetch", "thread"):
             line = self._lines.next("a fact", 0)
             getattr(self, f"_{line.take().text}")(line)
@@ -86,7 +88,7 @@ class _Reader:
         self._facts.scans[found.statement] = found
 
     def _update(self, line: Line) -> Reduction:
-        """Returns the update of a `reduction` or `scan`."""
+        """Reads the rest of a `reduction` or `scan` line and returns the update that it describes."""
         statement = self._statement(line)
         operator = line.string("an operator in double quotes")
         array = self._array(line)
@@ -98,7 +100,7 @@ class _Reader:
         return Reduction(statement, array, operator, read)
 
     def _statement(self, line: Line) -> str:
-        """Returns the name of a statement that there is."""
+        """Reads the name of a statement and returns it. Raises TextError for a name that no statement of the SCoP has."""
         token, name = line.token, line.name("a statement")
         if name not in self._scop.statements:
             raise line.refused(
@@ -107,7 +109,7 @@ class _Reader:
         return name
 
     def _array(self, line: Line) -> str:
-        """Returns the name of an array that there is."""
+        """Reads the name of an array and returns it. Raises TextError for a name that no array of the SCoP has."""
         token, name = line.token, line.name("an array")
         if name not in self._scop.arrays:
             raise line.refused(f"there is no array `{name}`", (f"arrays: {', '.join(self._scop.arrays) or 'none'}",), token)
@@ -137,14 +139,21 @@ class _Reader:
         self._facts.threads = line.name()
 
     def _section(self, word: str, names: frozenset[str]) -> tuple[Node, ...]:
-        """Returns the nodes below a heading."""
+        """Reads a heading, `word`, and the nodes below it, and returns the nodes.
+
+        names: the variables and parameters that expressions may contain.
+        """
         line = self._lines.next(f"`{word}`", 0)
         line.expect(word)
         line.finish()
         return self._nodes(_STEP, names)
 
     def _nodes(self, indent: int, names: frozenset[str]) -> tuple[Node, ...]:
-        """Returns the nodes of a block. names: those that expressions in it may have."""
+        """Reads the nodes of a block and returns them.
+
+        indent: the block's, in characters.
+        names: the variables and parameters that expressions may contain.
+        """
         line = self._lines.next(_NODE, indent)
         if indent > _DEEPEST * _STEP:
             raise line.refused(f"more than {_DEEPEST} loops are in one another")
@@ -187,7 +196,7 @@ class _Reader:
         return Instance(name, point)
 
     def _below(self, line: Line, indent: int, names: frozenset[str]) -> tuple[Node, ...]:
-        """Returns the body behind the colon at a line's end."""
+        """Reads the colon at a line's end and the body below the line, and returns the body's nodes."""
         line.expect(":")
         line.finish()
         return self._nodes(indent + _STEP, names)
@@ -205,7 +214,7 @@ class _Reader:
         return replace(loop, body=self._below(line, indent, names | {var} | ({loop.last} if loop.last else set())))
 
     def _marked(self, line: Line, loop: Loop) -> Loop:
-        """Returns the loop with the field that the next mark gives."""
+        """Reads one of the marks that follow a loop's bounds, and returns the loop with the field that the mark gives."""
         word = line.expect("parallel", *ROLES, "private", "partial", "ends", "resumes", "as", "asks")
         if word == "parallel":
             return replace(loop, parallel=True)
@@ -247,7 +256,7 @@ class _Reader:
         return Jam(var, base, count, lanes, limit, self._below(line, indent, names | {var}), scans)
 
     def _check_end(self, line: Line, base: Affine, end: Affine, count: int) -> None:
-        """Raises TextError where so many iterations from the first one do not end at the last one."""
+        """Raises TextError unless `count` consecutive iterations from `base` on end at `end`."""
         if end != base + (count - 1):
             raise line.refused(
                 f"{count} iterations from `{base}` on do not end at `{end}`", (f"they end at `{base + (count - 1)}`",)
@@ -255,7 +264,7 @@ class _Reader:
 
 
 def _run(line: Line, reader: IntegerReader) -> tuple[str, Affine, Affine]:
-    """Returns the variable, the first and the last value of `k = 0 .. 7`."""
+    """Reads a text such as `k = 0 .. 7`, and returns the variable, the first and the last value."""
     var = line.name("the variable of the iterations")
     line.expect("=")
     base = reader.lin()
@@ -264,7 +273,7 @@ def _run(line: Line, reader: IntegerReader) -> tuple[str, Affine, Affine]:
 
 
 def _bound(line: Line, reader: IntegerReader, op: str) -> tuple[Affine, ...]:
-    """Returns the operands of a loop's bound, which `op` joins where there are several."""
+    """Reads a loop's bound and returns its operands, of which there are several after the word `op` ("min" or "max")."""
     if line.is_at(op) and line.peek(1).is_one_of("["):
         line.take()
         return _listed(line, reader)
@@ -277,7 +286,10 @@ def _listed(line: Line, reader: IntegerReader) -> tuple[Affine, ...]:
 
 
 def _positive(line: Line, what: str) -> int:
-    """Returns a positive integer. what: its name in messages."""
+    """Reads a positive integer and returns it. Raises TextError for any other text.
+
+    what: the integer's name in messages.
+    """
     token, number = line.token, line.integer(what)
     if number < 1:
         raise line.wrong(f"{what}, 1 or more", token)
@@ -285,7 +297,7 @@ def _positive(line: Line, what: str) -> int:
 
 
 def _fetched(line: Line) -> tuple[int, tuple[str, int]]:
-    """Returns the read, the iterator and the distance of `read 1 at k + 8`."""
+    """Reads a text such as `read 1 at k + 8`, and returns the number of the read, with the iterator and the distance."""
     line.expect("read")
     number = line.integer("the number of a read")
     line.expect("at")
@@ -295,7 +307,9 @@ def _fetched(line: Line) -> tuple[int, tuple[str, int]]:
 
 
 def _directives(line: Line) -> Directives:
-    """Returns the directives that a string spells as marks of schedule trees do."""
+    """Reads a string that spells directives as marks of schedule trees do, and returns the directives. Raises TextError for
+    others.
+    """
     token, words = line.token, line.string()
     try:
         found = parse_mark(f"loop x: {words}")

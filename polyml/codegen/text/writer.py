@@ -41,7 +41,7 @@ _LONGEST = 200  # characters of an instance's comment
 
 
 def text(program: Program) -> str:
-    """Returns the text of a Program."""
+    """Returns the text of a Program, which `reader.parse` reads back."""
     places = PlaceWriter()
     found = [head(KIND, FORMAT), *scop_writer.lines(program.scop, places), *_facts(program)]
     printer = InstancePrinter(program.scop)
@@ -53,7 +53,7 @@ def text(program: Program) -> str:
 
 
 def _facts(program: Program) -> Iterator[str]:
-    """Yields the lines between the SCoP and the loops."""
+    """Yields the lines between the SCoP and the loops: reductions, scans, windows, phases, prefetches and threads."""
     yield from _reductions("reduction", program.reductions)
     yield from _reductions("scan", program.scans)
     for name, window in program.windows.items():
@@ -81,7 +81,7 @@ def _listed(values: tuple[Affine, ...]) -> str:
 
 
 def _nodes(nodes: tuple[Node, ...], printer: InstancePrinter) -> Iterator[str]:
-    """Yields the lines of a block, each instance with the assignment that it is as a comment."""
+    """Yields the lines of a block of nodes. An instance has a comment: the assignment that it runs."""
     if not nodes:
         yield "pass"
     for node in nodes:
@@ -95,7 +95,7 @@ def _nodes(nodes: tuple[Node, ...], printer: InstancePrinter) -> Iterator[str]:
 
 
 def _head(node: Loop | Guard | Jam | Unroll) -> str:
-    """Returns the first line of a node with a body, without its colon."""
+    """Returns the first line of a node that has a body, without the colon."""
     if isinstance(node, Guard):
         return f"if {integers.condition_text(node.condition)}{', rarely' if node.rare else ''}"
     if isinstance(node, Loop):
@@ -115,12 +115,15 @@ def _counted(count: int, word: str) -> str:
 
 
 def _bound(op: str, values: tuple[Affine, ...]) -> str:
-    """Returns the text of a loop's bound."""
+    """Returns the text of a loop's bound.
+
+    op: "max" for a lower bound, "min" for an upper one.
+    """
     return integers.text(values[0]) if len(values) == 1 else f"{op}{_listed(values)}"
 
 
 def _marks(node: Loop) -> str:
-    """Returns what a loop's line says beside its bounds."""
+    """Returns the text that follows the bounds in a loop's line: its other fields that are not their defaults."""
     words = ", ".join(node.directives.words())
     marks = [
         "parallel" if node.parallel else "",
