@@ -21,8 +21,8 @@ from polyml.quasi_affine.affine import Affine, extremum, floor_div, variable
 
 
 def balance(program: Program) -> Program:
-    """Returns the program with equal chunks in its outermost parallel loops over tiles, each of which gets a name for where a
-    chunk ends (`Loop.last`).
+    """Returns the program with equal chunks in its outermost parallel loops over tiles, each of which gets a name for the last
+    iteration of a chunk (`Loop.last`).
     """
     taken = {p.name for p in program.scop.parameters}
     names = (name for n in count() if (name := f"last{n}") not in taken)
@@ -30,7 +30,10 @@ def balance(program: Program) -> Program:
 
 
 def _shared(node: Node, names: Iterator[str]) -> Node:
-    """Returns the node with its parallel loops over tiles divided. names: unused names for where chunks end."""
+    """Returns the node with the outermost parallel loops over tiles in it divided into equal chunks.
+
+    names: unused names for the last iterations of chunks.
+    """
     if isinstance(node, Instance):
         return node
     if not (isinstance(node, Loop) and node.parallel):
@@ -48,8 +51,8 @@ Bounds = tuple[Affine, ...]
 
 
 def _ranges(tile: Loop) -> list[tuple[Bounds, Bounds]]:
-    """Returns the different ranges that the loops over single iterations have in all tiles together; none if anything else
-    depends on the tile.
+    """Returns the different ranges, as lower and upper bounds, that the loops over the tile's iterations have over all tiles
+    together; an empty list if anything else depends on where tiles begin.
     """
     ranges: dict[tuple[Bounds, Bounds], None] = {}
     inside: set[str] = {tile.var}
@@ -77,29 +80,31 @@ def _ranges(tile: Loop) -> list[tuple[Bounds, Bounds]]:
 
 
 def _ends(tile: Loop) -> tuple[Affine, Affine]:
-    """Returns the first and the last iteration of a tile."""
+    """Returns the first and the last iteration of a tile, which a loop over tiles gives."""
     return variable(tile.var), variable(tile.var) + (tile.step - 1)
 
 
 def _reached(tile: Loop) -> Affine:
-    """Returns the last iteration of the last tile."""
+    """Returns the last iteration of the last tile, as an expression of the tile loop's bounds."""
     first = extremum("max", tile.lower)
     return first + floor_div(extremum("min", tile.upper) - first, tile.step) * tile.step + (tile.step - 1)
 
 
 def _around(tile: Loop, ranges: list[tuple[Bounds, Bounds]]) -> tuple[Bounds, Bounds]:
-    """Returns bounds that contain all the ranges."""
+    """Returns lower and upper bounds of one range that contains all the ranges."""
     return tile.lower, (extremum("max", [extremum("min", upper) for _, upper in ranges]),)
 
 
 def _without(bounds: Bounds, bound: Affine) -> Bounds:
-    """Returns the bounds without this one."""
+    """Returns the bounds except those that equal `bound`."""
     return tuple(e for e in bounds if e != bound)
 
 
 def _ending(node: Node, tile: Loop, last: str, keep: bool) -> Node:
-    """Returns the node with its loops over the tile's iterations ending where the chunk does. keep: they also end where they
-    ended before.
+    """Returns the node with its loops over the tile's iterations ending where the chunk does.
+
+    last: the name of the chunk's last iteration.
+    keep: the loops also keep their other bounds.
     """
     if isinstance(node, Instance):
         return node

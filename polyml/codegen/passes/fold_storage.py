@@ -36,7 +36,7 @@ _Use = tuple[InstanceAccess, tuple[Node, ...]]  # an access, and the nodes aroun
 
 
 def fold_storage(program: Program, arrays: Iterable[Array]) -> Program:
-    """Returns the program with circular buffers for some of the arrays: for each one for which they are proved to suffice.
+    """Returns the program with circular buffers for those of the arrays for which they are proved to suffice.
 
     The loops must be final: a pass that changes their order afterwards would break the proof.
     """
@@ -58,7 +58,7 @@ def fold_storage(program: Program, arrays: Iterable[Array]) -> Program:
 
 
 def _note(array: Array, window: Window, is_private: bool) -> str:
-    """Says how many rows or planes of the array have memory."""
+    """Returns a note for the report that says how many rows or planes of the array have memory."""
     length = _buffer_length(window)
     what = "row" if window.folded == len(array.shape) - 2 else "plane"
     whose = " and thread" if is_private else ""
@@ -66,7 +66,7 @@ def _note(array: Array, window: Window, is_private: bool) -> str:
 
 
 def _buffer_length(window: Window) -> int:
-    """Returns the number of rows in the circular buffer."""
+    """Returns the number of rows in the window's circular buffer. Raises ValueError if it has none."""
     length = None if window.folded is None else window.lengths[window.folded]
     if length is None:
         raise ValueError("a window without a circular buffer has no length")
@@ -74,8 +74,8 @@ def _buffer_length(window: Window) -> int:
 
 
 def _may_fold(program: Program, array: Array) -> bool:
-    """Tells whether the array is a local one of two or more dimensions that is no result and has, at most, a private part for
-    each thread.
+    """Returns whether the array may get a circular buffer: a local array of two or more dimensions that is no result, and whose
+    memory is whole or private to each thread.
     """
     if array.role is not Role.LOCAL or len(array.shape) < 2 or any(r.array == array.name for r in program.scop.results):
         return False
@@ -115,8 +115,11 @@ def _loops(path: Sequence[Node]) -> list[Loop]:
 
 
 def _circular_buffer(tests: ConflictTest, context: isl.Set, array: Array, loop: Loop, uses: Sequence[_Use]) -> Window | None:
-    """Returns the circular buffer along the first dimension whose indices stay within a constant distance of something that
-    moves with the loop, or None.
+    """Returns the circular buffer along the first dimension whose indices stay within a constant distance of an expression that
+    moves with the loop, and along which no lanes run; None if there is no such dimension.
+
+    context: the constraints on parameters.
+    uses: the accesses to the array.
     """
     for dim in range(len(array.shape) - 1):
         places = [(tests.subscripts(touch)[dim], path) for touch, path in uses]
@@ -129,7 +132,10 @@ def _circular_buffer(tests: ConflictTest, context: isl.Set, array: Array, loop: 
 
 
 def _centres(loop: Loop, places: Sequence[tuple[Affine, tuple[Node, ...]]]) -> Iterator[Affine]:
-    """Yields expressions that move with this loop alone, in either direction, and that the indices may stay close to."""
+    """Yields expressions that move with this loop and no other one, in either direction, near which the indices may stay.
+
+    places: the indices along one dimension, each with the nodes around it.
+    """
     yield variable(loop.var)
     for e, path in places:
         others = {node.var for node in path if not isinstance(node, Guard | Instance)} - {loop.var}
@@ -139,8 +145,10 @@ def _centres(loop: Loop, places: Sequence[tuple[Affine, tuple[Node, ...]]]) -> I
 
 
 def _reach(offsets: Sequence[tuple[Affine, tuple[Node, ...]]], context: isl.Set) -> int | None:
-    """Returns the number of consecutive integers that contain the values of all expressions, each inside of its nodes; None if
-    no number is known.
+    """Returns the number of consecutive integers that contain the values of all expressions; None if no number is known.
+
+    offsets: the expressions, each with the nodes around it.
+    context: the constraints on parameters.
     """
     known: dict[str, tuple[int, int] | None] = {}
     found: list[tuple[int, int]] = []
@@ -157,7 +165,12 @@ def _reach(offsets: Sequence[tuple[Affine, tuple[Node, ...]]], context: isl.Set)
 
 
 def _limits(text: str, context: isl.Set) -> tuple[int, int] | None:
-    """Returns the least and the greatest integer of a set { [value] } over all values of its parameters, or None."""
+    """Returns the least and the greatest integer of a set { [value] } over all values of its parameters; None if there is none, or
+    isl takes too long.
+
+    text: the set in isl's syntax.
+    context: the constraints on parameters.
+    """
     try:
         with budget(TEST_OPERATIONS):
             return extremes(without_sizes(isl.Set(text).intersect_params(context)))
@@ -166,7 +179,9 @@ def _limits(text: str, context: isl.Set) -> tuple[int, int] | None:
 
 
 def _values(e: Affine, path: Sequence[Node]) -> str:
-    """Returns the text of { [value] : value = e } inside of the nodes, for isl; of all integers if e is not affine."""
+    """Returns the text, in isl's syntax, of the set { [value] : value = e } inside of the nodes; of all integers if e is not
+    affine.
+    """
     names, facts = set(e.names), []
     for node in reversed(path):
         if isinstance(node, Instance):
@@ -183,8 +198,8 @@ def _values(e: Affine, path: Sequence[Node]) -> str:
 
 
 def _facts(node: Node) -> Iterator[tuple[str, frozenset[str]]]:
-    """Yields the constraints that hold inside of a node, as isl text, each with its names. Constraints that are not affine are
-    left out, which only assumes less.
+    """Yields the constraints that hold inside of a node, as text in isl's syntax, each with the names in it. Constraints that are
+    not affine are left out.
     """
     for expression, sign in _signs(node):
         try:
@@ -209,7 +224,7 @@ def _signs(node: Node) -> Iterator[tuple[Affine, str]]:
 
 
 def _lanes_along(tests: ConflictTest, use: _Use, dim: int) -> bool:
-    """Tells whether lanes run along this dimension of the accessed array."""
+    """Returns whether vector lanes run along dimension `dim` of the accessed array."""
     touch, path = use
     moving = tests.subscripts(touch)[dim].names
     return any(isinstance(node, Jam) and node.lanes > 1 and node.var in moving for node in path)

@@ -26,16 +26,20 @@ LEAST_DEPTH = 3  # loops that a nest needs for two copies of its code to pay
 
 
 def separate_full_tiles(program: Program) -> Program:
-    """Returns the program with two versions, for full and for partial tiles, of every deep nest inside of tile loops, and of
-    those nests for which the schedule says so.
+    """Returns the program with two versions, for full and for partial tiles, of every deep nest inside of tile loops, and of those
+    nests for which the schedule asks for them.
 
-    Raises ScheduleError if the schedule asks for it at a loop inside of which no loop runs over a tile.
+    Raises ScheduleError if the schedule asks for them at a loop inside of which no loop runs over a tile.
     """
     return replace(program, body=_nodes(program.body, False))
 
 
 def _nodes(nodes: tuple[Node, ...], tiled: bool) -> tuple[Node, ...]:
-    """Returns the nodes with their nests in two versions. tiled: they stand inside of a loop over tiles."""
+    """Returns the nodes with their nests in two versions, for full and for partial tiles, where that pays or the schedule asks for
+    it.
+
+    tiled: the nodes stand inside of a loop over tiles.
+    """
     out: list[Node] = []
     for node in nodes:
         if isinstance(node, Instance) or isinstance(node, Guard) and node.rare:
@@ -52,7 +56,9 @@ def _nodes(nodes: tuple[Node, ...], tiled: bool) -> tuple[Node, ...]:
 
 
 def _versions(loop: Loop) -> tuple[Node, ...]:
-    """Returns a nest in two versions, or as it is if that does not pay or no test tells the tiles apart."""
+    """Returns a nest in two versions under guards, for full and for partial tiles, or the nest alone if that does not pay or no
+    test tells the tiles apart.
+    """
     chain, body = chain_of(loop)
     if len(chain) < LEAST_DEPTH or any(not isinstance(n, Instance) for n in body):
         return (loop,)
@@ -69,7 +75,9 @@ def _versions(loop: Loop) -> tuple[Node, ...]:
 
 
 def _isolated(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-    """Returns the body of a loop over tiles with each nest inside in two versions, since the schedule says so."""
+    """Returns the body of a loop over tiles, for which the schedule asks to isolate full tiles, with each nest inside in two
+    versions under guards.
+    """
     out: list[Node] = []
     for node in nodes:
         if isinstance(node, Loop) and node.role != "tile":
@@ -84,7 +92,7 @@ def _isolated(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
 
 
 def _full_version(node: Node, tiles: dict[str, _TileRange], inside: set[str], tests: list[Compare]) -> Node:
-    """Returns the node as it runs in full tiles: loops with a tile of constant length run over all of it, other loops stay.
+    """Returns the version of a node for full tiles: loops with a tile of constant length run over all of it, other loops stay.
 
     tiles: the tile of each loop around, by variable.
     inside: names of the loops around that the tests cannot use.
@@ -107,8 +115,15 @@ def _full_version(node: Node, tiles: dict[str, _TileRange], inside: set[str], te
 def _remaining_bounds(
     bounds: tuple[Affine, ...], end: Affine, tiles: dict[str, _TileRange], inside: set[str], tests: list[Compare], largest: bool
 ) -> list[Affine]:
-    """Returns the bounds, besides the tile's end, that the loop must keep. For each of the others a test is appended: it never
-    cuts the tile.
+    """Returns the bounds, besides the tile's end, that a loop must keep in full tiles. For each other bound it appends the test
+    that the bound never cuts the tile.
+
+    bounds: the loop's lower bounds, or its upper bounds.
+    end: the tile's end on that side.
+    tiles: the tile of each loop around, by variable.
+    inside: names of the loops around that the tests cannot use.
+    tests: the list to append to.
+    largest: the bounds are lower bounds, whose largest value counts.
     """
     left = []
     for bound in bounds:
@@ -122,7 +137,9 @@ def _remaining_bounds(
 
 
 def _has_dependent_bounds(chain: tuple[Loop, ...]) -> bool:
-    """Tells whether a bound depends on a loop of the chain. Otherwise the versions would differ only in where loops end."""
+    """Returns whether a bound of a loop depends on another loop of the chain. Otherwise the versions would differ only in where
+    loops end.
+    """
     inside = {loop.var for loop in chain}
     return any(e.names & inside for loop in chain for e in (*loop.lower, *loop.upper))
 
@@ -179,8 +196,10 @@ def _full(chain: tuple[Loop, ...]) -> tuple[Condition, list[_TileRange]] | None:
 
 
 def _tile(loop: Loop, inside: set[str]) -> _TileRange | None:
-    """Returns the shortest range of constant length between two of the loop's bounds. The others may contain it, but never lie
-    inside of it.
+    """Returns the shortest range of constant length between a lower and an upper bound of the loop, None if there is none. The
+    range that the other bounds leave may contain it, but never lies inside of it.
+
+    inside: names that the range's first value must not depend on.
     """
     tiles = [(high - low, low, high) for low in loop.lower if not low.names & inside for high in loop.upper]
     constant = [(length.constant, low, high) for length, low, high in tiles if length.is_constant]
@@ -188,7 +207,10 @@ def _tile(loop: Loop, inside: set[str]) -> _TileRange | None:
 
 
 def _beside(bounds: tuple[Affine, ...], end: Affine, inside: set[str]) -> tuple[Affine, ...]:
-    """Returns those of the bounds, other than the tile's end, that no loop of the chain changes."""
+    """Returns those of the bounds, other than the tile's end, that no loop of the nest changes.
+
+    inside: the names that the nest's loops define.
+    """
     return tuple(bound for bound in bounds if bound != end and bound.names.isdisjoint(inside))
 
 

@@ -32,8 +32,8 @@ from polyml.quasi_affine.affine import Affine, variable
 
 
 def index_bounds(program: Program) -> Program:
-    """Returns the program with loops, in `Program.before`, that find the least or greatest element for each parameter that
-    stands for one.
+    """Returns the program with loops, in `Program.before`, that find the least or the greatest element of an array for each
+    parameter that stands for one.
     """
     scop = program.scop
     wanted = [p for p in scop.parameters if p.extreme]
@@ -54,7 +54,7 @@ def index_bounds(program: Program) -> Program:
 
 
 def _start(parameter: Parameter) -> Statement:
-    """Returns the statement that gives the parameter its value for an empty array."""
+    """Returns the statement that sets the parameter to the value that it has for an empty array."""
     name = f"start_{parameter.name}"
     return Statement(
         name=name,
@@ -85,7 +85,7 @@ def _step(parameter: Parameter, array: Array) -> Statement:
 
 
 def _number(element: Load) -> Value:
-    """Returns the element as a signed integer of 64 bits; larger ones become the greatest of these."""
+    """Returns the element converted to a signed integer of 64 bits; larger unsigned elements become the greatest such integer."""
     if element.dtype == I64:
         return element
     number = syntax.Cast(element, I64, True, dtype=I64)
@@ -101,13 +101,13 @@ def _scalar(statement: str, iterators: tuple[str, ...], name: str) -> Access:
 
 
 def _reductions(parameters: list[Parameter]) -> Iterator[tuple[str, Reduction]]:
-    """Yields the statements of the loops as reductions, so that lanes may share them."""
+    """Yields the updates of the parameters as reductions, each after its statement's name, so that lanes may share them."""
     for p in parameters:
         yield f"find_{p.name}", Reduction(f"find_{p.name}", p.name, p.extreme, 0)
 
 
 def _loops(scop: Scop, array: str, parameters: list[Parameter]) -> Node:
-    """Returns one nest over the whole array that updates all of its parameters."""
+    """Returns a nest of loops over the whole array that updates all parameters which stand for one of its elements."""
     table = AccessTable(scop.context)
     taken = {p.name for p in scop.parameters}
     stem = next(stem for n in count() if not any(t.startswith(stem := f"find{n}_") for t in taken))

@@ -22,7 +22,7 @@ LOOPS_LIMIT = 12  # only so many innermost loops of a chain take part: tilings g
 
 
 class LegalTilings:
-    """The register tilings of one nest.
+    """The legal register tilings of one nest of loops.
 
     nest, model: the nest and its cost model.
     lanes: elements of a vector register.
@@ -47,10 +47,12 @@ class LegalTilings:
             yield from self._scalar(start, free, has_loops)
 
     def _scalar(self, start: int, free: set[int], has_loops: bool) -> Iterator[RegisterTiling]:
-        """Yields tilings without vectors, with several iterations of an independent loop side by side, which hides the latency
-        of a recurrence.
+        """Yields tilings without vectors, with several iterations of an independent loop side by side, which hides the latency of a
+        recurrence.
 
-        start: the first loop of the chain that takes part. free: the independent loops.
+        start: the first loop of the chain that takes part.
+        free: the independent loops.
+        has_loops: the nest's body has loops of its own.
         """
         innermost = None if has_loops else len(self._nest.chain) - 1
         for loop in sorted(free - {innermost}):
@@ -59,14 +61,20 @@ class LegalTilings:
                     yield RegisterTiling(start, innermost, None, 1, 1, ((loop, count),))
 
     def _around_body_loops(self, start: int, free: set[int]) -> Iterator[RegisterTiling]:
-        """Yields tilings in which loops of the chain run together around the loops of the body."""
+        """Yields tilings in which iterations of loops of the chain run together around the loops of the body.
+
+        start: the first loop of the chain that takes part.
+        free: the independent loops.
+        """
         for vector in sorted(free):
             if self._model.is_vectorizable(vector):
                 yield from self._with_counts(RegisterTiling(start, None, vector, 1, self._lanes), sorted(free - {vector}))
 
     def _around_instances(self, start: int, free: set[int]) -> Iterator[RegisterTiling]:
-        """Yields tilings of a nest whose body has instances alone: any loop may be innermost that can be moved inside the
-        others.
+        """Yields tilings of a nest whose body has instances alone: any loop may be innermost that can be moved inside the others.
+
+        start: the first loop of the chain that takes part.
+        free: the independent loops.
         """
         count = len(self._nest.chain)
         for innermost in range(start, count):
@@ -99,8 +107,8 @@ class LegalTilings:
                 yield from self._with_counts(replace(base, scans=True), [])
 
     def _reorderable(self, start: int) -> set[int]:
-        """Returns the loops that carry no dependence except among the updates of reductions, whose iterations may run together
-        but in one order.
+        """Returns the loops, from `start` on, that carry no dependence except among the updates of reductions. Their iterations may
+        run together, if all updates of one element stay in one order.
         """
         guards, fixed = guard_names(self._nest.body), tuple(range(start))
         return {
@@ -110,7 +118,10 @@ class LegalTilings:
         }
 
     def _unrolled(self, base: RegisterTiling, free: set[int]) -> Iterator[RegisterTiling]:
-        """Yields tilings in which a sequential loop is unrolled inside of an independent innermost one."""
+        """Yields variants of a tiling in which a sequential loop is unrolled inside of the independent innermost one.
+
+        free: the independent loops.
+        """
         others = [v for v in range(base.start, len(self._nest.chain)) if v != base.innermost]
         for loop in others:
             inside = {v for v in others if v > loop}
@@ -121,7 +132,9 @@ class LegalTilings:
                     yield replace(base, jams=((loop, count),), unrolled=frozenset({loop}))
 
     def _with_counts(self, base: RegisterTiling, jammed: list[int]) -> Iterator[RegisterTiling]:
-        """Yields the tiling with every number of vectors, and with jams of at most two other loops."""
+        """Yields variants of a tiling with each number of vectors, and with several iterations of at most two of the loops
+        `jammed`.
+        """
         if base.vector is None:
             return
         jammed = [j for j in jammed if self._nest.chain[j].step == 1 and self._model.shares(j)]
@@ -143,12 +156,13 @@ class LegalTilings:
 
 
 def _has_scalar_remainder(model: CostModel, vector: int, sums: set[str]) -> bool:
-    """Tells whether the iterations left over of a reduction should run one by one, not under a mask.
+    """Returns whether the iterations left over of a reduction should run one by one, not under a mask.
 
-    This is so if lanes lie far apart in memory, where a mask costs each of them; or if the array of the sums is read as well,
-    since a vector of it would wait for elements that were just computed.
+    This is so if lanes lie far apart in memory, where a mask costs each of them; or if the array of the sums is read as well, since
+    a vector of it would wait for elements that were just computed.
 
-    vector: the loop of the lanes. sums: the arrays of the reductions.
+    vector: the loop of the lanes.
+    sums: the arrays of the reductions.
     """
     reads = (r for r in model.accesses if not r.access.writes and not r.access.accumulates)
     return any(r.strides[vector].kind is StrideKind.LONG or r.array in sums for r in reads)

@@ -16,7 +16,7 @@ from polyml.model.core.scop import Scop
 
 
 def mark_scans(program: Program, scop: Scop, fp: str) -> Program:
-    """Returns the program with the scans of the SCoP that it was built from.
+    """Returns the program with the SCoP's scans (prefix sums) in `Program.scans`.
 
     scop: the SCoP before passes gave the program more statements.
     fp: as in `Options`; scans of floats need permission to reorder sums.

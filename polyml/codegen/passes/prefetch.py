@@ -18,7 +18,7 @@ from polyml.quasi_affine.affine import Affine, variable
 
 
 def prefetch(program: Program) -> Program:
-    """Returns the program in which some reads also prefetch the same row of the next tile (`Program.prefetches`)."""
+    """Returns the program in which some reads also prefetch from the same row of the next tile (`Program.prefetches`)."""
     table = AccessTable(program.scop.context)
     found: dict[str, dict[int, tuple[str, int]]] = {}
     for tile in loops(program.body):
@@ -29,8 +29,8 @@ def prefetch(program: Program) -> Program:
 
 
 def _again(program: Program, table: AccessTable, tile: Loop) -> Iterator[tuple[str, int, str]]:
-    """Yields the reads of the tile's last nest whose rows an earlier nest of the tile has read too: statement, position of the
-    read, and the iterator that counts rows.
+    """Yields the reads of the tile's last nest whose rows an earlier nest of the tile has read too, as the statement, the position
+    of the read, and the iterator that counts rows.
     """
     *before, last = tile.body
     if not isinstance(last, Loop):
@@ -45,8 +45,8 @@ def _again(program: Program, table: AccessTable, tile: Loop) -> Iterator[tuple[s
 
 
 def _rows(program: Program, table: AccessTable, tile: Loop, nodes: tuple[Node, ...]) -> Iterator[tuple[str, Instance, int, Affine]]:
-    """Yields the reads that run along the rows which a loop over the tile counts: array, instance, position of the read, and
-    the row.
+    """Yields the reads that run along rows of an array, of which a loop over the tile's iterations gives the number, as the array,
+    the instance, the position of the read, and the row.
     """
     for instance, path in with_paths(nodes):
         around = [node for node in path if isinstance(node, Loop)]

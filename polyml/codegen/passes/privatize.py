@@ -22,8 +22,8 @@ from polyml.quasi_affine.affine import Affine, variable
 
 
 def privatize(program: Program) -> Program:
-    """Returns the program with less memory for local arrays that live within one iteration of an outermost loop. Parallel loops
-    list those of which each thread needs its own.
+    """Returns the program with less memory for local arrays whose elements live within one iteration of an outermost loop. Parallel
+    loops list those of which each thread needs its own (`Loop.private`).
     """
     outermost = list(_outermost(program.body, ()))
     touched: dict[str, set[int]] = {}
@@ -45,7 +45,7 @@ def privatize(program: Program) -> Program:
 
 
 def _strip(array: Array, first: Affine, length: int) -> Window:
-    """Returns the part of the array that one iteration of a loop uses: `length` rows from `first` on."""
+    """Returns the part of the array that one iteration of a loop uses: `length` rows from row `first` on."""
     rest = len(array.shape) - 1
     return Window((first, *[Affine(0)] * rest), (length, *[None] * rest))
 
@@ -66,14 +66,18 @@ def _arrays(program: Program, nodes: tuple[Node, ...]) -> set[str]:
 
 
 def _may_be_private(program: Program, name: str) -> bool:
-    """Tells whether the array is local, no result, and has all of its memory so far."""
+    """Returns whether the array is local, no result, has a dimension, and has memory for all of its elements so far."""
     array = program.scop.arrays[name]
     is_own = array.role is Role.LOCAL and not any(r.array == name for r in program.scop.results)
     return is_own and bool(array.shape) and name not in program.windows
 
 
 def _first(program: Program, tests: ConflictTest, name: str, loop: Loop, guards: tuple[Guard, ...]) -> Affine | None:
-    """Returns the first row that an iteration of the loop uses, if it uses at most as many rows as the loop's step; else None."""
+    """Returns the first row of the array that an iteration of the loop uses, if it is proved to use at most as many rows as the
+    loop's step; else None.
+
+    guards: the guards around the loop.
+    """
     touches = list(_touches(program, name, loop.body, (*guards, loop)))
     shifts = dict.fromkeys((0, *(tests.subscripts(touch)[0].constant for touch, _ in touches)))
     firsts = (variable(loop.var) + shift for shift in shifts)
@@ -83,7 +87,10 @@ def _first(program: Program, tests: ConflictTest, name: str, loop: Loop, guards:
 def _touches(
     program: Program, name: str, nodes: tuple[Node, ...], around: tuple[Enclosing, ...]
 ) -> Iterator[tuple[InstanceAccess, tuple[Enclosing, ...]]]:
-    """Yields the accesses to the array, each with the loops and guards around it."""
+    """Yields the accesses to the array in the nodes, each with the loops and guards around it.
+
+    around: the loops and guards around the nodes.
+    """
     for instance, path in with_paths(nodes, around):
         statement = program.scop.statements[instance.statement]
         inside = tuple(node for node in path if isinstance(node, Enclosing))
@@ -91,7 +98,11 @@ def _touches(
 
 
 def _replaced(nodes: tuple[Node, ...], marked: Mapping[int, Loop], positions: Iterator[int]) -> tuple[Node, ...]:
-    """Returns the nodes with some of them replaced. marked: { position in the order of `_outermost` -> the new loop }."""
+    """Returns the nodes with some loops replaced.
+
+    marked: { position in the order of `_outermost` -> the new loop }.
+    positions: a counter of the positions, which goes on from node to node.
+    """
     return tuple(
         with_body(n, _replaced(n.body, marked, positions)) if isinstance(n, Guard) else marked.get(next(positions), n)
         for n in nodes

@@ -57,7 +57,7 @@ class _Partial:
 
 
 class _Privatizer:
-    """Rewrites a program, and collects the arrays, statements and reductions that it makes."""
+    """A rewriter of a program whose threads share reductions. It collects the arrays, statements and reductions that it makes."""
 
     def __init__(self, program: Program):
         self._given = program
@@ -72,7 +72,7 @@ class _Privatizer:
         self._reductions: dict[str, Reduction] = {}
 
     def program(self) -> Program:
-        """Returns the rewritten program."""
+        """Returns the program with partial results for each thread."""
         body, scop = self._nodes(self._given.body), self._given.scop
         arrays = {p.array.name: p.array for p in self._partials.values()}
         scop = replace(scop, arrays={**scop.arrays, **arrays}, statements={**scop.statements, **self._statements})
@@ -80,17 +80,19 @@ class _Privatizer:
         return replace(self._given, scop=scop, body=body, reductions=reductions, thread=self._thread, threads=self._threads)
 
     def _free(self, stem: str) -> str:
-        """Returns a name that nothing has, and reserves it."""
+        """Returns a name beginning with `stem` that nothing in the program has, and reserves it."""
         name = next(name for name in chain((stem,), (f"{stem}{n}" for n in count())) if name not in self._taken)
         self._taken.add(name)
         return name
 
     def _nodes(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-        """Returns what the nodes become."""
+        """Returns the nodes rewritten: updates in loops that share reductions are made to partial results."""
         return tuple(made for node in nodes for made in self._node(node))
 
     def _node(self, node: Node) -> Iterator[Node]:
-        """Yields what a node becomes: a loop with partial results comes with the loops that initialise and combine them."""
+        """Yields the nodes that replace a node: a loop with partial results comes with the loops that initialise and combine
+        them.
+        """
         if isinstance(node, Instance):
             yield node
         elif not isinstance(node, Loop) or not node.partial:
@@ -110,7 +112,9 @@ class _Privatizer:
         return next((r.operator for r in found), None)
 
     def _partial(self, name: str, operator: str) -> _Partial:
-        """Returns the partial results of an array and an operator, made when they are first needed."""
+        """Returns the array and statements for the partial results of an array under an operator; they are made on the first
+        call.
+        """
         if (name, operator) not in self._partials:
             whole = self._given.scop.arrays[name]
             array = replace(whole, name=self._free(f"{name}_partial"), shape=self._shape(whole), role=Role.LOCAL, pairs=False)
@@ -133,8 +137,14 @@ class _Privatizer:
         return (threads, *outer, last.scale_down_val(step).ceil().scale_val(step))
 
     def _element(self, name: str, whole: Array, array: Array, value: Value, joins: bool = False) -> Statement:
-        """Returns the statement that initialises one element of one thread's partial results, or combines it with the whole
-        array's.
+        """Returns the statement that initialises one element of one thread's partial results, or that combines it with the element
+        of the whole array.
+
+        name: the statement's.
+        whole: the array that is updated in the end.
+        array: the partial results.
+        value: what the statement writes.
+        joins: whether it combines.
         """
         indices = tuple(f"i{d}" for d in range(len(whole.shape)))
         iterators = (*indices, "t")
@@ -147,7 +157,10 @@ class _Privatizer:
         return Statement(name=name, iterators=iterators, domain=isl.Set(f"{{ {space} }}"), write=write, reads=reads, value=value)
 
     def _over(self, partial: _Partial, statement: Statement, threads_first: bool) -> Node:
-        """Returns the loops that run the statement for every element of every thread."""
+        """Returns the loops that run the statement for every element of every thread.
+
+        threads_first: the loop over threads is the outermost one, not the innermost.
+        """
         names = [f"{statement.name}_{iterator}" for iterator in statement.iterators]
         extents = [self._table.affine(extent) for extent in (*partial.whole.shape, partial.array.shape[0])]
         order = list(zip(names, extents))
@@ -158,8 +171,9 @@ class _Privatizer:
         return inside
 
     def _redirected(self, node: Node, moved: dict[str, _Partial]) -> Node:
-        """Returns the node with its updates of some arrays made to the thread's partial results instead. moved: { array ->
-        partial results }.
+        """Returns the node with its updates of some arrays redirected to the thread's partial results.
+
+        moved: { array -> its partial results }.
         """
         if not isinstance(node, Instance):
             return with_body(node, tuple(self._redirected(n, moved) for n in node.body))
@@ -169,7 +183,9 @@ class _Privatizer:
         return Instance(self._own(node.statement, partial), (*node.point, variable(self._thread)))
 
     def _own(self, name: str, partial: _Partial) -> str:
-        """Returns the name of the statement that updates the thread's element in place of the whole array's."""
+        """Returns the name of a statement that updates the thread's partial result where the statement `name` updates the whole
+        array; it is made on the first call.
+        """
         made = f"{name}_of_{partial.array.name}"
         if made not in self._statements:
             statement, reduction = self._given.scop.statements[name], self._given.reductions[name]
@@ -192,7 +208,7 @@ def _access(array: str, subscripts: tuple[isl.PwAff, ...]) -> Access:
 
 
 def _joined(operator: str, element: DType) -> Value:
-    """Returns the combination of the element of the whole array and that of one thread."""
+    """Returns the value that combines read 0, an element of the whole array, with read 1, that of one thread."""
     both = (Load(0, dtype=element), Load(1, dtype=element))
     if operator in ("minimum", "maximum", "fmin", "fmax"):
         return syntax.Call(operator, both, "numpy", dtype=element)

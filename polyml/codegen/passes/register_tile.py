@@ -21,7 +21,7 @@ from polyml.quasi_affine.affine import Affine, extremum, floor_div, modulo, vari
 
 
 class CannotTile(Exception):
-    """Raised when the tiling does not fit the loops, as when a bound is not linear in a variable whose iterations run together."""
+    """Raised where a tiling does not fit the loops, as when a bound is not linear in a variable whose iterations run together."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,11 @@ class JammedLoop:
 
     @property
     def last(self) -> Affine:
-        """The last of the iterations, without the limit."""
+        """The last of the iterations if no limit cuts them."""
         return self.base + (self.count * self.lanes - 1)
 
     def ends(self) -> tuple[Affine, Affine]:
-        """Returns the smallest and the largest value of the variable."""
+        """Returns the smallest and the largest value of the variable, the limit included."""
         return self.base, self.last if self.limit is None else extremum("min", [self.last, self.limit])
 
 
@@ -56,9 +56,9 @@ _MakeLoops = Callable[[_Bounds, _Bounds, tuple[JammedLoop, ...], Affine | None],
 
 @dataclass(frozen=True)
 class _TiledNest:
-    """The nest's loops in their new order. Each sequence has one item per loop.
+    """A nest's loops in the order that a tiling gives them. Each sequence has one item per loop.
 
-    loops: the loops as they were.
+    loops: the loops before tiling.
     counts: how many iterations, or vectors of iterations, run together.
     lanes: elements of a vector; 1 for all loops but one.
     ordered: the iterations keep their order.
@@ -85,7 +85,7 @@ class _TiledNest:
 
 
 def register_tile(nest: LoopNest, tiling: RegisterTiling) -> tuple[Node, ...]:
-    """Returns what the nest becomes. Raises CannotTile."""
+    """Returns the nodes that run a nest as the tiling says. Raises CannotTile where the tiling does not fit the loops."""
     order = _order(nest, tiling)
     counts = dict(tiling.jams)
     if tiling.vector is not None:
@@ -113,8 +113,8 @@ def register_tile(nest: LoopNest, tiling: RegisterTiling) -> tuple[Node, ...]:
 
 
 def _order(nest: LoopNest, tiling: RegisterTiling) -> list[int]:
-    """Returns the positions in the chain of the loops as they will run: the innermost one is moved inside, and the loop of the
-    lanes is put outside of the other jammed loops if bounds allow.
+    """Returns the positions in the chain of the loops in their new order: the innermost one is moved inside, and the loop of the
+    lanes is put outside of the other jammed loops if bounds allow. Raises CannotTile if bounds do not allow the former.
 
     Then what a block of vectors reads stays in the first cache while the jammed loops inside run over it.
     """
@@ -136,7 +136,10 @@ def _order(nest: LoopNest, tiling: RegisterTiling) -> list[int]:
 
 
 def _bounds_known(nest: LoopNest, order: list[int]) -> bool:
-    """Tells whether, in this order, the bounds of every loop name only loops around it."""
+    """Returns whether, in this order, the bounds of every loop name only loops around it.
+
+    order: positions in the nest's chain.
+    """
     inside = {nest.chain[v].var for v in order}
     for v in order:
         inside_bounds = (e.names & inside for e in (*nest.chain[v].lower, *nest.chain[v].upper))
@@ -147,7 +150,10 @@ def _bounds_known(nest: LoopNest, order: list[int]) -> bool:
 
 
 def _loop(plan: _TiledNest, level: int, active: tuple[JammedLoop, ...]) -> tuple[Node, ...]:
-    """Returns the loops from `level` inwards. active: the loops around whose iterations run together."""
+    """Returns the tiled loops from `level` inwards.
+
+    active: the loops around whose iterations run together.
+    """
     if level == len(plan.loops):
         return _body(plan.body, active)
     loop = plan.loops[level]
@@ -156,8 +162,8 @@ def _loop(plan: _TiledNest, level: int, active: tuple[JammedLoop, ...]) -> tuple
 
 
 def _split(loop: Loop, active: tuple[JammedLoop, ...], make: _MakeLoops, lanes: int) -> tuple[Node, ...]:
-    """Divides a loop whose bounds depend on variables of which several iterations run together: into the range that all of them
-    share, and what is before and after it, one by one.
+    """Returns a loop whose bounds depend on variables of which several iterations run together, divided into the range that all
+    these iterations share, and what is before and after it, one by one. Raises CannotTile where that cannot be.
 
     active: the loops around whose iterations run together.
     make: makes the loop over one range, given (lower, upper, active, limit). With a limit its last vector goes as far as each
@@ -191,7 +197,11 @@ def _split(loop: Loop, active: tuple[JammedLoop, ...], make: _MakeLoops, lanes: 
 
 
 def _extreme(e: Affine, involved: list[JammedLoop], op: str) -> Affine:
-    """Returns the largest ("max") or smallest ("min") value of the bound e over all iterations that run together."""
+    """Returns the largest ("max") or smallest ("min") value of the bound e over all iterations that run together. Raises CannotTile
+    if e is not linear in their variables.
+
+    involved: the loops whose iterations run together.
+    """
     for t in involved:
         c = e.coefficient(t.var)
         if c is None:
@@ -202,7 +212,7 @@ def _extreme(e: Affine, involved: list[JammedLoop], op: str) -> Affine:
 
 
 def _one_by_one(involved: list[JammedLoop], inside: tuple[Node, ...]) -> tuple[Node, ...]:
-    """Returns loops over the iterations that ran together, around the nodes inside."""
+    """Returns plain loops over the iterations of the jammed loops `involved`, around the nodes inside."""
     for t in reversed(involved):
         upper = (t.last,) if t.limit is None else (t.last, t.limit)
         inside = (Loop(t.var, (t.base,), upper, 1, inside),)
@@ -212,9 +222,11 @@ def _one_by_one(involved: list[JammedLoop], inside: tuple[Node, ...]) -> tuple[N
 def _ranged(
     plan: _TiledNest, level: int, lower: _Bounds, upper: _Bounds, active: tuple[JammedLoop, ...], limit: Affine | None
 ) -> tuple[Node, ...]:
-    """Returns one loop over a range that is the same for all iterations that run together around it: a loop of whole blocks,
-    then the remainders.
+    """Returns the loops that run one loop of the nest over a range that is the same for all iterations that run together around it:
+    a loop of whole blocks, then the remainders.
 
+    level: the loop's position in the plan.
+    active: the loops around whose iterations run together.
     limit: where the last vector ends, if that differs between these iterations; else None.
     """
     loop, count, lanes = plan.loops[level], plan.counts[level], plan.lanes[level]
@@ -273,7 +285,12 @@ def _ranged(
 
 
 def _before_line(plan: _TiledNest, level: int, lower: _Bounds, upper: _Bounds, active: tuple[JammedLoop, ...]) -> Loop:
-    """Returns the loop, of at most one masked vector, over the iterations before the first cache line."""
+    """Returns the loop, of at most one masked vector, over the iterations before the first cache line.
+
+    level: the position of the vectors' loop in the plan.
+    lower, upper: the bounds of these iterations.
+    active: the loops around whose iterations run together.
+    """
     loop, lanes = plan.loops[level], plan.lanes[level]
     once = f"{loop.var}_{level}s"
     jammed = JammedLoop(loop.var, variable(once), 1, lanes, extremum("min", upper), plan.ordered[level])
@@ -281,7 +298,11 @@ def _before_line(plan: _TiledNest, level: int, lower: _Bounds, upper: _Bounds, a
 
 
 def _body(nodes: tuple[Node, ...], active: tuple[JammedLoop, ...]) -> tuple[Node, ...]:
-    """Returns the body with its instances inside of jams, and jams pushed into its guards and loops."""
+    """Returns the body with its instances inside of jams, which stand inside of its guards and loops. Raises CannotTile where a
+    guard depends on iterations that run together.
+
+    active: the loops around whose iterations run together.
+    """
     if any(t.ordered for t in active) and not all(isinstance(node, Instance) for node in nodes):
         raise CannotTile("iterations that keep their order run the whole body, of which a guard or a loop is a part")
     out: list[Node] = []
@@ -307,7 +328,11 @@ def _body(nodes: tuple[Node, ...], active: tuple[JammedLoop, ...]) -> tuple[Node
 
 
 def _inner_loop(node: Loop, active: tuple[JammedLoop, ...]) -> tuple[Node, ...]:
-    """Returns a loop of the body, around which iterations run together."""
+    """Returns the loops that run a loop of the body around which iterations run together: the range that these share, and the rest
+    one by one.
+
+    active: the loops around whose iterations run together.
+    """
 
     def make(lower: _Bounds, upper: _Bounds, now: tuple[JammedLoop, ...], limit: Affine | None) -> tuple[Node, ...]:
         return (replace(node, lower=lower, upper=upper, body=_body(node.body, now)),)
@@ -319,8 +344,10 @@ def _jammed(run: tuple[Instance, ...], active: tuple[JammedLoop, ...]) -> tuple[
     """Returns the instances inside of one Jam for each loop whose iterations run together; loops that keep their order are
     innermost.
 
-    The Jam with the most copies is outermost: what its copies read for themselves then needs fewer registers than what they
-    share.
+    The Jam with the most copies is outermost: what its copies read for themselves then needs fewer registers than what they share.
+
+    run: the instances, one after the other.
+    active: the loops whose iterations run together.
     """
     inside: tuple[Node, ...] = run
     for t in active:

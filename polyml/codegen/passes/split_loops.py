@@ -44,7 +44,9 @@ def split_loops(program: Program) -> Program:
 
 
 def _has_breakpoints(statement: Statement) -> bool:
-    """Tells whether a subscript of the statement is not affine. Statements that passes made have none to split at."""
+    """Returns whether a subscript of the statement is not affine, so that loops may be split for it. Statements that passes made
+    have none.
+    """
     subscripts = [e for access in (*statement.reads, statement.write) for e in access.subscripts]
     if all(map(polyhedra.is_affine, subscripts)):
         return False
@@ -70,18 +72,21 @@ class _Breakpoint:
 
 @dataclass(frozen=True)
 class _LoopSplitter:
-    """Rewrites loops, and collects the specialised statements with their reductions and prefetches."""
+    """A rewriter of loops. It collects the statements that it specialises for parts of loops, with their reductions and prefetches.
+
+    statements, reductions, prefetches: those of the program; new ones are added.
+    """
 
     statements: dict[str, Statement]
     reductions: dict[str, Reduction]
     prefetches: dict[str, dict[int, tuple[str, int]]]
 
     def nodes(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-        """Returns what the nodes become."""
+        """Returns the nodes with the innermost loops in them split at breakpoints."""
         return tuple(made for node in nodes for made in self._node(node))
 
     def _node(self, node: Node) -> tuple[Node, ...]:
-        """Returns what a node becomes: an innermost loop over single iterations may become several."""
+        """Returns the nodes that replace a node: an innermost loop over single iterations may become several."""
         if isinstance(node, Instance):
             return (node,)
         inside = [n for n in node.body if isinstance(n, Instance)]
@@ -92,7 +97,11 @@ class _LoopSplitter:
         return self._parts(node, inside)
 
     def _parts(self, loop: Loop, inside: Sequence[Instance]) -> tuple[Node, ...]:
-        """Returns the parts of a loop, in the order of its iterations."""
+        """Returns the loops that a loop is split into, in the order of its iterations; the loop alone if it has no breakpoints or
+        too many.
+
+        inside: the instances in it.
+        """
         cuts: dict[Affine, list[_Breakpoint]] = {}
         for instance in inside:
             for cut in self._breakpoints(loop.var, instance):
@@ -113,7 +122,7 @@ class _LoopSplitter:
         return tuple(parts)
 
     def _breakpoints(self, name: str, instance: Instance) -> Iterator[_Breakpoint]:
-        """Yields the breakpoints of an instance's subscripts along the loop."""
+        """Yields the breakpoints of an instance's subscripts along the loop over `name`."""
         statement = self.statements[instance.statement]
         if not _has_breakpoints(statement):
             return
@@ -125,9 +134,11 @@ class _LoopSplitter:
                 yield _Breakpoint(position - rest, statement.name, dim, position)
 
     def _specialised(self, instance: Instance, from_here: list[_Breakpoint], before: list[_Breakpoint]) -> Instance:
-        """Returns the instance with a statement whose subscripts are the pieces that hold in one part of the loop.
+        """Returns the instance with a statement whose subscripts are the affine pieces that hold in one part of the loop. The
+        statement is added to those of the program.
 
-        from_here: breakpoints that the part is after. before: breakpoints that it is before.
+        from_here: breakpoints at or before the start of the part.
+        before: breakpoints just behind its end.
         """
         statement = self.statements[instance.statement]
         known = statement.domain
@@ -151,7 +162,7 @@ class _LoopSplitter:
 
 
 def _breakpoints_along(statement: Statement, dim: int) -> list[Affine]:
-    """Returns where, along one dimension of the statement's domain, its subscripts change their form, as expressions of
+    """Returns the values of one dimension of the statement's domain at which its subscripts change their form, as expressions of
     parameters.
     """
     found: dict[Affine, None] = {}
@@ -164,13 +175,15 @@ def _breakpoints_along(statement: Statement, dim: int) -> list[Affine]:
 
 
 def _affine_parts(subscript: isl.PwAff, domain: isl.Set) -> Iterator[isl.Set]:
-    """Yields the parts of the domain in which the subscript is one affine expression, if there are few."""
+    """Yields the parts of the domain in which the subscript is one affine expression; those of divisions with many values are left
+    out.
+    """
     for part, aff in subscript.intersect_domain(domain).get_pieces():
         yield from _by_quotients(part, polyhedra.divisions(aff))
 
 
 def _by_quotients(part: isl.Set, divisions: list[isl.Aff]) -> Iterator[isl.Set]:
-    """Yields the part divided by the values of the divisions."""
+    """Yields the parts of a set in each of which every division has a single value; nothing if a division has many."""
     if not divisions:
         yield part
         return
@@ -208,7 +221,7 @@ def _before(domain: isl.Set, dim: int, position: Affine) -> isl.Set:
 
 
 def _on(domain: isl.Set, value: Affine) -> isl.PwAff:
-    """Returns the function { S[i] -> [(value)] }."""
+    """Returns the function { S[i] -> [(value)] }, whose tuple is that of the domain."""
     return isl.PwAff(f"[{', '.join(sorted(value.names))}] -> {{ {_space(domain)} -> [({value})] }}")
 
 
@@ -219,13 +232,13 @@ def _space(domain: isl.Set) -> str:
 
 
 def _affine_access(access: Access, known: isl.Set) -> Access:
-    """Returns the access with its subscripts as the affine expressions that they are on the instances `known`, where they are."""
+    """Returns the access with subscripts that are affine on the instances `known` replaced by these affine expressions."""
     subscripts = tuple(e if polyhedra.is_affine(e) else _affine(e, known) for e in access.subscripts)
     return access if all(a is b for a, b in zip(subscripts, access.subscripts)) else replace(access, subscripts=subscripts)
 
 
 def _affine(subscript: isl.PwAff, known: isl.Set) -> isl.PwAff:
-    """Returns the subscript as the affine expression that it is on the instances `known`, or as it was."""
+    """Returns the affine expression that the subscript is on the instances `known`, or the subscript itself if it is none there."""
     hull = isl.Map.from_basic_map(isl.Map.from_pw_aff(subscript).intersect_domain(known).affine_hull())
     if not hull.is_single_valued():
         return subscript

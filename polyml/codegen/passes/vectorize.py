@@ -39,7 +39,7 @@ ACCESSES_LIMIT = 128  # the most accesses that run together, which bounds the si
 
 
 def vectorize(program: Program, machine: CpuMachine, layouts: tuple[str, ...], sizes: Mapping[str, int] | None = None) -> Program:
-    """Returns the program with Jam and Unroll nodes where they pay, or where its schedule says so.
+    """Returns the program with Jam and Unroll nodes where they pay, or where its schedule asks for them.
 
     layouts: the memory layout of each array argument, as the calling convention has it.
     sizes: values of parameters to judge by.
@@ -53,7 +53,7 @@ def vectorize(program: Program, machine: CpuMachine, layouts: tuple[str, ...], s
 
 
 class _Vectorizer:
-    """Rewrites the nests of one program, and keeps their cost models and the tilings found for them."""
+    """A rewriter of one program's nests, which keeps their cost models and the tilings found for them."""
 
     def __init__(self, program: Program, machine: CpuMachine, layouts: tuple[str, ...], sizes: Mapping[str, int] | None = None):
         self._program, self._machine, self._sizes = program, machine, sizes or {}
@@ -71,12 +71,12 @@ class _Vectorizer:
         self._context = CostContext(self._unit_dims, machine.vector_bytes, machine.vector_registers, self._sizes, self._phases)
 
     def phases_in(self, nodes: tuple[Node, ...]) -> dict[str, str]:
-        """Returns the phases that bounds of loops below the nodes name: { name -> array }."""
+        """Returns the phases (see Program.phases) that bounds of loops among and below the nodes name: { name -> array }."""
         used = frozenset().union(*(e.names for loop in loops(nodes) for e in (*loop.lower, *loop.upper)))
         return {name: array for array, name in self._phases.items() if name in used}
 
     def nodes(self, nodes: tuple[Node, ...], shared: tuple[Enclosing, ...]) -> tuple[Node, ...]:
-        """Returns what the nodes become. shared: the loops and guards around them."""
+        """Returns the nodes with their nests tiled. shared: the loops and guards around them."""
         out: list[Node] = []
         for node in nodes:
             if isinstance(node, Guard):
@@ -94,7 +94,7 @@ class _Vectorizer:
         return tuple(out)
 
     def _nest(self, loop: Loop, shared: tuple[Enclosing, ...]) -> tuple[Node, ...]:
-        """Returns what the nest that begins with this loop becomes: tiled as a whole, distributed, or with the loops of its
+        """Returns the nodes that replace the nest which begins with a loop: tiled as a whole, distributed, or with the loops of its
         body tiled one by one, whichever is thought to be fastest.
         """
         if any(inner.role == "tile" for inner in loops(loop.body)):  # copies for them depend on this loop's iteration
@@ -121,9 +121,8 @@ class _Vectorizer:
         return inside
 
     def _as_directed(self, nest: LoopNest) -> tuple[Node, ...]:
-        """Returns the nest in which exactly those loops run iterations together for which the schedule says so.
-
-        Raises ScheduleError if that cannot be.
+        """Returns the nest in which exactly those loops run iterations together for which the schedule asks for it. Raises
+        ScheduleError if that cannot be.
         """
         directed = [v for v, loop in enumerate(nest.chain) if loop.directives.together]
         if not directed:
@@ -140,7 +139,7 @@ class _Vectorizer:
         return inside
 
     def _note_if_slower(self, nest: LoopNest, tiling: RegisterTiling) -> None:
-        """Adds a note if what the schedule says is thought to be slower than what would be done without it."""
+        """Adds a note if the tiling that the schedule asks for is thought to be slower than the cheapest one."""
         model, best = self._model(nest), self._best(nest)
         free, chosen = self._scalar_cycles(nest, model) if best is None else best[1], model.per_iteration(tiling)
         if chosen is not None and chosen > SLOWER * free:
@@ -150,7 +149,7 @@ class _Vectorizer:
             )
 
     def _directed_tiling(self, nest: LoopNest, directed: list[int]) -> RegisterTiling:
-        """Returns the tiling that the schedule's directives on these loops of the chain describe, in the chain's order.
+        """Returns the tiling that the schedule's directives on the loops `directed` of the chain describe, in the chain's order.
 
         Raises ScheduleError if there is none.
         """
@@ -182,8 +181,10 @@ class _Vectorizer:
         return tiling
 
     def _may_run_together(self, nest: LoopNest, v: int, sums: bool) -> None:
-        """Raises ScheduleError if iterations of chain[v] depend on each other within one iteration of the loops around. sums:
-        dependences among the updates of reductions are allowed.
+        """Raises ScheduleError if iterations of chain[v] depend on each other within one iteration of the loops around, or its step
+        or a guard forbids that they run together.
+
+        sums: dependences among the updates of reductions are allowed.
         """
         loop, around = nest.chain[v], tuple(range(v))
         if loop.step != 1:
@@ -199,7 +200,7 @@ class _Vectorizer:
         raise refused(loop, "iterations touch the same element, apart from the sums of an innermost loop")
 
     def _note(self, nest: LoopNest, tiling: RegisterTiling, made: Sequence[Node]) -> None:
-        """Adds a note of what was chosen and what it is thought to cost, if that depends on sizes. It has the new order of the
+        """Adds a note on the tiling that was chosen and its estimated cost, if sizes are known. The note gives the new order of the
         loops too, if a schedule names them and they were reordered.
         """
         names = dict.fromkeys(statement.name for statement, _, _ in nest.statements())
@@ -215,8 +216,8 @@ class _Vectorizer:
         self.notes.append(f"{', '.join(names)}: {', '.join(loops)}: {self._model(nest).terms(tiling)}")
 
     def _cycles_distributed(self, nest: LoopNest) -> float:
-        """Returns the cycles per iteration of the chain if each node of the body gets a loop of its own; infinity if that is
-        not legal or not considered.
+        """Returns the cycles per iteration of the chain if each node of the body gets a loop of its own; infinity if that is not
+        legal or not considered.
         """
         if len(nest.chain) != 1 or _shares_rows(nest) or not nest.is_independent(0, ()):
             return float("inf")
@@ -226,9 +227,7 @@ class _Vectorizer:
         return sum(self._cycles_alone(with_body(loop, (node,)), nest.shared, 1) for node in nest.body)
 
     def _cycles_alone(self, loop: Loop, shared: tuple[Enclosing, ...], first: int) -> float:
-        """Returns the cycles of this loop's nest by itself, per iteration of the first loops of its chain. first: how many
-        these are.
-        """
+        """Returns the cycles of the nest that begins with a loop, per iteration of the first `first` loops of its chain."""
         chain, body = chain_of(loop)
         nest = LoopNest(self._program, self._tests, shared, chain, body)
         best, model = self._best(nest), self._model(nest)
@@ -253,8 +252,8 @@ class _Vectorizer:
         return self._models[nest]
 
     def _best(self, nest: LoopNest) -> tuple[RegisterTiling, float] | None:
-        """Returns the cheapest tiling and its cycles per iteration of the chain. It is kept, since nests are first priced and
-        then made.
+        """Returns the cheapest tiling and its cycles per iteration of the chain, or None if scalar code is as cheap. Results are
+        kept.
         """
         bounds = tuple((loop.var, loop.lower, loop.upper, loop.step) for loop in nest.chain)
         key = (bounds, SameNodes(nest.body), SameNodes(nest.shared), self._rare)
@@ -288,9 +287,7 @@ class _Vectorizer:
         return None
 
     def _with_remainders(self, model: CostModel, tiling: RegisterTiling) -> RegisterTiling:
-        """Returns the tiling in which several of the iterations left over run together as well, if sizes say how many there
-        are.
-        """
+        """Returns the tiling in which iterations left over run together as well, if sizes say how many there are."""
         if not self._sizes or self._rare or tiling.lanes == 1 or tiling.unrolled:
             return tiling
         remainders = ((loop, model.remainder(loop, count)) for loop, count in tiling.jams)
@@ -309,7 +306,7 @@ class _Vectorizer:
         return least if _cycles(model, least) < LINE_GAIN * _cycles(model, tiling) else tiling
 
     def _rows_are_lines(self, model: CostModel) -> bool:
-        """Tells whether, at the sizes expected, the rows of each accessed array are a multiple of the cache line apart."""
+        """Returns whether, at the sizes expected, the rows of each accessed array are a multiple of the cache line apart."""
         arrays = {r.array for r in model.accesses}
         return all(self._row_bytes(name) % self._machine.line_bytes == 0 for name in arrays)
 
@@ -326,7 +323,7 @@ class _Vectorizer:
             return 1
 
     def _scalar_cycles(self, nest: LoopNest, model: CostModel) -> float:
-        """Returns the cycles per iteration of the chain as it is, without a tiling."""
+        """Returns the cycles per iteration of the nest's chain without a tiling."""
         has_loops = any(not isinstance(n, Instance) for n in nest.body)
         tiling = RegisterTiling(0, None if has_loops else len(nest.chain) - 1, None, 1, 1)
         return model.per_iteration(tiling) or 2.0 * model.instances()
@@ -341,12 +338,12 @@ class _Vectorizer:
 
 
 def refused(loop: Loop, why: str) -> ScheduleError:
-    """Returns the error that the loop cannot run as its schedule says."""
+    """Returns the error which says that a loop cannot run as its schedule asks, and why."""
     return ScheduleError(f"loop `{loop.name}` cannot be run as asked ({', '.join(loop.directives.words())}): {why}")
 
 
 def _order(chain: Sequence[Loop], made: Sequence[Node]) -> list[int]:
-    """Returns the positions of the chain's loops in the order of the first nest that was made from them."""
+    """Returns the positions of the chain's loops in the order that they have in the first nest of the nodes made from them."""
     found: list[int] = []
     nodes = tuple(made)
     while nodes:
@@ -358,7 +355,7 @@ def _order(chain: Sequence[Loop], made: Sequence[Node]) -> list[int]:
 
 
 def _shares_rows(nest: LoopNest) -> bool:
-    """Tells whether two nodes of the body access the same row of an array, one that only this iteration of the chain accesses.
+    """Returns whether two nodes of the body access the same row of an array, one that only this iteration of the chain accesses.
     Distribution would move these accesses far apart in time.
     """
     chain = {loop.var for loop in nest.chain}
@@ -374,7 +371,7 @@ def _shares_rows(nest: LoopNest) -> bool:
 
 
 def _position(nest: LoopNest, instance: Instance) -> int:
-    """Returns the position of the body's node that contains the instance."""
+    """Returns the position, in the nest's body, of the node that contains the instance."""
     return next(k for k, node in enumerate(nest.body) if any(inside is instance for inside in instances((node,))))
 
 
@@ -385,14 +382,14 @@ def _cycles(model: CostModel, tiling: RegisterTiling) -> float:
 
 
 def _free_name(name: str, taken: set[str]) -> str:
-    """Returns the name with as many underscores as make it unused."""
+    """Returns an unused name: `name` with as many underscores as that needs."""
     while name in taken:
         name += "_"
     return name
 
 
 def _fits(nest: LoopNest, tiling: RegisterTiling) -> bool:
-    """Tells whether the bounds of the loops allow the tiling."""
+    """Returns whether the bounds of the nest's loops allow the tiling."""
     try:
         register_tile(nest, tiling)
     except CannotTile:

@@ -33,13 +33,13 @@ LONG_ROW = 8  # rows of this many cache lines or more are padded to an odd numbe
 
 @dataclass
 class _SharedCopy:
-    """A copy, and the reads that it serves as far as they have been collected."""
+    """A copy, and the reads found so far that are to be served from it."""
 
     copy: TileCopy
     reads: list[TileRead] = field(default_factory=list)
 
     def whole(self) -> TileCopy:
-        """Returns the copy with all its reads."""
+        """Returns the copy with all reads found so far in its field `reads`."""
         return replace(self.copy, reads=tuple(self.reads))
 
 
@@ -68,8 +68,8 @@ def copies(context: PackingContext, chain: tuple[Loop, ...], around: tuple[Enclo
 
 
 def pays(context: PackingContext, copy: TileCopy, level: int) -> list[Compare]:
-    """Returns the tests under which the copy pays, in the body of chain[level]: the first loop that reads the same elements
-    again must be long. There are none if sizes are known, or if the schedule asks for the copy.
+    """Returns the run-time tests under which the copy pays if it is decided on in the body of chain[level]: the first loop that
+    reads the same elements again must be long. There are none if sizes are known, or if the schedule asks for the copy.
     """
     if context.sizes is not None or copy.is_requested:
         return []
@@ -89,7 +89,10 @@ def pays(context: PackingContext, copy: TileCopy, level: int) -> list[Compare]:
 def _directed(context: PackingContext, chain: tuple[Loop, ...], around: tuple[Enclosing, ...]) -> list[TileCopy]:
     """Returns the copies that the schedule asks for in the chain's loops.
 
-    Raises ScheduleError if one cannot be made.
+    chain: loops over tiles, outermost first.
+    around: the loops and guards around the chain.
+
+    Raises ScheduleError if a copy cannot be made.
     """
     found: dict[tuple, _SharedCopy] = {}
     packed: dict[tuple[int, int], Loop] = {}  # { (position of the instance, position of the read) -> loop }
@@ -117,7 +120,11 @@ def _directed(context: PackingContext, chain: tuple[Loop, ...], around: tuple[En
 def _reads_of(
     context: PackingContext, array: str, chain: tuple[Loop, ...], level: int, around: tuple[Enclosing, ...]
 ) -> list[TileRead]:
-    """Returns the reads of the array in the body of chain[level], each with the box of elements that it reads there."""
+    """Returns the reads of the array in the body of chain[level], each with the box of elements that it reads there. Raises
+    ScheduleError if the elements cannot be told.
+
+    around: the loops and guards around the chain.
+    """
     found = []
     for position, (instance, path) in enumerate(with_paths(chain[-1].body)):
         statement = context.program.scop.statements[instance.statement]
@@ -136,7 +143,7 @@ def _reads_of(
 
 
 def _refused(loop: Loop, array: str, why: str) -> ScheduleError:
-    """Returns the error that the array cannot be packed at this loop."""
+    """Returns the error which says that the array cannot be packed at this loop, and why."""
     return ScheduleError(f"`{array}` cannot be packed at loop `{loop.name}`: {why}")
 
 
@@ -144,8 +151,10 @@ def _refused(loop: Loop, array: str, why: str) -> ScheduleError:
 
 
 def _reads(context: PackingContext, chain: tuple[Loop, ...], around: tuple[Enclosing, ...]) -> Iterator[list[tuple[int, TileRead]]]:
-    """Yields, for each read, the levels of the chain (-1: before all loops) in whose bodies the elements that it reads form a
-    box, from the outermost one inwards.
+    """Yields, for each read below the chain, a list of the levels of the chain (-1: before all loops), from the outermost one
+    inwards, in whose bodies the elements that it reads form a box, each with the read that has this box.
+
+    around: the loops and guards around the chain.
     """
     for position, (instance, path) in enumerate(with_paths(chain[-1].body)):
         statement = context.program.scop.statements[instance.statement]
@@ -163,12 +172,12 @@ def _reads(context: PackingContext, chain: tuple[Loop, ...], around: tuple[Enclo
 
 
 def _around(path: Sequence[Node]) -> tuple[Enclosing, ...]:
-    """Returns the loops and guards of a path."""
+    """Returns the loops and guards among the nodes of a path."""
     return tuple(node for node in path if isinstance(node, Enclosing))
 
 
 def _candidate(context: PackingContext, read: TileRead, chain: tuple[Loop, ...], level: int) -> TileCopy:
-    """Returns a copy for the read that is filled in the body of chain[level]."""
+    """Returns a copy for the read that would be filled in the body of chain[level]."""
     value = as_single_read(scaled_operand(read.statement, read.number))
     is_shared = any(loop.parallel for loop in chain[level + 1 :])
     return TileCopy(read.window, value, storage.order(context, read, chain), level, chain, is_shared=is_shared)
@@ -177,12 +186,14 @@ def _candidate(context: PackingContext, read: TileRead, chain: tuple[Loop, ...],
 def _best(
     context: PackingContext, reads: Sequence[tuple[int, TileRead]], chain: tuple[Loop, ...], found: Mapping[tuple, _SharedCopy]
 ) -> tuple[TileRead, TileCopy] | None:
-    """Returns the copy to which the read is best moved, and the read with its box; None if no copy pays.
+    """Returns a read with its box and the copy that is best for it; None if no copy pays.
 
-    It is the outermost copy that pays, or parts of it that are made further inside, if threads share the copy or the second
-    cache does not hold it.
+    It is the outermost copy that pays, or parts of it that are made further inside, if threads share the copy or the second cache
+    does not hold it.
 
-    reads: the read with its box at each level. found: the copies of other reads.
+    reads: the levels at which the read may have a copy, each with the read that has the box of that level.
+    chain: loops over tiles, outermost first.
+    found: the copies of other reads.
     """
     best: tuple[TileRead, TileCopy] | None = None
     for level, read in reads:
@@ -208,8 +219,8 @@ def _best(
 
 
 def _may_be_better_in_parts(context: PackingContext, read: TileRead, copy: TileCopy, level: int) -> bool:
-    """Tells whether parts of the copy, made in the body of chain[level], are used as often as the copy is, and may be in a
-    nearer cache.
+    """Returns whether parts of the copy, made in the body of chain[level], are used as often as the copy is, and may be in a nearer
+    cache.
     """
     if context.sizes is None or any(loop.var not in read.moving for loop in copy.chain[copy.level + 1 : level + 1]):
         return False
@@ -217,7 +228,9 @@ def _may_be_better_in_parts(context: PackingContext, read: TileRead, copy: TileC
 
 
 def _is_part(context: PackingContext, part: TileCopy, whole: TileCopy) -> bool:
-    """Tells whether the part is stored as the whole copy is, and is read from the array in pieces that are long enough."""
+    """Returns whether a smaller copy may replace the whole one: both have panels or neither has, and its rows in the array are long
+    enough to be copied well.
+    """
     unit = context.unit_dim(part.window.array)
     if unit is None or (part.panel is None) != (whole.panel is None):
         return False
@@ -227,7 +240,7 @@ def _is_part(context: PackingContext, part: TileCopy, whole: TileCopy) -> bool:
 
 
 def _is_written(context: PackingContext, read: TileRead, chain: tuple[Loop, ...], level: int) -> bool:
-    """Tells whether an element may be written in the body of chain[level] and read there too."""
+    """Returns whether an element may be both written and read, by the read, in one run of the body of chain[level]."""
     for instance, path in with_paths(chain[-1].body):
         write = context.program.scop.statements[instance.statement].write
         if write.array == read.window.array:
@@ -239,7 +252,7 @@ def _is_written(context: PackingContext, read: TileRead, chain: tuple[Loop, ...]
 
 
 def _stays_in_window(context: PackingContext, read: TileRead, copy: TileCopy) -> bool:
-    """Tells whether the read always stays within the copy, and within its panel if it has panels."""
+    """Returns whether the read is proved to stay within the copy, and within its panel if the copy has panels."""
     touch, window = (read.access, read.instance), read.window
     if not context.tests.is_within(touch, read.around, window.low, window.lengths):
         return False
@@ -252,7 +265,7 @@ def _stays_in_window(context: PackingContext, read: TileRead, copy: TileCopy) ->
 
 
 def _fits(context: PackingContext, copy: TileCopy, read: TileRead) -> bool:
-    """Tells whether the copy's size is known, a cache holds it, and most of it is read."""
+    """Returns whether the copy's size is known, a cache holds it, and most of it is read."""
     whole = [d for d, n in enumerate(copy.window.lengths) if n is None]
     size = prod(n for n in copy.window.lengths if n is not None)
     inside = read.inner_names(copy.chain, copy.level)
@@ -266,10 +279,11 @@ def _fits(context: PackingContext, copy: TileCopy, read: TileRead) -> bool:
 
 
 def _elements_read(context: PackingContext, read: TileRead, inside: set[str], whole: Sequence[int]) -> int:
-    """Estimates how many elements the inner loops read, per index of the dimensions that are taken as a whole. A loop over
-    tiles counts its tiles.
+    """Returns an estimate of how many elements the inner loops read, per index of the dimensions that are taken as a whole. A loop
+    over tiles counts its tiles.
 
-    inside: the names of the inner loops. whole: those dimensions.
+    inside: the names of the inner loops.
+    whole: the dimensions that are taken as a whole.
     """
     subscripts = context.subscripts(read)
     of_whole = moving_names(tuple(subscripts[d] for d in whole), read.loops) if whole else frozenset()
@@ -284,7 +298,7 @@ def _elements_read(context: PackingContext, read: TileRead, inside: set[str], wh
 
 
 def _least_uses(context: PackingContext, copy: TileCopy, read: TileRead) -> int:
-    """Returns how often an element has to be read for its copy to pay, if sizes are known."""
+    """Returns how often each element has to be read for the copy to pay, if sizes are known."""
     array, unit = context.array(copy), context.unit_dim(copy.window.array)
     if not isinstance(copy.value, Load):
         return LEAST_PRODUCT_USES
@@ -304,7 +318,7 @@ def _least_uses(context: PackingContext, copy: TileCopy, read: TileRead) -> int:
 
 
 def _is_read_in_rows(context: PackingContext, read: TileRead) -> bool:
-    """Tells whether a register tile reads rows of the array as they are stored: the result does not move along one dimension of
+    """Returns whether a register tile reads rows of the array as they are stored: the result does not move along one dimension of
     the array only, and the result or the tile moves along the rows.
     """
     written = {name for e in context.written(read) for name in e.names}
@@ -315,7 +329,7 @@ def _is_read_in_rows(context: PackingContext, read: TileRead) -> bool:
 
 
 def _has_tiles(node: Node) -> bool:
-    """Tells whether there is a loop over tiles at or below the node."""
+    """Returns whether there is a loop over tiles at or below the node."""
     if isinstance(node, Instance):
         return False
     return isinstance(node, Loop) and node.role == "tile" or any(map(_has_tiles, node.body))

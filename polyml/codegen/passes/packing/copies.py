@@ -1,4 +1,4 @@
-"""Copies of tiles as values: which reads they serve, what they contain, and what is known when they are chosen."""
+"""The data of packing: reads, the copies of tiles that serve them, and what is known when copies are chosen."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TileRead:
     instance: the instance.
     position: the position of the instance among those inside of the nest, in textual order.
     around: the loops and guards around the instance, those of the nest among them, outermost first.
-    window: the box of elements that it reads while the loops inside of some level of the nest run.
+    window: the box of elements that the read accesses while the loops inside of some level of the nest run.
     moving: the loop variables that its subscripts change with.
     """
 
@@ -54,25 +54,23 @@ class TileRead:
         return self.around[: self.around.index(chain[0]) if level < 0 else self.around.index(chain[level]) + 1]
 
     def below(self, chain: tuple[Loop, ...], level: int) -> list[Loop]:
-        """Returns the loops around the read that stand in the body of chain[level]."""
+        """Returns the loops around the read that stand in the body of chain[level], or for level -1 all from the chain on."""
         return [node for node in self.around[len(self.outside(chain, level)) :] if isinstance(node, Loop)]
 
     def inner_names(self, chain: tuple[Loop, ...], level: int) -> set[str]:
-        """Returns the names that loops in the body of chain[level], around the read, define; they have no value yet where that
+        """Returns the names that the loops around the read define in the body of chain[level]; they have no value yet where that
         body begins.
         """
         return {name for loop in self.below(chain, level) for name in (loop.var, loop.last)}
 
     def reuse_loop(self, chain: tuple[Loop, ...], level: int) -> Loop | None:
-        """Returns the outermost loop inside of chain[level] that the read does not move with, so that it reads the same
-        elements again; None if there is none.
-        """
+        """Returns the outermost loop inside of chain[level] whose iterations all read the same elements; None if there is none."""
         return next((loop for loop in self.below(chain, level) if loop.var not in self.moving), None)
 
     @cached_property
     def tile_steps(self) -> dict[str, int]:
-        """The size of the innermost tile of each loop over single iterations around the read, by variable, outermost first; 1
-        for a loop without tiles.
+        """The size of the innermost tile around each loop over single iterations, by the loop's variable, outermost first; 1 for a
+        loop without tiles.
         """
         tiles = {loop.var: loop.step for loop in self.loops if loop.role == "tile"}
         steps = {}
@@ -90,11 +88,11 @@ class TileRead:
 
 @dataclass(frozen=True, eq=False)
 class TileCopy:
-    """A box of an array's elements with memory of its own.
+    """A copy of a box of an array's elements, in memory of its own.
 
     window: the box.
-    value: what the copy contains in place of each element, which Load stands for: the element itself, or its product with
-        numbers that never change (`alpha*A[i, k]`), which is then computed once.
+    value: what the copy contains in place of each element, which Load stands for: the element itself, or its product with numbers
+        that never change (`alpha*A[i, k]`), which is then computed once.
     order: the array's dimensions as the copy stores them; the one along which elements are neighbours is the last.
     level: the copy is filled in the body of chain[level]; -1: before all of the loops.
     chain: the loops over tiles, outermost first.
@@ -102,7 +100,7 @@ class TileCopy:
     is_shared: a loop inside goes to threads.
     is_requested: the schedule asks for the copy, whether it pays or not.
     name: the copy's array; "" until it is declared.
-    reads: the reads that it serves.
+    reads: the reads that are served from the copy.
     """
 
     window: AccessBox
@@ -118,13 +116,13 @@ class TileCopy:
 
     @property
     def elements(self) -> tuple:
-        """A key that copies of the same elements have in common."""
+        """A key that is equal for copies with the same elements in the same order."""
         return self.window, self.order, str(self.value)
 
 
 @dataclass(frozen=True, eq=False)
 class PackingContext:
-    """What is known when copies are chosen.
+    """The program, machine and sizes by which copies are chosen.
 
     program: the program without the copies.
     machine: the processor.
@@ -174,7 +172,7 @@ class PackingContext:
         return self._unit_dims[array] if self.sizes is not None else None
 
     def counts(self, copy: TileCopy) -> list[int]:
-        """Returns the number of the copy's elements in each dimension of the array."""
+        """Returns, by dimension of the array, the number of elements in the copy."""
         extents = zip(self.array(copy).shape, copy.window.lengths)
         return [self.table.affine(e).evaluate(self.known_sizes) if n is None else n for e, n in extents]
 
@@ -182,6 +180,6 @@ class PackingContext:
         return prod(self.counts(copy)) * self.array(copy).element.size_bytes
 
     def reuse_count(self, read: TileRead, copy: TileCopy) -> int:
-        """Returns how often each element of the copy is read, at the sizes expected."""
+        """Returns how often the read reads each element of the copy, at the sizes expected."""
         known = middle_values(read.loops, self.known_sizes)
         return prod(trips(loop, known) for loop in read.below(copy.chain, copy.level) if loop.var not in read.moving)

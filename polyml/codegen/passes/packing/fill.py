@@ -1,4 +1,6 @@
-"""The loops that fill a copy: they run once for each element of the box that the array has, with the statement that copies it."""
+"""Makes the loops that fill a copy: they run once for each element of the box that exists in the array, with the statement that
+copies it.
+"""
 
 from __future__ import annotations
 
@@ -41,17 +43,17 @@ class _Bounds:
 
     @property
     def begins(self) -> tuple[Affine, ...]:
-        """The loop's lower bounds."""
+        """The lower bounds of the loop that fills the dimension."""
         return (*self.low, *self.lower, Affine(0))
 
     @property
     def ends(self) -> tuple[Affine, ...]:
-        """The loop's upper bounds."""
+        """The upper bounds of the loop that fills the dimension."""
         return (*self.high, *self.upper, self.last)
 
 
 def fill(context: PackingContext, copy: TileCopy) -> Filling:
-    """Returns the code that fills the copy: for each element of the box that the array has, copy it."""
+    """Returns the statement and the loops that fill the copy with each element of its box that exists in the array."""
     if copy.panel is not None:
         return _fill_panels(context, copy, copy.panel.step)
     rank = len(copy.window.low)
@@ -68,8 +70,10 @@ def fill(context: PackingContext, copy: TileCopy) -> Filling:
 
 
 def _fill_panels(context: PackingContext, copy: TileCopy, width: int) -> Filling:
-    """Returns the code that fills a copy in panels: for some panels at a time, for each of their rows, for each panel, copy
-    each element of the row that the array has.
+    """Returns the statement and the loops that fill a copy in panels: a group of panels at a time, row by row, panel by panel in a
+    row, element by element.
+
+    width: of a panel, in elements.
     """
     rank, dim = len(copy.window.low), copy.order[-1]
     iterators = (*(f"i{d}" for d in range(rank)), "p")
@@ -112,8 +116,9 @@ def _bounds(context: PackingContext, copy: TileCopy, dim: int) -> _Bounds:
 def _needed(
     context: PackingContext, copy: TileCopy, dim: int, edges: tuple[Affine, ...]
 ) -> tuple[tuple[Affine, ...], tuple[Affine, ...]]:
-    """Returns the lower and upper bounds, besides the edges of the tile, that all loops reading along this dimension have in
-    common.
+    """Returns the lower and upper bounds that all loops reading along dimension `dim` have in common, besides the edges of the box.
+
+    edges: bounds to leave out.
     """
     known = []
     for read in copy.reads:
@@ -141,14 +146,18 @@ def _name(copy: TileCopy) -> str:
 
 
 def _subscripts(name: str, iterators: tuple[str, ...]) -> tuple[isl.PwAff, ...]:
-    """Returns each iterator as a subscript, { S[i0, i1, ...] -> [(ik)] }."""
+    """Returns a function for each iterator that gives it as a subscript, { S[i0, i1, ...] -> [(ik)] }."""
     return tuple(isl.PwAff(f"{{ {name}[{', '.join(iterators)}] -> [({i})] }}") for i in iterators)
 
 
 def _statement(
     copy: TileCopy, iterators: tuple[str, ...], written: tuple[isl.PwAff, ...], read: tuple[isl.PwAff, ...]
 ) -> Statement:
-    """Returns the statement that copies one element. written: its subscripts in the copy. read: its subscripts in the array."""
+    """Returns the statement that copies one element.
+
+    written: its subscripts in the copy.
+    read: its subscripts in the array.
+    """
     name = _name(copy)
     return Statement(
         name=name,

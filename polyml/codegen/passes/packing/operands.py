@@ -1,4 +1,4 @@
-"""What a copy contains in place of an element: the element, or its product or sum with numbers that never change."""
+"""The values that a copy contains in place of elements: an element itself, or its product or sum with numbers that never change."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from polyml.model.core.scop import Load, ScalarArg, Statement, Value
 
 
 def scaled_operand(statement: Statement, read: int) -> Value:
-    """Returns the largest part of the statement's value, of the element's type, that combines the element with numbers which
-    never change; the element itself if it is read several times.
+    """Returns the largest part of the statement's value that combines an element with numbers which never change, in the element's
+    type; the element itself if it is read several times.
 
     read: the position of the element in the statement's reads.
     """
@@ -35,7 +35,7 @@ def scaled_operand(statement: Statement, read: int) -> Value:
 
 
 def _path_to(value: Value, read: int) -> list[Value]:
-    """Returns the values from `value` down to the load of this read; [] if it is not there."""
+    """Returns the values from `value` down to the load of read number `read`; an empty list if it is not there."""
     if isinstance(value, Load):
         return [value] if value.access == read else []
     for operand in children(value):
@@ -45,7 +45,7 @@ def _path_to(value: Value, read: int) -> list[Value]:
 
 
 def as_single_read(value: Value) -> Value:
-    """Returns the value with the element's load as read number 0."""
+    """Returns the value with its loads, which are of one element, numbered as read 0."""
     return map_leaves(value, lambda v: replace(v, access=0) if isinstance(v, Load) else v)
 
 

@@ -47,7 +47,7 @@ def pack(program: Program, machine: CpuMachine, layouts: tuple[str, ...] = (), s
 
 
 class _Packer:
-    """Rewrites a program, and collects the arrays and statements of its copies."""
+    """A rewriter of a program that collects the arrays and statements of its copies."""
 
     def __init__(self, context: PackingContext):
         self._context, self._given = context, context.program
@@ -70,11 +70,17 @@ class _Packer:
         return replace(self._given, scop=scop, body=body, reductions=self._reductions, windows=windows, notes=notes)
 
     def _nodes(self, nodes: tuple[Node, ...], around: tuple[Enclosing, ...]) -> tuple[Node, ...]:
-        """Returns what the nodes become. around: the loops and guards around them."""
+        """Returns the nodes with copies made in the nests of loops over tiles.
+
+        around: the loops and guards around them.
+        """
         return tuple(made for node in nodes for made in self._node(node, around))
 
     def _node(self, node: Node, around: tuple[Enclosing, ...]) -> tuple[Node, ...]:
-        """Returns what a node becomes."""
+        """Returns the nodes that replace a node: a nest of loops over tiles may have copies.
+
+        around: the loops and guards around it.
+        """
         if isinstance(node, Loop) and node.role == "tile":
             return self._tiles(node, around)
         if isinstance(node, Enclosing):
@@ -82,7 +88,11 @@ class _Packer:
         return (node,)
 
     def _with_inside(self, chain: tuple[Enclosing, ...], around: tuple[Enclosing, ...]) -> Node:
-        """Returns the chain of loops, or the guard, with what its body becomes."""
+        """Returns the chain of loops, or the guard, with its body rewritten. Copies made inside are private to threads of a
+        parallel loop.
+
+        around: the loops and guards around the chain.
+        """
         before = {*self._arrays}
         body = self._nodes(chain[-1].body, (*around, *chain))
         made = [name for name in self._arrays if name not in before]
@@ -91,8 +101,10 @@ class _Packer:
         return body[0]
 
     def _tiles(self, loop: Loop, around: tuple[Enclosing, ...]) -> tuple[Node, ...]:
-        """Returns what the nest of loops over tiles that begins with this one becomes. If copies pay only under a condition,
-        there are two versions.
+        """Returns the nest of loops over tiles that begins with a loop, with copies filled and read. If copies pay only under a
+        condition, there are two versions under guards.
+
+        around: the loops and guards around the loop.
         """
         chain = _tile_chain(loop)
         copies = [self._declared(copy) for copy in choose.copies(self._context, chain, around)]
@@ -111,7 +123,7 @@ class _Packer:
     # -- arrays ------------------------------------------------------------------------------------------------------
 
     def _declared(self, copy: TileCopy) -> TileCopy:
-        """Returns the copy with a name, after its array is declared with memory for the box."""
+        """Returns the copy with a name, and declares its array with memory for the box."""
         source, window = self._context.array(copy), copy.window
         copy = replace(copy, name=next(name for n in count() if self._is_free(name := f"{source.name}_tile{n}")))
         shape = [source.shape[d] for d in copy.order]
@@ -132,14 +144,14 @@ class _Packer:
         return copy
 
     def _is_free(self, name: str) -> bool:
-        """Tells whether no array or parameter has this name, or one that begins with it, as the loops that fill the copy have."""
+        """Returns whether no array or parameter has this name, or one that begins with it, as the loops that fill the copy have."""
         scop = self._given.scop
         taken = (*scop.arrays, *self._arrays, *(p.name for p in scop.parameters))
         return not any(t == name or t.startswith(f"{name}_") for t in taken)
 
     def _padded(self, row_bytes: int) -> int:
-        """Returns the bytes of a row with padding: short rows to a power of two, so that none crosses a cache line; longer ones
-        to whole lines, and long ones to an odd number of lines, so that rows do not compete for the same sets.
+        """Returns the bytes of a row of a copy with padding: short rows to a power of two, so that none crosses a cache line;
+        longer ones to whole lines, and long ones to an odd number of lines, so that rows do not compete for the same sets.
         """
         line = self._context.machine.line_bytes
         if row_bytes <= line:
@@ -148,7 +160,7 @@ class _Packer:
         return (lines + 1 - lines % 2 if lines >= LONG_ROW else lines) * line
 
     def _note(self, copy: TileCopy) -> str:
-        """Says how large the copies are, how they are stored, and how often they are read."""
+        """Returns a note for the report that says how large the copies are, how they are stored, and how often they are read."""
         context = self._context
         layout = f"in panels of {copy.panel.step}" if copy.panel is not None else "as loops go through them"
         uses = f"each read {context.reuse_count(copy.reads[0], copy):.0f} times" + (", shared by threads" if copy.is_shared else "")
@@ -158,7 +170,9 @@ class _Packer:
     # -- code --------------------------------------------------------------------------------------------------------
 
     def _filled(self, chain: tuple[Loop, ...], copies: Sequence[TileCopy], level: int) -> tuple[Node, ...]:
-        """Returns the body of chain[level] with the copies filled and read."""
+        """Returns the body of chain[level], in which the copies of this level and those inside are filled, and reads go to the
+        copies.
+        """
         if level + 1 < len(chain):
             own = [copy.name for copy in copies if copy.level > level]
             inside: tuple[Node, ...] = (_owning(chain[level + 1], own, self._filled(chain, copies, level + 1)),)
@@ -173,7 +187,7 @@ class _Packer:
         return made.node
 
     def _redirected(self, nodes: tuple[Node, ...], copies: Sequence[TileCopy]) -> tuple[Node, ...]:
-        """Returns the nodes with the reads that copies serve going to the copies."""
+        """Returns the nodes with the reads that copies serve redirected to the copies."""
         moved: dict[int, dict[int, TileCopy]] = {}  # { position of the instance -> { position of the read -> copy } }
         for copy in copies:
             for read in copy.reads:
@@ -182,7 +196,11 @@ class _Packer:
         return tuple(self._redirected_node(node, moved, positions) for node in nodes)
 
     def _redirected_node(self, node: Node, moved: Mapping[int, Mapping[int, TileCopy]], positions: Iterator[int]) -> Node:
-        """Returns a node with its reads redirected. moved: { position of an instance -> { position of a read -> copy } }."""
+        """Returns a node with reads in it redirected to copies.
+
+        moved: { position of an instance -> { position of a read -> copy } }.
+        positions: a counter of the instances, which goes on from node to node.
+        """
         if not isinstance(node, Instance):
             return with_body(node, tuple(self._redirected_node(inner, moved, positions) for inner in node.body))
         mine = moved.get(next(positions))
@@ -192,8 +210,10 @@ class _Packer:
         return Instance(self._reading(node.statement, mine), (*node.point, *panels))
 
     def _reading(self, name: str, copies: Mapping[int, TileCopy]) -> str:
-        """Returns the name of the statement that reads from the copies in place of the arrays. copies: { position of a read ->
-        copy }.
+        """Returns the name of the statement that reads from copies in place of arrays; it is made on the first call.
+
+        name: of the statement that reads from the arrays.
+        copies: { position of a read -> copy }.
         """
         key = (name, tuple((read, copy.name) for read, copy in copies.items()))
         if key not in self._renamed:
@@ -205,7 +225,10 @@ class _Packer:
         return self._renamed[key]
 
     def _with_copies(self, statement: Statement, copies: Mapping[int, TileCopy]) -> Statement:
-        """Returns the statement with some of its reads going to copies. copies: { position of a read -> copy }."""
+        """Returns a statement that reads from copies in place of arrays, with a new name.
+
+        copies: { position of a read -> copy }.
+        """
         made = f"{statement.name}_from_{'_'.join(copy.name for copy in copies.values())}"
         reads, iterators, value = list(statement.reads), statement.iterators, statement.value
         for read, copy in copies.items():
@@ -220,7 +243,7 @@ class _Packer:
 
 
 def _owning(node: Enclosing, names: Sequence[str], body: tuple[Node, ...]) -> Enclosing:
-    """Returns the loop or guard around the body. If the loop is parallel, each thread needs its own of the copies made inside."""
+    """Returns the loop or guard with another body. If the loop is parallel, the arrays `names` become private to its threads."""
     if isinstance(node, Guard) or not node.parallel:
         return replace(node, body=body)
     return replace(node, private=tuple(dict.fromkeys((*node.private, *names))), body=body)
@@ -232,7 +255,7 @@ def _inside(chain: tuple[Loop, ...], level: int) -> tuple[Node, ...]:
 
 
 def _tile_chain(loop: Loop) -> tuple[Loop, ...]:
-    """Returns the loops over tiles from this one inwards, each the only node in the one before."""
+    """Returns the perfect nest of loops over tiles that begins with a loop, outermost first."""
     chain, inner = [loop], loop.body
     while len(inner) == 1 and isinstance(inner[0], Loop) and inner[0].role == "tile":
         chain.append(inner[0])
@@ -243,8 +266,14 @@ def _tile_chain(loop: Loop) -> tuple[Loop, ...]:
 def _in_panels(
     subscripts: list[isl.PwAff], made: str, statement: Statement, iterators: tuple[str, ...], width: int
 ) -> list[isl.PwAff]:
-    """Returns the subscripts of a copy in panels: which panel, then the other dimensions, then the offset in the panel. The
-    statement's last iterator is the start of a panel.
+    """Returns the subscripts of an element in a copy with panels: the panel's number, then the other dimensions, then the offset in
+    the panel.
+
+    subscripts: those without panels, in the order of the copy.
+    made: the name of the new statement.
+    statement: the statement that it is made from.
+    iterators: of the new statement; the last one is the start of a panel.
+    width: of a panel, in elements.
     """
     all_ = ", ".join(iterators)
     onto = isl.MultiAff(f"{{ {made}[{all_}] -> {statement.domain.get_tuple_name()}[{', '.join(statement.iterators)}] }}")

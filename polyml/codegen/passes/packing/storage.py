@@ -1,4 +1,4 @@
-"""How a copy is stored: in which order its dimensions are, and whether in panels, each of which is as wide as a tile."""
+"""The layouts of copies: in which order the dimensions are stored, and whether in panels, each of which is as wide as a tile."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from polyml.quasi_affine.affine import Affine, variable
 
 
 def order(context: PackingContext, read: TileRead, chain: tuple[Loop, ...]) -> tuple[int, ...]:
-    """Returns the array's dimensions as the copy stores them: by the depth of the loops that move along them, and last the one
-    along which the written row runs.
+    """Returns the array's dimensions in the order in which a copy for the read stores them: by the depth of the loops that move
+    along them, and last the one along which the written row runs.
 
-    If there is no such dimension, the last is the one whose elements are neighbours in the array, provided that the result
-    moves along it and register tiles have several of its elements.
+    If there is no such dimension, the last is the one whose elements are neighbours in the array, provided that the result moves
+    along it and register tiles have several of its elements.
     """
     written, subscripts = context.written(read), context.subscripts(read)
     row = _row(context, read, written)
@@ -36,8 +36,10 @@ def order(context: PackingContext, read: TileRead, chain: tuple[Loop, ...]) -> t
 
 
 def _row(context: PackingContext, read: TileRead, written: Sequence[Affine]) -> int:
-    """Returns the dimension of the result along which a register tile is longest: the last one, or that of the innermost loop
-    if its tile is longer.
+    """Returns the dimension of the written array along which a register tile is longest: the last one, or that of the innermost
+    loop if its tile is longer.
+
+    written: the subscripts of the element that the read's instance writes.
     """
     last, steps = len(written) - 1, read.tile_steps
     moving = [v for v in steps if any(v in e.names for e in written)]
@@ -57,7 +59,7 @@ def _of_one_iteration(context: PackingContext, read: TileRead) -> set[str]:
 def panel(context: PackingContext, read: TileRead, copy: TileCopy) -> Loop | None:
     """Returns the loop over tiles, inside of the one that fills the copy, whose tiles become panels; None if rows stay whole.
 
-    It moves along the copy's last dimension, which is as short as a tile in each panel, and along the result. A loop whose
+    The loop moves along the copy's last dimension, which is as short as a tile in each panel, and along the result. A loop whose
     tiles begin where a thread's chunk does is not taken.
     """
     dim = copy.order[-1]
@@ -78,11 +80,11 @@ def panel(context: PackingContext, read: TileRead, copy: TileCopy) -> Loop | Non
 
 
 def is_transposed(context: PackingContext, copy: TileCopy) -> bool:
-    """Tells whether neighbours in the copy are no neighbours in the array."""
+    """Returns whether elements that are neighbours in the copy are no neighbours in the array."""
     return copy.order[-1] != context.unit_dim(copy.window.array)
 
 
 def is_along_row(context: PackingContext, copy: TileCopy, read: TileRead) -> bool:
-    """Tells whether the copy's last dimension is the one along which the written row runs."""
+    """Returns whether the copy's last dimension is the one along which the row that the read's instance writes runs."""
     last = context.subscripts(read)[copy.order[-1]]
     return any(last.names & e.names for e in context.written(read)[-1:])
