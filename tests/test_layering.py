@@ -39,6 +39,7 @@ LAYERS = (
     ("codegen.presburger",),
     ("codegen.astgen",),
     ("codegen.analysis",),
+    ("codegen.register_tiles",),
     ("codegen.passes",),
     ("codegen.passes.packing",),
     (
@@ -132,7 +133,10 @@ def test_folders_are_small_and_say_what_lives_there():
     for folder in CODE.folders:
         assert ast.get_docstring(ast.parse((folder / "__init__.py").read_text())), folder
         modules = [p for p in folder.glob("*.py") if p.name != "__init__.py"]
-        assert len(modules) <= MOST_MODULES, (folder, len(modules))
+        assert len(modules) <= MOST_MODULES, (
+            f"{folder} has {len(modules)} modules, more than {MOST_MODULES}: "
+            "put some in a sub-folder, with a line in LAYERS here and in ARCHITECTURE.md's map"
+        )
 
 
 def test_the_compiler_does_not_know_the_kernels_it_is_measured_with():

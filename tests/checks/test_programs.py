@@ -18,10 +18,10 @@ from polyml.codegen.passes import (
     prefetch,
     privatize,
     privatize_reductions,
-    register_tile,
     split_loops,
 )
 from polyml.codegen.passes.packing import pack
+from polyml.codegen.register_tiles import register_tile
 from polyml.quasi_affine.affine import Affine, variable
 from tests.checks.passing import compiled, finding, small
 from tests.codegen.loop_nests import lower_update

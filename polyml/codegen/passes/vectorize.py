@@ -24,8 +24,8 @@ from polyml.codegen.analysis.register_tiling import RegisterTiling
 from polyml.codegen.ir.abi import SlotMap
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, Program, SameNodes, instances, loops, with_body
-from polyml.codegen.passes.legal_tilings import LegalTilings
-from polyml.codegen.passes.register_tile import CannotTile, register_tile
+from polyml.codegen.register_tiles.legal_tilings import LegalTilings
+from polyml.codegen.register_tiles.register_tile import CannotTile, register_tile
 from polyml.errors import ScheduleError
 from polyml.machines.cpu import CpuMachine
 

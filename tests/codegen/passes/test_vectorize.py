@@ -8,10 +8,10 @@ from hypothesis import given, settings
 
 from polyml.codegen.astgen.build import build
 from polyml.codegen.ir.program import Guard, Instance, Jam, Program, Unroll, instances, loops
-from polyml.codegen.passes import legal_tilings
 from polyml.codegen.passes import vectorize as vectorizing
-from polyml.codegen.passes.register_tile import CannotTile, register_tile
 from polyml.codegen.passes.vectorize import vectorize
+from polyml.codegen.register_tiles import legal_tilings
+from polyml.codegen.register_tiles.register_tile import CannotTile, register_tile
 from polyml.machines import catalogue
 from polyml.model.core.reductions import reductions
 from polyml.quasi_affine.affine import variable

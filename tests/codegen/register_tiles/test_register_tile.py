@@ -4,7 +4,7 @@ import pytest
 
 from polyml.codegen.analysis.register_tiling import RegisterTiling
 from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Program, Unroll, every
-from polyml.codegen.passes.register_tile import CannotTile, register_tile
+from polyml.codegen.register_tiles.register_tile import CannotTile, register_tile
 from polyml.model.core.reductions import Reduction
 from polyml.quasi_affine.affine import Affine, Compare, floor_div, variable
 from tests.codegen.histories import History
