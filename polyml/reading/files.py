@@ -15,17 +15,18 @@ _KINDS = {
 
 
 class UnsuitableFile(OSError):
-    """A file is not what may be read: it is no regular file, too large, or not the reader's own. Its text is a sentence that names
-    the file.
+    """The exception that says that a file may not be read, in a sentence that names it.
+
+    It is no regular file, too large, or not the reader's own.
     """
 
 
 def read_regular(path: str | os.PathLike, limit_bytes: int, *, follow_links: bool = True, is_own: bool = False) -> bytes:
-    """Returns the bytes of a regular file.
+    """Returns the bytes of a regular file, without waiting for a writer.
 
     limit_bytes: how many bytes it may have.
     follow_links: whether a symbolic link is followed; else it is refused.
-    is_own: whether a file that `fault_of` finds fault with is refused.
+    is_own: whether a file that other users own or may write is refused.
     Raises UnsuitableFile for what is refused, and other OSErrors as the system has them.
     """
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY | (0 if follow_links else os.O_NOFOLLOW)
@@ -48,13 +49,16 @@ def read_regular(path: str | os.PathLike, limit_bytes: int, *, follow_links: boo
 
 
 def kind_of(status: os.stat_result) -> str:
-    """Returns what a path leads to, in words, such as "a folder"."""
+    """Returns in words what a path with this status is, such as "a folder"."""
     return _KINDS.get(stat.S_IFMT(status.st_mode), "a regular file" if stat.S_ISREG(status.st_mode) else "no regular file")
 
 
 def fault_of(status: os.stat_result) -> str:
-    """Returns why others than this user and root decide what is in a file or folder, as the end of a sentence; "" where they do
-    not.
+    """Returns how other users than this one and root decide what is in a file or folder, as the end of a sentence.
+
+    "" is returned where they do not.
+
+    status: of the file or folder
     """
     if status.st_uid not in (os.geteuid(), _ROOT):
         return f"belongs to another user ({status.st_uid})"
@@ -64,8 +68,11 @@ def fault_of(status: os.stat_result) -> str:
 
 
 def _all(descriptor: int, path: str | os.PathLike, expected_bytes: int, limit_bytes: int) -> bytes:
-    """Returns what is in an open file up to its end, which moves if the file changes meanwhile or the system makes it up.
+    """Returns the bytes of an open file up to its end, wherever that is by then. Raises UnsuitableFile for more than the limit.
 
+    The end moves if the file changes meanwhile or the system makes it up.
+
+    path: the file's name, for the message
     expected_bytes: the size that the file's status has.
     """
     pieces: list[bytes] = []
@@ -81,8 +88,9 @@ def _all(descriptor: int, path: str | os.PathLike, expected_bytes: int, limit_by
 
 
 def _explained(problem: OSError, path: str | os.PathLike) -> OSError:
-    """Returns the error in words that say what the file is: links and sockets are refused when they are opened, with words that do
-    not.
+    """Returns the error for a file that cannot be opened: an UnsuitableFile that says what it is, or `problem`.
+
+    Links and sockets are refused by the system in words that do not say what they are.
     """
     if problem.errno not in (errno.ELOOP, errno.ENXIO, errno.ENODEV):
         return problem

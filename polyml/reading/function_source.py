@@ -14,7 +14,7 @@ MOST_ENDS = 500  # lines before which a definition may seem to end: more text th
 
 @dataclass(frozen=True)
 class Definition:
-    """A definition is the statement that defines a function, in its file.
+    """A Definition is the statement that defines a function, in its file.
 
     lines: its own lines.
     first: the number of the first of them in the file.
@@ -29,7 +29,7 @@ class Definition:
 
 
 def definition_of(function: FunctionType) -> Definition:
-    """Returns the definition of a function. The text may be another function's, since files change.
+    """Returns the definition of a function, as it stands in its file now; it may be another function's, since files change.
 
     A definition ends before the first line as far to the left as its own first one before which Python finds the text to be whole.
     (`inspect.getsource` looks for the end with patterns that take 8 ms to make.)
@@ -66,7 +66,7 @@ def code_text(code: CodeType) -> str:
 
 
 def _constant(value: object) -> str:
-    """Returns a constant of bytecode as text; the order of a frozenset, which differs from process to process, is not in it."""
+    """Returns a text for a constant of bytecode that is the same in every process: a frozenset is sorted."""
     if isinstance(value, CodeType):
         return code_text(value)
     if isinstance(value, tuple):
@@ -77,7 +77,10 @@ def _constant(value: object) -> str:
 
 
 def _ends(lines: Sequence[str]) -> Iterator[int]:
-    """Yields, for each line as far to the left as the first one, how many lines stand before it; at last the number of all lines."""
+    """Yields the numbers of lines after which a definition at the beginning of `lines` may end.
+
+    They are how many lines stand before each line as far to the left as the first one, and at last the number of all lines.
+    """
     margin = _indentation(lines[0])
     for number, line in enumerate(lines):
         text = line.strip()

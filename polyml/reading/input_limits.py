@@ -14,7 +14,7 @@ _OPENING, _CLOSING = "([{", ")]}"
 
 
 def whole_number(text: str, least: int, most: int) -> int | None:
-    """Returns the number that ASCII digits write, with `_` between them, if it is from `least` to `most`; None for anything else.
+    """Returns the number that a text of ASCII digits, with `_` between them, writes if it is from `least` to `most`, else None.
 
     >>> whole_number(" 1_000", 1, 2**31), whole_number("-3", -5, 5)
     (1000, -3)
@@ -29,7 +29,7 @@ def whole_number(text: str, least: int, most: int) -> int | None:
 
 
 def whole_numbers(text: str, separator: str, most_numbers: int, most: int, least: int = 1) -> tuple[int, ...] | None:
-    """Returns up to `most_numbers` such numbers with a separator between them; None for anything else.
+    """Returns the whole numbers of a text, at most `most_numbers`, each from `least` to `most`; None for any other text.
 
     >>> whole_numbers("32, 8", ",", 3, 1024), whole_numbers("4x4", "x", 2, 99), whole_numbers("1,,2", ",", 3, 9)
     ((32, 8), (4, 4), None)

@@ -34,7 +34,7 @@ _Made = TypeVar("_Made")
 
 @dataclass(frozen=True)
 class Token:
-    """A token is one word or sign of a line.
+    """A Token is one word or sign of a line.
 
     kind: "name", "number", "string", "sign", or "end" after the last one.
     text: its characters; for a name in backticks, those between them.
@@ -47,23 +47,23 @@ class Token:
     stop: int
 
     def is_one_of(self, *words: str) -> bool:
-        """Returns whether it is one of these signs or words. A name in backticks is none of them."""
+        """Returns whether the token is one of some signs or words. A name in backticks is none of them."""
         return self.text in words and self.kind in ("name", "sign") and self.stop - self.start == len(self.text)
 
 
 def quoted(name: str, reserved: frozenset[str] = frozenset()) -> str:
-    """Returns a name as a text has it: in backticks where it is a reserved word or has other characters than plain names have."""
+    """Returns a name as it stands in a text: in backticks where it is reserved or has other characters than plain names have."""
     return name if name not in reserved and _PLAIN.fullmatch(name) else f"`{name}`"
 
 
 def string(text: str) -> str:
-    """Returns a text as one token, in JSON's quotes."""
+    """Returns a string in JSON's double quotes, as it stands in a text."""
     return json.dumps(text, ensure_ascii=False)
 
 
 @dataclass
 class Line:
-    """A line has tokens, and knows how far they have been read.
+    """A Line is the tokens of a line of a text, and reads them one after the other.
 
     number: its number in the file, from 1.
     indent: how many spaces stand before its first token.
@@ -78,25 +78,25 @@ class Line:
 
     @property
     def token(self) -> Token:
-        """Returns the token that is read next."""
+        """The token that is read next."""
         return self.tokens[self._next]
 
     def peek(self, count: int) -> Token:
-        """Returns the token that is so many after the next one, or the last one of the line."""
+        """Returns the token `count` places behind the next one, or the end of the line, without reading it."""
         return self.tokens[min(self._next + count, len(self.tokens) - 1)]
 
     @property
     def is_done(self) -> bool:
-        """Says whether all tokens have been read."""
+        """Whether all tokens of the line have been read."""
         return self.token.kind == "end"
 
     @property
     def text(self) -> str:
-        """Returns the line as it stands in the file."""
+        """The line as it stands in the file."""
         return self.source.line(self.number)
 
     def is_at(self, *words: str) -> bool:
-        """Returns whether one of these signs or words is next."""
+        """Returns whether the next token is one of some signs or words."""
         return self.token.is_one_of(*words)
 
     def take(self) -> Token:
@@ -106,30 +106,39 @@ class Line:
         return token
 
     def accepts(self, *words: str) -> str:
-        """Reads the next token if it is one of these signs or words, and returns it; else returns ""."""
+        """Reads the next token if it is one of some signs or words, and returns its text; else returns ""."""
         return self.take().text if self.is_at(*words) else ""
 
     def expect(self, *words: str) -> str:
-        """Reads the next token, which has to be one of these signs or words, and returns it. Raises TextError for any other."""
+        """Reads the next token, which has to be one of some signs or words, and returns its text. Raises TextError for others."""
         if not self.is_at(*words):
             raise self.wrong(" or ".join(f"`{word}`" for word in words))
         return self.take().text
 
     def name(self, what: str = "a name") -> str:
-        """Reads a name and returns it. Raises TextError, saying `what` is expected, for any other token."""
+        """Reads a name and returns it. Raises TextError for any other token.
+
+        what: what the error says is expected
+        """
         if self.token.kind != "name":
             raise self.wrong(what)
         return self.take().text
 
     def integer(self, what: str = "an integer") -> int:
-        """Reads a whole number, perhaps with a sign, and returns it. Raises TextError for any other token."""
+        """Reads a whole number, perhaps with a minus sign, and returns it. Raises TextError for any other token.
+
+        what: what the error says is expected
+        """
         sign = -1 if self.accepts("-") else 1
         if self.token.kind != "number" or not self.token.text.isdecimal():
             raise self.wrong(what)
         return sign * int(self.take().text)
 
     def string(self, what: str = "a text in double quotes") -> str:
-        """Reads a text in double quotes and returns it. Raises TextError for any other token."""
+        """Reads a string in double quotes and returns it. Raises TextError for any other token.
+
+        what: what the error says is expected
+        """
         if self.token.kind != "string":
             raise self.wrong(what)
         try:
@@ -140,8 +149,9 @@ class Line:
             self.take()
 
     def braces(self, what: str) -> str:
-        """Reads a set or relation of isl, `[N] -> { S[i] : i < N }`, up to its closing brace, and returns it as text. Raises
-        TextError for others.
+        """Reads a set or relation of isl, `[N] -> { S[i] : i < N }`, up to its closing brace, and returns it as text.
+
+        what: what the error says is expected. Raises TextError for anything else.
         """
         if not self.is_at("[", "{"):
             raise self.wrong(what)
@@ -178,24 +188,28 @@ class Line:
             raise self.wrong("the end of the line")
 
     def loc(self, token: Token | None = None) -> Loc:
-        """Returns the place of a token; of the next one if none is given."""
+        """Returns the place of a token in the file; of the next token if none is given."""
         token = token or self.token
         return Loc(self.source, self.number, token.start + 1, max(1, token.stop - token.start))
 
     def wrong(self, accepted: str, token: Token | None = None) -> TextError:
-        """Returns the error that a token stands where only `accepted` may; the next token if none is given."""
+        """Returns the error that a token, the next one if none is given, cannot stand where it does.
+
+        accepted: what the error says is expected
+        """
         token = token or self.token
         found = "the line ends too early" if token.kind == "end" else f"`{self.text[token.start : token.stop]}` cannot stand here"
         return TextError(found, loc=self.loc(token), notes=[f"expected {accepted}"])
 
     def refused(self, message: str, notes: tuple[str, ...] = (), token: Token | None = None) -> TextError:
-        """Returns an error at a token for another reason; at the next token if none is given."""
+        """Returns an error with this message and the place of a token, the next one if none is given."""
         return TextError(message, loc=self.loc(token), notes=notes)
 
 
 class Lines:
-    """Lines are read one after the other; those without tokens are left out. Raises TextError for a text that is no sequence of
-    tokens.
+    """A Lines is the lines of a text that have tokens, and reads them one after the other.
+
+    TextError is raised for a text that is no sequence of tokens.
 
     file: the name of the text in messages.
     """
@@ -207,18 +221,19 @@ class Lines:
 
     @property
     def is_done(self) -> bool:
-        """Says whether all lines have been read."""
+        """Whether all lines have been read."""
         return self._next == len(self._lines)
 
     @property
     def indent(self) -> int:
-        """Returns the indentation of the next line; -1 where there is none."""
+        """The number of spaces by which the next line is indented; -1 where there is none."""
         return -1 if self.is_done else self._lines[self._next].indent
 
     def next(self, what: str, indent: int | None = None) -> Line:
         """Reads the next line and returns it. Raises TextError at the end of the text, and for a line that is indented otherwise.
 
-        what: what has to stand there, in the words of the error.
+        what: what the error says is expected.
+        indent: how many spaces have to stand before it; None for any number
         """
         if self.is_done:
             last = max(1, len(self.source.lines))
@@ -231,32 +246,37 @@ class Lines:
         return line
 
     def is_at(self, *words: str) -> bool:
-        """Returns whether the next line begins with one of these words."""
+        """Returns whether the next line begins with one of some words."""
         return not self.is_done and self._lines[self._next].is_at(*words)
 
     def below(self, indent: int) -> Iterator[Line]:
-        """Yields the lines that follow and are indented by `indent` or more, as long as the caller reads those that belong to each."""
+        """Yields the next lines that are indented by `indent`, up to a line that is indented less.
+
+        The caller has to read the lines that are indented more, which belong to the line before them; otherwise TextError is
+        raised.
+        """
         while not self.is_done and self._lines[self._next].indent >= indent:
             yield self.next("a line", indent)
 
     def split(self, word: str) -> Lines:
-        """Takes the lines from the first one on that begins with this word and is not indented, and returns them; these lines then
-        lack them.
-        """
+        """Removes the lines from the first one that begins with a word and is not indented to the last, and returns them."""
         place = next((n for n, line in enumerate(self._lines) if not line.indent and line.is_at(word)), len(self._lines))
         rest = copy(self)
         self._lines, rest._lines, rest._next = self._lines[:place], self._lines[place:], 0
         return rest
 
     def block(self, indent: int) -> str:
-        """Reads the lines that follow and are indented by `indent` or more, and returns them as text without these spaces."""
+        """Reads the next lines that are indented by `indent` or more, and returns them as text without that many spaces."""
         found = []
         while not self.is_done and self._lines[self._next].indent >= indent:
             found.append(self.next("a line").text[indent:])
         return "\n".join(found)
 
     def _read(self, number: int) -> Line | None:
-        """Returns a line with its tokens; None where it has none."""
+        """Returns a line with its tokens; None where it has none. Raises TextError for one that is too long or nested too deeply.
+
+        number: the line's, from 1
+        """
         text = self.source.line(number)
         if problem := excess(text, _LONGEST, _DEEPEST):
             raise TextError(f"the line {problem}", loc=Loc(self.source, number, 1))
@@ -277,7 +297,7 @@ class Lines:
 
 
 def head(kind: str, number: int) -> str:
-    """Returns the first line of a text: what it is a text of, and in which format."""
+    """Returns the first line of a text of polyml: what it is a text of, such as "kernel", and the number of its format."""
     return f"polyml {kind}, format {number}"
 
 
@@ -288,7 +308,11 @@ def kind_of(text: str) -> str:
 
 
 def opened(text: str, file: str, kind: str, number: int) -> Lines:
-    """Returns the lines after the first, for a text of this kind and format. Raises TextError for any other."""
+    """Returns the lines after the first one of a text of polyml. Raises TextError for one of another kind or format.
+
+    file: the name of the text in messages
+    kind, number: what it has to be a text of, such as "kernel", and the number of its format
+    """
     lines, wanted = Lines(text, file), head(kind, number)
     if lines.is_done or lines.source.lines[0].rstrip() != wanted:
         found = kind_of(text)

@@ -13,7 +13,7 @@ from polyml.reading.input_limits import shown
 
 
 def read_text(path: str | os.PathLike, limit_bytes: int, error: type[PolymlError] = ConfigError) -> str:
-    """Returns the text of a regular UTF-8 file. Raises `error` where the file does not exist, is of another kind, or is too large."""
+    """Returns the text of a regular UTF-8 file. Raises `error` where it cannot be read, is of another kind, or is too large."""
     try:
         return read_regular(path, limit_bytes).decode("utf-8")
     except (OSError, ValueError, TypeError) as problem:
@@ -21,7 +21,10 @@ def read_text(path: str | os.PathLike, limit_bytes: int, error: type[PolymlError
 
 
 def unreadable(path: object, problem: Exception) -> str:
-    """Returns why a file cannot be read, as a sentence."""
+    """Returns why a file cannot be read, as a sentence that names the file.
+
+    problem: what was raised when it was read
+    """
     if isinstance(problem, UnsuitableFile) and not _is_folder(path):
         return str(problem)
     return f"{called(path)} cannot be read: {'Is a directory' if _is_folder(path) else reason(problem)}"
@@ -35,7 +38,10 @@ def _is_folder(path: Any) -> bool:  # Any: what callers take for a path is asked
 
 
 def reason(problem: Exception) -> str:
-    """Returns why a file could not be opened, read or written, in a few words."""
+    """Returns why a file could not be opened, read or written, in a few words without its name.
+
+    problem: what was raised
+    """
     if isinstance(problem, UnicodeDecodeError):
         return "it is not UTF-8"
     if isinstance(problem, OSError):
@@ -44,7 +50,7 @@ def reason(problem: Exception) -> str:
 
 
 def called(path: Any) -> str:  # Any: as in `_is_folder`
-    """Returns a file's name as messages have it."""
+    """Returns a file's name as messages have it; a long or unprintable one is shortened or escaped."""
     try:
         name = os.fsdecode(path)
     except Exception:  # a class that is not ours may raise anything
@@ -53,7 +59,7 @@ def called(path: Any) -> str:  # Any: as in `_is_folder`
 
 
 def write_text(path: str | os.PathLike, text: str) -> None:
-    """Makes `path` a file of this text, or leaves what is there: the text goes to a file beside it, which then gets its name.
+    """Makes `path` a file of this text, as a whole or not at all: a new file is written beside it and then gets its name.
 
     A path that leads to a device or a pipe, as /dev/stdout, is written to. Raises OSError, and ValueError for what is no name of a
     file.

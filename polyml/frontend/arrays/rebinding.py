@@ -22,7 +22,7 @@ from polyml.source import Loc
 
 
 def iteration(builder: LoopBuilder, stmt: syntax.For, start: Expr, stop: Expr) -> tuple[tuple[Stmt, ...], dict] | None:
-    """Returns a loop's lowered body, in which names bound to new arrays keep one array each, and `builder.arrays` before it.
+    """Returns the lowered body of a loop that keeps one array for each name it binds to new ones, and the earlier `builder.arrays`.
 
     None is returned where the loop binds no such name, or where one array in memory would change what the kernel means.
     """

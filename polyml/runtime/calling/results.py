@@ -27,8 +27,7 @@ _ALIGNED_BYTES, _IMPOSSIBLE_BYTES = 1 << 12, 1 << 46
 
 
 def with_results(artifact: Artifact, entry: Entry) -> Entry:
-    """Returns an entry that takes the kernel's arguments alone, allocates its results, calls `entry` with both, and returns the
-    results.
+    """Returns an entry that takes the kernel's arguments alone, allocates its results for `entry`, and returns them.
 
     It returns MISS too where the arguments do not even tell the shapes of the results, or memory is short: `allocator` says why.
     """
@@ -80,11 +79,7 @@ def _allocator(
 
 
 def aligned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """Returns an array with undefined elements, as np.empty does, whose data start a cache line unless it is small or impossibly
-    large.
-
-    No vector then crosses a cache line.
-    """
+    """Returns an array as np.empty does, whose data start a cache line unless it is small, so that no vector crosses one."""
     size = dtype.itemsize
     for extent in shape:
         size *= extent

@@ -77,9 +77,7 @@ class Assembler:
             self._begin(self._machines.take())
 
     def objects(self) -> tuple[bytes, ...]:
-        """Returns the object code of the texts, in the order in which they were added. Raises RuntimeError if LLVM made none of
-        one.
-        """
+        """Returns the object code of the texts, in the order in which they were added. Raises RuntimeError if one has none."""
         with self._lock:
             self._at_work += 1
         self._work(self._machines.take())

@@ -11,8 +11,7 @@ from polyml.runtime.storage.disk_cache import open_cache
 
 
 def loaded(name: str, text: str, *symbols: str) -> link.Code:
-    """Returns the code of an LLVM text in memory, for any CPU of this architecture, compiled only if the disk cache does not have
-    it.
+    """Returns the code of an LLVM text in memory, for any CPU of this architecture, from the disk cache or compiled.
 
     Code in the cache that cannot be loaded is made again.
 

@@ -22,9 +22,7 @@ class Code(Protocol):
     """A Code is linked object code in memory, which stays there as long as this object lives."""
 
     def address(self, symbol: str) -> int:
-        """Returns the address of a symbol that the code defines, one of those that `link` was told of. Raises KeyError for any
-        other.
-        """
+        """Returns the address of a symbol that the code defines and `link` was told of. Raises KeyError for any other."""
 
 
 def link(objects: Sequence[bytes], symbols: tuple[str, ...], resolve: Callable[[str], int]) -> Code:

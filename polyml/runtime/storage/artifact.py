@@ -121,8 +121,11 @@ class Artifact:
     def is_for(
         self, name: str, params: tuple[str, ...], types: tuple[ArgType, ...], layouts: tuple[str, ...], aliased: bool
     ) -> bool:
-        """Returns whether the artifact is the code of a kernel of this name and these parameters, for a call with these
-        arguments.
+        """Returns whether the artifact is the code of such a kernel for such a call.
+
+        name, params: the kernel's name and parameters
+        types, layouts: of the call's arguments, and of the arrays among them
+        aliased: whether the arguments overlap
         """
         mine = (self.name, self.params, self.types, self.layouts, self.aliased)
         return mine == (name, params, types, layouts, aliased)

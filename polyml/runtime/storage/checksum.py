@@ -29,9 +29,7 @@ def seal(name: str, content: bytes) -> bytes:
 
 
 def unseal(name: str, sealed: bytes) -> bytes:
-    """Returns the content that `seal` sealed under `name`. Raises Damaged for another name, and for bytes missing, added or
-    changed.
-    """
+    """Returns the content that was sealed under `name`. Raises Damaged for another name, or bytes missing, added or changed."""
     label = _label(name)
     start = _HEAD_BYTES + len(label)
     content = sealed[start:]

@@ -59,9 +59,7 @@ def _name(kernel: str, form: int) -> str:
 
 
 def _has_ended(cache: Cache, name: str) -> bool:
-    """Returns whether a marker is in the cache and the process that wrote it is gone; markers older than LASTS_SECONDS are
-    removed.
-    """
+    """Returns whether a marker is in the cache and the process that wrote it is gone; a marker that is too old is removed."""
     content = cache.get(name)
     if content is None:
         return False

@@ -40,7 +40,7 @@ _FOR_THIS_USER = 0o700
 
 @dataclass(frozen=True)
 class Info:
-    """The information is what `polyml cache info` prints.
+    """An Info is what `polyml cache info` prints of a cache.
 
     folder: the cache's folder.
     entries, size_bytes: how many entries there are, and their size.
@@ -57,7 +57,7 @@ class Info:
 
 @dataclass(frozen=True)
 class Removed:
-    """What `clear` removed is counted here, with its size in bytes."""
+    """A Removed says how many entries `clear` removed, and their size in bytes."""
 
     entries: int
     size_bytes: int
@@ -65,7 +65,7 @@ class Removed:
 
 @dataclass(frozen=True)
 class Verified:
-    """What `verify` read is counted here; `damaged` has the paths of the files that it removed."""
+    """A Verified says how many entries `verify` read; `damaged` has the paths of the files that it removed."""
 
     entries: int
     damaged: tuple[str, ...]
@@ -73,7 +73,7 @@ class Verified:
 
 @dataclass(frozen=True)
 class _File:
-    """A file of the cache stands in an entry's place.
+    """A _File is a file of the cache that stands where an entry may be.
 
     size_bytes: as the file system has it.
     used: the time of its last use.
@@ -87,7 +87,7 @@ class _File:
 
 
 class Cache:
-    """A cache is a folder of named contents.
+    """A Cache is a folder of entries on disk, each a content under a name.
 
     folder: its path; it is made when something is first written.
     limit_bytes: the size of all entries at most.
@@ -98,7 +98,7 @@ class Cache:
         self._written_bytes: int | None = None  # since this process last looked at the whole folder
 
     def get(self, name: str) -> bytes | None:
-        """Returns the content under a name, and marks it as used now; None where there is none. What is no such entry is removed."""
+        """Returns the content under a name, and marks it as used now; None where there is none. A damaged file is removed."""
         path = self._path(name)
         if self._distrusted(path):
             return None
@@ -113,7 +113,7 @@ class Cache:
         return content
 
     def put(self, name: str, content: bytes) -> None:
-        """Keeps a content under a name. It never fails: what cannot be written is not kept, after one warning for each reason."""
+        """Writes a content under a name. It never fails: what cannot be written is not kept, after one warning for each reason."""
         path, sealed = self._path(name), seal(name, content)
         if self._distrusted(path):
             return
@@ -129,38 +129,39 @@ class Cache:
         self._keep_limit(len(sealed))
 
     def remove(self, name: str) -> None:
-        """Removes what is kept under a name."""
+        """Removes the entry under a name, if there is one."""
         path = self._path(name)
         if not self._distrusted(path):
             _remove(path)
 
     def fault(self) -> str:
-        """Returns why nothing is read or written here, as a sentence; "" where all is well, or nothing is there yet."""
+        """Returns why nothing in the cache's folder is read or written, as a sentence; "" where it is, or is not there yet."""
         return _fault((self.folder, os.path.join(self.folder, _LAYOUT)))
 
     def made(self) -> bool:
-        """Makes the folder, for other files than entries, and returns whether it is trusted. Raises OSError where it cannot be
-        made.
+        """Makes the cache's folder, for other files than entries, and returns whether it is trusted.
+
+        Raises OSError where it cannot be made.
         """
         _make(self.folder)
         return not self.fault()
 
     def info(self) -> Info:
-        """Returns how many entries there are, and how large they are."""
+        """Returns how many entries the cache has, how large they are, and when the least recently used one was used."""
         files = list(self._files())
         oldest = min((file.used for file in files), default=None)
         age = None if oldest is None else max(0.0, time.time() - oldest)
         return Info(self.folder, len(files), sum(file.size_bytes for file in files), self.limit_bytes, age)
 
     def clear(self) -> Removed:
-        """Removes every entry, and returns how many there were."""
+        """Removes every entry, and returns how many there were, with their size."""
         removed = [file.size_bytes for file in self._files() if _remove(file.path)]
         for file in self._files(_TEMPORARY):
             _remove(file.path)
         return Removed(len(removed), sum(removed))
 
     def verify(self) -> Verified:
-        """Reads every entry, removes those that `get` would not give, and returns which these were."""
+        """Reads every entry, removes those that are damaged or cannot be read, and returns which they were."""
         count, damaged = 0, []
         for file in self._files(layout=_LAYOUT):
             count += 1
@@ -199,7 +200,7 @@ class Cache:
         return os.path.join(self.folder, _LAYOUT, name[-2:], name + _SUFFIX)
 
     def _distrusted(self, path: str) -> bool:
-        """Returns whether others decide what is in the folders of an entry, after a warning."""
+        """Returns whether other users may decide what is in the folders of an entry; if so, it also warns once."""
         within = os.path.dirname(path)
         fault = _fault((self.folder, os.path.dirname(within), within))
         if fault:
@@ -208,7 +209,7 @@ class Cache:
         return bool(fault)
 
     def _is_intact(self, path: str) -> bool:
-        """Returns whether an entry's file can be read and stands in its place."""
+        """Returns whether an entry's file can be read, is undamaged and stands in its place, or was removed meanwhile."""
         name = os.path.basename(path).removesuffix(_SUFFIX)
         try:
             unseal(name, _read(path))
@@ -219,7 +220,7 @@ class Cache:
         return path == self._path(name)
 
     def _keep_limit(self, added_bytes: int) -> None:
-        """Looks at the whole folder on the first write, and whenever this process has added a sixteenth of the limit."""
+        """Removes what exceeds the limit, on the first write and whenever this process has added a sixteenth of the limit."""
         if self._written_bytes is not None and self._written_bytes + added_bytes < self.limit_bytes // 16:
             self._written_bytes += added_bytes
             return
@@ -227,7 +228,7 @@ class Cache:
         self.evict()
 
     def _files(self, suffix: str = _SUFFIX, layout: str = "") -> Iterator[_File]:
-        """Yields the files that have an entry's name, of this layout of the cache or of all that there ever were."""
+        """Yields the files whose names end as `suffix`, of one layout of the cache's folders, or of all that there ever were."""
         for each in _folders(self.folder):
             if each.name != layout if layout else not _LAYOUTS.fullmatch(each.name):
                 continue
@@ -244,7 +245,7 @@ class Cache:
 
 
 def open_cache(options: Options) -> Cache | None:
-    """Returns the cache that these options ask for; None if they switch it off, or if there is no place for it, after one warning."""
+    """Returns the cache that the options ask for; None if they switch it off, or, with one warning, if there is no place for it."""
     if not options.cache:
         return None
     folder = options.cache_dir or _default_folder()
@@ -275,7 +276,7 @@ def _warn_once(text: str) -> None:
 
 
 def _fault(folders: tuple[str, ...]) -> str:
-    """Returns why these folders, each in the one before, are not trusted, as a sentence; "" where they are, or some are not there
+    """Returns why one of these folders, each in the one before, is not trusted, as a sentence; "" if all are or do not exist
     yet.
     """
     for number, folder in enumerate(folders):
@@ -296,9 +297,7 @@ def _read(path: str) -> bytes:
 
 
 def _written(path: str, sealed: bytes) -> None:
-    """Writes an entry as a whole. Others may remove folders, temporary files and what is in its place meanwhile. Raises OSError
-    where it cannot.
-    """
+    """Writes an entry as a whole, also while other processes remove folders and files. Raises OSError where it cannot."""
     for attempt in range(_ATTEMPTS):
         try:
             _write(path, sealed)
@@ -342,7 +341,7 @@ def _make(folder: str) -> None:
 
 
 def _folders(folder: str) -> list[os.DirEntry]:
-    """Returns the folders in a folder that are trusted."""
+    """Returns the folders inside a folder that are trusted: this user's or root's, and not writable by others."""
     return [entry for entry in _scan(folder) if _is_own_folder(entry)]
 
 

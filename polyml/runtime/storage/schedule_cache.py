@@ -40,7 +40,7 @@ def remembered(
     reductions: Mapping[str, Reduction],
     budget: int,
 ) -> Scheduled:
-    """Returns what `compute` finds, from the cache where it is there.
+    """Returns a schedule of a SCoP: one that the cache has and that is proved to be legal, else what `compute` finds.
 
     A schedule from the cache takes from isl's budget what its search took, so that later stages have the same left.
 
@@ -68,12 +68,12 @@ def remembered(
 
 
 def _content(found: Scheduled) -> bytes:
-    """Returns the fields of a schedule by name, as JSON."""
+    """Returns the fields of a schedule by name, as JSON in bytes, which `_read` reads."""
     return json.dumps({**vars(found), "tree": str(found.tree)}).encode()
 
 
 def _proved(content: bytes, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction]) -> Scheduled | None:
-    """Returns the schedule that was kept; None where it is no legal schedule of this SCoP."""
+    """Returns the schedule that a cache's content holds; None where it is no legal schedule of this SCoP."""
     try:
         found = _read(json.loads(content))
         with polyhedra.budget(OPERATIONS):
@@ -87,7 +87,7 @@ def _proved(content: bytes, scop: Scop, dependences: Dependences, reductions: Ma
 
 
 def _read(known: dict) -> Scheduled:
-    """Returns a schedule of fields, each of its type. Raises ValueError, LookupError or isl.Error for others."""
+    """Returns a schedule from its fields by name. Raises ValueError, LookupError or isl.Error where they are not those of one."""
     notes, operations = known["notes"], known["operations"]
     flags = {name: value for name, value in known.items() if name not in ("tree", "notes", "operations")}
     if type(operations) is not int or operations < 0:
@@ -100,7 +100,7 @@ def _read(known: dict) -> Scheduled:
 
 
 def scop_key(scop: Scop) -> str:
-    """Returns all of a SCoP that a schedule depends on, as text.
+    """Returns a text of all in a SCoP that its schedule depends on, by which the cache finds the schedule.
 
     Neither the kernel's name nor places in its source are in it, and of types only the sizes. Names of arrays, parameters and
     iterators are, since notes mention them.
@@ -127,9 +127,9 @@ def _access_key(access: Access) -> str:
 
 
 def _value_key(value: Value, seen: dict[int, str]) -> str:
-    """Returns a digest of a value without its types.
+    """Returns a digest of an expression of a SCoP, without its types.
 
-    seen: digests of sub-trees by identity, which a value may share.
+    seen: digests of its parts by identity, since a part may occur more than once; new ones are added.
     """
     known = seen.get(id(value))
     if known is None:
@@ -142,7 +142,7 @@ def _value_key(value: Value, seen: dict[int, str]) -> str:
 
 
 def _facts(request: ScheduleRequest, reductions: Mapping[str, Reduction], budget: int) -> str:
-    """Returns all that a schedule depends on besides the SCoP and the machine, as text."""
+    """Returns a text of all that a schedule depends on besides the SCoP and the machine."""
     asked = {name: value for name, value in sorted(vars(request).items()) if name not in ("machine", "sizes", "pieces")}
     sizes = None if request.sizes is None else sorted(request.sizes.items())
     return f"{sizes} {sorted(request.pieces)} {sorted(map(repr, reductions.values()))} {asked} {budget}"

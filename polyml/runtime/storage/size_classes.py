@@ -19,7 +19,7 @@ _LITTLE_OF_MANY = 4
 
 @dataclass(frozen=True)
 class Sizes:
-    """Sizes say for which calls a form is made.
+    """A Sizes says for which sizes of arrays one form of a kernel's code is made.
 
     extents: (array, extents) of the call; None: the code expects nothing of them.
     limits: (array, least and greatest extent of each dimension) for which the form is used.
@@ -32,8 +32,9 @@ class Sizes:
 
 
 def sizes_of(arrays: Mapping[str, tuple[int, ...]]) -> Sizes:
-    """Returns the sizes for which a form is made in a call with arrays of these shapes: about the same, or, where all are small,
-    all small ones.
+    """Returns the sizes for which code is made in a call with arrays of these shapes.
+
+    They are about the sizes of the call, or, where all arrays are small, those of all small arrays.
     """
     little = {name: _LITTLE.get(len(shape), _LITTLE_OF_MANY) for name, shape in arrays.items()}
     if all(extent <= little[name] for name, shape in arrays.items() for extent in shape):
@@ -42,7 +43,7 @@ def sizes_of(arrays: Mapping[str, tuple[int, ...]]) -> Sizes:
 
 
 def _limits(extent: int) -> tuple[int, int]:
-    """Returns the least and the greatest extent that share a form with this one.
+    """Returns the least and the greatest extent for which the code for this extent is used too.
 
     >>> _limits(7), _limits(33), _limits(100), _limits(128)
     ((7, 7), (33, 64), (65, 128), (65, 128))
@@ -55,7 +56,7 @@ def _limits(extent: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class SizeRelation:
-    """A size relation relates two sizes: name.shape[dim] == other.shape[dim] + difference."""
+    """A SizeRelation says how two sizes are related: name.shape[dim] == other.shape[dim] + difference."""
 
     name: str
     other: str
@@ -67,7 +68,7 @@ class SizeRelation:
 
     @staticmethod
     def parse(text: str) -> SizeRelation:
-        """Returns the relation that prints as `text`. Raises ValueError where none does.
+        """Returns the relation that prints as `text`. Raises ValueError where no relation prints so.
 
         >>> SizeRelation.parse(str(SizeRelation("B", "A", 0, -1)))
         SizeRelation(name='B', other='A', dim=0, difference=-1)
@@ -79,13 +80,12 @@ class SizeRelation:
         return SizeRelation(name, other, int(dim), int(difference))
 
     def holds(self, extents: Mapping[str, tuple[int, ...]]) -> bool:
-        """Returns whether the relation holds for arrays of these extents."""
+        """Returns whether the relation holds for arrays of these extents, by name."""
         return extents[self.name][self.dim] == extents[self.other][self.dim] + self.difference
 
 
 def size_relations(extents: Iterable[tuple[str, int, int]]) -> tuple[SizeRelation, ...]:
-    """Returns how extents follow from those of arrays before them, if those in one dimension that differ by at most NEAR always do
-    so.
+    """Returns, for each extent that differs by at most NEAR from one of the same dimension before it, the relation of the two.
 
     extents: (array, dimension, extent).
 
