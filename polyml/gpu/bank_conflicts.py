@@ -10,7 +10,7 @@ _NONE = np.iinfo(np.int64).max
 
 
 def wavefronts(addresses: np.ndarray, takes_part: np.ndarray, element_bytes: int, machine: Gpu) -> np.ndarray:
-    """Returns the passes through the banks that each request takes, as an array [request].
+    """Returns how many passes through the banks of shared memory each request takes, as an array [request].
 
     Successive words are in successive banks, each of which delivers one word per pass; lanes that access the same word share
     it (NVIDIA, CUDA C++ Programming Guide, "Compute Capability 5.x, Shared Memory"). Lanes with 8 bytes go in two halves, those
@@ -41,5 +41,5 @@ def wavefronts(addresses: np.ndarray, takes_part: np.ndarray, element_bytes: int
 
 
 def least(machine: Gpu, element_bytes: int) -> int:
-    """Returns the passes of a whole warp's request without conflicts, with one element per lane."""
+    """Returns how many passes through the banks a whole warp's request takes without conflicts, with one element per lane."""
     return max(1, machine.threads_per_warp * element_bytes // (machine.shared_banks * machine.bank_bytes))

@@ -29,10 +29,11 @@ SLICES = 4, 16  # values of a loop whose warps are sampled, for few warps and fo
 def requests(
     points: isl.Set, addresses: Sequence[Sequence[Piece]], block: AccessBlock, most: int = MOST_WARPS
 ) -> tuple[Requests, ...]:
-    """Returns the requests of each access, of several that are made at the same values of loops.
+    """Returns the requests for global memory of each of several accesses, summed up over all warps.
 
-    points: { T[t] }, these values, without parameters.
-    addresses: those of each access, in pieces.
+    points: { T[t] }, the values of the loops at which the accesses are made, without parameters.
+    addresses: of each access, in pieces.
+    block: the block of threads that makes the accesses.
     most: how many warps are examined; of more, a sample is taken.
     """
     whole = [k for k, address in enumerate(addresses) if len(address) == 1]
@@ -44,7 +45,7 @@ def requests(
 
 
 def _counted(points: isl.Set, addresses: Sequence[Sequence[Piece]], block: AccessBlock, most: int) -> list[Requests]:
-    """Returns the requests of each access; of more warps than may be examined those of some values of one loop, scaled up."""
+    """Returns the requests of each access, summed up; where there are too many warps, scaled up from some values of one loop."""
     parts = list(parts_of_points(points, addresses))
     if not parts:
         element_bytes, sector_bytes, _ = block.grains
@@ -64,7 +65,10 @@ def _counted(points: isl.Set, addresses: Sequence[Sequence[Piece]], block: Acces
 
 
 def _sum(some: Sequence[Requests], scale: float, accuracy: str) -> Requests:
-    """Returns the sum of some requests, scaled up. accuracy: its accuracy; "": that of the requests."""
+    """Returns the sum of some requests, scaled up.
+
+    accuracy: that of the sum; "": as of the requests.
+    """
 
     def total(numbers: Iterable[int]) -> int:
         return round(scale * sum(numbers))

@@ -26,7 +26,7 @@ SAVED = 2  # by what factor there are fewer sectors where shared memory pays
 
 
 def launches_of(mapping: MappedKernel, accesses: tuple[MappedAccess, ...], copies: tuple[StagedCopy, ...]) -> Launches:
-    """Returns the launches of a mapping with these accesses and copies, and their predicted time."""
+    """Returns the launches of a mapping with these accesses and copies: registers, occupancy, sectors, and the predicted time."""
     kernel, machine, threads = mapping.kernel, mapping.kernel.machine, mapping.threads
     taken = registers(kernel.uses, kernel.depth, len(copies), machine, mapping.items)
     held = occupancy(machine, threads.count, taken, sum(copy.buffer.size_bytes for copy in copies))
@@ -39,13 +39,18 @@ def launches_of(mapping: MappedKernel, accesses: tuple[MappedAccess, ...], copie
 
 
 def _is_for_all(use: ThreadAccess, dim: int) -> bool:
-    """Returns whether a load is of the same element in all iterations of a loop around a thread."""
+    """Returns whether the access is a load of the same element in all iterations of the loop of this number around a thread."""
     return not use.is_write and len(use.address) == 1 and use.step(dim) == 0
 
 
 @dataclass(frozen=True)
 class MappedKernel:
-    """A kernel on blocks of threads. most: how many warps are examined for each access."""
+    """A kernel whose loops are mapped to blocks of threads, and what the mapping's warps request of memory.
+
+    mapped: the loops divided among blocks and threads.
+    threads: of a block.
+    most: how many warps are examined for each access.
+    """
 
     kernel: CudaKernel
     mapped: Mapped
@@ -54,20 +59,26 @@ class MappedKernel:
 
     @staticmethod
     def of(kernel: CudaKernel, order: Sequence[int], block: Sequence[int], items: Sequence[int], most: int) -> MappedKernel:
-        """Returns the kernel mapped with this order of the grid's loops, threads of a block, and iterations of a thread."""
+        """Returns the kernel mapped with this order of the grid's loops, threads of a block, and iterations of a thread.
+
+        order: positions of the grid's loops, that of axis x first.
+        block: threads along each axis.
+        items: iterations of a thread along each axis; 1 where none is given.
+        most: how many warps are examined for each access.
+        """
         sizes = tuple(block[: min(len(order), AXES)]) or (1,)
         threads = Threads(sizes, kernel.machine.threads_per_warp)
         return MappedKernel(kernel, mapped(kernel.nest, order, sizes, items[: len(order)]), threads, most)
 
     @cached_property
     def _dims(self) -> tuple[int, ...]:
-        """The number of each axis' loop among the loops around a thread."""
+        """Returns for each axis the number of its loop among the loops around a thread."""
         names = [around.name for around in self.kernel.nest.grid]
         return tuple(len(self.kernel.nest.host) + names.index(axis.loop.name) for axis in self.mapped.axes)
 
     @property
     def _sizes(self) -> dict[int, int]:
-        """The iterations of a block, by the number of the loop."""
+        """Returns how many iterations of a loop a block has, by the number of the loop."""
         return {dim: axis.extent for dim, axis in zip(self._dims, self.mapped.axes)}
 
     @property
@@ -76,23 +87,23 @@ class MappedKernel:
 
     @property
     def items(self) -> dict[int, int]:
-        """The iterations of a thread, by the number of the loop, where there are several."""
+        """Returns how many iterations of a loop a thread has, by the number of the loop; without loops of which it has one."""
         return {dim: axis.items for dim, axis in zip(self._dims, self.mapped.axes) if axis.items > 1}
 
     @cached_property
     def blocks(self) -> int:
-        """The blocks of all launches that have something to do."""
+        """Returns the number of blocks that have something to do, of all launches."""
         return polyhedra.count_tiles(self.kernel.around, self._sizes)
 
     @cached_property
     def grid(self) -> tuple[int, ...]:
-        """The blocks along each axis."""
+        """Returns the number of blocks along each axis."""
         ends = {dim: value_range(self.kernel.around, dim) for dim in self._sizes}
         return tuple(ends[dim][1] // size - ends[dim][0] // size + 1 for dim, size in self._sizes.items())
 
     @cached_property
     def accesses(self) -> tuple[MappedAccess, ...]:
-        """The loads and stores, all of global memory."""
+        """Returns the loads and stores of a thread with their requests, all for global memory."""
         x = next(iter(self._axes), None)
         found: dict[int, Requests] = {}
         for group in self.kernel.groups:
@@ -112,7 +123,7 @@ class MappedKernel:
 
     @cached_property
     def work(self) -> tuple[int, int, dict[str, int]]:
-        """The warps that run statements, those of their threads that do, and operations by type."""
+        """Returns the number of warps that run statements, of their threads that do, and of operations by type."""
         warps = lanes = 0
         amounts: dict[str, int] = {}
         for when, operations in self.kernel.times:
@@ -123,7 +134,9 @@ class MappedKernel:
         return warps, lanes, amounts
 
     def staged(self, tile: int) -> tuple[tuple[MappedAccess, ...], tuple[StagedCopy, ...]]:
-        """Returns the accesses, some of them from shared memory, and the copies there, which halve the sectors of their loads at least.
+        """Returns the accesses with some of them from shared memory, and the copies to it, as far as these pay.
+
+        A copy pays where it at least halves the sectors that its loads request.
 
         tile: iterations of a thread's outermost loop for which a copy is made.
         """
@@ -147,11 +160,14 @@ class MappedKernel:
         return tuple(by_use.values()), tuple(copies)
 
     def _loads(self, buffer: Buffer, some: Sequence[ThreadAccess]) -> float:
-        """Returns the wavefronts of a request that reads the buffer, in the mean of some loads."""
+        """Returns how many wavefronts a request that reads the buffer takes, as the mean over some loads."""
         return sum(shared_memory.loads(buffer, use, self.mapped, self.threads, self.kernel.machine) for use in some) / len(some)
 
     def sectors(self, accesses: Sequence[MappedAccess], copies: Sequence[StagedCopy], held: Occupancy) -> tuple[int, bool]:
-        """Returns the sectors that are requested of the L2, and whether the L1 is taken to hold what blocks load again."""
+        """Returns how many sectors are requested of the L2, and whether the L1 is taken to hold what blocks load again.
+
+        held: the blocks that a multiprocessor holds.
+        """
         machine, kernel = self.kernel.machine, self.kernel
         direct = [access for access in accesses if access.copy is None]
         copied = sum(copy.requests.sectors for copy in copies)
@@ -168,7 +184,7 @@ class MappedKernel:
         return min(requested - stored, once * self.blocks) + stored + copied, True
 
     def _middle_block(self) -> tuple[tuple[int, int], ...]:
-        """Returns the first and the last value of each loop around a thread in a block in the middle."""
+        """Returns for each loop around a thread its first and last value in a block in the middle of the grid."""
         sizes = self._sizes
         ends = []
         for dim, (value, _) in enumerate(self.kernel.middle):
@@ -177,7 +193,7 @@ class MappedKernel:
         return tuple(ends)
 
     def _one_iteration(self, loads: Sequence[ThreadAccess]) -> tuple[tuple[int, int], ...]:
-        """Returns the value in the middle of the thread's outermost loop, twice; () where there is no such loop."""
+        """Returns the value in the middle of the thread's outermost loop as a range ((v, v),); () where there is no such loop."""
         depth = self.kernel.depth
         ends = [value_range(use.points, depth) for use in loads if len(use.loops) > depth]
         if not ends:

@@ -23,12 +23,15 @@ from polyml.machines.roofline import Roof, Roofline
 
 
 def multiprocessors(found: Launches) -> int:
-    """Returns how many multiprocessors have something to do in a launch, in the mean."""
+    """Returns how many multiprocessors have something to do in a launch, as the mean over the launches."""
     return max(1, min(found.kernel.machine.parts, -(-found.blocks // found.kernel.launches)))
 
 
 def roofline(found: Launches, amounts: Mapping[str, int]) -> Roofline:
-    """Returns the roofline of a mapping's launches. amounts: their operations by type."""
+    """Returns the roofline of a mapping's launches: operations, traffic of each memory, and latency, with the time that each takes.
+
+    amounts: their operations by type.
+    """
     machine = found.kernel.machine
     used = multiprocessors(found)
     work = tuple(_work(found, amounts, machine, used))
@@ -41,7 +44,10 @@ def roofline(found: Launches, amounts: Mapping[str, int]) -> Roofline:
 
 
 def _latency(found: Launches, used: int) -> Iterator[Roof]:
-    """Yields the roof of what all warps wait for, where latencies are known and something is loaded."""
+    """Yields the roof of the time that warps wait for loads; nothing where latencies are unknown or nothing is loaded.
+
+    used: multiprocessors that work.
+    """
     kernel, machine = found.kernel, found.kernel.machine
     loads = [access for access in found.accesses if access.copy is None and not access.use.is_write]
     size = machine.sector_bytes * (sum(load.requests.sectors for load in loads) + sum(c.requests.sectors for c in found.copies))
@@ -67,14 +73,18 @@ def _latency(found: Launches, used: int) -> Iterator[Roof]:
 
 
 def _work(found: Launches, amounts: Mapping[str, int], machine: Gpu, used: int) -> Iterator[Roof]:
-    """Yields the roof of operations of each type. used: multiprocessors that work."""
+    """Yields the roof of the operations of each type.
+
+    amounts: the operations by type.
+    used: multiprocessors that work.
+    """
     for kind, count in amounts.items():
         rate = _peak(machine, kind, used)
         yield Roof(kind, count, rate, None if rate is None else count / found.lanes / rate.value, found.lanes)
 
 
 def _peak(machine: Gpu, kind: str, used: int) -> Figure | None:
-    """Returns the peak rate of a type of operations; an estimate for integers, None where nothing is known."""
+    """Returns the peak rate of a type of operations, as an estimate for integers; None where no rate is known."""
     known = machine.peak(kind, used)
     if known is not None:
         return known
@@ -83,7 +93,7 @@ def _peak(machine: Gpu, kind: str, used: int) -> Figure | None:
 
 
 def _passes(found: Launches) -> int:
-    """Returns the lines that requests access, and the wavefronts of shared memory, together."""
+    """Returns the sum of the lines that requests for global memory touch and of the wavefronts of shared memory."""
     direct = sum(access.requests.lines for access in found.accesses if access.copy is None)
     loads = sum(access.requests.requests * access.wavefronts for access in found.accesses if access.copy is not None)
     copies = sum(copy.requests.lines + copy.requests.requests * copy.stores for copy in found.copies)

@@ -29,7 +29,7 @@ class CudaKernel:
     """A CUDA kernel is a nest of loops with all that its mappings to threads have in common.
 
     uses: the loads and stores of a thread.
-    times: { T[host, grid, inside] } of each statement, the values of the loops at which it runs, and its operations by type.
+    times: for each statement { T[host, grid, inside] }, the values of the loops at which it runs, and its operations by type.
     places: the arrays' addresses and strides.
     """
 
@@ -41,29 +41,33 @@ class CudaKernel:
 
     @staticmethod
     def of(nest: LaunchNest, scop: Scop, sizes: Mapping[str, int], places: Mapping[str, Placed], machine: Gpu) -> CudaKernel:
-        """Returns the kernel of a nest, at values of all parameters."""
+        """Returns the kernel of a nest, at values of all parameters.
+
+        sizes: these values.
+        places: the arrays' addresses and strides.
+        """
         times = tuple((points(nest, run, sizes), dict(of_value(scop.statements[run.statement].value))) for run in nest.runs())
         return CudaKernel(nest, uses(nest, scop, sizes, places), times, places, machine)
 
     @property
     def depth(self) -> int:
-        """The number of loops that are not a thread's own."""
+        """Returns the number of loops around a thread: those of the host and of the grid."""
         return len(self.nest.host) + len(self.nest.grid)
 
     @cached_property
     def around(self) -> isl.Set:
-        """{ T[host, grid] }: the values of these loops of all threads."""
+        """Returns { T[host, grid] }, the values that the loops around a thread have, for all threads."""
         return reduce(isl.Set.union, (polyhedra.outer(when, self.depth) for when, _ in self.times)).coalesce()
 
     @cached_property
     def launches(self) -> int:
-        """How many launches there are."""
+        """Returns how many launches there are."""
         host = len(self.nest.host)
         return polyhedra.count_tiles(polyhedra.outer(self.around, host), {}) if host else 1
 
     @cached_property
     def groups(self) -> tuple[tuple[ThreadAccess, ...], ...]:
-        """The loads and stores in groups of those that are made at the same values of loops."""
+        """Returns the loads and stores in groups that are made at the same values of loops, of elements of one size."""
         found: list[list[ThreadAccess]] = []
         for use in self.uses.uses:
             same = (g for g in found if g[0].element_bytes == use.element_bytes and g[0].points.plain_is_equal(use.points))
@@ -76,7 +80,10 @@ class CudaKernel:
 
     @cached_property
     def middle(self) -> tuple[tuple[int, int], ...]:
-        """The value in the middle of each loop around a thread, twice, within those of the loops around it."""
+        """Returns the value in the middle of each loop around a thread, as a range (v, v).
+
+        It is in the middle of the values that the loop has where the loops around it have their middle values.
+        """
         found: list[tuple[int, int]] = []
         rest = self.around
         for dim in range(self.depth):
@@ -88,9 +95,9 @@ class CudaKernel:
 
     @cached_property
     def memory_bytes(self) -> int | None:
-        """The bytes of sectors loaded and stored: each once in every launch, or once in all where the L2 holds those of a launch.
+        """Returns the bytes of memory that all launches move; None where there are too many sectors to count.
 
-        None where there are too many to count.
+        Each sector is counted once in every launch, or once in all launches where the L2 holds those of one launch.
         """
         try:
             whole = self._sectors(self.uses.uses, ()) * self.machine.sector_bytes
@@ -101,14 +108,20 @@ class CudaKernel:
         return whole if one <= self.machine.l2_bytes else one * self.launches
 
     def sectors(self, some: Sequence[ThreadAccess], bounds: Sequence[tuple[int, int]]) -> int | None:
-        """Returns how many sectors are loaded and stored, each counted once; None where there are too many. bounds: of the first loops."""
+        """Returns how many sectors some loads and stores access, each counted once; None where there are too many to count.
+
+        bounds: first and last value of each of the first loops.
+        """
         try:
             return self._sectors(some, bounds)
         except CannotCount:
             return None
 
     def _sectors(self, some: Sequence[ThreadAccess], bounds: Sequence[tuple[int, int]]) -> int:
-        """Returns how many sectors are loaded and stored, each counted once. Raises CannotCount where there are too many."""
+        """Returns how many sectors some loads and stores access, each counted once. Raises CannotCount where there are too many.
+
+        bounds: first and last value of each of the first loops.
+        """
         found: dict[tuple[str, bool], isl.Set] = {}
         for use in some:
             when = use.points
@@ -126,9 +139,10 @@ class CudaKernel:
 class StagedCopy:
     """A copy of a part of an array to shared memory.
 
-    requests: those for global memory.
-    stores, loads: wavefronts of a request that stores to shared memory, and of one that loads from it, in the mean.
-    unpadded: the latter if rows had no padding.
+    requests: those for global memory that the copy makes.
+    stores: wavefronts of a request that stores to shared memory, in the mean.
+    loads: wavefronts of a request that loads from shared memory, in the mean.
+    unpadded: the same as `loads` if rows had no padding.
     """
 
     buffer: Buffer
@@ -157,7 +171,7 @@ class MappedAccess:
 
 @dataclass(frozen=True)
 class Launches:
-    """The launches of a kernel in one mapping, and what they take and move.
+    """The launches of a kernel in one mapping: the resources that they take, the data that they move, and their predicted time.
 
     grid: blocks along each axis, of the largest launch at most.
     blocks: those of all launches that have something to do.
@@ -183,11 +197,11 @@ class Launches:
 
     @property
     def shared_bytes(self) -> int:
-        """The bytes of shared memory of a block."""
+        """Returns the bytes of shared memory that a block takes."""
         return sum(copy.buffer.size_bytes for copy in self.copies)
 
     @property
     def requested(self) -> int:
-        """The sectors of all requests for global memory."""
+        """Returns the number of sectors of all requests for global memory."""
         direct = sum(access.requests.sectors for access in self.accesses if access.copy is None)
         return direct + sum(copy.requests.sectors for copy in self.copies)

@@ -49,7 +49,12 @@ def choose(kernel: CudaKernel, block: Sequence[int] = ()) -> Launches:
 
 
 def _several(kernel: CudaKernel, order: Sequence[int]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Yields sizes of blocks and items of threads, where loads in a thread's own loop are the same along one of the first axes."""
+    """Yields pairs of threads of a block and iterations of a thread along each axis, for threads with several iterations.
+
+    Nothing is yielded where that saves no loads: where no load in a thread's own loop is the same along one of the first axes.
+
+    order: positions of the grid's loops, that of axis x first.
+    """
     host, first = len(kernel.nest.host), order[:2]
     loads = [use for use in kernel.uses.uses if not use.is_write and len(use.loops) > kernel.depth]
     if any(use.step(host + loop) == 0 for use in loads for loop in first):
@@ -58,9 +63,9 @@ def _several(kernel: CudaKernel, order: Sequence[int]) -> Iterator[tuple[tuple[i
 
 
 def _tried(mapping: MappedKernel) -> Iterator[Launches]:
-    """Yields the launches without shared memory, and with the copies that pay for tiles of each size.
+    """Yields the launches of a mapping without shared memory, and with the copies that pay for tiles of each size.
 
-    Those are left out whose blocks no multiprocessor holds.
+    Launches whose blocks no multiprocessor can hold are left out.
     """
     staged = (mapping.staged(tile) for tile in TILES)
     for accesses, copies in ((mapping.accesses, ()), *(pair for pair in staged if pair[1])):
@@ -70,7 +75,7 @@ def _tried(mapping: MappedKernel) -> Iterator[Launches]:
 
 
 def _cost(found: Launches) -> float:
-    """Returns the predicted time in seconds, without an L1; the requested sectors where no time is known."""
+    """Returns the predicted time of launches in seconds, as if there were no L1; the sectors requested where no time is known."""
     rate = found.kernel.machine.read("L2")
     if found.roofline.seconds is None or rate is None:
         return found.requested
@@ -78,7 +83,10 @@ def _cost(found: Launches) -> float:
 
 
 def _order(kernel: CudaKernel) -> list[int]:
-    """Returns the positions of the grid's loops, x first."""
+    """Returns the positions of the grid's loops in the order of the axes x, y, z and so on.
+
+    The loop of x is the one along which most accesses move by one element; then follow the others, from the inside outwards.
+    """
     grid, host = range(len(kernel.nest.grid)), len(kernel.nest.host)
 
     def neighbours(loop: int) -> int:

@@ -9,7 +9,7 @@ from polyml.machines.descriptions import Gpu
 
 @dataclass(frozen=True)
 class Occupancy:
-    """The blocks and warps that one multiprocessor holds.
+    """The blocks and warps that one multiprocessor holds at a time.
 
     most_warps: how many warps it may hold.
     limits: how many blocks each resource allows; None where none of it is used.
@@ -22,12 +22,12 @@ class Occupancy:
 
     @property
     def share(self) -> float:
-        """The share of the warps that it may hold."""
+        """Returns the share of the warps that a multiprocessor may hold which it holds."""
         return self.warps / self.most_warps
 
     @property
     def limiters(self) -> tuple[str, ...]:
-        """The resources that allow no more blocks."""
+        """Returns the names of the resources that allow no more blocks."""
         return tuple(name for name, limit in self.limits.items() if limit == self.blocks)
 
 
@@ -55,12 +55,15 @@ def occupancy(machine: Gpu, threads: int, registers: int, shared_bytes: int = 0)
 
 
 def registers_of_warp(machine: Gpu, registers: int) -> int:
-    """Returns the registers that a warp gets for threads with so many each."""
+    """Returns how many registers a warp gets whose threads have `registers` each."""
     return _rounded(registers * machine.threads_per_warp, machine.register_unit)
 
 
 def _by_registers(machine: Gpu, warps: int, registers: int) -> int | None:
-    """Returns how many blocks the registers allow; None where none are used."""
+    """Returns how many blocks of so many warps the registers allow; None where a thread uses none.
+
+    registers: of a thread.
+    """
     if registers == 0:
         return None
     own = registers_of_warp(machine, registers)
@@ -72,7 +75,7 @@ def _by_registers(machine: Gpu, warps: int, registers: int) -> int | None:
 
 
 def _by_shared(machine: Gpu, size_bytes: int) -> int | None:
-    """Returns how many blocks the shared memory allows; None where none is used."""
+    """Returns how many blocks with `size_bytes` each the shared memory allows; None where none is used."""
     if size_bytes > machine.shared_bytes_per_block:
         return 0
     own = _rounded(size_bytes + machine.shared_reserved_bytes, machine.shared_unit_bytes)

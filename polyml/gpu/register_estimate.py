@@ -21,7 +21,7 @@ RULE = (
 
 
 def registers(uses: ThreadAccesses, depth: int, copies: int, machine: Gpu, items: Mapping[int, int] = MappingProxyType({})) -> int:
-    """Returns the registers of a thread, in the units in which a warp gets them.
+    """Returns an estimate of the registers of a thread, in the units in which a warp gets them.
 
     depth: how many loops are not a thread's own.
     copies: how many buffers are in shared memory.
@@ -40,7 +40,10 @@ def registers(uses: ThreadAccesses, depth: int, copies: int, machine: Gpu, items
 
 
 def _different(use: ThreadAccess, items: Mapping[int, int]) -> int:
-    """Returns how many different elements the iterations of a thread access together."""
+    """Returns how many different elements a load or store accesses in the iterations of a thread that run together.
+
+    items: dimension -> iterations of a thread.
+    """
     return prod(count for dim, count in items.items() if use.step(dim) != 0)
 
 

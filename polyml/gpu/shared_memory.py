@@ -35,7 +35,7 @@ Rows = tuple[LinearRow, ...]  # of a use, one for each dimension of the array
 class Buffer:
     """A buffer is a box of an array's elements in shared memory.
 
-    loop, tile: it holds what so many iterations of this loop access.
+    loop, tile: it holds what `tile` iterations of this loop access.
     shape: its elements along each dimension.
     uses, rows: the loads that read it, and the subscripts of each.
     first: the least subscripts of the loads, where the value of every loop is 0.
@@ -62,14 +62,15 @@ class Buffer:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """The strides of the dimensions, in bytes."""
+        """Returns the strides of the buffer's dimensions, in bytes."""
         padded = (*self.shape[:-1], self.shape[-1] + self.padding)
         return tuple(prod(padded[d + 1 :]) * self.element_bytes for d in range(len(padded)))
 
 
 def buffers(mapped: Mapped, uses: Sequence[ThreadAccess], tile: int) -> tuple[Buffer, ...]:
-    """Returns a buffer for each group of loads that move alike from block to block, of arrays that the launch only reads.
+    """Returns a buffer for each group of loads whose elements move alike from block to block, of arrays that the launch only reads.
 
+    uses: the loads and stores of a thread.
     tile: iterations of the threads' outermost loop for which a buffer holds the elements.
     """
     depth = len(mapped.nest.host) + len(mapped.nest.grid)
@@ -84,7 +85,7 @@ def buffers(mapped: Mapped, uses: Sequence[ThreadAccess], tile: int) -> tuple[Bu
 
 
 def _rows(use: ThreadAccess) -> Rows | None:
-    """Returns the subscripts of a load; None where one has several pieces or a quotient."""
+    """Returns the subscripts of a load, as linear rows; None where one has several pieces or a quotient."""
     found: list[LinearRow] = []
     for value in polyhedra.subscripts_of(use.elements):
         row = polyhedra.linear_row(value)
@@ -95,7 +96,10 @@ def _rows(use: ThreadAccess) -> Rows | None:
 
 
 def _buffer(mapped: Mapped, group: Sequence[tuple[ThreadAccess, Rows]], tile: int, depth: int) -> Buffer:
-    """Returns the buffer of a group of loads with their subscripts."""
+    """Returns the buffer of a group of loads, each with its subscripts.
+
+    depth: how many loops are around a thread.
+    """
     shape, first = [], []
     for dim in range(len(group[0][1])):
         ends = [_ends(mapped, use, rows[dim], tile, depth) for use, rows in group]
@@ -107,7 +111,11 @@ def _buffer(mapped: Mapped, group: Sequence[tuple[ThreadAccess, Rows]], tile: in
 
 
 def _ends(mapped: Mapped, use: ThreadAccess, row: LinearRow, tile: int, depth: int) -> tuple[int, int]:
-    """Returns the least and the greatest value of a subscript in the block and the tile that begin at 0."""
+    """Returns the least and the greatest value of a load's subscript in the block and the tile that begin at 0.
+
+    row: the subscript.
+    depth: how many loops are around a thread.
+    """
     terms, low = row
     high = low
     for dim, c in ((name, c) for name, c in terms.items() if isinstance(name, int)):
@@ -120,12 +128,12 @@ def _ends(mapped: Mapped, use: ThreadAccess, row: LinearRow, tile: int, depth: i
 
 
 def _extent(mapped: Mapped, loop: str) -> int:
-    """Returns the iterations that one block has of a loop around a thread."""
+    """Returns how many iterations of a loop around a thread one block has."""
     return next((axis.extent for axis in mapped.axes if axis.loop.name == loop), 1)
 
 
 def copied(buffer: Buffer, mapped: Mapped, threads: Threads, place: Placed, copies: int, machine: Gpu) -> Requests:
-    """Returns the requests for global memory of so many copies of a buffer, with the sectors that whole boxes have in the mean.
+    """Returns the requests for global memory of `copies` copies of a buffer, with the sectors that whole boxes have in the mean.
 
     place: the array's address and strides.
     """
@@ -154,7 +162,11 @@ def copied(buffer: Buffer, mapped: Mapped, threads: Threads, place: Placed, copi
 
 
 def _copy(buffer: Buffer, strides: Sequence[int], width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the addresses of the box's elements one after the other, and which lanes access one, both [request, lane]."""
+    """Returns the addresses of the buffer's elements one after the other, and which lanes access one, both [request, lane].
+
+    strides: of the array or the buffer, in bytes.
+    width: threads of a warp.
+    """
     numbers = np.arange(-(-buffer.elements // width) * width)
     takes_part = numbers < buffer.elements
     at = np.unravel_index(np.minimum(numbers, buffer.elements - 1), buffer.shape)
@@ -165,13 +177,13 @@ def _copy(buffer: Buffer, strides: Sequence[int], width: int) -> tuple[np.ndarra
 
 
 def stores(buffer: Buffer, machine: Gpu) -> float:
-    """Returns the wavefronts of a request that stores a warp's part of a copy, in the mean."""
+    """Returns how many wavefronts a request takes that stores a warp's part of the copy to the buffer, in the mean."""
     addresses, takes_part = _copy(buffer, buffer.strides, machine.threads_per_warp)
     return float(bank_conflicts.wavefronts(addresses, takes_part, buffer.element_bytes, machine).mean())
 
 
 def loads(buffer: Buffer, use: ThreadAccess, mapped: Mapped, threads: Threads, machine: Gpu) -> float:
-    """Returns the wavefronts of a request that reads the buffer for a load, in the mean of a block's whole warps.
+    """Returns how many wavefronts a request takes that reads the buffer for a load, in the mean of a block's whole warps.
 
     Elements smaller than a word may begin anywhere in one; the position that takes most wavefronts is counted.
     """
@@ -190,7 +202,7 @@ def loads(buffer: Buffer, use: ThreadAccess, mapped: Mapped, threads: Threads, m
 
 
 def padded(buffer: Buffer, mapped: Mapped, threads: Threads, machine: Gpu) -> Buffer:
-    """Returns the buffer with the least padding with which its loads take fewest wavefronts."""
+    """Returns the buffer with the least padding of its rows with which its loads take the fewest wavefronts."""
     free = len(buffer.uses) * bank_conflicts.least(machine, buffer.element_bytes)
     best, fewest = buffer, inf
     for padding in range(machine.shared_banks * machine.bank_bytes // buffer.element_bytes if len(buffer.shape) > 1 else 1):

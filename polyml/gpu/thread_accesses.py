@@ -33,8 +33,8 @@ class ThreadAccess:
     """One load or store of a thread.
 
     text: the access as messages have it.
-    loops: the loops around it, host and grid first.
-    held: loops inside these over which a register holds the element.
+    loops: the loops around it, those of host and grid first.
+    held: loops inside those around, over which a register holds the element.
     points: { T[t] }, the values of the loops at which it is made.
     elements: { T[t] -> A[e] }.
     address: in bytes, in pieces.
@@ -53,7 +53,7 @@ class ThreadAccess:
     outermost: isl.UnionPwAff | None
 
     def step(self, dim: int) -> int | None:
-        """Returns the bytes from one iteration of a loop to the next; None where their number varies."""
+        """Returns by how many bytes an iteration of the loop of this number moves the access; None where that varies."""
         steps = {_step(row, dim) if divisor == 1 else None for _, row, divisor in self.address}
         return steps.pop() if len(steps) == 1 else None
 
@@ -62,6 +62,7 @@ class ThreadAccess:
 class ThreadAccesses:
     """The loads and stores of a nest's threads.
 
+    uses: the loads and stores.
     throughout: array -> bytes of its element that a register holds throughout.
     gathers: arrays whose elements are chosen by data, which are not among the loads.
     """
@@ -72,17 +73,21 @@ class ThreadAccesses:
 
 
 def uses(nest: LaunchNest, scop: Scop, sizes: Mapping[str, int], places: Mapping[str, Placed]) -> ThreadAccesses:
-    """Returns what a nest's threads load and store. sizes: values of all parameters; places: the arrays' addresses and strides."""
+    """Returns the loads and stores of a nest's threads.
+
+    sizes: values of all parameters.
+    places: the arrays' addresses and strides.
+    """
     return _ThreadAccessFinder(nest, scop, sizes, places).read()
 
 
 def points(nest: LaunchNest, run: ThreadStatement, sizes: Mapping[str, int]) -> isl.Set:
-    """Returns { T[host, grid, inside] }, the values of the loops at which a statement runs."""
+    """Returns { T[host, grid, inside] }, the values of the loops at which a statement runs, in the order from outside inwards."""
     return _when(nest, run, sizes).range()
 
 
 def _when(nest: LaunchNest, run: ThreadStatement, sizes: Mapping[str, int]) -> isl.Map:
-    """Returns { S[i] -> T[host, grid, inside] }, the values of the loops at which each instance runs."""
+    """Returns { S[i] -> T[host, grid, inside] }, the values of the loops at which each instance of a statement runs."""
     values = [polyhedra.expressions(loop.values)[run.statement] for loop in (*nest.host, *nest.grid, *run.inside)]
     found = polyhedra.relation(run.instances.get_space(), TIME, values).intersect_domain(run.instances)
     return polyhedra.at_sizes(found, sizes)
@@ -96,7 +101,10 @@ def _step(row: LinearRow, dim: int) -> int | None:
 
 @dataclass(frozen=True)
 class _StatementAccess:
-    """An access of a statement in a thread. elements: { T[host, grid, inside] -> A[e] }."""
+    """An access of a statement in a thread.
+
+    elements: { T[host, grid, inside] -> A[e] }.
+    """
 
     run: ThreadStatement
     access: Access
@@ -109,7 +117,7 @@ class _StatementAccess:
 
 
 class _ThreadAccessFinder:
-    """The search for a nest's loads and stores; arguments as in `uses`."""
+    """The search for the loads and stores of a nest's threads, which `read` returns; arguments as in `uses`."""
 
     def __init__(self, nest: LaunchNest, scop: Scop, sizes: Mapping[str, int], places: Mapping[str, Placed]):
         self._nest, self._scop, self._sizes, self._places = nest, scop, sizes, places
@@ -126,7 +134,7 @@ class _ThreadAccessFinder:
                 yield _StatementAccess(run, access, position == len(accesses) - 1, back.apply_range(relation).coalesce())
 
     def read(self) -> ThreadAccesses:
-        """Returns the loads and stores, array by array."""
+        """Returns the loads and stores of the nest's threads, array by array."""
         found: list[ThreadAccess] = []
         throughout: dict[str, int] = {}
         for array in dict.fromkeys(each.access.array for each in self._accesses):
@@ -142,12 +150,21 @@ class _ThreadAccessFinder:
         return ThreadAccesses(tuple(found), throughout, tuple(dict.fromkeys(gathers)))
 
     def _of_threads(self, mine: list[_StatementAccess]) -> isl.Map | None:
-        """Returns { T[host, grid] -> A[e] } where each thread accesses one element in a launch; None where some access several."""
+        """Returns { T[host, grid] -> A[e] } where each thread accesses one element in a launch; None where some access several.
+
+        mine: the accesses to one array.
+        """
         found = reduce(isl.Map.union, (polyhedra.outer_of(each.elements, self._depth) for each in mine)).coalesce()
         return found if found.is_single_valued() else None
 
     def _held_throughout(self, mine: list[_StatementAccess], whole: isl.Map) -> Iterator[ThreadAccess]:
-        """Yields a load before the first access, where that is no store, and a store behind the last one."""
+        """Yields the load and the store of an array of which each thread holds its one element in a register.
+
+        The load comes before the first access, unless that is a store; the store comes behind the last one.
+
+        mine: the accesses to the array.
+        whole: { T[host, grid] -> A[e] }, the element of each thread.
+        """
         none = whole.domain().subtract(whole.domain())
         needed, stored = none, none
         for number, each in enumerate(mine):
@@ -165,13 +182,15 @@ class _ThreadAccessFinder:
                 yield self._use(each, whole.intersect_domain(when).coalesce(), is_write, (), held)
 
     def _threads_of(self, elements: isl.Map) -> isl.Set:
-        """Returns the threads { T[host, grid] } that access some of the elements."""
+        """Returns the threads { T[host, grid] } that access some of the elements { T[t] -> A[e] }."""
         return polyhedra.outer_of(elements, self._depth).domain()
 
     def _not_stored_before(self, load: _StatementAccess, others: list[_StatementAccess]) -> isl.Set:
-        """Returns the threads in which some instance of a load may come before any store of others, which are before it in the text.
+        """Returns the threads { T[host, grid] } in which an instance of the load may come before any of some stores.
 
-        These are the threads with an iteration of the loops around both in which there is no such store.
+        These are the threads with an iteration of the loops around load and store in which the store does not run.
+
+        others: accesses before the load in the text, of which the stores count.
         """
         left = self._threads_of(load.elements)
         for store in others:
@@ -190,7 +209,10 @@ class _ThreadAccessFinder:
         return self._scop.arrays[array].role is Role.LOCAL and not used
 
     def _each(self, mine: list[_StatementAccess]) -> Iterator[ThreadAccess]:
-        """Yields the loads and stores of an array of which a thread accesses several elements, each different one once."""
+        """Yields the loads and stores of an array of which a thread accesses several elements; equal ones are yielded once.
+
+        mine: the accesses to the array.
+        """
         is_written = any(each.is_write for each in mine)
         done: list[ThreadAccess] = []
         for each in mine:
@@ -208,7 +230,11 @@ class _ThreadAccessFinder:
     def _use(
         self, each: _StatementAccess, elements: isl.Map, is_write: bool, inside: tuple[SurroundingLoop, ...], held: tuple[str, ...]
     ) -> ThreadAccess:
-        """Returns a load or store of elements { T[t] -> A[e] }. inside: the thread's own loops around it; held: loops inside these."""
+        """Returns a load or store of elements { T[t] -> A[e] }.
+
+        inside: the thread's own loops around it.
+        held: loops inside those, over which a register holds the element.
+        """
         place = self._places[each.access.array]
         loops = tuple(loop.name for loop in (*self._nest.host, *self._nest.grid, *inside))
         size = self._scop.arrays[each.access.array].element.size_bytes
@@ -229,7 +255,12 @@ def _is_same(use: ThreadAccess, other: ThreadAccess) -> bool:
 
 @dataclass(frozen=True)
 class PointsPart:
-    """A convex part of some points is given by rows that are 0 and rows that are at least 0, with the addresses of its points."""
+    """A convex part of some points { T[t] }, with the addresses that accesses have there.
+
+    zero: rows that are 0 in the part.
+    least: rows that are at least 0.
+    addresses: of each access, in bytes.
+    """
 
     zero: list[LinearRow]
     least: list[LinearRow]
@@ -248,7 +279,10 @@ def value_range(points: isl.Set, dim: int) -> tuple[int, int]:
 
 
 def parts_of_points(points: isl.Set, addresses: Sequence[Sequence[Piece]]) -> Iterator[PointsPart]:
-    """Yields disjoint convex parts of the points { T[t] }. addresses: one address of any number of pieces, or several of one piece."""
+    """Yields disjoint convex parts of the points { T[t] }, with the addresses of accesses in each.
+
+    addresses: one access' address of any number of pieces, or those of several accesses of one piece each.
+    """
     regions = [points.intersect(where) for where, _, _ in addresses[0]] if len(addresses[0]) > 1 else [points]
     for number, region in enumerate(regions):
         rows = tuple(_row(*address[number][1:]) for address in addresses)
@@ -258,7 +292,7 @@ def parts_of_points(points: isl.Set, addresses: Sequence[Sequence[Piece]]) -> It
 
 
 def _integer_rows(part: isl.Set) -> tuple[list[LinearRow], list[LinearRow]]:
-    """Returns the rows that are 0, and those that are at least 0, in points of a part without parameters."""
+    """Returns the rows that are 0, and those that are at least 0, in the points of a convex part without parameters."""
     found = polyhedra.integer_rows(part)
     assert found is not None, "disjoint parts are conjunctions"
     return found

@@ -11,11 +11,12 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Threads:
-    """The threads of a block of these sizes along x, y and z; along further axes a block has one iteration.
+    """The threads of a block, and the warps that they form.
 
     Thread (x, y, z) is number x + sizes[0]*(y + sizes[1]*z), and warp w has the numbers from w*width on (NVIDIA, CUDA C++
     Programming Guide, "Thread Hierarchy" and "SIMT Architecture").
 
+    sizes: threads along x, y and z; along further axes a block has one iteration.
     width: threads of a warp.
     """
 
@@ -36,9 +37,9 @@ class Threads:
 
     @cached_property
     def exist(self) -> np.ndarray:
-        """Which lanes have a thread, [warp, lane]: the last warp may have fewer."""
+        """Returns which lanes have a thread, [warp, lane]: the last warp may have fewer."""
         return self._numbers < self.count
 
     def along(self, axis: int) -> np.ndarray:
-        """Returns each thread's index along an axis, [warp, lane]."""
+        """Returns the index of each thread along an axis, [warp, lane]."""
         return self._numbers // prod(self.sizes[:axis]) % self.sizes[axis]

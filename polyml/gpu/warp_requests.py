@@ -22,12 +22,12 @@ _NONE = np.iinfo(np.int64).max
 
 @dataclass(frozen=True)
 class Requests:
-    """The requests of one access, summed up.
+    """The requests of warps for one access, summed up.
 
     requests: their number.
     lanes: threads that take part.
     elements: different elements that they access.
-    sectors, lines: sectors and lines in which these lie, request by request.
+    sectors, lines: sectors and lines in which the elements lie, request by request.
     most: sectors of the request with most of them.
     element_bytes, sector_bytes: sizes of each.
     accuracy: "exact", or which iterations were examined.
@@ -45,12 +45,12 @@ class Requests:
 
     @property
     def per_request(self) -> float:
-        """The sectors of a request in the mean."""
+        """Returns how many sectors a request has in the mean."""
         return self.sectors / self.requests if self.requests else 0.0
 
     @property
     def efficiency(self) -> float:
-        """The bytes of different elements over the bytes of the sectors."""
+        """Returns the bytes of different elements over the bytes of the sectors that are moved for them."""
         return self.elements * self.element_bytes / (self.sectors * self.sector_bytes) if self.sectors else 1.0
 
 
@@ -72,7 +72,7 @@ class AccessBlock:
 
 @dataclass(frozen=True)
 class _SampledValues:
-    """The values of one dimension that are examined, with how many values each stands for."""
+    """The values of one dimension at which warps are examined. weights: how many values each one stands for."""
 
     values: np.ndarray
     weights: np.ndarray
@@ -80,7 +80,7 @@ class _SampledValues:
 
 @dataclass(frozen=True)
 class _Warps:
-    """Some warps that are examined.
+    """Some warps that are examined, each of which stands for several.
 
     columns: dimension -> the first iteration of each warp's block, or the value of its loop, [warp].
     number: each warp's number in its block, [warp].
@@ -97,7 +97,7 @@ class _Warps:
 
 
 class WarpRequests:
-    """The requests of a block's warps for accesses that are made at the same points { T[t] }.
+    """The requests of a block's warps for accesses that are made at the same points { T[t] }; `counted` sums them up.
 
     parts: disjoint convex parts of the points. Dimensions on which no other bounds depend are free, all others are coupled.
     """
@@ -118,9 +118,9 @@ class WarpRequests:
         self._coupled = {dim: self._all(dim) for dim, pair in ends.items() if pair is None}
 
     def longest(self, most: int) -> tuple[int, int, int, int] | None:
-        """Returns the dimension to take a sample of, where more than so many warps would be examined; else None.
+        """Returns the dimension to sample, the numbers of its first and last block, and a block's size; None for no sample.
 
-        It comes with the numbers of its first and last block, and a block's size. It is a loop in order if there is one.
+        There is no sample where at most `most` warps would be examined. The dimension is a loop in order if there is one.
         """
         lengths = {dim: high - low + 1 for dim, (low, high) in self._coupled.items()}
         if prod(lengths.values()) * self._threads.warps <= most or max(lengths.values(), default=1) == 1:
@@ -130,7 +130,7 @@ class WarpRequests:
         return dim, low, high, self._size(dim)
 
     def counted(self) -> Iterator[Requests]:
-        """Yields the requests of each address."""
+        """Yields the requests for the address of each access, summed up over all warps."""
         count = len(self._parts[0].addresses)
         starts = [np.zeros(self._modulus) for _ in range(count)]  # how many requests of free loops begin where in a line
         for each in starts:
@@ -162,7 +162,7 @@ class WarpRequests:
     # the values of dimensions
 
     def _free(self, dim: int) -> tuple[int, int] | None:
-        """Returns the first and the last value of a free dimension, in which addresses are linear; None for another one."""
+        """Returns the first and the last value of a dimension that is free, in which addresses are linear; None for another one."""
         found: set[tuple[int, int, tuple[int, ...]]] = set()
         for part in self._parts:
             low, high = [], []
@@ -185,7 +185,7 @@ class WarpRequests:
         return first, last
 
     def _all(self, dim: int) -> tuple[int, int]:
-        """Returns the numbers of the first and the last block along a dimension, or its first and last value."""
+        """Returns the numbers of a dimension's first and last block, or its first and last value where it has no blocks."""
         first, last = value_range(self._points, dim)
         return first // self._size(dim), last // self._size(dim)
 
@@ -206,7 +206,7 @@ class WarpRequests:
     # warps
 
     def _warps(self, chosen: dict[int, _SampledValues]) -> Iterator[_Warps]:
-        """Yields the warps at all combinations of the chosen values, in chunks."""
+        """Yields the warps at all combinations of the chosen values of dimensions, in chunks."""
         lengths = [len(v.values) for v in chosen.values()]
         count, at_once = prod(lengths), max(1, _CHUNK // self._threads.warps)
         for start in range(0, count, at_once):
@@ -221,7 +221,7 @@ class WarpRequests:
                 yield found
 
     def _some_warps(self, columns: dict[int, np.ndarray], weights: np.ndarray) -> _Warps:
-        """Returns those of the warps at these values that have a lane that makes the access."""
+        """Returns the warps at some values of the dimensions that have a lane that makes the access."""
         full, some = self._full_and_some(columns, len(weights))
         at, number = np.nonzero(some)
         takes_part = self._exist[number]
@@ -259,7 +259,7 @@ class WarpRequests:
         return full, some
 
     def _of_lanes(self, row: LinearRow) -> np.ndarray | None:
-        """Returns what a thread's index in its block adds to a row, [warp, lane]; None where that depends on the block."""
+        """Returns what a thread's index in its block adds to a row's value, [warp, lane]; None where that depends on the block."""
         if any(isinstance(name, Quotient) and any(polyhedra.is_in(name, dim) for dim in self._at) for name in row[0]):
             return None
         found = np.zeros(self._exist.shape, np.int64)
@@ -268,7 +268,7 @@ class WarpRequests:
         return found
 
     def _inside(self, columns: dict[int, np.ndarray], number: np.ndarray) -> np.ndarray:
-        """Returns which lanes are points, [warp, lane]."""
+        """Returns which lanes of some warps are points at which the access is made, [warp, lane]."""
         found = np.zeros((len(number), self._threads.width), bool)
         for item in self._items:
             lanes = self._lanes(columns, number, item)
@@ -277,7 +277,7 @@ class WarpRequests:
         return found
 
     def _lanes(self, columns: dict[int, np.ndarray], number: np.ndarray, item: Mapping[int, int]) -> dict[int, np.ndarray]:
-        """Returns the values of each dimension, [warp, lane], at one of a thread's iterations."""
+        """Returns the value of each dimension in each lane, [warp, lane], at one of a thread's iterations."""
         return {dim: each[:, None] + (self._at[dim][number] + item[dim] if dim in self._at else 0) for dim, each in columns.items()}
 
     # requests
@@ -305,7 +305,10 @@ class WarpRequests:
         return total, worst
 
     def _kinds(self, warps: _Warps, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Returns addresses without what free loops add and which lanes take part, both [kind, lane], and the weight of each kind."""
+        """Returns for each kind of warps the addresses and which lanes take part, [kind, lane], and the weight, [kind].
+
+        Free dimensions are left out of the addresses. Warps of a kind have the same lanes, and begin at the same byte of a line.
+        """
         rows = {_key(part.addresses[number]) for part in self._parts}
         row = _without_free(self._parts[0].addresses[number], warps.columns)
         lanes = self._of_lanes(row) if len(rows) == 1 else None
@@ -317,7 +320,7 @@ class WarpRequests:
         return found, warps.takes_part[first], np.bincount(which.ravel(), warps.weights)
 
     def _addresses(self, warps: _Warps, number: int) -> np.ndarray:
-        """Returns the addresses without what free loops add, [warp, lane]."""
+        """Returns the addresses that the warps' lanes access, [warp, lane], without what free dimensions add."""
         found = np.zeros(warps.takes_part.shape, np.int64)
         for item in self._items:
             lanes = self._lanes(warps.columns, warps.number, item)
@@ -332,14 +335,14 @@ def _key(row: LinearRow) -> tuple[object, int]:
 
 
 def _is_of_free(row: LinearRow, columns: Mapping[int, np.ndarray]) -> bool:
-    """Returns whether the row is a bound of a free dimension, which has no column."""
+    """Returns whether the row is a bound of a free dimension, which has no column of values."""
     return any(isinstance(name, int) and name not in columns for name in row[0])
 
 
 def _holds(
     part: PointsPart, lanes: Mapping[int, np.ndarray], shape: tuple[int, int], columns: Mapping[int, np.ndarray]
 ) -> np.ndarray:
-    """Returns which lanes are points of the part, [warp, lane]."""
+    """Returns which lanes are points of the part, [warp, lane]; bounds of free dimensions hold always."""
     found = np.ones(shape, bool)
     for row, is_zero in part.rows:
         if not _is_of_free(row, columns):
@@ -349,7 +352,7 @@ def _holds(
 
 
 def different(addresses: np.ndarray, takes_part: np.ndarray, grain: int) -> np.ndarray:
-    """Returns how many aligned blocks of `grain` bytes the lanes' addresses lie in, [request].
+    """Returns how many aligned blocks of `grain` bytes the addresses of each request lie in, [request].
 
     addresses, takes_part: the lanes' addresses in bytes, and which lanes make the access, [request, lane].
     """
@@ -359,9 +362,9 @@ def different(addresses: np.ndarray, takes_part: np.ndarray, grain: int) -> np.n
 
 
 def spread(starts: np.ndarray, step: int, first: int, last: int) -> np.ndarray:
-    """Returns how many requests begin at each byte of a line, with one more loop, from first to last, that moves them by `step` bytes.
+    """Returns how many requests begin at each byte of a line when a loop from `first` to `last` moves them by `step` bytes.
 
-    starts: the same without the loop.
+    starts: how many requests begin at each byte of a line without the loop.
     """
     modulus, count = len(starts), last - first + 1
     period = modulus // gcd(modulus, step)
@@ -372,12 +375,12 @@ def spread(starts: np.ndarray, step: int, first: int, last: int) -> np.ndarray:
 
 
 def _without_free(row: LinearRow, columns: Mapping[int, np.ndarray]) -> LinearRow:
-    """Returns the row without its terms of free dimensions."""
+    """Returns the row without its terms of free dimensions, which have no columns."""
     return {name: c for name, c in row[0].items() if not isinstance(name, int) or name in columns}, row[1]
 
 
 def _value(row: LinearRow, columns: Mapping[int, np.ndarray]) -> np.ndarray:
-    """Returns the row's value where dimensions have the columns' values."""
+    """Returns the row's value at each entry of the columns, which hold the dimensions' values."""
     terms, constant = row
     total = np.array(constant)
     for name, c in terms.items():
@@ -386,7 +389,7 @@ def _value(row: LinearRow, columns: Mapping[int, np.ndarray]) -> np.ndarray:
 
 
 def _column(name: str | int | Quotient, columns: Mapping[int, np.ndarray]) -> np.ndarray:
-    """Returns the values of a dimension or of a quotient; there are no parameters."""
+    """Returns the values of a dimension, or of a quotient of dimensions, at each entry of the columns."""
     if isinstance(name, Quotient):
         return _value((dict(name.terms), name.constant), columns) // name.divisor
     if isinstance(name, str):

@@ -58,19 +58,19 @@ LIGHT, DARK = Palette.of(0), Palette.of(1)
 
 
 def style() -> str:
-    """Returns the style sheet of a picture, for both schemes."""
+    """Returns the style sheet of a picture as an SVG element; it follows the reader's scheme, light or dark."""
     rules, dark = _rules(LIGHT), _rules(DARK)
     return f"<style>{rules}@media (prefers-color-scheme: dark){{{dark}}}</style>"
 
 
 def variables(palette: Palette) -> str:
-    """Returns the colours of a page as CSS variables."""
+    """Returns a page's colours as the text of CSS variables, such as "--paper: #ffffff;"."""
     named = {name: palette.colours[name] for name in ("paper", "ink", "faint", "line")} | {"accent": palette.accent}
     return " ".join(f"--{name}: {colour};" for name, colour in named.items())
 
 
 def _rules(palette: Palette) -> str:
-    """Returns the rules of a style sheet for one scheme."""
+    """Returns the rules of a picture's style sheet for one scheme, as CSS text."""
     colours = palette.colours
     rules = {
         ".paper": f"fill:{colours['paper']}",
@@ -98,13 +98,15 @@ def _rules(palette: Palette) -> str:
 
 
 def heading(title: str, caption: str) -> list[str]:
-    """Returns the title and the caption of a picture."""
+    """Returns the title and the caption of a picture as SVG texts."""
     return [text(14, 22, title, "title", font=Font(15, bold=True)), text(14, 41, caption, "caption faint", font=Font(13))]
 
 
 def picture(parts: Iterable[str], width: float, height: float, label: str, kind: str, role: str = "img") -> Svg:
-    """Returns a picture of these parts.
+    """Returns an SVG picture with the style sheet, a background and these parts.
 
+    parts: SVG texts.
+    width, height: in pixels.
     label: what it shows, as its accessible name.
     kind: a class of its root element.
     """
@@ -118,5 +120,5 @@ def heading_width(title: str, caption: str) -> float:
 
 
 def lane(number: int) -> int:
-    """Returns the number of the colour of a lane: colours repeat where there are more lanes."""
+    """Returns the number of the colour of a systolic array's lane; colours repeat where there are more lanes."""
     return number % LANES

@@ -8,7 +8,7 @@ from html import escape
 
 
 class Svg(str):
-    """An SVG text is shown as a picture by notebooks."""
+    """The text of an SVG picture, which notebooks show as a picture."""
 
     def _repr_html_(self) -> str:
         return str(self)
@@ -17,6 +17,8 @@ class Svg(str):
 def document(parts: Iterable[str], width: float, height: float, *, attributes: str = "", label: str = "", role: str = "img") -> Svg:
     """Returns an SVG document of these parts.
 
+    parts: SVG texts.
+    width, height: in pixels.
     attributes: more attributes of the root element, each with a space in front.
     label: the accessible name; "": none.
     """
@@ -27,7 +29,7 @@ def document(parts: Iterable[str], width: float, height: float, *, attributes: s
 
 @dataclass(frozen=True)
 class Font:
-    """A font says how a text is set.
+    """The size and weight in which a text is set.
 
     size: the height of its characters, in pixels.
     """
@@ -37,7 +39,7 @@ class Font:
 
 
 def text(x: float, y: float, words: str, kind: str = "", *, anchor: str = "", font: Font = Font()) -> str:
-    """Returns a text.
+    """Returns an SVG text element.
 
     x, y: the beginning of its base line, in pixels.
     kind: its classes.
@@ -49,7 +51,7 @@ def text(x: float, y: float, words: str, kind: str = "", *, anchor: str = "", fo
 
 
 def path(way: str, kind: str, *, hint: str = "", dashes: str = "") -> str:
-    """Returns a path.
+    """Returns an SVG path element.
 
     way: the commands of its outline, as the attribute `d` has them.
     kind: its classes.
@@ -62,7 +64,7 @@ def path(way: str, kind: str, *, hint: str = "", dashes: str = "") -> str:
 
 
 def rect(x: float, y: float, width: float, height: float, *, round: float = 0) -> str:
-    """Returns a rectangle. round: the radius of its corners."""
+    """Returns an SVG rectangle element. round: the radius of its corners, in pixels."""
     corners = f' rx="{round:g}"' if round else ""
     return f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"{corners}/>'
 

@@ -18,16 +18,17 @@ COLOURS = ("#0b6e99", "#c4551d", "#3b7d3b", "#7d3b7d")
 
 
 def roofline_svg(report: ReportValues) -> str:
-    """Returns the roofline of a report's variants."""
+    """Returns the roofline of a report's variants as an SVG picture; "" where no rates are known."""
     return rooflines_svg([(each.form.name, each.roofline) for each in report.forms if each.roofline is not None])
 
 
 def rooflines_svg(given: Sequence[tuple[str, Roofline]]) -> str:
-    """Returns rooflines in one picture, by name: operations per second over operations per byte of main memory's traffic, in
-    logarithmic scales.
+    """Returns rooflines as one SVG picture; "" where no rates are known.
 
-    The roofs are those of each level's bandwidth and of the peak; a dot stands where each variant is predicted. Returns "" where
-    no rates are known.
+    The axes are logarithmic: operations per second over operations per byte of main memory's traffic. Roofs are each level's
+    bandwidth and the peak; a dot stands where each variant is predicted.
+
+    given: the name and the roofline of each variant.
     """
     named = [(name, found) for name, found in given if found.seconds]
     kinds = [roof.rate.value for _, found in named for roof in found.work if roof.rate is not None]
@@ -51,7 +52,7 @@ def rooflines_svg(given: Sequence[tuple[str, Roofline]]) -> str:
 
 
 def tiles_svg(report: ReportValues) -> str:
-    """Returns misses per instance over the lines of a tile, in logarithmic scales; "" where there are no tiles.
+    """Returns an SVG picture of misses per instance over the lines of a tile, both logarithmic; "" where there are no tiles.
 
     For each level a curve has the least estimate of all tiles of about so many lines, and dots are the tiles that were simulated.
     """
@@ -78,8 +79,11 @@ def tiles_svg(report: ReportValues) -> str:
 
 
 def _least(found: Tiles, number: int) -> list[tuple[float, float]]:
-    """Returns (lines, misses per instance of a level): among tiles of up to twice as many lines each time, the one of the least
-    estimate.
+    """Returns the points (lines, misses per instance) of a level's curve: the least estimate among tiles of about so many lines.
+
+    There is a point for each doubling of a tile's lines.
+
+    number: the level's position.
     """
     best: dict[int, tuple[float, float]] = {}
     for each in found.candidates:
@@ -90,27 +94,30 @@ def _least(found: Tiles, number: int) -> list[tuple[float, float]]:
 
 
 def _dot(found: Roofline) -> tuple[float, float] | None:
-    """Returns operations per byte and operations per second of a variant; None where they are not known."""
+    """Returns a variant's operations per byte of memory traffic, and per second; None where they are not known."""
     intensity = found.intensity("memory")
     return (intensity, found.operations / found.seconds) if intensity and found.seconds else None
 
 
 class _Axes:
-    """The axes of a picture are logarithmic, and place values on it."""
+    """The logarithmic axes of a picture, which turn values into positions on it.
+
+    low_x, high_x, low_y, high_y: the least and the greatest values.
+    """
 
     def __init__(self, low_x: float, high_x: float, low_y: float, high_y: float):
         self.low_x, self.high_x, self._low_y, self._high_y = low_x, high_x, low_y, high_y
 
     def x(self, value: float) -> float:
-        """Returns the place of a value on the lower axis, in pixels from the left."""
+        """Returns the position of a value on the lower axis, in pixels from the left."""
         return LEFT + (WIDTH - LEFT - RIGHT) * math.log(value / self.low_x) / math.log(self.high_x / self.low_x)
 
     def y(self, value: float) -> float:
-        """Returns the place of a value on the left axis, in pixels from the top."""
+        """Returns the position of a value on the left axis, in pixels from the top."""
         return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * math.log(value / self._low_y) / math.log(self._high_y / self._low_y)
 
     def frame(self, below: str, beside: str) -> Iterator[str]:
-        """Yields the axes with their marks and names."""
+        """Yields the axes with their marks and names as SVG elements. below, beside: the names of the lower and the left axis."""
         bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
         yield f'<path d="M{LEFT},{TOP} V{bottom} H{right}" fill="none" stroke="#444"/>'
         for value in _tens(self.low_x, self.high_x):
@@ -124,7 +131,7 @@ class _Axes:
         yield f'<text {turned} text-anchor="middle">{escape(beside)}</text>'
 
     def line(self, points: Sequence[tuple[float, float]], colour: str, label: str) -> Iterator[str]:
-        """Yields a line between two points, cut where it leaves the picture on the left and below, with its label in the middle."""
+        """Yields a line between two points as SVG elements, cut where it leaves the picture, with its label in the middle."""
         (x, y), (last_x, last_y) = points
         if y < self._low_y:  # lines of slope 1 alone begin there
             x, y = x * self._low_y / y, self._low_y
@@ -134,16 +141,16 @@ class _Axes:
         yield f'<text x="{self.x(middle_x):.1f}" y="{self.y(middle_y) - 5:.1f}" text-anchor="middle" fill="{colour}">{escape(label)}</text>'
 
     def curve(self, points: Sequence[tuple[float, float]], colour: str, label: str) -> Iterator[str]:
-        """Yields a line through points."""
+        """Yields a line through points as an SVG element, whose label shows when the pointer is on it."""
         path = " L".join(f"{self.x(x):.1f},{self.y(y):.1f}" for x, y in points)
         yield f'<path d="M{path}" stroke="{colour}" fill="none"><title>{escape(label)}</title></path>'
 
     def mark(self, x: float, colour: str, label: str) -> Iterator[str]:
-        """Yields a dashed line upwards from a value of the lower axis."""
+        """Yields a dashed vertical line at a value of the lower axis, as an SVG element."""
         yield f'<path d="M{self.x(x):.1f},{TOP} V{HEIGHT - BOTTOM}" stroke="{colour}" stroke-dasharray="3 3"><title>{escape(label)}</title></path>'
 
     def dot(self, x: float, y: float, colour: str, label: str, radius: int = 5) -> Iterator[str]:
-        """Yields a dot, whose label shows when the pointer is on it."""
+        """Yields a dot as an SVG element, whose label shows when the pointer is on it."""
         yield f'<circle cx="{self.x(x):.1f}" cy="{self.y(y):.1f}" r="{radius}" fill="{colour}"><title>{escape(label)}</title></circle>'
 
 
@@ -158,7 +165,7 @@ def _short(value: float) -> str:
 
 
 def _legend(entries: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yields a coloured dot and a name for each entry."""
+    """Yields a coloured dot and a name for each entry, as SVG elements. entries: (colour, name)."""
     for number, (colour, name) in enumerate(entries):
         y = TOP + 10 + 18 * number
         yield f'<circle cx="{WIDTH - RIGHT + 16}" cy="{y}" r="5" fill="{colour}"/>'

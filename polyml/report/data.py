@@ -20,7 +20,7 @@ VERSION = 1
 
 
 def data(report: ReportValues) -> dict[str, object]:
-    """Returns all that a report knows."""
+    """Returns all that a report knows as plain data for JSON."""
     return {
         "version": VERSION,
         "target": "cpu",
@@ -179,7 +179,7 @@ def _reference(form: Form, reference: ArrayReference, counts: Counts, levels: ra
 
 
 def roofline_data(found: Roofline) -> dict[str, object]:
-    """Returns a roofline: its operations, its roofs and its bound."""
+    """Returns a roofline as plain data for JSON: its operations, its roofs and its bound."""
     return {
         "operations": found.operations,
         "work": [_roof(roof) for roof in found.work],

@@ -11,12 +11,12 @@ _STYLE = "border-collapse: collapse; font-size: 90%; margin: 0.5em 0"
 
 
 def page(found: Iterable[str | Table], *pictures: str) -> str:
-    """Returns lines and tables, then pictures, as HTML without scripts or other files."""
+    """Returns lines, tables and pictures as a part of an HTML page, without scripts or other files. pictures: SVG texts."""
     return "\n".join(["<div>", *(line for part in found for line in _part(part)), *pictures, "</div>"])
 
 
 def document(title: str, body: str) -> str:
-    """Returns a page of HTML with a title."""
+    """Returns a whole HTML page with a title and this body."""
     head = f'<head><meta charset="utf-8"><title>{escape(title)}</title></head>'
     return f'<!doctype html>\n<html lang="en">{head}\n<body style="font-family: sans-serif">\n{body}\n</body></html>\n'
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 
 def plain(value: object, names: Mapping[str, str] = MappingProxyType({})) -> dict[str, object]:
-    """Returns all fields and public properties of a dataclass, those of dataclasses in it too.
+    """Returns a dataclass's fields and public properties by name, with dataclasses in them as dictionaries too.
 
     names: how some of them are called in the JSON, where that is not their own name.
 
@@ -21,7 +21,7 @@ def plain(value: object, names: Mapping[str, str] = MappingProxyType({})) -> dic
 
 
 def attributes(kind: type) -> Iterator[str]:
-    """Yields the names of a dataclass's fields, and of its public properties."""
+    """Yields the names of a dataclass's fields, and of its public properties. Raises TypeError for a class that is none."""
     if not is_dataclass(kind):
         raise TypeError(f"{kind.__name__} is no dataclass")
     yield from (each.name for each in fields(kind))
@@ -32,7 +32,7 @@ def attributes(kind: type) -> Iterator[str]:
 
 
 def _value(value: object) -> object:
-    """Returns a value in which dataclasses are dictionaries, and tuples are lists."""
+    """Returns the value with dataclasses in it as dictionaries, and tuples as lists."""
     if is_dataclass(value):
         return plain(value)
     if isinstance(value, Mapping):

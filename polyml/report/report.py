@@ -37,7 +37,7 @@ TILE_SECONDS = 1.0  # time to look for tiles
 
 @dataclass(frozen=True)
 class Report(ReportValues):
-    """A report on one call prints, draws and writes itself. Its fields are those of `ReportValues`.
+    """The report on one call of a kernel, which prints, draws and writes itself. Its fields are those of `ReportValues`.
 
     >>> import numpy as np, polyml
     >>> from polyml.measure.lookup import find
@@ -97,7 +97,7 @@ class Report(ReportValues):
         return document(self.kernel, self._repr_html_())
 
     def data(self) -> dict[str, object]:
-        """Returns the report as plain data for JSON; "version" says of which form.
+        """Returns the report as plain data for JSON; its "version" says in which format.
 
         >>> import numpy as np, polyml
         >>> from polyml.measure.lookup import find
@@ -115,7 +115,7 @@ class Report(ReportValues):
 
 @dataclass(frozen=True)
 class CacheSetup:
-    """A cache setup says which caches a report simulates, and how they are used.
+    """The caches that a report simulates, and how they are used.
 
     levels: the caches, nearest first.
     threads: how many threads run the kernel.
@@ -134,13 +134,15 @@ class CacheSetup:
 def report(
     call: KernelCall, arguments: Mapping[str, object], where: str, machine: Cpu, setup: CacheSetup, tile: Sequence[int] = ()
 ) -> Report:
-    """Returns the report on a call.
+    """Returns the report on a call: it compiles the variants, simulates their misses and looks for tiles, which takes seconds.
+
+    Raises ConfigError for coherent caches of one thread or without a simulation, and for addresses of arrays that do not exist
+    or would overlap.
 
     arguments: those of the call, by name.
     where: the kernel and its place, as the first line has them.
+    setup: the caches to simulate.
     tile: sizes of tiles of the source's loops, which are another variant; (): none.
-    Raises ConfigError for coherent caches of one thread or without a simulation, and for addresses of arrays that do not exist or would
-    overlap.
     """
     start = time.perf_counter()
     caches, used, addresses = checked(setup.levels), setup.threads, setup.addresses
@@ -173,7 +175,10 @@ def report(
 def _reuse(
     source: FormReport, sizes: Mapping[str, int], places: Mapping[str, Placed], levels: tuple[CacheLevel, ...]
 ) -> tuple[Reuses | None, tuple[Advice, ...]]:
-    """Returns the reuse in the source's order, and what to do about references whose misses are conflicts for the most part."""
+    """Returns the reuse in the source's order, and advice on references whose misses are conflicts for the most part.
+
+    The reuse is None where data decide which elements are used.
+    """
     form = source.form
     try:
         known = references(form.program)
@@ -187,7 +192,7 @@ def _reuse(
 
 
 def _not_simulated(form: Form) -> FormReport:
-    """Returns a variant of which nothing is known but its schedule."""
+    """Returns the report on a variant whose misses were not simulated: its schedule alone."""
     return FormReport(form, None, None, None, "not simulated")
 
 
@@ -197,8 +202,9 @@ def _are_conflicts(counts: Counts, level: int) -> bool:
 
 
 def rates(levels: Sequence[CacheLevel], machine: Cpu, threads: int) -> Rates | None:
-    """Returns what a miss of each level costs in seconds, by the next level's bandwidth; None where a bandwidth or the clock is not
-    known.
+    """Returns the costs of misses by which times are predicted; None where a bandwidth or the clock is not known.
+
+    A miss of a level takes as long as a line at the bandwidth of the next level.
     """
     places = [*(f"L{level.level}" for level in levels[1:]), "memory"]
     read, clock = [machine.read(place, threads) for place in places], machine.frequency_hz.of(threads, machine.parts)
@@ -211,9 +217,10 @@ def rates(levels: Sequence[CacheLevel], machine: Cpu, threads: int) -> Rates | N
 
 @dataclass(frozen=True)
 class _Subject:
-    """A subject is what all variants of a report are simulated for.
+    """The values for which all variants of a report are simulated.
 
     sizes: the values of the kernel's parameters.
+    setup: the caches.
     least: a lower bound on what any order of the instances moves.
     """
 
@@ -224,7 +231,7 @@ class _Subject:
 
 
 def _form_report(form: Form, on: _Subject) -> FormReport:
-    """Returns the misses of a variant, its roofline and its predicted time; only why there are none where they are not known."""
+    """Returns the report on a variant: its simulated misses, roofline and predicted time; where it cannot be simulated, why."""
     setup = on.setup
     try:
         found = misses(form, on.sizes, setup.levels, setup.threads, setup.coherent, setup.addresses)
@@ -236,7 +243,7 @@ def _form_report(form: Form, on: _Subject) -> FormReport:
 
 
 def _excess(form: Form, found: Misses, sizes: Mapping[str, int], least: LowerBound) -> Iterator[float]:
-    """Yields, for each level, the bytes fetched into it in times the least that any order fetches.
+    """Yields for each level how many times the least that any order must fetch the variant fetches into it.
 
     The least is the lower bound on loads together with the lines of arrays that are only written, each of which is fetched once;
     and at least all lines that are used.

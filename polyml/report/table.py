@@ -11,10 +11,10 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True)
 class Column(Generic[Row]):
-    """A column belongs to a table whose rows are of one type.
+    """A column of a table: its heading, and the function that gives the text of its cell in a row.
 
-    head: what stands above it.
-    cell: returns the text of a row.
+    head: the heading.
+    cell: from a row to the text.
     is_left: whether it is flush left; else it is flush right.
     """
 
@@ -25,7 +25,7 @@ class Column(Generic[Row]):
 
 @dataclass(frozen=True)
 class Table:
-    """A table is text in columns, which `table` makes.
+    """A table of texts, which `table` makes.
 
     heads: the headings of the columns.
     rows: the cells of each row, one for each column.
@@ -48,7 +48,7 @@ class Table:
 
 
 def table(columns: Sequence[Column[Row]], rows: Iterable[Row]) -> Table:
-    """Returns the table of these rows.
+    """Returns the table with these columns and a line for each row.
 
     >>> print(*table([Column("name", str, is_left=True), Column("length", lambda word: f"{len(word)}")], ["tile", "skew by 2"]).lines(), sep="\\n")
     name       length
@@ -60,6 +60,6 @@ def table(columns: Sequence[Column[Row]], rows: Iterable[Row]) -> Table:
 
 
 def lines(parts: Iterable[str | Table]) -> str:
-    """Returns the text of lines and tables, in order."""
+    """Returns lines and tables, in order, as one text."""
     found = (part.lines() if isinstance(part, Table) else [part] for part in parts)
     return "\n".join(line for each in found for line in each).rstrip()

@@ -32,12 +32,12 @@ _COUNT_HEADS = {"written": "written back"}  # headings of fields of MissTotal th
 
 
 def text(report: ReportValues) -> str:
-    """Returns the report as text."""
+    """Returns the report on a kernel's call as text."""
     return lines(parts(report))
 
 
 def parts(report: ReportValues) -> Iterator[str | Table]:
-    """Yields the lines and tables of a report, in order."""
+    """Yields the lines and tables of a report on a kernel's call, in order."""
     sizes = ", ".join(f"{name} = {value}" for name, value in report.sizes.items())
     yield report.where
     yield f"sizes    {sizes}"
@@ -112,14 +112,14 @@ def _reuse(report: ReportValues) -> Iterator[str | Table]:
 
 @dataclass(frozen=True)
 class _ReuseRow:
-    """A row of the table of reuse has a reference with one of its classes of uses, or with the problem that there are none."""
+    """A row of the table of reuse: a reference with one of its classes of uses, or with the problem why it has none."""
 
     reference: ArrayReference
     each: ReuseClass | None
     problem: str = ""
 
     def of(self, cell: Callable[[ReuseClass], str]) -> str:
-        """Returns a cell of the class of uses; "" where there is none."""
+        """Returns the text of a cell, made by `cell` of the class of uses; "" where there is none."""
         return "" if self.each is None else cell(self.each)
 
 
@@ -137,7 +137,7 @@ def _distance(each: ReuseClass) -> str:
 
 
 def _places(report: ReportValues, each: ReuseClass) -> Iterator[str]:
-    """Yields the levels in which some of the uses find their line, the memory last."""
+    """Yields the names of the cache levels, "memory" last, in which some of the uses find their line."""
     yield from (f"L{level.level}" for level, hits in zip(report.levels, each.hits) if hits)
     if each.hits[-1]:
         yield "memory"
@@ -158,7 +158,7 @@ def _lanes(report: ReportValues) -> Iterator[str | Table]:
 
 
 def _strides(each: Lanes) -> str:
-    """Returns the arrays by how lanes access them."""
+    """Returns the arrays by how lanes access them, as text, such as "contiguous: A, B"."""
     kinds: dict[str, list[str]] = {}
     for move in each.moves:
         kind = move.kind if move.kind != "strided" else f"strided {move.bytes:,} bytes"
@@ -167,17 +167,17 @@ def _strides(each: Lanes) -> str:
 
 
 def _share(level: CacheLevel) -> Column[tuple[IterationFootprints, Footprint]]:
-    """Returns the column of the parts of a level that footprints take."""
+    """Returns the column that says which part of a cache level each footprint takes."""
     return Column(f"of L{level.level}", lambda row: _percent(row[1].share(level)))
 
 
 def _percent(share: float | None) -> str:
-    """Returns a part as a percentage, or in times the whole where it is ten times that or more."""
+    """Returns a share as a percentage, from ten times the whole on as "12x"; "?" where it is not known."""
     return "?" if share is None else f"{share:.3g}x" if share >= 10 else f"{share:.1%}"
 
 
 def _amount(report: ReportValues, amount: Amount) -> str:
-    """Returns an amount as its formula and its value."""
+    """Returns an amount as text, its formula and its value; "?" for a value that is not known."""
     value = "?" if amount.value is None else f"{amount.value:,}"
     formula = amount.text(report.sizes)
     return value if formula.partition(" where ")[0] == str(amount.value) else f"{formula} = {value}"
@@ -210,7 +210,10 @@ def _tiles(report: ReportValues) -> Iterator[str | Table]:
 
 
 def _misses(found: Tiles, level: CacheLevel, number: int) -> Column[Candidate]:
-    """Returns the column of a level's misses per instance: of the simulation, or estimates where nothing was simulated."""
+    """Returns the column of a level's misses per instance: simulated ones, or estimates where nothing was simulated.
+
+    number: the level's position.
+    """
 
     def cell(each: Candidate) -> str:
         if not found.simulated:
@@ -225,7 +228,7 @@ def _sizes(sizes: Sequence[int]) -> str:
 
 
 def tiling(found: Tiles, sizes: Sequence[int]) -> str:
-    """Returns the steps of a schedule script that make these tiles."""
+    """Returns the steps of a schedule script that make tiles of these sizes, as text."""
     steps = (f".tile({dict(zip(nest, sizes))})" for nest in found.nests)
     return f'k.schedule("source", ...){"".join(steps)}'
 
@@ -261,12 +264,12 @@ def _form(report: ReportValues, each: FormReport) -> Iterator[str | Table]:
 
 
 def _title(form: Form) -> str:
-    """Returns the heading of a variant."""
+    """Returns the heading of a variant of the kernel."""
     return {"source": "the source's order", "polyml": "polyml's schedule", "given": "the schedule given"}.get(form.name, form.name)
 
 
 def _counts(found: Misses) -> Iterator[Column[tuple[str, MissTotal]]]:
-    """Yields a column for each field of MissTotal; coherence where it was asked for."""
+    """Yields a column for each field of MissTotal; that of coherence only where coherent caches were simulated."""
     for each in fields(MissTotal):
         if each.name != "coherence" or found.coherent:
             yield Column(_COUNT_HEADS.get(each.name, each.name), _count(each.name))
@@ -281,13 +284,13 @@ def _misses_of_reference(level: CacheLevel, number: int) -> Column[tuple[ArrayRe
 
 
 def reference_text(form: Form, reference: ArrayReference) -> str:
-    """Returns a reference as its statement has it: "A[i, k] of S0"."""
+    """Returns a reference as the text "A[i, k] of S0": the access as its statement has it, and the statement."""
     statement = form.program.scop.statements[reference.statement]
     return f"{access_text(reads_and_write(statement)[reference.position])} of {reference.statement}"
 
 
 def roofline_table(found: Roofline) -> Table:
-    """Returns the roofs with their amounts, intensities, rates and times."""
+    """Returns the table of a roofline's roofs, with their amounts, intensities, rates and times."""
     kinds = [(roof, "operations") for roof in found.work] + [(roof, "bandwidth") for roof in found.traffic]
     columns: list[Column[tuple[Roof, str]]] = [
         Column("roof", lambda row: row[0].place, is_left=True),
@@ -319,9 +322,9 @@ def _prediction(found: Prediction | None) -> Iterator[str]:
 
 
 def rate_text(roof: Roof, kind: str) -> str:
-    """Returns the rate of a roof with its origin.
+    """Returns the rate of a roof with its origin, as text; "not known" where there is none.
 
-    kind: of `machines.units`.
+    kind: of the quantity, as in `machines.units`: "operations" or "bandwidth".
     """
     if roof.rate is None:
         return "not known"

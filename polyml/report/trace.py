@@ -25,8 +25,9 @@ _CLASSES = {"+": "plus", "-": "minus", "@": "hunk"}
 
 
 def text(ran: Sequence[Ran]) -> str:
-    """Returns the passes one after another: name, milliseconds, place of the code, a unified diff. Those that change nothing share
-    one line.
+    """Returns what each pass did, one after another, as text: name, milliseconds, place of the code, and a unified diff.
+
+    Consecutive passes that change nothing share one line.
     """
     lines: list[str] = []
     for same, group in groupby(ran, lambda each: not each.difference):
@@ -41,7 +42,7 @@ def text(ran: Sequence[Ran]) -> str:
 
 
 def page(title: str, ran: Sequence[Ran]) -> str:
-    """Returns a page of HTML with all that it needs in it. Differences unfold; a pass that changes nothing is one line."""
+    """Returns what each pass did as an HTML page that needs no other files. Differences unfold; a pass without one is one line."""
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title><style>{_STYLE}</style>'
     body = "\n".join([f"<h1>{escape(title)}</h1>", f'<p class="faint">{escape(_sum(ran))}</p>', *map(_part, ran)])
     return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{body}\n</body></html>\n'
@@ -52,7 +53,7 @@ def _heading(each: Ran) -> str:
 
 
 def _part(each: Ran) -> str:
-    """Returns one run of a pass as an element of the page."""
+    """Returns one run of a pass as an HTML element of the page."""
     step = each.step
     head = (
         f'<span class="name">{escape(step.name)}</span><span class="time">{_milliseconds(each.own_seconds)}</span>'
@@ -70,20 +71,20 @@ def _part(each: Ran) -> str:
 
 
 def _lines(each: Ran) -> Iterator[str]:
-    """Yields the lines of a difference, coloured where they say what went and what came."""
+    """Yields the lines of a pass's difference as HTML, coloured where they were removed or added."""
     for line in each.difference:
         kind = "" if each.translates else _CLASSES.get(line[:1], "")
         yield f'<span class="{kind}">{escape(line)}</span>' if kind else f"<span>{escape(line)}</span>"
 
 
 def _names(passes: Sequence[Ran]) -> str:
-    """Returns names of passes, each with how often it ran in a row."""
+    """Returns the names of passes as text, each with how often it ran in a row."""
     counted = [(name, sum(1 for _ in group)) for name, group in groupby(each.step.name for each in passes)]
     return ", ".join(name if count == 1 else f"{name} ({count} times)" for name, count in counted)
 
 
 def _place(each: Ran) -> str:
-    """Returns the file and the line of a pass, from the package's folder on."""
+    """Returns the file and the line of a pass as text, from the package's folder on."""
     file, line = each.step.place
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     return f"{os.path.relpath(file, root)}:{line}"
@@ -94,6 +95,6 @@ def _milliseconds(seconds: float) -> str:
 
 
 def _sum(ran: Sequence[Ran]) -> str:
-    """Returns how many passes ran, how many made a difference, and how long all took."""
+    """Returns a line on how many passes ran, how many made a difference, and how long all took."""
     changing = sum(1 for each in ran if each.difference)
     return f"{len(ran)} passes ran, {changing} of them made a difference, {_milliseconds(sum(each.own_seconds for each in ran))} together"

@@ -21,7 +21,7 @@ from polyml.tune.tiles.choose import Tiles
 
 @dataclass(frozen=True)
 class FormReport:
-    """A form report holds what is known of one variant of a kernel.
+    """The report on one variant of a kernel.
 
     form: the variant: its schedule and its program.
     misses: those of each cache; None where they are not known.
@@ -41,7 +41,7 @@ class FormReport:
 
 @dataclass(frozen=True)
 class ReportValues:
-    """The report values are what is known of one call of a kernel.
+    """The values of a report on one call of a kernel.
 
     kernel, where: the kernel's name, and its place.
     sizes: the values of the kernel's parameters.
@@ -55,7 +55,7 @@ class ReportValues:
     advice: what to do about conflict misses of the source's order.
     tiles: the tiles of the source's loops that were looked at.
     forms: the variants: the source's order, tiles, polyml's schedule.
-    seconds: how long it took to find all of it.
+    seconds: how long the report took.
     """
 
     kernel: str

@@ -12,7 +12,7 @@ from polyml.report.plain import plain
 
 
 def data(report: GpuReportValues) -> dict[str, object]:
-    """Returns the report as plain data."""
+    """Returns all that a report on a GPU knows as plain data for JSON."""
     return {
         "version": VERSION,
         "target": "cuda",
@@ -42,7 +42,7 @@ def _form(form: GpuVariant) -> dict[str, object]:
 
 
 def _launches(each: Launches) -> dict[str, object]:
-    """Returns the launches of one nest as plain data."""
+    """Returns the launches of one nest as plain data for JSON."""
     nest = each.kernel.nest
     return {
         "statements": list(nest.statements),

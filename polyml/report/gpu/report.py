@@ -32,7 +32,7 @@ OPERATIONS = 5_000_000  # isl operations for the nests of a form
 
 @dataclass(frozen=True)
 class GpuReport(GpuReportValues):
-    """A report that prints, draws and writes itself."""
+    """The report on one call of a kernel on a GPU, which prints, draws and writes itself."""
 
     def __str__(self) -> str:
         from polyml.report.gpu.text import text
@@ -52,20 +52,20 @@ class GpuReport(GpuReportValues):
         return {"roofline": rooflines_svg([(form.name, form.roofline) for form in self.forms if form.launches])}
 
     def page(self) -> str:
-        """Returns the report as HTML that needs no other files."""
+        """Returns the report as a page of HTML that needs no other file."""
         from polyml.report.html import document
 
         return document(self.kernel, self._repr_html_())
 
     def data(self) -> dict[str, object]:
-        """Returns the report as plain data for JSON, whose `version` tells its format."""
+        """Returns the report as plain data for JSON; its "version" says in which format."""
         from polyml.report.gpu.data import data
 
         return data(self)
 
 
 def report(call: KernelCall, arguments: Mapping[str, object], where: str, machine: Gpu, block: Sequence[int] = ()) -> GpuReport:
-    """Returns the report on a call, mapped to a GPU.
+    """Returns the report on a call, mapped to a GPU: the launches of the source's loops and of polyml's schedule, by a model.
 
     arguments: the call's, by name.
     where: the kernel's file and line.
@@ -92,7 +92,7 @@ def report(call: KernelCall, arguments: Mapping[str, object], where: str, machin
 
 @dataclass(frozen=True)
 class _TriedVariant:
-    """A variant, and the error where no loop of it may go to threads."""
+    """A variant of the kernel, and the error where none of its loops may go to threads; refused: None where some may."""
 
     form: GpuVariant
     refused: IllegalSchedule | None = None
@@ -100,7 +100,11 @@ class _TriedVariant:
 
 @dataclass(frozen=True)
 class _GpuReportSetting:
-    """The values that all variants have in common. known: launches by the key of their nest, which variants may share."""
+    """The values that all variants of a report have in common.
+
+    block: threads of a block that the user chose; (): none.
+    known: launches by the key of their nest, which variants may share; added to.
+    """
 
     problem: Problem
     sizes: Mapping[str, int]
@@ -109,7 +113,7 @@ class _GpuReportSetting:
     known: dict[tuple, Launches] = field(default_factory=dict)
 
     def form(self, name: str, tree: isl.Schedule, *notes: str) -> _TriedVariant:
-        """Returns the variant of a schedule, mapped to the GPU."""
+        """Returns the variant of a schedule, mapped to the GPU; where that is not possible, the variant says why."""
         scop = self.problem.scop
         try:
             with polyhedra.budget(OPERATIONS):
@@ -122,7 +126,7 @@ class _GpuReportSetting:
         return _TriedVariant(GpuVariant(name, tuple(map(self._launches, found)), "", notes))
 
     def _launches(self, nest: LaunchNest) -> Launches:
-        """Returns the launches of a nest in the mapping that is chosen for it."""
+        """Returns the launches of a nest in the mapping that is chosen for it; equal nests are mapped once."""
         if nest.key not in self.known:
             places = placed_whole(self.problem.scop, self.sizes, ALIGNMENT)
             kernel = CudaKernel.of(nest, self.problem.scop, self.sizes, places, self.machine)
@@ -131,7 +135,7 @@ class _GpuReportSetting:
 
 
 def _found(source: _TriedVariant, setting: _GpuReportSetting) -> _TriedVariant:
-    """Returns the fastest of three variants: the source's loops, and polyml's parallel form with components separate or fused.
+    """Returns the fastest of three variants: the source's loops, and isl's parallel loops with nests fused or not.
 
     source: the variant of the source's loops.
     """

@@ -17,12 +17,12 @@ TITLES = {"source": "the source's order", "polyml": "polyml's schedule"}
 
 
 def text(report: GpuReportValues) -> str:
-    """Returns the report as text."""
+    """Returns the report on a GPU as text."""
     return lines(parts(report))
 
 
 def parts(report: GpuReportValues) -> Iterator[str | Table]:
-    """Yields the lines and tables of the report, in order."""
+    """Yields the lines and tables of a report on a GPU, in order."""
     yield report.where
     yield f"sizes    {', '.join(f'{name} = {value}' for name, value in report.sizes.items())}"
     yield f"machine  {report.machine.name}, {report.machine.multiprocessors} multiprocessors"
@@ -42,7 +42,7 @@ def parts(report: GpuReportValues) -> Iterator[str | Table]:
 
 
 def _form(form: GpuVariant) -> Iterator[str | Table]:
-    """Yields the lines and tables on one variant."""
+    """Yields the lines and tables on one variant of the kernel."""
     yield f"── {TITLES[form.name]} ".ljust(WIDTH, "─")
     if form.problem:
         yield form.problem
@@ -65,7 +65,7 @@ def _form(form: GpuVariant) -> Iterator[str | Table]:
 
 
 def _launches(number: int, each: Launches) -> Iterator[str | Table]:
-    """Yields the lines and tables on the launches of one nest."""
+    """Yields the lines and tables on the launches of one nest. number: the nest's, from 1 on."""
     nest = each.kernel.nest
     host = f", {each.kernel.launches:,} times, for each {', '.join(loop.name for loop in nest.host)}" if nest.host else ""
     yield f"launch {number}: {', '.join(nest.statements)}{host}"
@@ -85,7 +85,7 @@ def _launches(number: int, each: Launches) -> Iterator[str | Table]:
 
 
 def _grid(each: Launches) -> str:
-    """Returns the loops of the grid, the block and the number of blocks, as text."""
+    """Returns the loops of the grid, the block's threads and the number of blocks, as text."""
     on = [f"{axis.loop.name} on {AXES[k] if k < len(AXES) else 'blocks'}" for k, axis in enumerate(each.mapped.axes)]
     block, grid = " x ".join(map(str, each.threads.sizes)), " x ".join(f"{count:,}" for count in each.grid)
     count = [axis.items for axis in each.mapped.axes[: len(AXES)]]
@@ -94,7 +94,7 @@ def _grid(each: Launches) -> str:
 
 
 def _occupancy(each: Launches) -> str:
-    """Returns the registers, the shared memory and the occupancy, as text."""
+    """Returns the registers, the shared memory and the occupancy of the launches, as text."""
     found = each.occupancy
     shared = f", {each.shared_bytes:,} bytes of shared memory a block" if each.copies else ""
     if not found.blocks:
@@ -105,7 +105,7 @@ def _occupancy(each: Launches) -> str:
 
 
 def _access_columns(each: Launches) -> Sequence[Column[MappedAccess]]:
-    """Returns the columns of loads and stores; what is loaded from shared memory has no sectors, but wavefronts."""
+    """Returns the columns of the table of loads and stores. Loads from shared memory have wavefronts in place of sectors."""
     return (
         Column("load or store", lambda access: access.use.text, is_left=True),
         Column("", lambda access: "store" if access.use.is_write else "load", is_left=True),
@@ -124,7 +124,7 @@ def _wavefronts(access: MappedAccess) -> str:
 
 
 def _step(each: Launches, access: MappedAccess) -> str:
-    """Returns how an access moves from one thread to the next, as text."""
+    """Returns as text how an access moves from one thread to the next: "same", "contiguous", "16 bytes" and the like."""
     if not each.mapped.axes:
         return ""
     kinds = {None: "uneven", 0: "same", access.use.element_bytes: "contiguous", -access.use.element_bytes: "reversed"}
@@ -132,7 +132,7 @@ def _step(each: Launches, access: MappedAccess) -> str:
 
 
 def _copies(each: Launches) -> Iterator[str | Table]:
-    """Yields the table of copies in shared memory, and lines on its banks."""
+    """Yields the table of copies in shared memory, and lines on its banks and on padding."""
     yield table(_COPY_COLUMNS, each.copies)
     machine = each.kernel.machine
     told = "wavefronts of whole warps are exact, 8-byte elements by halves of a warp"
@@ -155,7 +155,7 @@ _COPY_COLUMNS: Sequence[Column[StagedCopy]] = (
 
 
 def padding_advice(each: Launches, copy: StagedCopy) -> str:
-    """Returns a line on what padding gains; "" where it gains nothing."""
+    """Returns a line on the wavefronts that padding of a copy's rows saves; "" where the rows have no padding."""
     buffer = copy.buffer
     if not buffer.padding:
         return ""
@@ -166,7 +166,7 @@ def padding_advice(each: Launches, copy: StagedCopy) -> str:
 
 
 def _roofs(each: Launches) -> Iterator[str | Table]:
-    """Yields the table of roofs, and which one bounds the launches."""
+    """Yields the table of roofs, and a line on which one bounds the launches."""
     found = each.roofline
     yield roofline_table(found)
     if found.seconds is not None:

@@ -29,20 +29,20 @@ class GpuVariant:
 
     @property
     def seconds(self) -> float | None:
-        """The predicted time of all launches, one after the other, without what a launch itself takes; None where none is predicted."""
+        """Returns the predicted time of all launches, without what a launch itself takes; None where some time is not known."""
         times = [each.roofline.seconds for each in self.launches]
         known = [seconds for seconds in times if seconds is not None]
         return None if len(known) < len(times) or self.problem else sum(known)
 
     @property
     def roofline(self) -> Roofline:
-        """The roofline of all launches together."""
+        """Returns the roofline of all launches together."""
         each = [launches.roofline for launches in self.launches]
         return Roofline(sum(found.operations for found in each), _summed(f.work for f in each), _summed(f.traffic for f in each))
 
 
 def _summed(each: Iterator[Sequence[Roof]]) -> tuple[Roof, ...]:
-    """Returns the roofs of all launches, with those of the same place added up."""
+    """Returns the roofs of all launches, with those of one place (a memory, a type of operations) added up."""
     found: dict[str, Roof] = {}
     for roof in (roof for roofs in each for roof in roofs):
         if roof.place in found:

@@ -2,8 +2,9 @@
 
     for k: for i: for j: { S; T }      ->      for k: { for i: for j: S;  for i: for j: T }
 
-What comes out is the source order of pieces of index sets (`model.scop_passes.index_set_splitting`), as Allen and Kennedy's codegen makes it
-("Automatic translation of Fortran programs to vector form", TOPLAS 9(4), 1987) where no statements wait for each other.
+What comes out is the source order of pieces of index sets (`model.scop_passes.index_set_splitting`), as Allen and Kennedy's
+codegen makes it ("Automatic translation of Fortran programs to vector form", TOPLAS 9(4), 1987) where no statements wait for
+each other.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The loops of a contraction with their roles and extents, and whether its panel runs along the rows of the result or across them."""
+"""The loops of a contraction with their roles and extents, and whether its panel runs along the result's rows or across them."""
 
 from __future__ import annotations
 

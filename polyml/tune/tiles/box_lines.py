@@ -1,4 +1,4 @@
-"""Estimates of the cache lines that boxes of a nest's iterations access, and that are fetched into a cache, for many tile sizes at once.
+"""Estimates of the cache lines that boxes of a nest's iterations access, and that a cache fetches, for many tile sizes at once.
 
 References to an array that move alike access a box of its indices. The rows of a box lie next to each other in memory, or with
 other lines between them; how many lines a row takes is the mean over where tiles begin.
@@ -25,14 +25,14 @@ Counts = Sequence[int | np.ndarray]  # iterations of each loop, outermost first;
 
 @dataclass(frozen=True)
 class Moving:
-    """References to an array that the loops of a nest move alike.
+    """References to one array whose subscripts change alike as the loops of a nest run, taken together.
 
     place: the array's address and strides.
-    start: the address of the first of their elements in the middle iteration.
-    wide: for each dimension, the distance of the least and the greatest of their indices.
+    start: the address of the first element that the references access in the nest's middle iteration.
+    wide: for each dimension, the distance of the least and the greatest of the references' indices.
     units: for each dimension, a number of which differences of indices are multiples.
-    moves: for each loop, and for each dimension, indices from one iteration to the next.
-    references: how many different elements they access in one iteration.
+    moves: for each loop, and for each dimension, by how many indices an iteration moves the references.
+    references: how many different elements are accessed in one iteration.
     """
 
     array: str
@@ -48,11 +48,14 @@ def moving(
     scop: Scop, statements: Mapping[str, Sequence[int | None]], middles: Mapping[str, Sequence[int]], sizes: Mapping[str, int],
     places: Mapping[str, Placed],
 ) -> list[Moving]:  # fmt: skip
-    """Returns the references of a nest's statements, in groups that the loops move alike.
+    """Returns the references of a nest's statements to arrays in `places`, in groups whose subscripts the loops change alike.
 
-    statements: statement -> the iterator that each loop counts, None where it counts none.
+    Quotients in subscripts are taken for fractions, and of several pieces of a subscript the first counts.
+
+    statements: statement -> for each loop the iterator that it counts, None where it counts none.
     middles: statement -> the value in the middle of each iterator.
-    sizes: values of parameters. Quotients are taken for fractions, and of several pieces of a subscript the first.
+    sizes: values of parameters.
+    places: the arrays' addresses and strides.
     """
     found: dict[tuple[str, tuple[tuple[float, ...], ...]], list[tuple[float, ...]]] = {}
     for statement, iterators in statements.items():
@@ -66,7 +69,11 @@ def moving(
 
 
 def united(array: str, place: Placed, moves: tuple[tuple[float, ...], ...], firsts: Sequence[tuple[float, ...]]) -> Moving:
-    """Returns references that move alike as one value. firsts: the indices of each in the middle iteration."""
+    """Returns references to an array that the loops move alike as one value.
+
+    moves: for each loop, and for each dimension, by how many indices an iteration moves the references.
+    firsts: the indices of each reference in the nest's middle iteration.
+    """
     low, high = list(map(min, zip(*firsts))), list(map(max, zip(*firsts)))
     start = place.address + sum(int(index) * stride for index, stride in zip(low, place.strides))
     wide = tuple(upper - lower for upper, lower in zip(high, low))
@@ -74,12 +81,12 @@ def united(array: str, place: Placed, moves: tuple[tuple[float, ...], ...], firs
 
 
 def _unit(dim: int, moves: tuple[tuple[float, ...], ...], firsts: Sequence[tuple[float, ...]]) -> int:
-    """Returns a number of which all differences of indices along a dimension are multiples."""
+    """Returns a number of which all differences of indices along the dimension `dim` are multiples; arguments as in `united`."""
     return max(1, gcd(*(int(move[dim]) for move in moves), *(int(first[dim] - firsts[0][dim]) for first in firsts)))
 
 
 def _terms(subscript: isl.PwAff, sizes: Mapping[str, int]) -> tuple[dict[int, float], float]:
-    """Returns the coefficients of iterators in a subscript, and the rest at these sizes."""
+    """Returns the coefficients of a subscript by iterator, and its constant part at these values of parameters."""
     _, (terms, constant), divisor = polyhedra.rows_by_piece(subscript)[0]
     found: dict[int, float] = {}
     rest = _add(terms, constant, 1 / divisor, sizes, found)
@@ -93,7 +100,10 @@ def _add(
     sizes: Mapping[str, int],
     found: dict[int, float],
 ) -> float:
-    """Adds the coefficients of iterators, times the factor, to `found`; returns the rest, times the factor."""
+    """Adds the coefficients of iterators, times the factor, to `found`; returns the constant part at these sizes, times the factor.
+
+    terms, constant: an expression, whose quotients are taken for fractions.
+    """
     rest = constant * factor
     for name, c in terms.items():
         if isinstance(name, int):
@@ -106,7 +116,11 @@ def _add(
 
 
 def lines(references: Sequence[Moving], counts: Counts, line_bytes: int) -> dict[str, Numbers]:
-    """Returns array -> the lines that boxes of so many iterations access."""
+    """Returns for each array how many cache lines a box of iterations accesses, for all tile sizes at once.
+
+    references: the nest's, in groups that move alike.
+    counts: iterations of the box along each loop.
+    """
     found: dict[str, Numbers] = {}
     for each in references:
         found[each.array] = found.get(each.array, 0.0) + _lines(each, counts, line_bytes)
@@ -115,7 +129,7 @@ def lines(references: Sequence[Moving], counts: Counts, line_bytes: int) -> dict
 
 
 def _lines(each: Moving, counts: Counts, line_bytes: int) -> Numbers:
-    """Returns the lines that references which move alike access in boxes of so many iterations."""
+    """Returns how many cache lines a group of references accesses in a box of `counts` iterations of each loop."""
     length: Numbers = np.float64(each.place.element_bytes)  # of a run without gaps of a line or more
     runs: Numbers = np.float64(1)
     span: Numbers = np.float64(each.place.element_bytes)
@@ -137,7 +151,11 @@ def _lines(each: Moving, counts: Counts, line_bytes: int) -> Numbers:
 
 
 def _on_lines(length: Numbers, grain: np.ndarray | np.int64, start: int, line_bytes: int) -> np.ndarray:
-    """Returns the lines of so many bytes, as the mean over where they begin, at multiples of the grain from the start on."""
+    """Returns how many lines so many contiguous bytes lie on, as the mean over where they may begin.
+
+    length: bytes.
+    grain: the bytes may begin at `start` and at each multiple of the grain after it.
+    """
     number = line_bytes // grain
     total = np.zeros(np.broadcast(length, grain).shape)
     for m in range(int(np.max(number))):
@@ -151,7 +169,9 @@ Crowding = Callable[[str, int], float]  # an array, the number of a box -> the s
 
 @dataclass(frozen=True)
 class Boxes:
-    """Boxes of iterations of a tiled nest, of which each holds the next: one iteration of the first k loops over tiles and inside tiles.
+    """The lines that boxes of iterations of a tiled nest access. Each box holds the next one.
+
+    Box k is one iteration of each of the first k loops, counting first the loops over tiles, then those inside a tile.
 
     trips: iterations of each loop over tiles, then of each loop inside a tile; with a fraction where the last tile is partial.
     lines: array -> the lines that each box accesses.
@@ -162,11 +182,14 @@ class Boxes:
 
     @property
     def depth(self) -> int:
-        """The number of loops that are tiled, which is also the number of the box that is one tile."""
+        """Returns the number of loops that are tiled, which is also the number of the box that is one tile."""
         return len(self.trips) // 2
 
     def at(self, indices: Sequence[int]) -> Boxes:
-        """Returns the boxes of tiles of one size. indices: of that size along each axis of the arrays."""
+        """Returns the boxes of tiles of one size, from those of all sizes.
+
+        indices: for each loop, the position of the size among those of all tiles.
+        """
 
         def one(values: Numbers) -> float:
             found = np.asarray(values)
@@ -175,19 +198,25 @@ class Boxes:
         return Boxes(tuple(map(one, self.trips)), {array: tuple(map(one, each)) for array, each in self.lines.items()})
 
     def total(self, number: int) -> Numbers:
-        """Returns the lines of all arrays in a box."""
+        """Returns how many lines of all arrays the box of this number accesses."""
         return sum((each[number] for each in self.lines.values()), 0.0)
 
     def fetched(self, capacity: float, crowding: Crowding | None = None) -> Numbers:
-        """Returns the lines that the whole nest fetches into a cache of so many lines. crowding: for boxes of one tile size alone."""
+        """Returns how many lines the whole nest fetches into a cache.
+
+        capacity: lines that the cache holds.
+        crowding: the share of lines in crowded sets that do not remain, given array and box; only for boxes of one tile size.
+        """
         totals = [self.total(number) for number in range(len(self.trips) + 1)]
         return sum((self._fetched(array, totals, capacity, crowding) for array in self.lines), 0.0)
 
     def _fetched(self, array: str, totals: Sequence[Numbers], capacity: float, crowding: Crowding | None) -> Numbers:
-        """Returns the lines of one array that the nest fetches.
+        """Returns how many lines of one array the nest fetches into a cache of `capacity` lines.
 
-        From one iteration of a loop to the next, what both access remains in the cache where the lines accessed in the meantime
-        fit: those of an iteration, or of one iteration of the loops inside where these go through all of the array's lines each time.
+        What two successive iterations of a loop both access remains in the cache where the lines accessed in the meantime fit: those
+        of an iteration, or of one iteration of the loops inside where these go through all of the array's lines each time.
+
+        totals: the lines of all arrays that each box accesses.
         """
         own = self.lines[array]
         meantime, box = totals[-1], len(self.trips)
@@ -204,12 +233,17 @@ class Boxes:
 
 
 def _either(test: Any, yes: Any, no: Any) -> Any:  # numbers and arrays, as NumPy's functions take them
-    """Returns what np.where does, which takes long for one number."""
+    """Returns `yes` where the test holds and `no` elsewhere, as np.where does, which takes long for a single number."""
     return (yes if test else no) if isinstance(test, bool) else np.where(test, yes, no)
 
 
 def boxes(references: Sequence[Moving], sizes: Counts, extents: Sequence[int], line_bytes: int) -> Boxes:
-    """Returns the boxes of a nest in tiles. sizes: those of the tiles, for each loop; extents: iterations of each loop."""
+    """Returns the boxes of a nest in tiles, for all tile sizes at once, with the lines that each accesses.
+
+    references: the nest's, in groups that move alike.
+    sizes: of the tiles, for each loop.
+    extents: iterations of each loop.
+    """
     shapes = [(*sizes[:k], *extents[k:]) for k in range(len(sizes))] + [(*[1] * k, *sizes[k:]) for k in range(len(sizes) + 1)]
     by_box = [lines(references, shape, line_bytes) for shape in shapes]
     trips = (*(np.asarray(extent / size) for extent, size in zip(extents, sizes)), *map(np.asarray, sizes))

@@ -29,16 +29,16 @@ SEARCH = 0.4  # of the time is for misses, where times are predicted too
 
 @dataclass(frozen=True)
 class Tiles:
-    """The tiles that were considered for a kernel's nests.
+    """The tiles that were considered for a kernel's nests, and the ones that were chosen.
 
     loops: the names of the loops that are tiled, outermost first.
-    nests: the addresses of these loops in each nest; all nests get the same tiles.
+    nests: the addresses of the tiled loops in each nest; all nests get the same tiles.
     extents: iterations of the loops, at most.
     simulated: the candidates whose misses were simulated, the best first.
     predicted: the candidates whose times were predicted, the fastest first.
     candidates: all that were considered, with estimates by their footprints.
     instances: how many the kernel has.
-    window: how many of them were simulated of a candidate.
+    window: how many instances were simulated, at most, of a candidate.
     seconds: how long the choice took.
     problem: why there are no tiles; "" where there are.
     source: the schedule that is tiled.
@@ -58,24 +58,24 @@ class Tiles:
 
     @property
     def best(self) -> Candidate | None:
-        """The candidate of the fewest misses; where nothing was simulated, by the estimates of all levels together."""
+        """Returns the candidate of the fewest misses, simulated or else estimated; None where there are no candidates."""
         if self.simulated:
             return self.simulated[0]
         return min(self.candidates, key=lambda each: (sum(each.estimates), -prod(each.sizes)), default=None)
 
     @property
     def fastest(self) -> Candidate | None:
-        """The candidate of the least predicted time; None where none is predicted."""
+        """Returns the candidate of the least predicted time; None where no times were predicted."""
         return self.predicted[0] if self.predicted else None
 
     @property
     def chosen(self) -> Candidate | None:
-        """The fastest candidate, or the best one where no times are predicted."""
+        """Returns the candidate of the least predicted time, or that of the fewest misses where no times were predicted."""
         return self.fastest or self.best
 
     @cached_property
     def schedule(self) -> Schedule | None:
-        """The source's loops in the chosen tiles, proved, for `k.with_schedule`; None where there are no tiles."""
+        """Returns the source's loops in the chosen tiles, proved legal, for `k.with_schedule`; None where there are no tiles."""
         found, chosen = self.source, self.chosen
         if chosen is None or found is None:
             return None
@@ -88,7 +88,9 @@ def tiles(
     source: Schedule, sizes: Mapping[str, int], levels: Sequence[CacheLevel], rates: Rates | None = None, seconds: float = 1.0,
     addresses: Mapping[str, int] = MappingProxyType({}),
 ) -> Tiles:  # fmt: skip
-    """Returns tiles for the source's nests of the most loops.
+    """Returns the choice of tiles for the source's nests of the most loops; its `problem` says why where no tiles are possible.
+
+    It simulates misses and predicts times for some candidates, until the time is over.
 
     source: the source's order.
     sizes: values of parameters.
@@ -128,7 +130,10 @@ def tiles(
 def _varied(
     nests: Sequence[tuple[str, ...]], source: Schedule, sizes: Mapping[str, int]
 ) -> tuple[tuple[tuple[str, ...], ...], tuple[int, ...]]:
-    """Returns the loops of each nest from the first one on that is tiled, and their iterations."""
+    """Returns the loops of each nest that get tiles of several sizes, and how many iterations each loop has at most.
+
+    Of a deep nest these are the loops from the fourth-last long one inwards.
+    """
     found = extents(source, nests, sizes)
     long = [k for k, extent in enumerate(found) if extent > SHORT]
     first = long[-MOST_LOOPS] if len(long) >= MOST_LOOPS else 0
@@ -136,7 +141,7 @@ def _varied(
 
 
 def nests_of(node: Node) -> Iterator[tuple[str, ...]]:
-    """Yields the addresses of the loops directly inside one another, for each innermost nest of the tree."""
+    """Yields for each innermost nest of the tree the names, such as "S0.i", of its loops directly inside one another."""
     if isinstance(node, Block):
         for part in node.parts:
             yield from nests_of(part.body)
@@ -152,7 +157,11 @@ def nests_of(node: Node) -> Iterator[tuple[str, ...]]:
 
 
 def extents(source: Schedule, nests: Sequence[Sequence[str]], sizes: Mapping[str, int]) -> tuple[int, ...]:
-    """Returns how many iterations each loop has at most, over all nests."""
+    """Returns how many iterations each loop has at most, over all nests.
+
+    nests: the names of the loops of each nest, such as "S0.i", outermost first.
+    sizes: values of parameters.
+    """
     found = [1] * len(nests[0])
     for names in nests:
         for k, name in enumerate(names):

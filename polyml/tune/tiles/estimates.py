@@ -37,7 +37,7 @@ MOST_CANDIDATES = 6000
 
 @dataclass(frozen=True)
 class Candidate:
-    """Tiles of one size.
+    """Tiles of one size, with what is known of their misses and time.
 
     sizes: those of the loops, outermost first.
     lines: the lines of all arrays that one tile accesses.
@@ -58,7 +58,7 @@ class TunedNest:
     """The nests that are tiled, and the caches that tiles are chosen for.
 
     source: the schedule.
-    nests: the addresses of the loops of each nest; all nests get the same tiles.
+    nests: the names of the loops of each nest, such as "S0.i"; all nests get the same tiles.
     extents: iterations of the loops, at most.
     sizes: values of parameters.
     levels: the caches.
@@ -74,11 +74,11 @@ class TunedNest:
 
 
 class Estimates:
-    """The estimates of all tile sizes that are considered.
+    """The estimated misses of all tile sizes that are considered for a nest.
 
     choices: for each loop, the tile sizes that are considered.
     candidates: tile sizes -> candidate.
-    instances: how many the kernel's statements that access memory have.
+    instances: how many instances of statements that access memory the kernel has.
     places: the arrays' addresses and strides.
     """
 
@@ -105,11 +105,11 @@ class Estimates:
         self.candidates = self._estimated_all()
 
     def cost(self, sizes: tuple[int, ...]) -> float:
-        """Returns the cost of the estimated misses of all caches."""
+        """Returns the cost of a candidate's estimated misses, those of each cache weighted by what a miss costs."""
         return sum(w * e for w, e in zip(self._weights, self.candidates[sizes].estimates))
 
     def with_sets(self, sizes: tuple[int, ...]) -> Candidate:
-        """Returns the candidate, with an estimate that takes crowded sets of the nearest cache into account."""
+        """Returns the candidate with an estimate that counts crowded sets of the nearest cache, and keeps it for later calls."""
         if sizes not in self._known_sets:
             found = [0.0] * len(self._levels)
             for number, each in enumerate(self._boxes):
@@ -123,7 +123,10 @@ class Estimates:
         return self.candidates[sizes]
 
     def neighbours(self, sizes: tuple[int, ...]) -> list[Candidate]:
-        """Returns candidates whose tiles are one size longer or shorter along one loop or two, those of the least costs first."""
+        """Returns candidates whose tiles are one size longer or shorter along one loop or two, the cheapest first.
+
+        Only those of about the given candidate's cost are returned, and at most NEAR.
+        """
         indices = self._indices_of(sizes)
         near: list[tuple[int, ...]] = []
         for steps in product((-1, 0, 1), repeat=len(indices)):
@@ -134,11 +137,11 @@ class Estimates:
         return [c for c in known if self.cost(c.sizes) <= most][:NEAR]
 
     def _indices_of(self, sizes: tuple[int, ...]) -> tuple[int, ...]:
-        """Returns the index of each size among the choices of its loop."""
+        """Returns for each loop the position of the tile size among its choices."""
         return tuple(each.index(size) for each, size in zip(self.choices, sizes))
 
     def _choices(self) -> list[list[int]]:
-        """Returns the tile sizes of each loop that are considered, so few that their combinations are not too many."""
+        """Returns for each loop the tile sizes that are considered, so few that their combinations are not too many."""
         line = self._levels[0].line_bytes // max(a.element.size_bytes for a in self._scop.arrays.values())
         for few in (32, 16, 8, 4):
             choices = [self._sizes_of(extent, line, few) for extent in self._extents]
@@ -147,9 +150,13 @@ class Estimates:
         return choices
 
     def _sizes_of(self, extent: int, line: int, parts: int) -> list[int]:
-        """Returns tile sizes of one loop: multiples of a line, and sizes that divide it into equal tiles; all of a short loop.
+        """Returns tile sizes of one loop: multiples of a cache line, and sizes that divide the loop into equal tiles.
 
-        line: elements of a line; parts: how many sizes there are, about.
+        A short loop has one size, the whole loop.
+
+        extent: iterations of the loop.
+        line: elements of a cache line.
+        parts: how many sizes there are, about.
         """
         if extent <= SHORT:
             return [extent]
@@ -161,7 +168,10 @@ class Estimates:
         return loop_tree.statements(transforms.find(self._source.loops, names[0])[1])
 
     def _referring(self, names: Sequence[str]) -> tuple[list[Moving], list[Walked]]:
-        """Returns the references of a nest's statements, in groups that the loops move alike, and one by one."""
+        """Returns the references of a nest's statements to arrays twice: in groups that the loops move alike, and one by one.
+
+        names: of the nest's loops, such as "S0.i", outermost first.
+        """
         nest = [transforms.find(self._source.loops, name)[1] for name in names]
         iterators: dict[str, list[int | None]] = {}
         middles: dict[str, list[int]] = {}
@@ -175,7 +185,7 @@ class Estimates:
         return moving(self._scop, iterators, middles, self._sizes, self.places), each
 
     def _estimated_all(self) -> dict[tuple[int, ...], Candidate]:
-        """Returns all candidates, with estimates by their footprints."""
+        """Returns by tile sizes all candidates, with estimates by their footprints."""
         made, shape = self._boxes, tuple(map(len, self.choices))
 
         def listed(values: Iterable[Numbers]) -> list[float]:
@@ -188,12 +198,17 @@ class Estimates:
         return {s: Candidate(s, n, found) for s, n, found in zip(product(*self.choices), of_tiles, zip(*estimates))}
 
     def _once(self, level: CacheLevel, estimates: list[float]) -> list[float]:
-        """Returns a cache's estimates; where it has room for all arrays, each line is fetched once at most."""
+        """Returns a cache's estimates, limited to one miss for each line of the arrays where the cache has room for all arrays."""
         of_arrays = sum(place.size_bytes for place in self.places.values()) / level.line_bytes
         return [min(of_arrays, each) for each in estimates] if of_arrays <= level.lines else estimates
 
     def _crowding(self, nest: int, level: CacheLevel, sizes: tuple[int, ...], array: str, box: int) -> float:
-        """Returns the share of an array's lines in a box of a nest that do not remain in a cache, because sets are crowded."""
+        """Returns the share of an array's lines in a box that do not remain in the cache, because they are in crowded sets.
+
+        nest: the nest's position.
+        sizes: of the tiles.
+        box: the number of the box of iterations (see `Boxes`).
+        """
         depth = len(sizes)
         shape = (*sizes[:box], *self._extents[box:]) if box < depth else (*[1] * (box - depth), *sizes[box - depth :])
         key = nest, level, shape

@@ -27,6 +27,9 @@ def expected(known: Mapping[tuple[int, ...], float], sizes: np.ndarray) -> np.nd
 
 
 def _terms(sizes: np.ndarray, least: np.ndarray) -> np.ndarray:
-    """Returns the terms of the sum for each row of sizes: 1, least / size of each loop, and products of two of these."""
+    """Returns the terms of the fitted sum for each row of sizes: 1, least / size of each loop, and products of two such quotients.
+
+    least: the least size of each loop.
+    """
     each = (least / sizes).T
     return np.stack([np.ones(len(sizes)), *each, *(a * b for a, b in combinations(each, 2))], axis=1)

@@ -49,7 +49,7 @@ class Rates:
 
 
 class TileSearch:
-    """The search for tiles of a nest.
+    """The search for tiles of a nest: it simulates misses of candidates, and predicts times of some.
 
     rates: those by which times are predicted; None: misses of all caches cost the same.
     end: the time of the processor at which the search stops.
@@ -73,10 +73,12 @@ class TileSearch:
         self.estimates = Estimates(nest, self._weights)
 
     def run(self, until: float) -> tuple[Candidate, ...]:
-        """Returns the candidates that were simulated, the one that costs least first.
+        """Returns the candidates whose misses were simulated, the cheapest first.
 
-        These are the candidates of the least estimates, which take crowded sets into account just before a simulation, then the
-        neighbours of the best one. until: the time of the processor at which predictions begin.
+        The candidates of the least estimates are simulated first, with crowded sets taken into account; then neighbours of the best
+        one, as long as they are better.
+
+        until: the time of the processor at which simulation ends.
         """
         queue = [(self.estimates.cost(sizes), -prod(sizes), sizes, False) for sizes in self.estimates.candidates]
         heapify(queue)
@@ -102,10 +104,12 @@ class TileSearch:
         return self._sorted(found)
 
     def times(self, simulated: Sequence[Candidate]) -> tuple[Candidate, ...]:
-        """Returns the candidates whose times were predicted, the fastest first.
+        """Returns the candidates whose times were predicted, the fastest first; () without rates.
 
-        These are tiles of middle size, such tiles with one short loop each, whole loops, the candidate of fewest misses, then those
-        that are expected to be fastest by these, as long as they are expected to be faster and there is time.
+        First come tiles of middle size, such tiles with one short loop each, whole loops, and the candidate of fewest misses; then
+        tiles that are expected to be faster by the times known so far, as long as there is time.
+
+        simulated: the candidates whose misses are known, the best first.
         """
         if self._rates is None:
             return ()
@@ -125,7 +129,10 @@ class TileSearch:
         return tuple(c for _, _, c in sorted(timed, key=lambda each: each[:2]))
 
     def _expected(self, found: Mapping[tuple[int, ...], Candidate]) -> tuple[int, ...] | None:
-        """Returns the tiles that should be fastest, by known instructions and estimates of misses; None where those known are faster."""
+        """Returns the tiles that should be fastest, by known instructions and estimated misses; None where none should be faster.
+
+        found: the candidates so far, with their predicted times.
+        """
         predicted = {s: c.seconds for s, c in found.items() if c.seconds is not None}
         if len(predicted) < 2:
             return None
@@ -140,18 +147,22 @@ class TileSearch:
         return tuple(map(int, sizes[best])) if seconds[best] < GAIN * min(predicted.values()) else None
 
     def _sorted(self, found: dict[tuple[int, ...], Candidate]) -> tuple[Candidate, ...]:
-        """Returns the candidates, the cheapest first; of those of about the same cost the one with the longest innermost loop."""
+        """Returns the candidates, the cheapest first; of about equally cheap ones the one with the longest innermost loop."""
         every = sorted(found.values(), key=self._order)
         equal = [c for c in every if self._cost(c) <= EQUAL * self._cost(every[0])]
         first = max(equal, key=lambda c: (c.sizes[-1], prod(c.sizes)))
         return (first, *(c for c in every if c is not first))
 
     def _order(self, c: Candidate) -> tuple[float, int]:
-        """Returns the key by which candidates are sorted: their cost, then the larger tiles first."""
+        """Returns the key by which candidates are sorted: by their cost, and the larger tiles first."""
         return self._cost(c), -prod(c.sizes)
 
     def _predict(self, candidate: Candidate, rates: Rates, found: dict[tuple[int, ...], Candidate]) -> None:
-        """Predicts the time of the code for the tiles: its instructions, and its misses where it may be the fastest."""
+        """Predicts the time of the code for a candidate and adds the candidate to `found`.
+
+        The time is that of the program's instructions, and of its misses, which are simulated only where it may be the fastest. It
+        is left out where no code can be generated.
+        """
         sizes, made = candidate.sizes, self._tiled(candidate.sizes)
         found[sizes] = candidate
         try:
@@ -175,8 +186,12 @@ class TileSearch:
     ) -> tuple[tuple[float, ...], int]:
         """Returns the misses of each cache per instance of the source's statements, and how many of these were simulated.
 
-        runs: statement -> how often it runs, of those that make copies. Where all of a window's lines fit a cache, its first
-        accesses to lines do not tell those of the whole, which are estimated.
+        Where all lines of the simulated window fit a cache, its first accesses to lines do not tell those of the whole program, and
+        the estimate counts.
+
+        made: the tiles.
+        program: the program for the tiles.
+        runs: for statements that make copies, how often each runs.
         """
         part = within(program, made.window(self._sizes, self.estimates.instances, WINDOW))
         counts = simulate(part, self._sizes, self._levels, classify=False, places=places).counts
@@ -196,18 +211,18 @@ class TileSearch:
         return tuple(found), ran
 
     def _is_source(self, statement: str) -> bool:
-        """Returns whether the statement is one of the source's, which may read from copies."""
+        """Returns whether the statement is one of the source's, perhaps in a version that reads from copies."""
         return statement.partition("_from_")[0] in self._scop.statements
 
     def _weighed(self, misses: Sequence[float]) -> float:
-        """Returns the cost of misses of each cache."""
+        """Returns the sum of the misses of each cache, weighted by what a miss of the cache costs."""
         return sum(w * m for w, m in zip(self._weights, misses))
 
     def _cost(self, c: Candidate) -> float:
         return self._weighed(c.misses or ())
 
     def _simulate(self, candidate: Candidate, found: dict[tuple[int, ...], Candidate]) -> None:
-        """Simulates the misses of a candidate, unless they are known or there is no time left."""
+        """Simulates the misses of a candidate and adds it to `found`, unless it is there already or there is no time left."""
         if candidate.sizes in found or found and time.process_time() > self._end:
             return
         made = self._tiled(candidate.sizes)
@@ -218,13 +233,13 @@ class TileSearch:
 
 
 def _near(roots: float, extent: int, choices: Sequence[int]) -> int:
-    """Returns the choice nearest to so many square roots of a loop's iterations."""
+    """Returns the tile size among the choices that is nearest to `roots` square roots of the loop's iterations."""
     wanted = min(roots * extent**0.5, extent)
     return min(choices, key=lambda size: max(size, wanted) / min(size, wanted))
 
 
 def _runs(sites: Sequence[Site]) -> dict[str, int]:
-    """Returns how often each statement runs."""
+    """Returns how often each statement runs, by its name."""
     found: dict[str, int] = {}
     for site in sites:
         for instance, around in site.instances:

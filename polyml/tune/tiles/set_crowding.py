@@ -19,9 +19,9 @@ MOST_ADDRESSES = 200_000  # of one reference, which are computed one by one
 
 @dataclass(frozen=True)
 class Walked:
-    """A reference to an array in a nest of loops.
+    """A reference to an array in a nest of loops, which moves by a constant number of bytes per iteration.
 
-    start: its address in the middle iteration.
+    start: its address in the nest's middle iteration.
     steps: bytes from one iteration of each loop to the next.
     """
 
@@ -38,11 +38,12 @@ def walked(
     sizes: Mapping[str, int],
     places: Mapping[str, Placed],
 ) -> list[Walked]:
-    """Returns a statement's references to memory, without those whose subscripts have several pieces.
+    """Returns a statement's references to arrays in memory, without those whose subscripts have several pieces.
 
     iterators: the iterator that each loop counts; None where it counts none.
     middles: the value in the middle of each of the statement's iterators.
     sizes: values of parameters.
+    places: the arrays' addresses and strides.
     """
     found = []
     for access in reads_and_write(scop.statements[statement]):
@@ -64,9 +65,12 @@ def walked(
 
 
 def crowded(references: Sequence[Walked], box: Sequence[int], level: CacheLevel) -> dict[str, float]:
-    """Returns array -> the share of its lines that are in sets with more lines than ways, of those that a box accesses.
+    """Returns for each array which share of its lines, of those that a box of iterations accesses, is in crowded sets.
 
-    box: iterations of each loop. Nothing is returned where there are too many addresses, or a single set.
+    A set is crowded where the box accesses more of its lines than it has ways. Nothing is returned for a cache of a single set, or
+    where there are too many addresses.
+
+    box: iterations of each loop.
     """
     if level.sets == 1:
         return {}
@@ -83,7 +87,10 @@ def crowded(references: Sequence[Walked], box: Sequence[int], level: CacheLevel)
 
 
 def _lines(reference: Walked, box: Sequence[int], line_bytes: int) -> np.ndarray | None:
-    """Returns the lines of a reference in a box; None where there are too many addresses."""
+    """Returns the numbers of the cache lines that a reference accesses in a box; None where there are too many addresses.
+
+    box: iterations of each loop.
+    """
     addresses = np.array([reference.start])
     for step, count in zip(reference.steps, box):
         if not step or count == 1:

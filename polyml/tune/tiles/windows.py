@@ -21,7 +21,9 @@ Ends = tuple[int, int]  # the first and the last value of a loop
 def ends(source: Schedule, name: str, sizes: Mapping[str, int], domain: isl.UnionSet | None = None) -> Ends:
     """Returns the first and the last value of a loop of the source, over all iterations of the loops around it; (0, -1) for none.
 
-    sizes: values of parameters. domain: { S[i] }, the instances that count; None: all.
+    name: the loop's, such as "S0.i".
+    sizes: values of parameters.
+    domain: { S[i] }, the instances that count; None: all.
     """
     _, loop = transforms.find(source.loops, name)
     times = isl.UnionMap.from_union_pw_aff(loop.member).intersect_domain(source.problem.scop.domain if domain is None else domain)
@@ -35,10 +37,10 @@ def ends(source: Schedule, name: str, sizes: Mapping[str, int], domain: isl.Unio
 
 @dataclass(frozen=True)
 class Tiled:
-    """The source's nests in tiles.
+    """The source's nests in tiles of one size.
 
-    nests: the addresses of the loops that are tiled, for each nest.
-    sizes: those of the tiles.
+    nests: the names of the loops that are tiled, such as "S0.i", for each nest.
+    sizes: of the tiles.
     tree: the schedule in tiles.
     names: the names of the loops over tiles, for each nest.
     """
@@ -50,9 +52,12 @@ class Tiled:
     names: tuple[tuple[str, ...], ...]
 
     def window(self, values: Mapping[str, int], instances: int, most: int) -> dict[str, Ends]:
-        """Returns the first and the last value of loops over tiles between which about `most` of all instances are, in the middle.
+        """Returns, by loop over tiles, its first and last value in a window of about `most` instances in the middle of the program.
 
-        values: those of parameters. instances: how many there are in all.
+        Loops that the window does not cut are left out.
+
+        values: of parameters.
+        instances: how many the program has.
         """
         domain = self.source.problem.scop.domain
         found: dict[str, Ends] = {}
@@ -71,7 +76,10 @@ class Tiled:
         return found
 
     def _within(self, domain: isl.UnionSet, k: int, parts: Sequence[Ends]) -> isl.UnionSet:
-        """Returns those of the instances between these values of each nest's k-th loop, and all outside the nests."""
+        """Returns the instances for which the k-th loop of each nest has values in `parts`, and all instances outside the nests.
+
+        parts: first and last value for each nest.
+        """
         parts_: list[isl.UnionSet] = []
         for names, (first, last) in zip(self.nests, parts):
             for member in loop_tree.pieces(transforms.find(self.source.loops, names[k])[1].member):
@@ -86,6 +94,8 @@ def tiled(source: Schedule, nests: Sequence[Sequence[str]], sizes: Sequence[int]
     """Returns the source with each of the nests in tiles of the same sizes.
 
     Raises ScheduleError for loops that are not directly inside one another.
+
+    nests: the names of the loops of each nest, such as "S0.i".
     """
     tree = source.loops
     found: list[tuple[str, ...]] = []
@@ -103,12 +113,12 @@ def tiled(source: Schedule, nests: Sequence[Sequence[str]], sizes: Sequence[int]
 
 
 def within(program: Program, window: Mapping[str, Ends]) -> Program:
-    """Returns the program with loops over tiles that run only from the first to the last value of the window."""
+    """Returns the program with loops over tiles that run only from the first to the last value that the window has for them."""
     return replace(program, body=tuple(_within(node, window) for node in program.body))
 
 
 def _within(node: Node, window: Mapping[str, Ends]) -> Node:
-    """Returns a node of the program with the bounds of the window."""
+    """Returns a node of the program in which loops over tiles run only between the values that the window has for them."""
     if isinstance(node, Instance):
         return node
     found = with_body(node, tuple(_within(inside, window) for inside in node.body))
@@ -119,13 +129,13 @@ def _within(node: Node, window: Mapping[str, Ends]) -> Node:
 
 
 def _middle(low: int, high: int, count: int, size: int) -> Ends:
-    """Returns the ends of so many values in the middle, of which the first one is a multiple of the tile size."""
+    """Returns the first and the last of `count` values in the middle of a range; the first one is a multiple of the tile size."""
     first = low + max(0, high - low + 1 - count) // 2
     first -= first % size
     return first, first + count - 1
 
 
 def _constant(like: isl.PwAff, value: int) -> isl.PwAff:
-    """Returns { S[i] -> [(value)] } on the space of another expression."""
+    """Returns the constant { S[i] -> [(value)] } on the domain of the expression `like`."""
     space = like.get_domain_space()
     return isl.PwAff.from_aff(isl.Aff.val_on_domain(isl.LocalSpace.from_space(space), isl.Val(value)))
