@@ -66,7 +66,7 @@ class Affine:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """Every iterator and parameter that occurs, also inside atoms."""
+        """The names of all iterators and parameters in the expression, also of those inside atoms."""
         found: set[str] = set()
         for atom, _ in self.terms:
             found |= {atom} if isinstance(atom, str) else atom.names
@@ -83,7 +83,7 @@ class Affine:
         return result
 
     def substitute(self, values: Mapping[str, Affine]) -> Affine:
-        """Returns the expression with names replaced by expressions, all at once."""
+        """Returns the expression with names replaced by the given expressions, all at once."""
         if self.names.isdisjoint(values):
             return self
         terms: list[tuple[Atom, int]] = []
@@ -268,7 +268,7 @@ def of_atom(atom: Atom) -> Affine:
 
 
 def linear(terms: Iterable[tuple[Atom, int]], constant: int) -> Affine:
-    """Returns the canonical sum of the terms, whose atoms may come more than once, in any order."""
+    """Returns the canonical sum of the terms and the constant; an atom may come more than once, in any order."""
     total: dict[Atom, int] = {}
     for atom, c in terms:
         total[atom] = total.get(atom, 0) + c

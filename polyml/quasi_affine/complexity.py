@@ -8,11 +8,12 @@ from polyml.quasi_affine.affine import Affine, Atom, Choice, Compare, Condition,
 
 
 def depth(value: Affine) -> int:
-    """Returns how deeply quotients, extrema and choices are nested: 0 for a linear expression."""
+    """Returns how deeply quotients, extrema and choices are nested in an expression: 0 for a linear one."""
     return max((1 + _atom_depth(atom) for atom, _ in value.terms if not isinstance(atom, str)), default=0)
 
 
 def _atom_depth(atom: FloorDiv | Extremum | Choice) -> int:
+    """Returns how deeply quotients, extrema and choices are nested inside an atom."""
     if isinstance(atom, FloorDiv):
         return depth(atom.operand)
     if isinstance(atom, Extremum):
@@ -21,6 +22,7 @@ def _atom_depth(atom: FloorDiv | Extremum | Choice) -> int:
 
 
 def _condition_depth(condition: Condition) -> int:
+    """Returns how deeply quotients, extrema and choices are nested inside a condition."""
     if isinstance(condition, Compare):
         return depth(condition.expr)
     return max(map(_condition_depth, condition.parts), default=0)
@@ -36,6 +38,7 @@ def atoms(value: Affine | Condition) -> frozenset[Atom]:
 
 
 def _atoms_inside(atom: Atom) -> frozenset[Atom]:
+    """Returns every different atom inside an atom, without the atom itself."""
     if isinstance(atom, str):
         return frozenset()
     if isinstance(atom, FloorDiv):

@@ -46,6 +46,7 @@ def _linear_terms(value: Affine) -> list[tuple[str, int]]:
 
 
 def _atom_pw_aff(atom: FloorDiv | Extremum | Choice, frame: Frame) -> isl.PwAff:
+    """Returns a quotient, an extremum or a choice as a function of the frame's iterators."""
     if isinstance(atom, FloorDiv):
         return to_pw_aff(atom.operand, frame).scale_down_val(isl.Val(atom.divisor)).floor()
     if isinstance(atom, Extremum):
@@ -66,6 +67,7 @@ def to_set(condition: Condition, frame: Frame) -> isl.Set:
 
 
 def _compare_set(condition: Compare, frame: Frame) -> isl.Set:
+    """Returns the set of the frame's points at which the comparison holds."""
     one = to_aff(condition.expr, frame)
     if one is not None:
         basic = one.zero_basic_set() if condition.op == "==" else one.ge_basic_set(frame.aff(0))

@@ -49,7 +49,7 @@ class Range:
 
 
 def loop_range(loop: Loop) -> Range:
-    """Returns the range of the loop's variable, without its step."""
+    """Returns the range of the loop's variable, as if its step were 1."""
     return Range(loop.var, loop.lower, loop.upper)
 
 

@@ -25,7 +25,7 @@ class StrideKind(Enum):
 
 @dataclass(frozen=True)
 class Stride:
-    """How far an access moves with each iteration of one loop.
+    """The distance that an access moves in memory with each iteration of one loop.
 
     kind: where the next iteration's element lies.
     elements: the distance in elements along a row of memory, for UNIT and SHORT strides.
@@ -36,10 +36,12 @@ class Stride:
 
     @property
     def is_invariant(self) -> bool:
+        """Whether all iterations access the same element."""
         return self.kind is StrideKind.INVARIANT
 
     @property
     def is_unit(self) -> bool:
+        """Whether the next iteration accesses a neighbour in a row of memory."""
         return self.kind is StrideKind.UNIT
 
 

@@ -162,7 +162,7 @@ class CostModel:
         return len({array for array, _ in places}) < len(places)
 
     def weight(self, inner: tuple[Loop, ...]) -> float:
-        """Returns how often the body of these inner loops runs per iteration of the chain."""
+        """Returns how often the body of the loops `inner` runs per iteration of the chain, known or assumed."""
         total = 1.0
         for loop in inner:
             total *= trips(loop, self._known)
@@ -178,7 +178,7 @@ class CostModel:
         return None if terms is None else terms.per_iteration
 
     def terms(self, tiling: RegisterTiling) -> CycleTerms | None:
-        """Returns what the cycles of a tiling are spent on, or None if the registers do not suffice."""
+        """Returns the cycles of a tiling, by what they are spent on, or None if the registers do not suffice."""
         inside = self._with_innermost(tiling.innermost)
         traffic = self._step_accesses(tiling, inside)
         if traffic.accumulators + tiling.vectors + 2 > self._context.registers:

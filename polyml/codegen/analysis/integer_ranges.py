@@ -51,7 +51,7 @@ class Ranges:
             raise LeavesRange(f"the loop over {loop.var} may leave 64 bits")
 
     def check(self, e: Affine) -> None:
-        """Raises LeavesRange if the value of the expression, or a constant in it, may be too large."""
+        """Raises LeavesRange if the value of the expression, or a constant in it, may exceed INTEGER_LIMIT."""
         low, high = self.of(e)
         if max(-low, high, abs(e.constant), *(abs(c) for _, c in e.terms)) > INTEGER_LIMIT:
             raise LeavesRange(f"{e} may leave 64 bits")

@@ -44,7 +44,7 @@ class RegisterTiling:
 
     @property
     def copies(self) -> int:
-        """The number of iterations that run together."""
+        """The number of the nest's iterations that run together."""
         total = self.vectors * self.lanes
         for _, count in self.jams:
             total *= count

@@ -243,7 +243,7 @@ def _is_unknown(name: Name) -> bool:
 
 
 def _variable_of(name: Name) -> str:
-    """Returns the parameter or the loop's variable that a known name stands for."""
+    """Returns the parameter or the loop's variable that a name in linear expressions stands for; the name is one of these."""
     return str(name[1] if isinstance(name, tuple) else name)
 
 

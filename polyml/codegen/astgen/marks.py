@@ -14,7 +14,7 @@ class LoopMarks:
     """The marks above a node of the schedule tree, as fields of the next loop below it.
 
     parallel, role, partial: fields of that loop.
-    name, directives: of a mark that is for that loop alone.
+    name, directives: those of a mark for that loop alone.
     """
 
     parallel: bool = False

@@ -21,7 +21,7 @@ class Unproved(Exception):
 
 @dataclass(frozen=True)
 class Progression:
-    """A progression is how a loop counts its band member's values: member = scale * variable + shift.
+    """A progression is the way in which a loop counts the values of a band member: member = scale * variable + shift.
 
     isl counts in steps, and shifts statements whose strides begin at different numbers on to each other.
     """
@@ -56,7 +56,7 @@ class Occurrence:
     progressions: tuple[tuple[int, Progression], ...] = ()
 
     def progression(self, member: int) -> Progression:
-        """Returns how the loop of a band member counts its values."""
+        """Returns the way in which the loop of a band member, given by its number, counts the member's values."""
         return next((found for number, found in self.progressions if number == member), _SAME)
 
     def divergence(self, other: Occurrence) -> Divergence:
@@ -75,10 +75,10 @@ class Occurrence:
 
 @dataclass(frozen=True)
 class LoopCase:
-    """A loop case is one of the cases of what holds inside loops.
+    """A loop case is one of the cases of constraints that hold inside loops.
 
     case: constraints on parameters and iterations.
-    values: by name of a loop's variable, its value as a row.
+    values: by name of a loop's variable, its value as a linear expression.
     """
 
     case: System

@@ -21,7 +21,7 @@ def rounded_quotient(row: Row, divisor: int, here: LoopContext) -> Affine:
 
 
 def all_non_negative(rows: Iterable[Row], here: LoopContext) -> Condition:
-    """Returns the condition that all rows are at least 0; two opposite ones become an equation."""
+    """Returns the condition that all of the linear expressions are at least 0; two opposite ones become an equation."""
     found: dict[Affine, str] = {}
     for row in rows:
         expr, _ = _multiple(row, here)
@@ -72,5 +72,5 @@ def loop_bound(row: Row, name: LoopName, step: int, here: LoopContext) -> Affine
 
 
 def _scaled(terms: Mapping[Name, int], factor: int, constant: int) -> Row:
-    """Returns the terms times a factor, with a constant."""
+    """Returns the linear expression factor * terms + constant."""
     return {n: factor * c for n, c in terms.items()}, constant

@@ -26,7 +26,7 @@ class RowLeaf:
 
 @dataclass(frozen=True)
 class RowMark:
-    """A mark, which says something of the loops below it."""
+    """A mark above a subtree, whose text says what its loops are and which directives they have."""
 
     text: str
     child: RowTree
@@ -34,7 +34,7 @@ class RowMark:
 
 @dataclass(frozen=True)
 class RowSequence:
-    """A sequence of children that run one after the other."""
+    """A sequence of subtrees that run one after the other."""
 
     children: tuple[RowTree, ...]
 

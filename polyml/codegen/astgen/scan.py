@@ -168,7 +168,11 @@ def _shadow(system: System, loops: int) -> list[Row] | None:
 
 
 def _nodes(tree: RowTree, active: list[ActiveStatement], here: LoopContext, marks: LoopMarks) -> list[Node]:
-    """Returns the nodes that run the active statements below a node of the tree."""
+    """Returns the nodes that run the active statements below a node of the tree.
+
+    here: the context of the loops around.
+    marks: the marks above.
+    """
     if isinstance(tree, RowLeaf):
         if len(active) != 1 and not here.every:
             raise NotSimple

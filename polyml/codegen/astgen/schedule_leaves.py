@@ -52,7 +52,9 @@ _MEMBER = PathStep("member")
 
 @dataclass(frozen=True)
 class LoopMember:
-    """A loop's variable, and the number of the band member, from outside to inside, that it may stand for."""
+    """A pair of a loop's variable and the number of the band member, counted from outside to inside, that the loop may stand
+    for.
+    """
 
     variable: str
     member: int
@@ -65,7 +67,7 @@ class LeafStatement:
     statement: its name.
     dims: how many iterators it has.
     path: the steps from the root to the leaf.
-    alternatives: the parts of its domain there.
+    alternatives: the conjunctions whose union is its domain at the leaf.
     """
 
     statement: str
@@ -75,7 +77,7 @@ class LeafStatement:
 
     @property
     def depth(self) -> int:
-        """How many band members are above the leaf."""
+        """The number of band members above the leaf."""
         return self.path.count(_MEMBER)
 
     def members_of(self, loops: Sequence[Loop]) -> Iterator[tuple[LoopMember, ...]]:

@@ -68,7 +68,7 @@ def tile_loops(schedule: isl.Schedule, context: isl.Set) -> TileLoops | None:
 
 
 def _is_tiled(node: isl.ScheduleNode) -> bool:
-    """Returns whether the outermost loop goes over tiles."""
+    """Returns whether the outermost loop below a node, apart from marks, goes over tiles."""
     while node.get_type() == NODE.mark:
         node = node.child(0)
     return _is_loop(node) and "floor" in str(node.band_get_partial_schedule())

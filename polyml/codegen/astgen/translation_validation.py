@@ -47,9 +47,9 @@ from polyml.codegen.presburger.omega_test import Row, System
 
 
 def is_proved(schedule: isl.Schedule, context: isl.Set, nodes: Sequence[Node]) -> bool:
-    """Returns whether the loops are proved to run the schedule's instances, each once, in its order.
+    """Returns whether the loops `nodes` are proved to run the schedule's instances, each once, in the schedule's order.
 
-    context: facts about parameters.
+    context: constraints on the parameters.
     """
     try:
         _prove(schedule, context, nodes)
@@ -83,7 +83,7 @@ def _prove(schedule: isl.Schedule, context: isl.Set, nodes: Sequence[Node]) -> N
 
 
 def _variables(nodes: Sequence[Node]) -> Iterator[str]:
-    """Yields the variables of all loops."""
+    """Yields the variables of all loops among and below the nodes."""
     for node in nodes:
         if isinstance(node, Loop):
             yield node.var
@@ -204,7 +204,7 @@ class _CoverageProof:
         self._times: list[Row] = [self._cases.row(row, start.values) for row in alternative.times]
 
     def prove(self, nodes: Sequence[MatchedNode], occurrences: Sequence[Occurrence]) -> None:
-        """Proves that each point is run as one of the occurrences. Raises Unproved."""
+        """Proves that the nodes run each point of the alternative as one of the occurrences. Raises Unproved."""
         case = self._start.case
         equal, least = self._loop_cases.rows(self._alternative, self._start.values)
         left = [System((*case.equal, *equal), (*case.least, *least))]

@@ -78,7 +78,7 @@ def _argument(array: Array, arguments: Mapping[str, object]) -> np.ndarray:
 
 
 def fresh(element: DType, shape: tuple[int, ...]) -> np.ndarray:
-    """Returns memory that was never written: NaN, bytes of POISON, or True."""
+    """Returns a new array whose elements are as if never written: NaN for floats, True for bools, bytes of POISON for integers."""
     if element.is_float:
         return np.full(shape, np.nan, numpy_dtype(element))
     if element.kind == "b":

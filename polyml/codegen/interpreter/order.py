@@ -88,6 +88,7 @@ class _Walk:
         return execute
 
     def _node(self, node: Node) -> Execute:
+        """Returns a function that runs a node for a list of environments."""
         if isinstance(node, Instance):
             return self._instance(node)
         if isinstance(node, Loop):

@@ -64,7 +64,7 @@ class _CallMemory:
     arrays: by name.
     arguments: by the names of the kernel's parameters.
     sizes: the values of the SCoP's parameters.
-    table: subscripts as expressions.
+    table: the SCoP's subscripts as expressions.
     """
 
     arrays: Mapping[str, np.ndarray]
@@ -119,6 +119,9 @@ class _Effect:
         return known
 
     def _leaf(self, value: Value) -> ValueFunction:
+        """Returns a function that gives the value of a leaf in an instance: an element, an affine integer, an argument or a
+        constant.
+        """
         if isinstance(value, Load):
             element, dtype = self._reads[value.access], value.dtype
             return lambda env, seen: _loaded(*element(env), dtype)
@@ -134,6 +137,7 @@ class _Effect:
         return lambda env, seen: number
 
     def _operation(self, value: Value) -> ValueFunction:
+        """Returns a function that computes an operation from its operands in an instance."""
         operands = [self._function(child) for child in children(value)]
         if isinstance(value, Gather):
             array, dtype = self._memory.arrays[value.array], value.dtype
@@ -149,7 +153,7 @@ class _Effect:
 
 
 def arithmetic(value: Value) -> Callable:
-    """Returns the operation as a function of its operands' values."""
+    """Returns a function that computes an operation from its operands' values."""
     if isinstance(value, syntax.Unary):
         return lambda a: scalars.unary(value.op, a)
     if isinstance(value, syntax.Binary):

@@ -85,7 +85,7 @@ def unary(op: str, value: Scalar) -> Scalar:
 
 
 def binary(op: str, a: Scalar, b: Scalar) -> Scalar:
-    """Returns `a op b` by Python's rules: // and % floor, min and max keep the first operand unless the second is better."""
+    """Returns `a op b` by Python's rules: // and % round down, min and max keep the first operand unless the second is better."""
     if op == "min":
         return b if b < a else a
     if op == "max":
@@ -125,7 +125,9 @@ _NUMPY: dict[str, Callable[[Scalar, Scalar], Scalar]] = {
 
 
 def _python_integers(op: str, a: int, b: int) -> Scalar:
-    """Returns `a op b` of Python ints. Raises PolymlOverflowError for powers and shifts that would take long."""
+    """Returns `a op b` of Python ints; 0 for a division by zero. Raises PolymlOverflowError for powers and shifts that would take
+    long.
+    """
     if op == "/":
         return np.float64(a) / np.float64(b)
     if op in ("//", "%") and b == 0:

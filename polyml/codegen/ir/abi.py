@@ -30,7 +30,9 @@ class SlotStride:
 
 @dataclass(frozen=True)
 class ProductStride:
-    """A stride of an array that is stored row by row: size_bytes times the extents of the inner dimensions."""
+    """A stride in bytes of an array that is stored row by row: size_bytes times the product of the extents of the inner
+    dimensions.
+    """
 
     size_bytes: int
     extents: tuple[Affine, ...]

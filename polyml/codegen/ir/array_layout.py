@@ -133,7 +133,7 @@ def _in_order(scop: Scop) -> list[Array]:
 
 
 def _shape(window: Window | None, array: Array, sizes: Mapping[str, int]) -> tuple[int, ...]:
-    """Returns how many elements an array has memory for, by dimension."""
+    """Returns the number of elements that an array has memory for, by dimension: those of its window if it has one."""
     shape = [value_at(extent, sizes) for extent in array.shape]
     if window is not None:
         shape = [extent if length is None else length for extent, length in zip(shape, window.lengths)]

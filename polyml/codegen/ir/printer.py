@@ -16,7 +16,7 @@ _STEP = "    "
 
 
 def text(program: Program) -> str:
-    """Returns the loops with the statements written out.
+    """Returns the program as pseudocode: its loops with the statements written out.
 
     def gemm(alpha, beta, C, A, B):
         N = C.shape[0]
@@ -49,7 +49,7 @@ class InstancePrinter:
         self._scop, self._table = scop, AccessTable(scop.context)
 
     def allocations(self) -> Iterator[str]:
-        """Yields a line for each array that the kernel makes."""
+        """Yields a line of pseudocode, `A = empty([...], type)`, for each array that the kernel makes."""
         for array in self._scop.arrays.values():
             if array.role is not Role.ARGUMENT and array.shape:
                 shape = ", ".join(str(self._table.affine(extent)) for extent in array.shape)

@@ -109,7 +109,7 @@ def _common_loop(name: str, uses: Sequence[_Use]) -> Loop | None:
 
 
 def _loops(path: Sequence[Node]) -> list[Loop]:
-    """Returns the loops of a path up to the first node that runs iterations together."""
+    """Returns the loops of a path of nodes, outermost first, up to the first node that runs iterations together."""
     plain = takewhile(lambda node: isinstance(node, Guard | Loop), path)
     return [node for node in plain if isinstance(node, Loop)]
 

@@ -146,7 +146,7 @@ def _has_dependent_bounds(chain: tuple[Loop, ...]) -> bool:
 
 @dataclass(frozen=True)
 class _TileRange:
-    """The range of a loop over one tile.
+    """The range of a loop over one tile's iterations.
 
     low, high: the bounds that come from the tile; high - low is a constant.
     others: further lower and upper bounds that no loop of the nest changes.
@@ -166,8 +166,8 @@ class _TileRange:
 
 
 def _full(chain: tuple[Loop, ...]) -> tuple[Condition, list[_TileRange]] | None:
-    """Returns the condition under which every loop of the chain runs over its whole tile, and the range of each loop then; None
-    if the condition always holds or cannot be expressed.
+    """Returns the condition under which every loop of the chain runs over its whole tile, and the range that each loop then has;
+    None if the condition always holds or cannot be expressed.
     """
     inside = {name for loop in chain for name in (loop.var, loop.last)}
     tiles: dict[str, _TileRange] = {}
@@ -215,8 +215,10 @@ def _beside(bounds: tuple[Affine, ...], end: Affine, inside: set[str]) -> tuple[
 
 
 def _extreme(bound: Affine, tiles: dict[str, _TileRange], largest: bool) -> Affine | None:
-    """Returns the largest or smallest value of a bound over the tiles of the loops around, or None if it is not linear in their
-    variables.
+    """Returns the largest or smallest value of a bound over the tiles of the loops around, or None if the bound is not linear in
+    the loops' variables.
+
+    tiles: the tile of each loop around, by variable.
     """
     for name, tile in tiles.items():
         c = bound.coefficient(name)

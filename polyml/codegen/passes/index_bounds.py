@@ -67,7 +67,9 @@ def _start(parameter: Parameter) -> Statement:
 
 
 def _step(parameter: Parameter, array: Array) -> Statement:
-    """Returns the statement that updates the parameter with one element: { find_p[i0, i1, ...] -> array[i0, i1, ...] }."""
+    """Returns the statement that updates the parameter, a least or greatest element, with one element of the array: it reads {
+    find_p[i0, i1, ...] -> array[i0, i1, ...] }.
+    """
     name = f"find_{parameter.name}"
     iterators = tuple(f"i{d}" for d in range(len(array.shape)))
     space = f"{name}[{', '.join(iterators)}]"

@@ -60,7 +60,7 @@ def _outermost(nodes: tuple[Node, ...], guards: tuple[Guard, ...]) -> Iterator[t
 
 
 def _arrays(program: Program, nodes: tuple[Node, ...]) -> set[str]:
-    """Returns the arrays that instances below the nodes access."""
+    """Returns the names of the arrays that instances among and below the nodes access."""
     statements = (program.scop.statements[instance.statement] for instance in instances(nodes))
     return {access.array for s in statements for access in (*s.reads, s.write)}
 

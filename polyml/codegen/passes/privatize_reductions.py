@@ -32,8 +32,8 @@ SEPARATION_BYTES = 128  # rows of two threads are multiples of this apart, so th
 
 
 def privatize_reductions(program: Program) -> Program:
-    """Returns the program with an array of partial results for each reduction that threads share, and the loops that initialise
-    and combine them.
+    """Returns the program with an array of partial results for each reduction that threads share, and with loops that initialise
+    and combine the partial results.
     """
     if not any(loop.partial for loop in loops(program.body)):
         return program
@@ -42,7 +42,7 @@ def privatize_reductions(program: Program) -> Program:
 
 @dataclass(frozen=True)
 class _Partial:
-    """An array of partial results.
+    """An array of partial results of a reduction, and the statements that it needs.
 
     whole: the array that is updated in the end.
     array: the partial results of all threads, [threads, ...].

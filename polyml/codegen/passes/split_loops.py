@@ -29,7 +29,9 @@ MAX_QUOTIENTS = 4  # the most values of a division that get parts of their own
 
 
 def split_loops(program: Program) -> Program:
-    """Returns the program with its innermost loops over single iterations split at the breakpoints of their subscripts."""
+    """Returns the program with its innermost loops over single iterations split where subscripts in them change from one affine
+    expression to another.
+    """
     if not any(map(_has_breakpoints, program.scop.statements.values())):
         return program
     cutter = _LoopSplitter(dict(program.scop.statements), dict(program.reductions), dict(program.prefetches))
@@ -199,7 +201,9 @@ def _by_quotients(part: isl.Set, divisions: list[isl.Aff]) -> Iterator[isl.Set]:
 
 
 def _ends(part: isl.Set, dim: int) -> Iterator[Affine]:
-    """Yields the first value of a dimension in the part and the first value after it, if each is one affine expression."""
+    """Yields the first value that a dimension has in the part, and the first value after its last one, if each is one affine
+    expression.
+    """
     if part.is_empty():
         return
     alone = polyhedra.along(part, dim)
@@ -226,7 +230,7 @@ def _on(domain: isl.Set, value: Affine) -> isl.PwAff:
 
 
 def _space(domain: isl.Set) -> str:
-    """Returns the text S[i0, i1, ...] of the domain's tuple."""
+    """Returns the text of the domain's tuple with names for its dimensions, S[i0, i1, ...]."""
     names = ", ".join(f"i{k}" for k in range(polyhedra.dimensions(domain)))
     return f"{domain.get_tuple_name()}[{names}]"
 

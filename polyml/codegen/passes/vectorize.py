@@ -246,7 +246,7 @@ class _Vectorizer:
         return total
 
     def _model(self, nest: LoopNest) -> CostModel:
-        """Returns the cost model of the nest."""
+        """Returns the cost model of the nest, which is made on the first call."""
         if nest not in self._models:
             self._models[nest] = CostModel(nest, self._context)
         return self._models[nest]
@@ -294,8 +294,8 @@ class _Vectorizer:
         return replace(tiling, remainders=tuple((loop, rest) for loop, rest in remainders if rest > 1))
 
     def _on_lines(self, model: CostModel, tiling: RegisterTiling) -> RegisterTiling:
-        """Returns the tiling with vectors that begin on cache lines, if vectors are as long as lines and that is cheaper. If
-        the vector loop is innermost, all rows have to begin as the first one does.
+        """Returns the tiling with vectors that begin on cache lines, if vectors are as long as lines and that is cheaper; else the
+        tiling as given. If the vector loop is innermost, all rows have to begin as the first one does.
         """
         if self._rare or self._machine.vector_bytes < self._machine.line_bytes:
             return tiling
@@ -311,7 +311,9 @@ class _Vectorizer:
         return all(self._row_bytes(name) % self._machine.line_bytes == 0 for name in arrays)
 
     def _row_bytes(self, name: str) -> int:
-        """Returns the bytes from one row of the array to the next; 0 if it has no rows, 1 if that is not known."""
+        """Returns the bytes from one row of the array to the next; 0 if it has fewer than two dimensions, 1 if the distance is not
+        known.
+        """
         array = self._program.scop.arrays[name]
         if len(array.shape) < 2:
             return 0
@@ -329,7 +331,7 @@ class _Vectorizer:
         return model.per_iteration(tiling) or 2.0 * model.instances()
 
     def _lanes(self, nest: LoopNest) -> int:
-        """Returns the elements of a vector register, by the widest type that the nest computes with."""
+        """Returns the number of elements in a vector register, for the widest type that the nest computes with."""
         widest = 1
         for statement, _, _ in nest.statements():
             arrays = [self._program.scop.arrays[a.array] for a in (*statement.reads, statement.write)]

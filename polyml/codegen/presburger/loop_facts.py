@@ -22,6 +22,7 @@ def isl_text(e: Affine, rename: Mapping[str, str]) -> str:
 
 
 def _atom_text(atom: Atom, rename: Mapping[str, str]) -> str:
+    """Returns an atom in isl's syntax, with names replaced as `rename` says. Raises NotAffine for a choice."""
     if isinstance(atom, str):
         return rename.get(atom, atom)
     if isinstance(atom, FloorDiv):
@@ -49,6 +50,7 @@ class Fact:
 
     @property
     def names(self) -> frozenset[str]:
+        """The names in both expressions."""
         return self.left[0].names | self.right[0].names
 
 

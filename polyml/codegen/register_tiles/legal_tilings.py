@@ -33,7 +33,7 @@ class LegalTilings:
         self._nest, self._model, self._lanes, self._is_rare = nest, model, lanes, is_rare
 
     def all(self) -> Iterator[RegisterTiling]:
-        """Yields every legal tiling that is considered, from small ones to large ones."""
+        """Yields every legal register tiling of the nest that is considered, from small ones to large ones."""
         guards = guard_names(self._nest.body)
         has_loops = any(isinstance(n, Loop) for n in self._nest.body)
         for start in range(max(0, len(self._nest.chain) - LOOPS_LIMIT), len(self._nest.chain)):

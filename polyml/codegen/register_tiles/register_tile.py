@@ -28,6 +28,7 @@ class CannotTile(Exception):
 class JammedLoop:
     """A loop of which several iterations run together: var = base ... base + count * lanes - 1, but not above limit.
 
+    lanes: how many consecutive iterations share a vector register.
     ordered: the iterations keep their order, so the loop is unrolled.
     scans: the lanes share prefix sums.
     """

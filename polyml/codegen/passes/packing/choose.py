@@ -44,7 +44,7 @@ class _SharedCopy:
 
 
 def copies(context: PackingContext, chain: tuple[Loop, ...], around: tuple[Enclosing, ...]) -> list[TileCopy]:
-    """Returns the copies of a chain of loops over tiles: those that the schedule asks for, or else those that pay.
+    """Returns the copies to make in a chain of loops over tiles: those that the schedule asks for, or else those that pay.
 
     chain: loops over tiles, outermost first, each the only node in the one before.
     around: the loops and guards around the chain.

@@ -82,7 +82,7 @@ class TileRead:
 
     @property
     def in_tile(self) -> set[str]:
-        """The variables of loops with tiles of more than one iteration, of which a register tile may take several."""
+        """The variables of loops over tiles' iterations, if a tile has several, of which a register tile may take several too."""
         return {name for name, step in self.tile_steps.items() if step > 1}
 
 
@@ -150,7 +150,7 @@ class PackingContext:
 
     @property
     def known_sizes(self) -> Mapping[str, int]:
-        """The sizes to judge by; empty if there are none."""
+        """The values of parameters to judge by; empty if there are none."""
         return self.sizes or {}
 
     def array(self, copy: TileCopy) -> Array:
@@ -162,7 +162,7 @@ class PackingContext:
         return self.tests.subscripts((read.access, read.instance))
 
     def written(self, read: TileRead) -> tuple[Affine, ...]:
-        """Returns the subscripts of the element that the same instance writes."""
+        """Returns the subscripts of the element that the read's instance writes."""
         return self.tests.subscripts((read.statement.write, read.instance))
 
     def unit_dim(self, array: str) -> int | None:
@@ -177,6 +177,7 @@ class PackingContext:
         return [self.table.affine(e).evaluate(self.known_sizes) if n is None else n for e, n in extents]
 
     def size_bytes(self, copy: TileCopy) -> int:
+        """Returns the bytes of the copy's elements, without padding."""
         return prod(self.counts(copy)) * self.array(copy).element.size_bytes
 
     def reuse_count(self, read: TileRead, copy: TileCopy) -> int:

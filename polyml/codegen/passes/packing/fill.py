@@ -30,7 +30,7 @@ class Filling:
 class _Bounds:
     """The bounds of the loop that fills one dimension of a copy.
 
-    low, high: where the box begins and ends; empty if it is all of the array.
+    low, high: the first and the last index of the box; empty if the box is all of the array.
     lower, upper: further bounds, from the loops that read the copy.
     last: the array's last index.
     """
@@ -106,7 +106,7 @@ def _fill_panels(context: PackingContext, copy: TileCopy, width: int) -> Filling
 
 
 def _bounds(context: PackingContext, copy: TileCopy, dim: int) -> _Bounds:
-    """Returns the bounds of the loop that fills dimension `dim` of the array."""
+    """Returns the bounds of the loop that fills a copy along dimension `dim` of the array."""
     length, first = copy.window.lengths[dim], copy.window.low[dim]
     low, high = ((), ()) if length is None else ((first,), (first + (length - 1),))
     lower, upper = _needed(context, copy, dim, (*low, *high, Affine(0)))

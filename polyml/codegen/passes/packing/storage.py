@@ -29,7 +29,9 @@ def order(context: PackingContext, read: TileRead, chain: tuple[Loop, ...]) -> t
     depths = {node.var: depth for depth, node in enumerate(read.around) if isinstance(node, Loop)}
 
     def depth(d: int) -> tuple[bool, int]:
-        """Returns the key that dimensions are sorted by."""
+        """Returns the key that dimensions are sorted by: whether it is the last one, and the depth of the innermost loop along
+        it.
+        """
         return d in last[-1:], max((depths.get(name, -1) for name in subscripts[d].names), default=-1)
 
     return tuple(sorted(range(len(subscripts)), key=depth))
