@@ -30,7 +30,7 @@ class FoldClass:
 
     @property
     def cycles(self) -> int:
-        """Returns the cycles of one fold with its preload."""
+        """Returns the cycles of one fold, with those in which its stationary operands are brought in."""
         return self.compute_cycles + self.preload_cycles
 
 
@@ -58,7 +58,9 @@ class Overlap:
 
     @cached_property
     def cycles(self) -> int:
-        """Returns the cycles of all folds where stationary operands are always there in time."""
+        """Returns the cycles from the beginning of the first fold to the end of the last, if stationary operands are always there
+        in time.
+        """
         return int(stalled(self.steps, 0, 1).cycles)
 
 

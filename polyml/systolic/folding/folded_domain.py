@@ -61,24 +61,24 @@ class FoldedDomain:
         self._folds = self._by_fold(self._points, self._axes).domain().coalesce()  # { [o, f] }
 
     def _blocking(self, others: Sequence[str], places: Sequence[str]) -> isl.Map:
-        """Returns { [o, others] -> [o, f, others] : the PE lies in the block f of rows and columns }.
+        """Returns the map { [o, others] -> [o, f, others] } that adds the blocks f of rows and columns in which a PE lies to outer
+        loops o and other coordinates.
 
-        others: the names of the coordinates that are kept.
-        places: the coordinates of the PE, as isl expressions of these.
+        others: the names of the other coordinates; places: the coordinates of the PE, as isl expressions of these.
         """
         parts = zip(self._shape, self._blocks, places)
         within = [f"{n}*{f} <= {place} - ({self._origin[f]}) < {n}*{f} + {n}" for n, f, place in parts]
         return _map([*self._outer, *others], [*self._numbers, *others], " and ".join(within))
 
     def _by_fold(self, points: isl.Set, others: Sequence[str]) -> isl.Map:
-        """Returns the points { [o, f, others] } as a map from their folds, { [o, f] -> [others] }; others: the names of the
-        coordinates.
+        """Returns points { [o, f, others] } as a map { [o, f] -> [others] } from their folds; others: the names of the coordinates
+        behind o, f.
         """
         every = [*self._numbers, *others]
         return _map(every, self._numbers).intersect_domain(points).reverse().apply_range(_map(every, others))
 
     def _blocked(self, image: isl.Set) -> isl.Map:
-        """Returns cycles and PEs { [o, t, x, y] } as a map from folds, { [o, f] -> [t, x, y] }."""
+        """Returns outer loops, cycles and PEs { [o, t, x, y] } as a map { [o, f] -> [t, x, y] } from the folds in which they are."""
         others = ["t", *self._units]
         return self._by_fold(image.apply(self._blocking(others, self._units)), others)
 
@@ -147,13 +147,13 @@ class FoldedDomain:
         return f"expected an array of at least {' x '.join(map(str, lengths))} units, on which the instances are in one fold"
 
     def _flow(self, stream: DataStream) -> isl.Map:
-        """Returns { [o, f, a] -> [o', f', a'] } from where a value of the stream is made to where it is used, with the folds f of
-        both.
-        """
+        """Returns the stream's flow dependences between points of outer loops, blocks and axes, { [o, f, a] -> [o', f', a'] }."""
         return self._across_folds(self._recurrence.flow_of(stream))
 
     def _across_folds(self, pairs: isl.Map) -> isl.Map:
-        """Returns pairs of points { [o, a] -> [o', a'] } with their folds, { [o, f, a] -> [o', f', a'] }."""
+        """Returns pairs of points { [o, a] -> [o', a'] } with the blocks f of rows and columns in which they lie, { [o, f, a] ->
+        [o', f', a'] }.
+        """
         bare = _map([*self._numbers, *self._axes], [*self._outer, *self._axes]).intersect_domain(self._points)
         return bare.apply_range(pairs).apply_range(bare.reverse())
 
@@ -250,7 +250,9 @@ class FoldedDomain:
         return every.apply_range(_map([*here, "s", *self._numbers], ["t - s", *units]))
 
     def _rows(self, padded: bool) -> isl.Map:
-        """Returns the rows of each fold, { [o, f] -> [x] }, from the first that has instances to the last; padded: all rows."""
+        """Returns the rows x of each fold [o, f], { [o, f] -> [x] }, from the first that has instances to the last; padded: all
+        rows.
+        """
         if padded:
             return isl.Map.from_domain_and_range(self._folds, isl.Set(f"{{ [x] : 0 <= x < {self._shape[0]} }}"))
         return _hull(self._blocked(self._image).apply_range(_map(["t", *self._units], self._units[:1])))
@@ -280,13 +282,15 @@ class FoldedDomain:
         return size(self._incoming(stream))
 
     def _incoming(self, stream: DataStream) -> isl.Set:
-        """Returns the instances { [o, f, a] } that get the stream's value from memory, since no instance before them in their fold
-        has it.
+        """Returns the points { [o, f, a] } (outer loops, blocks, axes) that get the stream's value from memory, since no instance
+        before them in their fold has it.
         """
         return self._with_folds(self._recurrence.users(stream)).subtract(self._received(stream))
 
     def _received(self, stream: DataStream) -> isl.Set:
-        """Returns the instances { [o, f, a] } that get the stream's value from an instance before them in the same fold."""
+        """Returns the points { [o, f, a] } (outer loops, blocks, axes) that get the stream's value from an instance before them in
+        their fold.
+        """
         users, found = self._with_folds(self._recurrence.users(stream)), [self._points.subtract(self._points)]
         for direction in stream.directions:
             sources = self._recurrence.sources_of(stream) if stream.use.sources else ()
@@ -302,7 +306,7 @@ class FoldedDomain:
         return polyhedra.union(found)
 
     def _with_folds(self, points: isl.Set) -> isl.Set:
-        """Returns points { [o, a] } with their folds, { [o, f, a] }."""
+        """Returns points { [o, a] } of outer loops and axes with the blocks f of rows and columns in which they lie, { [o, f, a] }."""
         if points is self._recurrence.points:
             return self._points
         return points.apply(self._blocking(self._axes, [linear(row, self._axes) for row in self._mapping.space]))
@@ -312,7 +316,7 @@ class FoldedDomain:
         return size(self._outgoing())
 
     def _outgoing(self) -> isl.Set:
-        """Returns the instances { [o, f, a] } whose values leave the array for memory.
+        """Returns the points { [o, f, a] } (outer loops, blocks, axes) whose values leave the array for memory.
 
         A value leaves that another fold or statement uses, or that is in its array at the end; of a sum, the last instance's in a
         fold.
@@ -337,8 +341,8 @@ class FoldedDomain:
         yield back, self._units_of(result, self._outgoing())
 
     def _returning(self, chain: DataStream) -> isl.Set:
-        """Returns the instances { [o, f, a] } that go on with a sum from memory: an array's element, or what an earlier fold has
-        added up.
+        """Returns the points { [o, f, a] } (outer loops, blocks, axes) that go on with a sum from memory: an array's element, or
+        what an earlier fold has added up.
 
         chain: the stream of the sums.
         """
@@ -351,7 +355,8 @@ class FoldedDomain:
         return _map(every, names).range_product(self._elements()).intersect_range(earlier.wrap()).domain().intersect(coming)
 
     def _units_of(self, stream: DataStream, points: isl.Set) -> int:
-        """Returns through how many PEs of the array a stream's elements for these instances { [o, f, a] } come or go.
+        """Returns through how many PEs the stream's elements come or go, for the points { [o, f, a] } (outer loops, blocks, axes)
+        that have them.
 
         A stationary value comes and goes through the first PE of a column, a value on a wire at the beginning of its line.
         """
@@ -364,14 +369,12 @@ class FoldedDomain:
         return size(points.apply(_map([*self._numbers, *self._axes], units)))
 
     def _same_fold(self) -> isl.Map:
-        """Returns { [o, f, a] -> [o, f, a'] }, all pairs of points that are in one fold."""
+        """Returns { [o, f, a] -> [o, f, a'] }, the pairs of points (outer loops, blocks, axes) in one fold."""
         to_fold = _map([*self._numbers, *self._axes], self._numbers)
         return to_fold.apply_range(to_fold.reverse())
 
     def _step(self, direction: Direction) -> isl.Map:
-        """Returns the map { [o, f, a] -> [o, f, a'] } from an instance to the one that gets its value next in a direction, as if
-        the fold had no end.
-        """
+        """Returns the map { [o, f, a] -> [o, f, a'] } from a point to the one that gets its value next, as if the fold had no end."""
         sense = self._mapping.sense(direction)
         there = [f"{axis} + {sense * step}" for axis, step in zip(self._axes, direction.vector)]
         return _map([*self._numbers, *self._axes], [*self._numbers, *there])

@@ -33,7 +33,8 @@ FORMULA_OPERATIONS = 500_000  # isl operations for one formula
 
 @dataclass(frozen=True)
 class Folds:
-    """Folds is a mapping divided into folds, with what is counted of them.
+    """Folds is a space-time mapping divided into folds, the parts that an array runs one after another, with what is counted of
+    them.
 
     recurrence, mapping: the recurrence and its space-time mapping.
     shape: the rows and columns of the array that are used, or the length of a row.
@@ -66,8 +67,8 @@ class Folds:
 
     @cached_property
     def overlap(self) -> Overlap | None:
-        """Returns the folds where each begins as soon as its PEs are free; None where folds use each other's values, and so wait
-        for memory.
+        """Returns the folds as a sequence in which each begins as soon as its PEs are free; None where folds use each other's
+        values, and so wait for memory.
         """
         if any(s.use.kind == "value" for s in self.recurrence.streams):
             return None
@@ -149,7 +150,7 @@ def fold(recurrence: UniformRecurrence, mapping: SpaceTime, shape: Sequence[int]
 
     shape: the rows and columns that are used.
     units: the PEs of the whole array; 0 for those of `shape`.
-    padded: charge every fold the whole array.
+    padded: whether every fold counts the cycles of one that fills the whole array.
     Raises: IllegalSchedule where values would have to go to a fold that runs earlier.
     """
     folded = _counting(recurrence, mapping, tuple(shape))

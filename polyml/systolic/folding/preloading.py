@@ -15,7 +15,9 @@ def preload_passes(recurrence: UniformRecurrence, mapping: SpaceTime) -> int:
 
 
 def preload_groups(recurrence: UniformRecurrence, mapping: SpaceTime) -> list[list[DataStream]]:
-    """Returns the operands that are shifted in before a fold, in groups of those that use different PEs and come in at once."""
+    """Returns the streams of operands that are shifted into PEs before a fold, in groups whose operands use different PEs and so
+    come in at the same time.
+    """
     outer, axes = ([f"{letter}{k}" for k in range(len(each))] for letter, each in zip("oa", (recurrence.outer, recurrence.axes)))
     there = [*outer, *(linear(row, axes) for row in mapping.space)]
     to_units = isl.Map(f"{{ [{', '.join([*outer, *axes])}] -> [{', '.join(there)}] }}")

@@ -96,7 +96,9 @@ class Stalled:
 
     @property
     def matrix_cycles(self) -> float:
-        """Returns the cycles that are active, stalled or spent on shifts."""
+        """Returns the cycles in which the array is active, waits for stationary operands from memory, or waits while they are
+        shifted in.
+        """
         return self.active_cycles + self.stall_cycles + self.shift_cycles
 
     @property
@@ -106,12 +108,12 @@ class Stalled:
 
     @property
     def stall_share(self) -> float:
-        """Returns the share of `matrix_cycles` in which the array waits for a tile."""
+        """Returns the share of `matrix_cycles` in which the array waits for stationary operands from memory."""
         return self.stall_cycles / self.matrix_cycles
 
     @property
     def shift_share(self) -> float:
-        """Returns the share of `matrix_cycles` in which the array waits while a tile is shifted in."""
+        """Returns the share of `matrix_cycles` in which the array waits while stationary operands are shifted in."""
         return self.shift_cycles / self.matrix_cycles
 
 
@@ -144,10 +146,10 @@ def _actives(steps: Iterable[FoldStep | RepeatedSteps]) -> Iterator[Fraction]:
 
 
 class _StallTimeline:
-    """A _StallTimeline runs folds one after another, and keeps when the memory, the queue of tiles and the array are free again.
+    """A _StallTimeline runs folds one after another, and keeps when the memory, the queue and the array are free again.
 
     Times are integers, in parts of a cycle.
-    tile: the time in which the memory delivers a tile.
+    tile: the time in which the memory delivers a tile, the stationary operands of a fold.
     queue: how many tiles can wait next to the array.
     pace: the cycles that a PE takes for an instance.
     part: how many parts a cycle has.
@@ -162,7 +164,9 @@ class _StallTimeline:
 
     @property
     def totals(self) -> tuple[int, int, int]:
-        """Returns how long the array was active, waited for tiles, and waited for shifts so far, in parts of a cycle."""
+        """Returns how long the array was active, waited for memory, and waited for operands to be shifted in so far, in parts of a
+        cycle.
+        """
         return self._active, self._stall, self._shift
 
     def run(self, step: FoldStep | RepeatedSteps) -> None:
@@ -173,7 +177,7 @@ class _StallTimeline:
             self._fold(step)
 
     def _fold(self, step: FoldStep) -> None:
-        """Runs one fold: fetches and shifts its tile, and moves all times on."""
+        """Runs one fold: fetches its tile of stationary operands, shifts it in, and moves all times on."""
         if step not in self._known:
             cycles = step.active_cycles * self._pace, step.free_cycles * self._pace
             busy, until_free = (int(each * self._part) for each in cycles)

@@ -148,8 +148,8 @@ def _orientations(
 
 
 def dataflow_of(recurrence: UniformRecurrence, mapping: SpaceTime) -> str:
-    """Returns the dataflow, which is named after what stays in its PEs of what the deepest statement uses: "os" for results, "ws"
-    for weights, "is" for inputs, "" where nothing, several things or something else stays.
+    """Returns the dataflow of a mapping: "os", "ws" or "is" where of all that the deepest statement uses the results, weights or
+    inputs alone stay in their PEs; "" for any other.
     """
     uses = [s for s in recurrence.streams if s.use.statement == recurrence.nest.statement.name]
     stationary = [s for s in uses if is_stationary(mapping, s) or s in preloaded(recurrence, mapping)]

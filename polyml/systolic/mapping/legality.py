@@ -16,8 +16,8 @@ drives its line, and all PEs there take it at once. Instead of near
     alone       { p -> q not in dependences : p drives the row in which and when q runs }   it has one value, which all take
 
 Source: Karp, Miller and Winograd, "The organization of computations for uniform recurrence equations", JACM 1967; Quinton,
-    "Automatic
-synthesis of systolic arrays from uniform recurrent equations", ISCA 1984; Kung, "Why systolic architectures?", 1982.
+    "Automatic synthesis of systolic arrays from uniform recurrent equations", ISCA 1984; Kung, "Why systolic architectures?",
+    1982.
 """
 
 from __future__ import annotations
@@ -47,7 +47,11 @@ def check(order: isl.UnionMap, dependences: isl.UnionMap, links: str = "manhatta
 
 
 def check_injective(order: isl.UnionMap) -> None:
-    """Checks that no two instances run on one PE in one cycle. Raises IllegalSchedule with a pair of those that do."""
+    """Checks that no two instances run on one PE in one cycle.
+
+    order: the mapping, { S[p] -> [o, t, x, y] }.
+    Raises: IllegalSchedule with a pair of instances that do.
+    """
     twice = order.apply_range(order.reverse()).subtract(order.domain().identity())
     if not twice.is_empty():
         raise _illegal(twice, "{0} and {1} would run on one unit in one cycle", _shown(order))

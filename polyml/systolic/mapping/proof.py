@@ -89,9 +89,8 @@ def _joint_directions(mapping: SpaceTime, stream: DataStream) -> list[Direction]
 
 
 def _links_for(links: str, free: bool) -> str:
-    """Returns the links that a value may use: with broadcast, those that are free use wires, others Manhattan links.
-
-    free: whether the value may go either way, which is so for operands alone.
+    """Returns the links that a value may use: broadcast wires where it may travel either way, as operands may; Manhattan links in
+    place of these for others.
     """
     return links if free or links != "broadcast" else "manhattan"
 

@@ -3,8 +3,8 @@
 ports       PEs through which a stream's elements come in or go out in some fold. What stays is shifted along the rows, through
             the first PE of each column, or through the first PE of an array of one dimension; a wire has one port.
 registers   those of each PE. A value that is forwarded in c cycles, over links or in its PE, is in one of c registers meanwhile.
-What
-            comes in before a fold, and sums that go out after it, have as many again: the next fold comes while the last one goes.
+            What comes in before a fold, and sums that go out after it, have as many again: the next fold comes while the last
+            one goes.
 """
 
 from __future__ import annotations

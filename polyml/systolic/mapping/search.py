@@ -64,9 +64,7 @@ def mappings(search: MappingSearch) -> tuple[SpaceTime, ...]:
 
 
 def _source_order_key(mapping: SpaceTime, directions: Sequence[Direction]) -> tuple:
-    """Returns a key that is greater for mappings that run forward along more of the directions by which values travel, as the
-    source does.
-    """
+    """Returns a key that is greater for mappings whose time runs forward along more of the directions by which values travel."""
     forward = sum(dot(mapping.time, d.vector) > 0 for d in directions)
     return forward, *mapping.rows
 

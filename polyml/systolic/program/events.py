@@ -18,7 +18,9 @@ Row = tuple[tuple[int, ...], int]  # an affine function: coefficients of the ite
 
 @dataclass(frozen=True, eq=False)
 class UnitsByCycle:
-    """UnitsByCycle lists the PEs of each cycle, by number: those of cycle t are units[starts[t]:starts[t + 1]]."""
+    """A UnitsByCycle lists the PEs at which something happens in each cycle, by number: those of cycle t are
+    units[starts[t]:starts[t + 1]].
+    """
 
     starts: np.ndarray
     units: np.ndarray
@@ -64,7 +66,7 @@ class Events:
 
     @property
     def number(self) -> int:
-        """Returns how many events there are."""
+        """Returns how many loads or stores there are."""
         return len(self.elements)
 
     def shifted(self, step: int) -> Events:
@@ -97,7 +99,7 @@ class StridedEvents:
 
     @cached_property
     def number(self) -> int:
-        """Returns how many events there are."""
+        """Returns how many loads or stores there are, over all cycles."""
         return int(self.counts.sum())
 
     def shifted(self, step: int) -> StridedEvents:
@@ -176,7 +178,9 @@ def _is_distinct(box: Sequence[tuple[int, int]], row: Sequence[int]) -> bool:
 
 
 def _range_of_y(slope: int, start: np.ndarray, m: int, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns, for each start, the least and the greatest y of 0 ... n - 1 with 0 <= start + slope * y < m."""
+    """Returns, for each start, the least and the greatest y of 0 ... n - 1 with 0 <= start + slope * y < m; a least that is above
+    the greatest where there is none.
+    """
     if slope == 0:
         inside = (start >= 0) & (start < m)
         return np.zeros_like(start), np.where(inside, n - 1, -1)

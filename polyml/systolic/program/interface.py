@@ -66,7 +66,7 @@ class NestInterface:
 
     def _seen_by(self, name: str, producer: str, pairs: isl.Map, reversed_sums: Mapping[str, isl.Map]) -> isl.Map:
         """Returns flow dependences as another nest sees them: from the instance at which a reversed sum ends, in place of the one
-        at which it ends in the source's order.
+        at which it ends in the source's order. Those within one nest are unchanged.
 
         name, producer: the names of T and S.
         pairs: { S[p] -> T[q] : S[p] made what T[q] reads } in the source's order.

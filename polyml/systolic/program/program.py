@@ -76,7 +76,7 @@ class NestProgram:
         self._known: dict[tuple, tuple[FoldProgram, np.ndarray]] = {}
 
     def __iter__(self) -> Iterator[FoldProgram]:
-        """Yields the program of each fold."""
+        """Yields the program of each fold, in the order in which the folds run."""
         for points in fold_points(self.folds):
             yield self._program(FoldExtent(points, self._recurrence, self.folds.mapping))
 

@@ -53,7 +53,7 @@ class Embedding:
         return isl.Map(text).intersect_domain(self.statement.domain)
 
     def steps(self, vector: Vector) -> Vector:
-        """Returns the step in the index space that a step in the statement's iterators makes."""
+        """Returns the step in the index space that corresponds to a step in the statement's iterators."""
         return tuple(sum(c * v for c, v in zip(row, vector)) for row in self.rows)
 
     def at(self, instance: Vector) -> Vector:

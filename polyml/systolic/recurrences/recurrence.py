@@ -74,19 +74,19 @@ class UniformRecurrence:
 
     @cached_property
     def box(self) -> tuple[int, Vector] | None:
-        """Returns (iterations of the outer loops, lengths of the axes) where the points are a box; else None."""
+        """Returns (iterations of all outer loops, lengths of the axes) where the instances fill a box; None where they do not."""
         if self.lengths is None:
             return None
         return prod(self.lengths[k] for k in self.outer), tuple(prod(self.lengths[k] for k in axis.loops) for axis in self.axes)
 
     @cached_property
     def is_injective(self) -> bool:
-        """Returns whether no two instances share a point: in a box, each loop is a digit of its axis's number."""
+        """Returns whether no two instances share a point of the outer loops and axes."""
         return self.box is not None or self.embedding.is_injective()
 
     @property
     def directions(self) -> tuple[Direction, ...]:
-        """Returns the directions of all streams, each once."""
+        """Returns the directions along the axes in which values of any stream travel, each once."""
         return tuple(dict.fromkeys(d for s in self.streams for d in s.directions))
 
     @cached_property
@@ -180,7 +180,9 @@ class UniformRecurrence:
         return tuple(coefficients), sum(f * c for f, c in zip(factors, embedding.constants))
 
     def text(self, mapping: SpaceTime) -> str:
-        """Returns a mapping as text: `t = i + j + k, x = i, y = j`; several statements have one each, `S0: t = ...; S1: t = ...`."""
+        """Returns a mapping as text, in the iterators of the statements: `t = i + j + k, x = i, y = j`, or `S0: t = ...; S1: t =
+        ...` for several.
+        """
         found = []
         for embedding in self.nest.embeddings:
             name = embedding.statement.name
@@ -199,11 +201,11 @@ class UniformRecurrence:
 
     @cached_property
     def to_axes(self) -> isl.Map:
-        """Returns { p -> [o, a] }: the outer loops and axes of each point of the nest."""
+        """Returns { [c] -> [o, a] }: the values of the outer loops and of the axes at each point of the nest's index space."""
         return axes_of_points(self.nest, self.outer, self.axes)
 
     def embedding_of(self, statement: str) -> isl.Map:
-        """Returns the embedding of one statement, { S[i] -> [o, a] }."""
+        """Returns { S[i] -> [o, a] }: the values of the outer loops and of the axes at each instance of the statement of this name."""
         return with_sizes(self.nest.embedding(statement).map, self.sizes).apply_range(self.to_axes)
 
     def users(self, stream: DataStream) -> isl.Set:

@@ -239,7 +239,7 @@ def _along_wires(read: RoutedRead, targets: isl.Set, embeddings: Mapping[str, Em
 
 
 def _distance_relation(distance: Vector, line: Vector) -> isl.Map:
-    """Returns { p -> p + distance + n * line : n any integer }."""
+    """Returns { p -> p + distance + n * line : n any integer }; line () allows n = 0 alone."""
     here, there = ([f"{letter}{k}" for k in range(len(distance))] for letter in "pq")
     reuse_directions = line or (0,) * len(distance)
     steps = (f"{q} = {p} + {step} + {direction}*n" for p, q, step, direction in zip(here, there, distance, reuse_directions))

@@ -51,7 +51,7 @@ class SimulationReport(SimulationReportValues):
         return html(self)
 
     def data(self) -> dict[str, object]:
-        """Returns the report as plain data for JSON; `version` is that of its form."""
+        """Returns the report as plain data for JSON, with the version of its format under `version`."""
         from polyml.systolic.report.comparison_data import data
 
         return data(self)
@@ -264,7 +264,7 @@ def _same(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _error(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Returns the absolute difference of each element, in float64."""
+    """Returns the absolute difference of each element of two arrays, in float64; 0 where both are NaN."""
     with np.errstate(invalid="ignore"):
         return np.where(_same(a, b), 0.0, np.abs(a.astype(np.float64) - b.astype(np.float64)))
 

@@ -136,7 +136,7 @@ class MemoryCosts:
 
     @property
     def accumulator_bytes(self) -> int:
-        """Returns the bytes that go into the accumulators and out of them."""
+        """Returns the bytes that are written into the accumulators and read from them."""
         return 2 * self.plan.folds.writes * self.machine.accumulator_word_bytes
 
     @property

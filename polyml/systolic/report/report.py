@@ -59,7 +59,7 @@ class SystolicReport(SystolicReportValues):
         return page(self)
 
     def data(self) -> dict[str, object]:
-        """Returns the report as plain data for JSON; `version` is that of its form."""
+        """Returns the report as plain data for JSON, with the version of its format under `version`."""
         from polyml.systolic.report.data import data
 
         return data(self)

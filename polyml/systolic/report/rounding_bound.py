@@ -115,7 +115,9 @@ def _absolute(value: object) -> object:
 
 
 def _type(kind: syntax.ArgType, value: object, name: str) -> syntax.ArgType:
-    """Returns the type of an absolute value, with the sizes or the value that the call's type knows."""
+    """Returns the type of an argument that holds absolute values, with the sizes or the value that the given call's type (`kind`)
+    knows.
+    """
     found = arg_type(value, name)
     if isinstance(found, ArrayType) and isinstance(kind, ArrayType):
         return replace(found, sizes=kind.sizes)
@@ -157,8 +159,8 @@ class _Absolute:
         return stmt
 
     def _value(self, expr: syntax.Expr) -> syntax.Expr:
-        """Returns an expression that bounds the absolute value of the given one, and of every term in it. Raises NoBound where
-        there is none.
+        """Returns an expression whose value is at least the absolute value of the given one, and that of every partial sum of its
+        terms. Raises NoBound where there is none.
         """
         if expr.dtype.kind not in "fc":
             self._no_floats(expr)
@@ -213,7 +215,9 @@ class _Absolute:
         return self._is_number(expr)
 
     def _is_number(self, expr: syntax.Expr) -> bool:
-        """Returns whether an expression is a constant, an argument, or an integer."""
+        """Returns whether an expression is a constant, an argument that the kernel does not write, or an integer made without
+        floats.
+        """
         match expr:
             case syntax.Const():
                 return True

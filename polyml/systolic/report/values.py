@@ -88,12 +88,14 @@ class SystolicReportValues:
 
     @property
     def elements(self) -> int | None:
-        """Returns how many elements of the smallest type the buffer next to the array holds; None without a machine."""
+        """Returns how many elements, of the smallest type that the nests use, the buffer next to the array holds; None without a
+        machine.
+        """
         return None if self.machine is None else self.machine.buffer_bytes // self._smallest(self.machine)
 
     @property
     def moved(self) -> int:
-        """Returns how many elements the buffer and the memory behind it exchange at least."""
+        """Returns how many elements the buffer next to the array and the memory behind it have to exchange at least."""
         if self.elements is None:
             return self.bound.compulsory(self.sizes) + self.bound.stores(self.sizes)
         return self.bound.total(self.sizes, self.elements)

@@ -67,7 +67,7 @@ def _instances(recurrence: UniformRecurrence, points: isl.Set) -> tuple[dict[Poi
 
 
 def _element(array: str, index: tuple[int, ...]) -> str:
-    """Returns an element as text."""
+    """Returns an element as text: `A[1,2]`, or `A` for a scalar."""
     return f"{array}[{','.join(map(str, index))}]" if index else array
 
 

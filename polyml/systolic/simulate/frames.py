@@ -150,5 +150,5 @@ class Frames:
         return f"the first {self.folds} of {every:,} folds" if self.folds > 1 else f"the first of {every:,} folds"
 
     def units(self) -> list[PEIndex]:
-        """Returns the coordinates of all PEs."""
+        """Returns the coordinates of all PEs of the array, row by row."""
         return list(product(*map(range, self.shape)))

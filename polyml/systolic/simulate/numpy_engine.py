@@ -195,7 +195,7 @@ class _ShiftedVector:
         self._starts = [self._begin] * link.cycles
 
     def at(self, cycle: int) -> Vector:
-        """Returns the vector of a cycle, after the PEs have moved along it."""
+        """Returns the values in all PEs in a cycle, for cycles in their order: each call moves the PEs along the vector."""
         phase = cycle % self._cycles
         vector, start = self._vectors[phase], self._starts[phase]
         if cycle >= self._cycles:

@@ -75,7 +75,7 @@ def evaluator(datapath: Datapath, arguments: Mapping[str, object], units: int) -
 
 
 def _number(value: Value, arguments: Mapping[str, object]) -> np.generic:
-    """Returns a constant or a scalar argument as a number of its type."""
+    """Returns a constant of the source or a scalar argument of the call as a NumPy number of its type."""
     if isinstance(value, ScalarArg):
         return numpy_dtype(value.dtype).type(call_interface.number(value.name, arguments))
     if not isinstance(value, syntax.Const):

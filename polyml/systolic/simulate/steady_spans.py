@@ -80,7 +80,7 @@ def _in_grid(pair: tuple[T, T], transposed: bool) -> tuple[T, T]:
 
 
 def _steps(operand: Operand) -> Steps:
-    """Returns the rows and columns by which a register's values move in a cycle."""
+    """Returns the rows and columns by which a register's values move in a cycle. Raises ValueError for a register without a link."""
     if operand.link is None:
         raise ValueError("a register of a grid has a link")
     return as_pair(operand.link.steps, 0)

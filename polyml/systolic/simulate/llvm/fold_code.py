@@ -254,7 +254,7 @@ class FoldCode:
         self._fn.loop("0", together, lambda n: self._memmove(row, self._element(kind, vector, to_rows(n)), columns * size_bytes))
 
         def some(n: str) -> None:
-            """Writes code that copies the values of driven columns to one row."""
+            """Writes code that copies the values of the driven columns to the n-th row."""
             first = to_rows(n)
             self._for_listed(
                 starts, lambda k: self._fn.copy(kind, row, column_of(k), vector, fn.emit(f"add i64 {first}, {column_of(k)}"))
@@ -301,7 +301,7 @@ class FoldCode:
         return 1 if _link_of(operand).along else self._grid[1]
 
     def _padded(self, units: int) -> int:
-        """Returns the number of elements, from `units` on, that is a multiple of what a loop over vectors takes at once; 1 for 1."""
+        """Returns the least multiple, from `units` on, of how many elements a loop over vectors takes at once; 1 for 1."""
         return 1 if units == 1 else -(-units // self._step) * self._step
 
     def _arrived(self, link: Link) -> str:

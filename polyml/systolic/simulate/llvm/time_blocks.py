@@ -61,13 +61,13 @@ Planes = Mapping[Register, np.ndarray]
 
 @dataclass(frozen=True)
 class _RegisterLayout:
-    """A _RegisterLayout says where a register's values lie in its vector.
+    """A _RegisterLayout says where the values of one register, in all PEs, lie in its vector.
 
-    length: its elements.
-    row: the elements from a row to the next.
-    first: the element of the PE (0, 0) before the first cycle of a batch.
+    length: how many elements the vector has.
+    row: how many elements lie between a row's first PE and the next row's.
+    first: the position of the value of PE (0, 0) before the first cycle of a batch.
     step: the rows that values move in a cycle.
-    advance: the elements by which a PE's is further in each cycle.
+    advance: how much further a PE's value lies in each cycle.
     kind: the type of elements.
     """
 
@@ -101,14 +101,19 @@ class TimeBlocks:
         self._call = loaded(ENTRY, emitter.finished())
 
     def _block_cycles(self, types: Mapping[Register, DType]) -> int:
-        """Returns the cycles of a block, a power of two: what a strip reads of a block fits into the first cache."""
+        """Returns how many cycles a block has, a power of two, such that what a strip of columns reads in these fits into the first
+        cache.
+        """
         sums = dict(self._grid.sums).values()
         read = self._strip * sum(kind.size_bytes for register, kind in types.items() if register not in sums)
         fit = int(CACHE_SHARE * cpu.host().cache(1).size_bytes) // max(read, 1)
         return max(LEAST_CYCLES, min(MOST_CYCLES, 1 << max(fit.bit_length() - 1, 0)))
 
     def _layout(self, kind: DType, steps: tuple[int, int]) -> _RegisterLayout:
-        """Returns the layout of a register whose values move by `steps` in a cycle."""
+        """Returns where the values of a register lie in its vector.
+
+        kind: their type; steps: the rows and columns by which they move in a cycle.
+        """
         row_step, column_step = steps
         line = max(1, cpu.host().line_bytes // kind.size_bytes)
         columns, batch = -(-self._grid.columns // self._strip) * self._strip, self._cycles * BLOCKS
@@ -348,7 +353,7 @@ class _Emitter:
         vectors = {register: fn.get("%words", word, "ptr") for register, word in self._word.items()}
 
         def block(first: str, before: str) -> None:
-            """Writes the call for one block of cycles."""
+            """Writes the call that computes one block of cycles of the strip at column `first`, after `before` cycles of the batch."""
             number = fn.emit(f"call i64 @llvm.smin.i64(i64 {fn.integer('sub', cycles, before)}, i64 {self._cycles})")
             numbers = [f"i64 {each}" for each in (number, rows, first, first)]
             for name, datapath in self._datapaths.items():
