@@ -19,7 +19,7 @@ _NUMBERS = 5
 
 
 def arguments_at(scop: Scop, sizes: Mapping[str, int], seed: int = 0) -> Arguments:
-    """Returns arguments for a call with these values of the SCoP's parameters, by the names of the kernel's parameters."""
+    """Returns small random arguments for a call with these values of the SCoP's parameters, by the kernel's parameters."""
     random = np.random.default_rng(seed)
     extents = {(p.array, p.dim): sizes[p.name] for p in scop.parameters if p.is_size}
     numbers = {p.argument or p.name: sizes[p.name] for p in scop.parameters if p.array is None}
@@ -36,12 +36,14 @@ def arguments_at(scop: Scop, sizes: Mapping[str, int], seed: int = 0) -> Argumen
 
 
 def copied(arguments: Arguments) -> Arguments:
-    """Returns copies of the arguments that nothing else holds."""
+    """Returns deep copies of all arguments."""
     return {name: copy.deepcopy(value) for name, value in arguments.items()}
 
 
 def difference(got: object, wanted: object, name: str = "") -> str:
-    """Returns the first element that differs, as a sentence; "" where all have the same type and the same bits.
+    """Returns the first element of `got` that differs from `wanted`, as a sentence; "" where types and bits are the same.
+
+    name: what the sentence calls the value.
 
     >>> difference(np.array([1, 2]), np.array([1, 3]), "A")
     'A[1] is 2, not 3'

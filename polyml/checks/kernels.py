@@ -26,22 +26,25 @@ _ROUNDING = 1e-3  # of float32 and halves, which NumPy computes in other types; 
 
 
 def check(before: syntax.Kernel, after: syntax.Kernel, arguments: Arguments) -> Finding | None:
-    """Returns what a pass from kernel to kernel did wrong; None where both compute the same bits from the arguments."""
+    """Returns what a pass from kernel to kernel did wrong; None where both compute the same bits from the arguments.
+
+    Both are run by the interpreter of the language.
+    """
     return _compared(_interpreted(before), _interpreted(after), arguments)
 
 
 def check_function(function: Callable[..., object], kernel: syntax.Kernel, arguments: Arguments) -> Finding | None:
-    """Returns what parsing, inlining, lowering of arrays or types did wrong with a Python function; None where no difference is
-    found.
+    """Returns what parsing, inlining, lowering of arrays or types did wrong with a Python function; None for no difference.
+
+    The function is run as Python, the kernel by the interpreter of the language.
     """
     return _compared(lambda given: function(*given.values()), _interpreted(kernel), arguments, rounding=_ROUNDING)
 
 
 def check_lowering(kernel: syntax.Kernel, scop: Scop, arguments: Arguments) -> Finding | None:
-    """Returns what the way from a kernel to its SCoP did wrong, types and passes of the nest included; None where no difference
-    is found.
+    """Returns what the way from a kernel to its SCoP did wrong, types and passes of the nest included; None for no difference.
 
-    kernel: of single elements, without types: the interpreter finds them as NumPy does
+    kernel: of single elements, without types: the interpreter finds them as NumPy does.
     """
     program = build(scop, scop.schedule)
     return _compared(_interpreted(kernel), lambda given: run(program, given), arguments)
@@ -52,7 +55,12 @@ def _interpreted(kernel: syntax.Kernel) -> Runs:
 
 
 def _compared(before: Runs, after: Runs, arguments: Arguments, rounding: float = 0.0) -> Finding | None:
-    """Returns the first difference. A call that `before` refuses is one for plain Python, and tells nothing."""
+    """Returns the first difference between what two programs make of the arguments; None where there is none.
+
+    It is None also where `before` refuses the call, which plain Python would run then.
+
+    rounding: a tolerance for floating-point elements; 0.0 for the same bits.
+    """
     given, made = copied(arguments), copied(arguments)
     try:
         with np.errstate(all="ignore"):

@@ -27,9 +27,11 @@ Env = dict[str, int]
 
 
 def check(before: Nest, after: Nest, arguments: Arguments) -> Finding | None:
-    """Returns what a pass from nest to nest did wrong; None where both compute the same from the arguments.
+    """Returns what a pass from nest to nest did wrong; None where both compute the same bits from the arguments.
 
-    arguments: by the names of the kernel's parameters, of a call that passes the checks at entry
+    Both are interpreted.
+
+    arguments: by the names of the kernel's parameters, of a call that passes the checks at entry.
     """
     if before is after:
         return None
@@ -49,8 +51,9 @@ def check(before: Nest, after: Nest, arguments: Arguments) -> Finding | None:
 
 
 def results(nest: Nest, arguments: Arguments) -> Mapping[str, np.ndarray]:
-    """Returns what the caller sees after the nest ran: arguments, returned arrays and numbers, by name. The arguments given stay
-    unchanged.
+    """Runs a nest and returns what the caller sees afterwards: arguments, returned arrays and numbers, by name.
+
+    The arguments given stay unchanged.
     """
     run = _NestInterpreter(nest, copied(arguments))
     with np.errstate(all="ignore"):
@@ -62,8 +65,8 @@ def results(nest: Nest, arguments: Arguments) -> Mapping[str, np.ndarray]:
 class _NestInterpreter:
     """A _NestInterpreter runs a nest on NumPy arrays, node by node.
 
-    sizes: values of the parameters
-    arrays: all arrays, by name
+    sizes: the values of the parameters.
+    arrays: all arrays, by name.
     """
 
     def __init__(self, nest: Nest, arguments: Arguments) -> None:
@@ -80,7 +83,7 @@ class _NestInterpreter:
         return fresh(info.element, tuple(extent.evaluate(self.sizes) for extent in info.shape))
 
     def block(self, body: tuple[Node, ...], env: Env) -> None:
-        """Runs nodes one after the other."""
+        """Runs nodes one after the other. env: the values of parameters and of the iterators around."""
         for node in body:
             if isinstance(node, Assign):
                 self._assign(node, env)
@@ -101,7 +104,7 @@ class _NestInterpreter:
         array[index] = scalars.typed(value, self._elements[node.array])
 
     def _index(self, name: str, subscripts: tuple[Affine, ...], env: Env) -> tuple[int, ...]:
-        """Returns an index that counts from the beginning. Raises IndexError where there is no such element."""
+        """Returns the index of an array's element, counted from the beginning. Raises IndexError where there is no such element."""
         index = tuple(s.evaluate(env) for s in subscripts)
         shape = self.arrays[name].shape
         if not all(-n <= s < n for s, n in zip(index, shape, strict=True)):
@@ -109,9 +112,9 @@ class _NestInterpreter:
         return tuple(s % n for s, n in zip(index, shape))
 
     def _value(self, value: Value, env: Env, seen: dict[int, object]) -> object:
-        """Returns the value of an expression.
+        """Returns the value of an expression, a NumPy scalar or a number of Python.
 
-        seen: values of sub-trees that are shared, by identity
+        seen: values of sub-trees that are shared, by identity; those that are computed are added.
         """
         if id(value) not in seen:
             seen[id(value)] = self._leaf(value, env) if not children(value) else self._operation(value, env, seen)

@@ -1,10 +1,11 @@
 """Checks that a pass from a Program to a Program, or the generation of loops, changes nothing but the order that dependences
 leave free.
 
-Both programs run on terms (`runs`) and are compared instance by instance (`compare`): the same instances run; each reads the same
-values, whether from the array, a packed copy, a private array, or folded storage; iterations that run at the same time do not
-conflict; the caller sees the same. The sizes are few (`sizes`), so this finds errors and proves nothing; a proof for all sizes is
-made for isl's loops alone (`codegen.astgen.translation_validation`).
+Both programs run on terms (`runs`), values as the operations that made them, and are compared instance by instance
+(`compare`): the same instances run; each reads the same values, whether from the array, a packed copy, a private array, or
+folded storage; iterations that run at the same time do not conflict; the caller sees the same. The sizes are few (`sizes`), so
+this finds errors and proves nothing; a proof for all sizes is made for isl's loops alone
+(`codegen.astgen.translation_validation`).
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _KEPT = 2  # programs whose runs are kept: what a pass is given, and what it mak
 
 @dataclass(frozen=True)
 class _Made:
-    """A _Made is a program as code, with its runs by sizes, None for those that take too long.
+    """A _Made is a program compiled to run on terms, with its runs so far by sizes, None for those that take too long.
 
     It keeps the program, so that no other one gets its `id`.
     """
@@ -42,8 +43,9 @@ class _Made:
 
 
 class Checker:
-    """A Checker checks programs one after the other; what one pass made is what the next is given, so a run of it serves two
-    checks.
+    """A Checker checks the passes on programs one after the other, and keeps the latest runs.
+
+    What one pass made is what the next is given, so a run of it serves two checks.
     """
 
     def __init__(self) -> None:
@@ -52,7 +54,10 @@ class Checker:
         self._known: tuple[Program | None, Mapping[str, Reduction]] = None, {}
 
     def passes(self, before: Program, after: Program) -> Finding | None:
-        """Returns what a pass did wrong; None where no difference is found."""
+        """Returns what a pass from `before` to `after` did wrong; None where no difference is found.
+
+        It runs both programs on terms at a few small sizes and compares them.
+        """
         if before is after:
             return None
         free = self._known[1] if self._known[0] is before else before.reductions
@@ -94,7 +99,10 @@ class Checker:
         return None
 
     def _run(self, program: Program, at: Mapping[str, int], free: Mapping[str, Reduction]) -> Run | None:
-        """Returns the run of the program at these sizes; None where that takes too long."""
+        """Returns the run of the program at given sizes, from memory where it was made before; None where that takes too long.
+
+        free: the updates that are compared in any order, by statement.
+        """
         if id(program) not in self._made:
             self._made[id(program)] = _Made(program, Executable(program, self._terms, free))
             if len(self._made) > _KEPT:
@@ -110,7 +118,7 @@ class Checker:
 
 
 def _still_free(before: Program, after: Program, free: Mapping[str, Reduction]) -> dict[str, Reduction]:
-    """Returns the updates of `after` that are compared in any order.
+    """Returns the updates of `after` that are compared in any order, by statement. free: those of `before`.
 
     These are its own reductions, and the statements that come from reductions of `before`: a pass may use less freedom than it
     has.
@@ -120,7 +128,7 @@ def _still_free(before: Program, after: Program, free: Mapping[str, Reduction]) 
 
 
 def _means_the_same(before: Program, after: Program) -> bool:
-    """Says whether the programs differ at most in what no run depends on."""
+    """Returns whether two programs differ at most in what no run depends on, so that they need not be run."""
     same = all(a is b for a, b in zip((before.scop, before.reductions), (after.scop, after.reductions)))
     return same and (before.body, before.windows, before.thread) == (after.body, after.windows, after.thread)
 
@@ -131,15 +139,18 @@ def check(before: Program, after: Program) -> Finding | None:
 
 
 def check_build(scop: Scop, program: Program) -> Finding | None:
-    """Returns what loops that were made of a schedule do wrong; None where no difference is found.
+    """Returns what loops made of a schedule do wrong, compared with the source's order; None where no difference is found.
 
-    program: of the scop, with the reductions whose updates its schedule may have reordered
+    program: the loops of the scop, with the reductions whose updates its schedule may have reordered.
     """
     return Checker().builds(scop, program)
 
 
 def in_source_order(scop: Scop, at: dict[str, int], most: int) -> list[tuple[str, tuple[int, ...]]] | None:
-    """Returns all instances in the order of the source; None where there are more than `most`."""
+    """Returns all instances of a SCoP as (statement, point) in the order of the source; None where there are more than `most`.
+
+    at: the values of the parameters.
+    """
     found: list[tuple[tuple[int, ...], str, tuple[int, ...]]] = []
     for name, times in scop.times.items():
         relation = times.intersect_domain(scop.statements[name].domain)
@@ -150,9 +161,10 @@ def in_source_order(scop: Scop, at: dict[str, int], most: int) -> list[tuple[str
 
 
 def wrong_extremes(before: Program, after: Program) -> Finding | None:
-    """Returns an element of an index array that the loops in front of the checks at entry leave out; None where there is none.
+    """Returns an element that the loops for the minimum or maximum of an index array leave out, as a finding; None for none.
 
-    They run before anything is known of the elements, so they must see each of them once, whatever the sizes are.
+    They run in front of the checks at entry, before anything is known of the elements, so they must see each of them once,
+    whatever the sizes are.
     """
     if after.before == before.before:
         return None
@@ -164,7 +176,10 @@ def wrong_extremes(before: Program, after: Program) -> Finding | None:
 
 
 def _left_out(program: Program, parameter: Parameter) -> Finding | None:
-    """Returns an element that is not seen exactly once for a minimum or maximum of an index array; None where there is none."""
+    """Returns an element that is not seen exactly once for a minimum or maximum of an index array, as a finding; None for none.
+
+    parameter: the minimum or maximum.
+    """
     scop = program.scop
     readers = {s.name for s in scop.statements.values() if s.write.array == parameter.name and s.reads}
     if not readers & {instance.statement for instance in instances(program.before)}:
@@ -196,8 +211,9 @@ def _indices(shape: list[int]) -> Iterator[tuple[int, ...]]:
 
 
 def wrong_fetches(program: Program) -> Finding | None:
-    """Returns a prefetch that names no read or no iterator of its statement; None where there is none. What is fetched need not
-    exist.
+    """Returns a prefetch that names no read or no iterator of its statement, as a finding; None where there is none.
+
+    What is fetched need not exist.
     """
     for name, fetches in program.prefetches.items():
         statement = program.scop.statements.get(name)

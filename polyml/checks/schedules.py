@@ -27,9 +27,9 @@ def check(
     tree: isl.Schedule,
     reductions: Mapping[str, Reduction] = MappingProxyType({}),
 ) -> Finding | None:
-    """Returns what a step that made this schedule of the SCoP did wrong; None where it is correct for all sizes.
+    """Returns what a step that made this schedule of a SCoP did wrong; None where isl proves it correct for all sizes.
 
-    A step that schedules a part is given the part: its statements, domains and dependences.
+    Order and parallel loops are proved. A step that schedules a part is given the part: its statements, domains and dependences.
     """
     try:
         check_legal(tree, scop, dependences, reductions)
@@ -42,8 +42,7 @@ def check(
 
 
 def check_part(scop: Scop, dependences: Dependences, tree: isl.Schedule, reductions: Mapping[str, Reduction]) -> Finding | None:
-    """Returns what a step that scheduled a part of the SCoP, or all of it, did wrong; None where it is correct, or the part is of
-    another SCoP.
+    """Returns what a step that scheduled a SCoP or a part of it did wrong; None where it is correct, or is of another SCoP.
 
     The part is what the tree runs, so an instance that a step loses is seen where the step for the whole is checked.
     """

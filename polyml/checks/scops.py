@@ -1,7 +1,8 @@
-"""Checks that a pass from a SCoP to a SCoP computes the same: both run on terms in their source order.
+"""Checks that a pass from a SCoP to a SCoP computes the same: both run, in their source order, on terms instead of numbers.
 
-Instances are identified by the values they bring, since a pass may number iterations anew (`align_slices`), divide a statement
-(`node_splitting`, `index_set_splitting`) or read values from another array (`scalar_expansion`, `array_expansion`).
+A term is a value as the operations that made it. Instances are identified by the values they bring, since a pass may number
+iterations anew (`align_slices`), divide a statement (`node_splitting`, `index_set_splitting`) or read values from another array
+(`scalar_expansion`, `array_expansion`).
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ _FACTORS = (4, 9)  # SCoPs have no tiles: any sizes tell
 
 
 def check(before: Scop, after: Scop, reductions: Mapping[str, Reduction] | None = None) -> Finding | None:
-    """Returns what a pass from `before` to `after` did wrong; None where no difference is found.
+    """Returns what a pass from `before` to `after` did wrong; None where no difference is found. It runs both at a few small sizes.
 
-    reductions: the updates of `before` that the pass may have reordered, by statement
+    reductions: the updates of `before` that the pass may have reordered, by statement.
     """
     if before is after:
         return None

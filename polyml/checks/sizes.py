@@ -20,9 +20,9 @@ LARGEST = 70  # of the numbers around which sizes are tried: two-dimensional nes
 
 
 def sizes(scop: Scop, factors: Sequence[int] = ()) -> Iterator[Sizes]:
-    """Yields distinct values of all parameters that a call may have.
+    """Yields distinct values of all parameters that a call may have, small ones and those around the factors.
 
-    factors: numbers at which loops are split
+    factors: numbers at which loops are split, such as tile sizes.
     """
     legal = _Legal(scop)
     seen: set[tuple[int, ...]] = set()
@@ -34,7 +34,10 @@ def sizes(scop: Scop, factors: Sequence[int] = ()) -> Iterator[Sizes]:
 
 
 def factors_of(*programs: Program) -> tuple[int, ...]:
-    """Returns the steps of tiles and the lengths of vectors and unrolled loops, smallest first."""
+    """Returns the numbers at which programs split loops, smallest first: steps of tiles, lengths of vectors and unrolled loops.
+
+    Lengths of windows, parts of arrays that have memory, are among them.
+    """
     nodes = (node for program in programs for node in every((*program.before, *program.body)))
     windows = (n for program in programs for w in program.windows.values() for n in w.lengths if n is not None)
     found = {*map(_factor, nodes), *windows}
@@ -50,7 +53,10 @@ def _factor(node: Node) -> int:
 
 
 def _wanted(names: Sequence[str], factors: Sequence[int]) -> Iterator[Mapping[str, int]]:
-    """Yields what parameters should be, the most telling first: a remainder of each factor, for each parameter alone and for all."""
+    """Yields values that parameters should have, the most telling first.
+
+    They leave remainders of each factor, for each parameter alone and for all.
+    """
     yield {name: 5 + k for k, name in enumerate(names)}
     yield dict.fromkeys(names, 1)
     for value in (factor + 1 for factor in factors[:1]):
@@ -65,7 +71,7 @@ def _wanted(names: Sequence[str], factors: Sequence[int]) -> Iterator[Mapping[st
 
 
 class _Legal:
-    """A _Legal finds values of parameters that a call may have behind the checks at entry."""
+    """A _Legal finds values of a SCoP's parameters with which a call passes the checks at entry."""
 
     def __init__(self, scop: Scop):
         self.names = tuple(p.name for p in scop.parameters if not p.extreme)
@@ -78,14 +84,18 @@ class _Legal:
         ]
 
     def near(self, wanted: Mapping[str, int]) -> Sizes | None:
-        """Returns values that a call may have: the wanted ones, and the nearest possible for other parameters; None where there
-        are none.
+        """Returns values of all parameters that a call may have, with the wanted ones; None where there are none.
+
+        wanted: the values of some or all parameters; the others get those that are possible beside them.
         """
         facts = self._filled if all(wanted.values()) else self._facts
         return self._completed({}, wanted, (*wanted, *self.names), facts)
 
     def _completed(self, chosen: Sizes, wanted: Mapping[str, int], names: Sequence[str], facts: isl.Set) -> Sizes | None:
-        """Returns the chosen values with one for each other parameter, tried in order; None where there are none."""
+        """Returns the chosen values of parameters with one for each other parameter, tried in order; None where there are none.
+
+        wanted: values of some of the others. facts: { : constraints } of all parameters.
+        """
         left = [name for name in dict.fromkeys(names) if name not in chosen]
         if not left:
             return {name: chosen[name] for name in self.names} | self._extremes
@@ -97,7 +107,7 @@ class _Legal:
         return None
 
     def _is_possible(self, chosen: Sizes, facts: isl.Set) -> bool:
-        """Says whether some call has these values."""
+        """Returns whether some call that passes the checks at entry has these values. facts: { : constraints } of parameters."""
         known = {**chosen, **self._extremes}
         facts = polyhedra.fix(facts, known)
         if facts.is_empty():

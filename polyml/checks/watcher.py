@@ -29,7 +29,7 @@ _OPERATIONS = 3_000_000  # of isl for one check, after which it is given up
 
 
 class Watcher:
-    """A Watcher is given what each pass took and made, one after the other, and checks it.
+    """A Watcher is told of each pass of a compilation, what it took and what it made, and checks it.
 
     Passes on kernels and nests are checked once there is a SCoP, which says what calls there may be. A proof of isl that takes
     too long is abandoned, so no finding is no proof.
@@ -44,7 +44,10 @@ class Watcher:
         self._checker = Checker()
 
     def __call__(self, step: Pass, before: object, after: object, seconds: float) -> None:
-        """Checks what a pass made. Raises PassError where it is wrong."""
+        """Checks what a pass made, or keeps it for a check later. Raises PassError for this pass, or an earlier one, that is wrong.
+
+        step: the pass. seconds: how long it took, which is not used.
+        """
         with polyhedra.uncharged():
             try:
                 with polyhedra.budget(_OPERATIONS):
@@ -53,7 +56,10 @@ class Watcher:
                 return
 
     def passed(self, name: str, before: object, after: object) -> None:
-        """Checks one pass, or keeps what it made for later."""
+        """Checks the pass with this name, or keeps what it made for a check later.
+
+        Raises PassError for this pass, or an earlier one, that is wrong.
+        """
         if isinstance(before, syntax.Kernel) and isinstance(after, syntax.Kernel):
             if not after.types:  # what a typed kernel means its interpreter does not tell: it takes constants for Python's
                 self._untyped = after
@@ -72,7 +78,7 @@ class Watcher:
                 raise error(name, found)
 
     def _difference(self, before: object, after: object) -> Finding | None:
-        """Returns what a pass behind the frontend did wrong; None where no difference is found."""
+        """Returns what a pass behind the frontend did wrong, on SCoPs, schedules or programs; None where no difference is found."""
         if isinstance(before, Program) and isinstance(after, Program):
             return self._checker.passes(before, after)
         if isinstance(before, Scop) and isinstance(after, Program):
@@ -87,7 +93,10 @@ class Watcher:
         return None
 
     def _check_waiting(self, name: str, scop: Scop) -> None:
-        """Checks the passes that led to the SCoP, in their order, and then all of them together."""
+        """Checks the passes on kernels and nests that led to a SCoP, in their order, and then all of them together.
+
+        name: the pass that made the SCoP. Raises PassError where one is wrong.
+        """
         calls = list(_calls(scop))
         for each, before, after in self._waiting:
             check = nests.check if isinstance(before, Nest) else kernels.check
@@ -98,7 +107,7 @@ class Watcher:
 
 
 def _calls(scop: Scop) -> Iterator[tuple[sizes.Sizes, Arguments]]:
-    """Yields a few small calls, with the values of their parameters."""
+    """Yields a few small calls of a SCoP's kernel: the values of its parameters, and arguments that have them."""
     small = (at for at in sizes.sizes(scop, (7, 4)) if in_source_order(scop, at, _MOST) is not None)
     for seed, at in enumerate(islice(small, _CALLS)):
         yield at, arguments_at(scop, at, seed)
@@ -111,7 +120,7 @@ def _raise_first(name: str, found: Iterator[tuple[sizes.Sizes, Finding | None]])
 
 
 def error(name: str, finding: Finding) -> PassError:
-    """Returns the error for a pass that did something wrong."""
+    """Returns the error for a pass with this name that did something wrong."""
     notes = [f"the instance: {finding.instance}"] * bool(finding.instance) + [f"the element: {finding.element}"] * bool(
         finding.element
     )

@@ -41,7 +41,9 @@ FORM = (
 
 
 def parse(text: str) -> tuple[CacheLevel, ...]:
-    """Returns a hierarchy of caches from its text. Raises ConfigError for what is no hierarchy that can be simulated.
+    """Returns the cache levels that a text such as `32K:8:64,1M:16:64:plru` describes, nearest first.
+
+    Raises ConfigError for what is no hierarchy that can be simulated.
 
     >>> [level.size_bytes for level in parse("32K:8:64,1M:16:64:plru:inclusive")]
     [32768, 1048576]
@@ -57,7 +59,7 @@ def _too_many(levels: int) -> ConfigError:
 
 
 def size_bytes(text: str) -> int:
-    """Returns the bytes of a size. Raises ConfigError for what is no size.
+    """Returns how many bytes a text such as "32K" stands for. Raises ConfigError for what is no size.
 
     >>> size_bytes("32K"), size_bytes("1 MiB")
     (32768, 1048576)
@@ -72,7 +74,10 @@ def size_bytes(text: str) -> int:
 
 
 def described(levels: Sequence[CacheLevel]) -> tuple[CacheLevel, ...]:
-    """Returns the levels that someone has written, tested as by `checked`, and shared by no fewer threads than the levels above."""
+    """Returns cache levels that someone has written, checked as by `checked`; full associativity has as many ways as lines.
+
+    Raises ConfigError for levels that cannot be, that are not simulated, or that fewer threads share than the levels above.
+    """
     found = checked(levels)
     for above, level in itertools.pairwise(found):
         if level.shared_by and not 0 < above.shared_by <= level.shared_by:
@@ -81,8 +86,9 @@ def described(levels: Sequence[CacheLevel]) -> tuple[CacheLevel, ...]:
 
 
 def checked(levels: Sequence[CacheLevel]) -> tuple[CacheLevel, ...]:
-    """Returns the levels, those of full associativity with as many ways as lines. Raises ConfigError for a geometry that cannot be,
-    or that is not simulated.
+    """Returns the cache levels, where those of full associativity have as many ways as lines.
+
+    Raises ConfigError for a geometry that cannot be, or that is not simulated.
     """
     if len(levels) > MOST_LEVELS:
         raise _too_many(len(levels))
@@ -102,7 +108,10 @@ def checked(levels: Sequence[CacheLevel]) -> tuple[CacheLevel, ...]:
 
 
 def _level(text: str, number: int) -> CacheLevel:
-    """Returns the level that a text describes."""
+    """Returns the cache level that a text such as `1M:16:64:plru` describes. number: of the level, from 1.
+
+    Raises ConfigError for other text.
+    """
     size, ways, line, *words = [*map(str.strip, text.split(":", _MOST_PARTS)), "", ""]
     words = [word for word in words if word]
     named = [word for word in words if word.startswith("shared")]
@@ -119,7 +128,7 @@ def _level(text: str, number: int) -> CacheLevel:
 
 
 def _sharing(word: str) -> int | None:
-    """Returns how many threads share a cache, 0: all; None for a word that does not say it."""
+    """Returns how many threads share a cache by the word "shared" or "shared=4", 0: all; None for any other word."""
     name, equals, threads = word.partition("=")
     if name != "shared":
         return None
@@ -132,7 +141,7 @@ def _what(level: CacheLevel) -> str:
 
 
 def _check(level: CacheLevel) -> None:
-    """Raises ConfigError for a level that cannot be, or that is not simulated."""
+    """Raises ConfigError for a cache level that cannot be, or that is not simulated."""
     for name, least, most in _NUMBERS:
         number = getattr(level, name)
         if type(number) is not int or not least <= number <= most:

@@ -25,7 +25,7 @@ def names() -> tuple[str, ...]:
 
 @cache
 def preset(name: str) -> Described:
-    """Returns the machine of one of `names`.
+    """Returns the machine with one of the names in `names()`.
 
     >>> preset("tpu-v1").peak("i8").value
     91750400000000.0
@@ -38,12 +38,12 @@ def preset(name: str) -> Described:
 
 
 def processor(name: str) -> CpuMachine:
-    """Returns what code is made for: "host", or the processor of one of `names`.
+    """Returns the processor that code is made for: the host's for "host", or that of a preset.
 
     >>> processor("avx2").vector_bytes, processor("neon").isa
     (32, 'aarch64')
 
-    Raises ConfigError for any other name, and for machines that are no processors.
+    Raises ConfigError for a name that is no preset's, and for machines that are no processors.
     """
     if name == "host":
         return cpu.host()

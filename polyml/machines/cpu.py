@@ -19,10 +19,10 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 @dataclass(frozen=True)
 class CacheLevel:
-    """A cache level is one data or unified cache.
+    """A CacheLevel describes the data or unified caches of one level.
 
     level: 1 for the nearest one.
-    size_bytes, line_bytes: its size, and that of a line.
+    size_bytes, line_bytes: the size of one cache, and that of a line.
     ways: its associativity; 0: fully associative.
     shared_by: how many logical CPUs use it together; 0: all.
     replacement: "lru" or "plru", a tree of bits.
@@ -43,16 +43,18 @@ class CacheLevel:
 
     @property
     def lines(self) -> int:
-        """Returns how many lines it has."""
+        """Returns how many lines the cache has."""
         return self.size_bytes // self.line_bytes
 
     @property
     def sets(self) -> int:
-        """Returns how many sets it has."""
+        """Returns how many sets the cache has; 1 where it is fully associative."""
         return self.lines // self.ways if self.ways else 1
 
     def sharing(self, threads: int) -> int:
-        """Returns how many of so many threads use one such cache together: those that follow one another, each on a CPU of its own.
+        """Returns how many of `threads` threads use one cache of the level together, where each runs on a CPU of its own.
+
+        They are threads whose numbers follow one another.
 
         >>> shared = CacheLevel(3, 16 << 20, 16, 64, shared_by=8)
         >>> shared.sharing(2), shared.sharing(64)
@@ -63,11 +65,11 @@ class CacheLevel:
 
 @dataclass(frozen=True)
 class LlvmTarget:
-    """An LLVM target is what LLVM is told of a processor.
+    """An LlvmTarget is how a processor is named to LLVM.
 
     triple: the target triple.
-    cpu_name: LLVM's name of it.
-    features: as in "+avx2,-sse4a".
+    cpu_name: LLVM's name of the processor.
+    features: what it can do, as in "+avx2,-sse4a".
     """
 
     triple: str
@@ -77,16 +79,16 @@ class LlvmTarget:
 
 @dataclass(frozen=True)
 class CpuMachine:
-    """A CPU machine is a processor with its memory hierarchy.
+    """A CpuMachine describes a processor with its caches, as code generation needs it.
 
     name: its maker's name of it.
     isa: "x86-64" or "aarch64".
     vector_bytes: the width of one vector register, 16, 32 or 64.
-    vector_registers: how many of these there are.
+    vector_registers: how many vector registers there are.
     fma: whether it has fused multiply-add.
     cores: how many logical CPUs this process may use.
     caches: data and unified caches, from the nearest outwards.
-    preset_target: what LLVM is told; None: LLVM is asked about the host, which imports llvmlite.
+    preset_target: how it is named to LLVM; None: LLVM is asked about the host, which imports llvmlite.
     """
 
     name: str
@@ -100,36 +102,36 @@ class CpuMachine:
 
     @property
     def target(self) -> LlvmTarget:
-        """Returns what LLVM is told of it."""
+        """Returns how the processor is named to LLVM; for the host, LLVM is asked."""
         return self.preset_target or _host_target()
 
     @property
     def triple(self) -> str:
-        """Returns LLVM's target triple."""
+        """Returns LLVM's target triple of the processor."""
         return self.target.triple
 
     @property
     def cpu_name(self) -> str:
-        """Returns LLVM's name of it."""
+        """Returns LLVM's name of the processor."""
         return self.target.cpu_name
 
     @property
     def features(self) -> str:
-        """Returns its features, as LLVM names them."""
+        """Returns the processor's features, as LLVM names them: "+avx2,-sse4a"."""
         return self.target.features
 
     @property
     def converts_halves(self) -> bool:
-        """Says whether it has instructions between float16 and float32."""
+        """Returns whether the processor has instructions that convert between float16 and float32."""
         return self.isa == "aarch64" or "+f16c" in self.features.split(",")
 
     @property
     def line_bytes(self) -> int:
-        """Returns the size of a line of the nearest cache."""
+        """Returns the bytes of a line of the nearest cache."""
         return self.caches[0].line_bytes
 
     def cache(self, level: int) -> CacheLevel:
-        """Returns the cache of that level, or the outermost one where the machine has fewer.
+        """Returns the cache of a level, or the outermost one where the machine has fewer levels.
 
         >>> from polyml.machines.catalogue import processor
         >>> processor("avx2").cache(1).size_bytes, processor("avx2").cache(4).level
@@ -196,7 +198,7 @@ def _vectors(isa: str, flags: frozenset[str]) -> tuple[int, int]:
 
 
 def cpu_flags() -> frozenset[str]:
-    """Returns CPU features by Linux's names; from LLVM where there is no /proc/cpuinfo (those used here are the same)."""
+    """Returns the host's CPU features by Linux's names, from LLVM where there is no /proc/cpuinfo."""
     found = re.search(r"^(?:flags|Features)\s*:(.*)$", _read(_CPUINFO), re.MULTILINE)
     if found:
         return frozenset(found[1].split())
@@ -211,7 +213,7 @@ def _model_name() -> str:
 
 
 def _caches(folder: Path) -> tuple[CacheLevel, ...]:
-    """Returns the data and unified caches that sysfs lists under `folder`, nearest first; () where it lists none."""
+    """Returns the data and unified caches that sysfs lists under a folder, nearest first; () where it lists none."""
     found = []
     for entry in sorted(folder.glob("index*")):
         size = re.fullmatch(r"(\d+)([KMG]?)", _read(entry / "size"))
@@ -231,7 +233,7 @@ def _caches(folder: Path) -> tuple[CacheLevel, ...]:
 
 
 def _quota_cores(folder: Path) -> float | None:
-    """Returns how many CPUs the control group may use on average (version 2, then version 1); None without a limit."""
+    """Returns how many CPUs the control group (version 1 or 2) of a folder may use on average; None without a limit."""
     limit, _, period = _read(folder / "cpu.max").partition(" ")
     if not limit:
         limit, period = _read(folder / "cpu/cpu.cfs_quota_us"), _read(folder / "cpu/cpu.cfs_period_us")

@@ -18,9 +18,9 @@ DATAFLOWS = ("os", "ws", "is")  # results, weights or inputs stay in the units o
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure is a number with its origin.
+    """A Figure is a number with its origin.
 
-    value: in the unit that the field's name ends with.
+    value: in the unit that the name of the field it is in ends with.
     origin: "measured" on the machine, "manual", as its maker or a paper says, or "estimate".
     source: which manual, how it was measured, or what it is estimated from.
     """
@@ -30,7 +30,7 @@ class Figure:
     source: str = ""
 
     def times(self, factor: float, origin: str | None = None) -> Figure:
-        """Returns the figure times a factor, from the same source.
+        """Returns the figure times a factor, from the same source. origin: another origin of the result.
 
         >>> Figure(2.0, "manual").times(3).value
         6.0
@@ -40,15 +40,19 @@ class Figure:
 
 @dataclass(frozen=True)
 class Rate:
-    """A rate is what one part of a machine, a core or a multiprocessor, reaches while the others rest, and what all reach together;
-    None: not known.
+    """A Rate is how much a part of a machine, a core or a multiprocessor, does per second, and how much all do together.
+
+    one: what one part reaches while the others rest; None: not known.
+    all: what all parts reach together; None: not known.
     """
 
     one: Figure | None = None
     all: Figure | None = None
 
     def of(self, used: int, parts: int) -> Figure | None:
-        """Returns what `used` of `parts` reach: between one and all no more than so many times one, and no more than all.
+        """Returns the rate of `used` of `parts` parts; None where it is not known.
+
+        Between one and all it is no more than so many times that of one, and no more than that of all.
 
         >>> Rate(Figure(20e9, "measured"), Figure(30e9, "measured")).of(2, 8)
         Figure(value=30000000000.0, origin='estimate', source='no more than 2 times one part, nor than all')
@@ -66,7 +70,7 @@ class Rate:
 
     @property
     def both(self) -> tuple[Figure, Figure]:
-        """Returns the rates of one part and of all. Raises ValueError where one is not known; measured ones are."""
+        """Returns the rates of one part and of all parts. Raises ValueError where one of them is not known; measured ones are."""
         if self.one is None or self.all is None:
             raise ValueError("the rate is not known of one part and of all")
         return self.one, self.all
@@ -74,7 +78,10 @@ class Rate:
 
 @dataclass(frozen=True)
 class Peak:
-    """A peak is the operations per second on numbers of a type such as "f64". A multiply-add counts as two."""
+    """A Peak is the most operations per second on numbers of a type. A multiply-add counts as two.
+
+    number: the type, such as "f64".
+    """
 
     number: str
     flop_per_s: Rate
@@ -82,7 +89,7 @@ class Peak:
 
 @dataclass(frozen=True)
 class Bandwidth:
-    """A bandwidth is the bytes per second between a level and what is nearer to the registers.
+    """A Bandwidth is the bytes per second between a level of memory and what is nearer to the registers.
 
     place: the level, "L1", "L2", ..., "shared" or "memory".
     read_bytes_per_s: of lines that are only read.
@@ -95,15 +102,14 @@ class Bandwidth:
 
     @property
     def is_known(self) -> bool:
-        """Says whether one of the rates is known."""
+        """Returns whether one of the two rates is known."""
         return self != Bandwidth(self.place)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Described:
-    """A described machine has what a roofline needs to know of any machine.
+    """A Described is a machine of any kind with what a roofline needs to know of it.
 
-    name: its name.
     frequency_hz: cycles per second.
     peaks: operations per second, by type of number.
     bandwidths: those of its levels, nearest first, the memory's last.
@@ -116,44 +122,46 @@ class Described:
 
     @property
     def parts(self) -> int:
-        """Returns how many cores or multiprocessors the rates of all are about."""
+        """Returns how many parts, cores or multiprocessors, the rates of all parts are about."""
         return 1
 
     @property
     def has_rates(self) -> bool:
-        """Says whether peaks and bandwidths are known."""
+        """Returns whether peaks and bandwidths are known."""
         return bool(self.peaks and self.bandwidths)
 
     def peak(self, number: str, used: int = 0) -> Figure | None:
-        """Returns operations per second of `used` parts, 0: all, on a type such as "f64"; None where they are not known."""
+        """Returns the operations per second of `used` parts, 0: all, on a type such as "f64"; None where they are not known."""
         found = next((p for p in self.peaks if p.number == number), None)
         return None if found is None else found.flop_per_s.of(used or self.parts, self.parts)
 
     def read(self, place: str, used: int = 0) -> Figure | None:
-        """Returns bytes per second that `used` parts, 0: all, read from a level such as "L2" or "memory"; None where they are not
-        known.
-        """
+        """Returns the bytes per second that `used` parts, 0: all, read from a level such as "L2" or "memory"; None: not known."""
         found = self.bandwidth(place)
         return None if found is None else found.read_bytes_per_s.of(used or self.parts, self.parts)
 
     def update(self, place: str, used: int = 0) -> Figure | None:
-        """Returns bytes per second of lines that are read and written back, which count twice; None where they are not known."""
+        """Returns the bytes per second of lines that `used` parts, 0: all, read from a level and write back; None: not known.
+
+        Such lines count twice.
+        """
         found = self.bandwidth(place)
         return None if found is None else found.update_bytes_per_s.of(used or self.parts, self.parts)
 
     def bandwidth(self, place: str) -> Bandwidth | None:
-        """Returns the bandwidth of a level; None where the machine has no such level."""
+        """Returns the bandwidth of a level such as "L2" or "memory"; None where the machine has no such level."""
         return next((b for b in self.bandwidths if b.place == place), None)
 
     def data(self) -> dict[str, object]:
-        """Returns all of it as plain data, for JSON."""
+        """Returns the whole description as plain data, for JSON."""
         return {"version": VERSION, "kind": type(self).__name__.lower(), **asdict(self)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cpu(Described):
-    """A Cpu describes a processor: what code generation knows of it, and its rates. The place of a bandwidth is "L" and a cache's
-    level, or "memory".
+    """A Cpu describes a processor: what code generation knows of it, and its rates.
+
+    The place of a bandwidth is "L" and a cache's level, or "memory".
     """
 
     machine: CpuMachine
@@ -165,7 +173,7 @@ class Cpu(Described):
 
 @dataclass(frozen=True, kw_only=True)
 class Gpu(Described):
-    """A Gpu describes what decides how many blocks a multiprocessor holds, how requests become sectors, and the rates.
+    """A Gpu describes a GPU: what decides how many blocks a multiprocessor holds, how requests become sectors, and the rates.
 
     The places of bandwidths are "shared", "L2" and "memory". Sizes are in bytes.
 
@@ -212,7 +220,11 @@ class Gpu(Described):
         return self.warps_per_multiprocessor * self.threads_per_warp
 
     def tensor_peak(self, number: str, used: int = 0) -> Figure | None:
-        """Returns operations per second of the units that multiply matrices, as `peak` does."""
+        """Returns the operations per second of the units that multiply matrices, of `used` multiprocessors; None: not known.
+
+        number: the type of the operands, such as "f16".
+        used: 0 for all.
+        """
         found = next((p for p in self.tensor_peaks if p.number == number), None)
         return None if found is None else found.flop_per_s.of(used or self.parts, self.parts)
 
@@ -221,7 +233,7 @@ OPERATIONS = ("multiply_add", "multiply", "add")  # operations that have an ener
 
 
 def check_kind(machine: Described | None, needs: type[Described], noun: str) -> None:
-    """Raises ConfigError for a machine of another kind.
+    """Raises ConfigError where the machine is not None and is of another kind.
 
     needs: the class that it should be of.
     noun: such a machine, in words.
@@ -233,7 +245,11 @@ def check_kind(machine: Described | None, needs: type[Described], noun: str) -> 
 
 @dataclass(frozen=True)
 class Energies:
-    """Energies are given in J for a multiply-add or its parts, and in J per byte for what is read or written; None: not known."""
+    """An Energies holds how much energy operations and accesses take; None: not known.
+
+    multiply_add, multiply, add: in J per operation.
+    buffer, accumulators, memory: in J per byte that is read or written.
+    """
 
     multiply_add: Figure | None = None
     multiply: Figure | None = None
@@ -243,18 +259,21 @@ class Energies:
     memory: Figure | None = None
 
     def known(self) -> list[tuple[str, Figure]]:
-        """Returns the energies that are known, by name."""
+        """Returns the energies that are known, each with its name."""
         return [(f.name, getattr(self, f.name)) for f in fields(self) if getattr(self, f.name) is not None]
 
     @staticmethod
     def kind(name: str) -> str:
-        """Returns the kind of an energy, of `machines.units`."""
+        """Returns the kind of the unit of the energy with this name, of `units.UNITS`: "energy" or "energy of bytes"."""
         return "energy" if name in OPERATIONS else "energy of bytes"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Systolic(Described):
-    """A systolic array has rows x columns units, each of which does one multiply-add per cycle, between two memories on the chip.
+    """A Systolic describes a systolic array of rows x columns units, between two memories on the chip.
+
+    Each unit does one multiply-add per cycle. The places of bandwidths are "buffer", "memory" (of the operands that stay in the
+    array) and "host".
 
     number: the type of the operands, of operand_bytes each.
     buffer_bytes: the size of the memory of what flows in.
@@ -262,7 +281,6 @@ class Systolic(Described):
     weight_tiles: how many tiles of rows x columns operands wait next to the array.
     paces: (types of two operands such as "i8*i16", cycles of a multiply-add).
     energies: what operations and accesses take.
-    The places of bandwidths are "buffer", "memory" (of the operands that stay in the array) and "host".
     """
 
     rows: int
@@ -277,16 +295,19 @@ class Systolic(Described):
     energies: Energies = Energies()
 
     def pace(self, numbers: Sequence[str]) -> int:
-        """Returns the cycles of a multiply-add on operands of these types; 1 for types that the machine says nothing of."""
+        """Returns the cycles of a multiply-add on operands of these two types; 1 for types that the machine says nothing of."""
         return dict(self.paces).get("*".join(sorted(numbers, key=lambda n: (len(n), n))), 1)
 
     @property
     def tile_bytes(self) -> int:
-        """Returns the size of the operands that stay in the array."""
+        """Returns the bytes of the operands that stay in the array at a time."""
         return self.rows * self.columns * self.operand_bytes
 
     @property
     def tile_load_cycles(self) -> float | None:
-        """Returns the cycles in which the memory delivers a tile, 1349 on TPU v1 (Jouppi et al., ISCA 2017); None: not known."""
+        """Returns the cycles in which the memory delivers the operands that stay in the array; None: not known.
+
+        They are 1349 on TPU v1 (Jouppi et al., ISCA 2017).
+        """
         memory, clock = self.read("memory"), self.frequency_hz.all
         return self.tile_bytes / memory.value * clock.value if memory and clock else None

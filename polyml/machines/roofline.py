@@ -1,4 +1,4 @@
-"""The roofline of a variant as a value: the roofs of operations and of bytes, and which of them bounds it.
+"""The roofline of a kernel as a value: the roofs of operations and of bytes, and which of them bounds it.
 
 Source: Williams, Waterman and Patterson, "Roofline: an insightful visual performance model for multicore architectures", CACM
 2009.
@@ -13,10 +13,10 @@ from polyml.machines.descriptions import Figure
 
 @dataclass(frozen=True)
 class Roof:
-    """A roof is a rate that a kernel cannot exceed.
+    """A Roof is a rate that a kernel cannot exceed, with the least time that this means.
 
     place: a type of operations such as "f64", or where bytes come from: "L2", ..., "memory".
-    amount: operations, or bytes that are fetched from there and written to it.
+    amount: operations, or bytes that are fetched from the place and written to it.
     rate: operations or bytes per second; None: not known.
     seconds: how long the amount takes at this rate; None where that is not known.
     lanes: the part of the vectors' lanes that the operations use, from 0 to 1.
@@ -31,9 +31,9 @@ class Roof:
 
 @dataclass(frozen=True)
 class Roofline:
-    """A roofline has the roofs of a kernel.
+    """A Roofline holds all roofs of a kernel, the rates that it cannot exceed.
 
-    operations: how many there are, of all types.
+    operations: how many operations it has, of all types.
     work: the roofs of operations, by type.
     traffic: the roofs of bytes, nearest first.
     """
@@ -50,7 +50,10 @@ class Roofline:
 
     @property
     def bound(self) -> str:
-        """Returns the place of the roof that takes longest, "operations" for those of all types; "" where a rate is not known."""
+        """Returns what bounds the kernel: "operations", or the place, such as "L2", whose bytes take longest.
+
+        It is "" where a rate is not known.
+        """
         times = self._times
         if times is None:
             return ""
@@ -60,12 +63,12 @@ class Roofline:
 
     @property
     def _times(self) -> tuple[float, list[float]] | None:
-        """Returns the seconds of all operations, and of each place's bytes; None where a rate is not known."""
+        """Returns the seconds of all operations together, and of each place's bytes; None where a rate is not known."""
         work = [roof.seconds for roof in self.work if roof.seconds is not None]
         moved = [roof.seconds for roof in self.traffic if roof.seconds is not None]
         return (sum(work), moved) if len(work) == len(self.work) and len(moved) == len(self.traffic) else None
 
     def intensity(self, place: str) -> float | None:
-        """Returns operations per byte moved; None where none is moved."""
+        """Returns operations per byte that moves from and to a place such as "memory"; None where none moves."""
         moved = next((roof.amount for roof in self.traffic if roof.place == place), 0)
         return self.operations / moved if moved else None

@@ -49,14 +49,14 @@ _REGISTERS = {16: 16, 32: 16, 64: 32}  # vector registers of x86-64, by their by
 
 
 def read(file: str | PathLike) -> Described:
-    """Returns the machine that a file describes. Raises ConfigError, with the line, for whatever is not as it should be."""
+    """Returns the machine that a TOML file describes. Raises ConfigError, with the line, for whatever is not as it should be."""
     table = toml_tables.read(file)
     kind = table.choice("kind", tuple(_READERS))
     return _READERS[kind](table)
 
 
 def _cpu(table: TomlTable) -> Cpu:
-    """Returns a processor from its table."""
+    """Returns the processor that a file's table describes. Raises ConfigError for a table that is not as it should be."""
     table.check_keys((*_GENERAL, *_CPU))
     isa, vector_bytes = table.choice("isa", tuple(_TRIPLES)), table.size("vector")
     if vector_bytes not in _VECTORS[isa]:
@@ -74,7 +74,7 @@ def _cpu(table: TomlTable) -> Cpu:
 
 
 def _caches(table: TomlTable, figures: Figures) -> tuple[tuple[CacheLevel, ...], tuple[Bandwidth, ...]]:
-    """Returns the caches of a processor, and the bandwidths between them."""
+    """Returns the caches of a processor, nearest first, and the bandwidth of each, from the processor's table."""
     items = table.tables("cache")
     if not items:
         raise table.error("cache", "there is no cache", "expected [[cache]] for each, nearest first")
@@ -113,7 +113,7 @@ _GPU_COUNTS = (
 
 
 def _gpu(table: TomlTable) -> Gpu:
-    """Returns a GPU from its table."""
+    """Returns the GPU that a file's table describes. Raises ConfigError for a table that is not as it should be."""
     sizes = [f.name for f in fields(Gpu) if "bytes" in f.name]
     keys = {name.replace("_bytes", ""): name for name in sizes if name != "memory_bytes"}
     table.check_keys((*_GENERAL, "compute_capability", *_GPU_COUNTS, *keys, "tensor", "shared", "l2_cache"))
@@ -173,7 +173,7 @@ def _systolic(table: TomlTable) -> Systolic:
 
 
 def _paces(array: TomlTable) -> tuple[tuple[str, int], ...]:
-    """Returns the cycles of multiply-adds on operands of two types, as the table of the array has them."""
+    """Returns the cycles of multiply-adds by the types of two operands, such as ("i8*i16", 2); () where the table has none."""
     if not array.has("cycles"):
         return ()
     table = array.table("cycles")

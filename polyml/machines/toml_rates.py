@@ -12,7 +12,7 @@ NUMBERS = ("f64", "f32", "f16", "bf16", "tf32", "f8", "i64", "i32", "i16", "i8")
 
 
 class Figures:
-    """The figures of a machine's file are read by its keys.
+    """A Figures reads the rates, latencies and energies of a machine's file, with units and origins.
 
     parts: how many cores or the like the machine has; a rate that is a text is one part's.
     """
@@ -27,7 +27,7 @@ class Figures:
             self.frequency = Rate(found.one or found.all, found.all or found.one)
 
     def peaks(self, key: str) -> tuple[Peak, ...]:
-        """Returns the rates of a table with one for each type of number."""
+        """Returns the operations per second by type of number, from the table with this key; () where there is none."""
         if not self._table.has(key):
             return ()
         table = self._table.table(key)
@@ -37,7 +37,7 @@ class Figures:
     def memory(self, *others: str) -> tuple[Bandwidth, ...]:
         """Returns the bandwidth of the memory; () where the file says nothing of it.
 
-        others: keys of its table that stand for something else.
+        others: keys of the memory's table that stand for something else.
         """
         if not self._table.has("memory"):
             return ()
@@ -46,7 +46,7 @@ class Figures:
     def bandwidth(
         self, table: TomlTable, place: str, *, spread: bool = False, private: bool = False, known: Sequence[str] = ()
     ) -> Bandwidth:
-        """Returns the bandwidth of a level.
+        """Returns the bandwidth of a level from the level's table. place: the name of the level.
 
         spread: whether all parts reach so many times one's rate, unless the file says otherwise.
         private: whether they do so without getting in each other's way.
@@ -58,7 +58,7 @@ class Figures:
         return Bandwidth(place, *(self._spread(rate, private) if spread else rate for rate in rates))
 
     def latency(self, table: TomlTable) -> Figure | None:
-        """Returns how long data take to arrive, in seconds; None where the table does not say."""
+        """Returns how long data of a level take to arrive, in seconds; None where its table does not say."""
         if not table.has("latency"):
             return None
         inside = table.table("latency") if isinstance(table.data["latency"], dict) else None
@@ -69,7 +69,7 @@ class Figures:
         return self._figure(inside, "value", "time", self.frequency.one, origin, source)
 
     def energies(self) -> Energies:
-        """Returns the energies of the file."""
+        """Returns the energies that the file says operations and accesses take."""
         if not self._table.has("energy"):
             return Energies()
         table = self._table.table("energy")
@@ -82,7 +82,10 @@ class Figures:
         return Energies(**found)
 
     def _spread(self, rate: Rate, private: bool) -> Rate:
-        """Returns the rate with that of all parts as so many times one's, at the clock of all."""
+        """Returns a rate where that of all parts, if it is missing, is so many times one's, at the clock of all.
+
+        private: whether the parts do not get in each other's way; else the result is an estimate.
+        """
         if rate.all or not rate.one:
             return rate
         clock = self.frequency
@@ -90,7 +93,10 @@ class Figures:
         return Rate(rate.one, rate.one.times(self._parts * slower, None if private else "estimate"))
 
     def _rate(self, table: TomlTable, key: str, kind: str) -> Rate:
-        """Returns the rate of a key: a text is one part's; a table may tell one's and all parts', and where they come from."""
+        """Returns the rate of a key: a text is one part's; a table may tell that of one part, of all parts, and their origin.
+
+        kind: what is measured, of `units.UNITS`.
+        """
         if not isinstance(table.data[key], dict):
             return Rate(one=self._figure(table, key, kind, self.frequency.one, self._origin, self._source))
         inside = table.table(key)

@@ -35,11 +35,11 @@ Kind = TypeVar("Kind")
 
 @dataclass(frozen=True)
 class TomlTable:
-    """A TOML table knows its place in its file.
+    """A TomlTable is a table of a TOML file that knows its place; its methods check values, and their errors name the line.
 
     data: its keys and values.
     source: the text of the file.
-    places: path -> where it stands in the text.
+    places: by path of a key or table, where it stands in the text.
     path: the keys, and numbers of arrays' items, that lead to the table.
     """
 
@@ -49,7 +49,7 @@ class TomlTable:
     path: tuple = ()
 
     def check_keys(self, known: Sequence[str]) -> None:
-        """Raises ConfigError for a key that is not known."""
+        """Raises ConfigError where the table has a key that is not among the known ones."""
         for key in self.data:
             if key not in known:
                 near = difflib.get_close_matches(key, known, n=1)
@@ -57,13 +57,13 @@ class TomlTable:
                 raise self.error(key, f"there is no `{key}`{self._where()}", *hint)
 
     def error(self, key: str | None, message: str, *notes: str) -> ConfigError:
-        """Returns an error about a key, or about the table where `key` is None."""
+        """Returns an error with the place of a key, or of the table where `key` is None."""
         loc = self.places.get((*self.path, key)) if key else None
         loc = loc or self._own_place() or Loc(self.source, 1, 1, 1)
         return ConfigError(message, loc=loc, notes=notes)
 
     def _own_place(self) -> Loc | None:
-        """Returns the place of the table, or of the nearest one around it that has a line."""
+        """Returns where the table stands in the file, or the nearest one around it that has a line; None where none has."""
         return next((self.places[self.path[:n]] for n in range(len(self.path), 0, -1) if self.path[:n] in self.places), None)
 
     def _where(self) -> str:
@@ -83,15 +83,18 @@ class TomlTable:
         return key in self.data
 
     def text(self, key: str, default: str | None = None) -> str:
-        """Returns a text that is not empty."""
+        """Returns the text of a key, or the default where it is missing. Raises ConfigError for anything but a text."""
         return default if default is not None and key not in self.data else self._value(key, str)
 
     def flag(self, key: str, default: bool) -> bool:
-        """Returns true or false."""
+        """Returns the truth value of a key, or the default where it is missing. Raises ConfigError for anything else."""
         return self._value(key, bool) if key in self.data else default
 
     def count(self, key: str, default: int | None = None, *, least: int = 1) -> int:
-        """Returns a whole number of at least `least`."""
+        """Returns the whole number of a key, or the default where it is missing.
+
+        Raises ConfigError for anything else, and for a number less than `least`.
+        """
         if default is not None and key not in self.data:
             return default
         value = self._value(key, int)
@@ -100,14 +103,17 @@ class TomlTable:
         return value
 
     def choice(self, key: str, allowed: Sequence[str], default: str | None = None) -> str:
-        """Returns one of the allowed words."""
+        """Returns the text of a key, or the default where it is missing. Raises ConfigError for all but the allowed words."""
         value = self.text(key, default)
         if value not in allowed:
             raise self.error(key, f'`{key}` does not take "{value}"', "expected " + ", ".join(f'"{a}"' for a in allowed))
         return value
 
     def quantity(self, key: str, kind: str) -> Quantity:
-        """Returns a quantity, written as a text with a unit of this kind."""
+        """Returns the number with a unit of a key, which is written as text. Raises ConfigError for anything else.
+
+        kind: what is measured, of `units.UNITS`.
+        """
         if type(self.data.get(key)) in (int, float):
             raise self.error(key, f"`{key}` has no unit", f"expected a text such as {units.EXAMPLES[kind]}")
         try:
@@ -118,7 +124,7 @@ class TomlTable:
             raise self.error(key, problem.message, *problem.notes) from None
 
     def size(self, key: str, default: int | None = None) -> int:
-        """Returns a size in whole bytes."""
+        """Returns the size of a key in bytes, or the default where it is missing. Raises ConfigError for all but whole bytes."""
         if default is not None and key not in self.data:
             return default
         value = self.quantity(key, "size").value
@@ -127,11 +133,11 @@ class TomlTable:
         return int(value)
 
     def table(self, key: str) -> TomlTable:
-        """Returns the table of a key."""
+        """Returns the table that is the value of a key. Raises ConfigError for anything else."""
         return self._inside(self._value(key, dict), key)
 
     def tables(self, key: str) -> tuple[TomlTable, ...]:
-        """Returns the items of an array of tables."""
+        """Returns the items of the array of tables that is the value of a key. Raises ConfigError for anything else."""
         items = self._value(key, list)
         if not all(isinstance(item, dict) for item in items):
             raise self.error(key, f"`{key}` is an array of other things than tables", f"expected [[{key}]]")
@@ -142,7 +148,7 @@ class TomlTable:
 
 
 def read(file: str | PathLike) -> TomlTable:
-    """Returns the table of a whole file. Raises ConfigError where it cannot be read or is no TOML."""
+    """Returns the table of a whole TOML file. Raises ConfigError where the file cannot be read or is no TOML."""
     text = read_text(file, _MOST_BYTES)
     source = Source(called(file), 1, tuple(text.split("\n")))
     try:
@@ -156,8 +162,9 @@ def read(file: str | PathLike) -> TomlTable:
 
 
 def _loaded(text: str, source: Source) -> dict[str, object]:
-    """Returns the tables of a text, whose nesting and numbers are limited first: the parser of TOML recurses, and so do the readers
-    here.
+    """Returns the tables of a TOML text. Raises ConfigError where it is nested too deeply or has too long lines or numbers.
+
+    These are limited first: the parser of TOML recurses, and so do the readers here.
     """
     for number, line in enumerate(source.lines, 1):
         keys = line.partition("=")[0].count(".")
@@ -175,7 +182,7 @@ def _loaded(text: str, source: Source) -> dict[str, object]:
 
 
 def _places(source: Source) -> dict[tuple, Loc]:
-    """Returns where tables begin and keys stand, by path. Keys of inline tables stand where the table's key does."""
+    """Returns where tables begin and keys stand in a file, by path. Keys of inline tables stand where the table's key does."""
     found: dict[tuple, Loc] = {}
     counts: dict[tuple, int] = {}
     path: tuple = ()

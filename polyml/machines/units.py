@@ -42,7 +42,7 @@ EXAMPLES = {
 
 @dataclass(frozen=True)
 class Quantity:
-    """A quantity is a number in bytes, Hz, bytes per second, operations per second or seconds.
+    """A Quantity is a number in bytes, Hz, bytes per second, operations per second, seconds, joules or joules per byte.
 
     per_cycle: whether it is per cycle, or in cycles, instead.
     """
@@ -52,10 +52,11 @@ class Quantity:
 
 
 def quantity(text: str, kind: str) -> Quantity:
-    """Returns the quantity of a text. Raises ConfigError for text without a number or a unit, and for numbers that are not
-    positive.
+    """Returns the number with a unit that a text says, in the kind's basic unit: bytes, Hz, bytes/s, operations/s, s, J, J/byte.
 
     kind: what is measured, of UNITS.
+
+    Raises ConfigError for text without a number or a unit, and for numbers that are not positive.
 
     >>> quantity("32 KiB", "size").value, quantity("34 GB/s", "bandwidth").value
     (32768.0, 34000000000.0)
@@ -81,7 +82,7 @@ def quantity(text: str, kind: str) -> Quantity:
 
 
 def _near(unit: str, kind: str) -> str:
-    """Returns the unit that was probably meant, or ""."""
+    """Returns the known unit of a kind that was probably meant by another text, or ""."""
     same = {known.lower(): known for known in UNITS[kind]}
     near = difflib.get_close_matches(unit.lower(), same, n=1)
     return same[near[0]] if near else ""
@@ -91,7 +92,7 @@ _SHOWN = {"frequency": "Hz", "bandwidth": "B/s", "operations": "FLOP/s", "intege
 
 
 def shown(value: float, kind: str) -> str:
-    """Returns a value as three digits and a unit.
+    """Returns a value as text with three digits and a unit.
 
     kind: what is measured, of UNITS, or "integers" for operations on them.
 

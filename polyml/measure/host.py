@@ -22,14 +22,15 @@ _WAIT_S = 60
 
 
 def known() -> Cpu:
-    """Returns the host, with rates if they were measured before."""
+    """Returns the host, with rates if they were measured before; nothing is measured."""
     found = _kept(open_cache(config.resolve()))
     return found.cpu if found else _bare()
 
 
 def measured(*, again: bool = False) -> Cpu:
-    """Returns the host with rates, which are measured if they are not known, if other programs disturbed the measurement, or
-    `again`.
+    """Returns the host with rates; measures them where they are not known, or other programs disturbed them, or if `again`.
+
+    What is measured is kept in the disk cache, where there is one.
     """
     store = open_cache(config.resolve())
     if store is None:
@@ -47,7 +48,7 @@ def measured(*, again: bool = False) -> Cpu:
 
 
 def _merged(old: Measured | None, new: Measured) -> Measured:
-    """Returns what two measurements say together: one that others disturbed tells only that the machine reaches at least so much."""
+    """Returns two measurements of the host as one: the new one, with the greater rates of both if other programs disturbed it."""
     if old is None or new.quiet:
         return new
     return Measured(better(old.cpu, new.cpu), old.quiet)
@@ -66,13 +67,13 @@ def _now() -> Measured:
 
 @cache
 def _once() -> Measured:
-    """Returns the measurement of this process, for where nothing is kept."""
+    """Returns the measurement of this process, which is made at the first call only, for where there is no disk cache."""
     return _now()
 
 
 @contextlib.contextmanager
 def _alone(store: Cache) -> Iterator[None]:
-    """Lets one process measure at a time, where the folder can be written."""
+    """Returns a context in which no other process measures, where the cache's folder can be written."""
     from filelock import FileLock, Timeout
 
     with contextlib.ExitStack() as held:
@@ -83,7 +84,7 @@ def _alone(store: Cache) -> Iterator[None]:
 
 
 def _key() -> str:
-    """Returns the name of the rates in the cache: a digest of the processor, its caches, and the cores that this process may use."""
+    """Returns the name of the rates in the disk cache: a digest of the processor, its caches, and the cores of this process."""
     text = f"rates {_FORMAT} {cpu.host()!r} {' '.join(sorted(cpu.cpu_flags()))}"
     return f"rates-{hashlib.sha256(text.encode()).hexdigest()}"
 
@@ -96,7 +97,7 @@ def _content(found: Measured) -> bytes:
 
 
 def _kept(store: Cache | None) -> Measured | None:
-    """Returns the measurement that is kept; None where nothing is, or something else than a measurement."""
+    """Returns the measurement in the disk cache; None where there is no cache, no entry, or something else than a measurement."""
     content = store.get(_key()) if store else None
     if content is None:
         return None
@@ -107,7 +108,7 @@ def _kept(store: Cache | None) -> Measured | None:
 
 
 def _read(content: dict) -> Measured:
-    """Returns the measurement of a file's content. Raises ValueError, TypeError or LookupError for other contents."""
+    """Returns the measurement in a cache entry's content. Raises ValueError, TypeError or LookupError for other contents."""
     if not all(
         isinstance(text, str) for text in (*(p["number"] for p in content["peaks"]), *(b["place"] for b in content["bandwidths"]))
     ):

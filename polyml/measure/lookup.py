@@ -14,10 +14,10 @@ from polyml.reading.userfiles import called
 
 
 def find(text: str | PathLike, *, measure: bool = False) -> Described:
-    """Returns the machine of this name, or of the file of this name or path. The host comes with the rates that were measured
-    before.
+    """Returns the machine of a name or of a TOML file's path; for "host", the host with the rates that were measured before.
 
-    measure: whether the host's rates are measured where there are none.
+    measure: whether the host's rates are measured where there are none, which takes a second or more.
+
     Raises ConfigError for what is neither a machine nor a file that describes one.
 
     >>> find("tpu-v1").peak("i8").value

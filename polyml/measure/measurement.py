@@ -40,9 +40,9 @@ _PEAK = "multiply-adds on vectors"
 
 @dataclass(frozen=True)
 class WorkingSet:
-    """A working set is the data of a stream.
+    """A working set is the data that a stream reads or updates.
 
-    place: the level that holds them.
+    place: the cache level that holds them, such as "L2", or "memory".
     bytes_of_one: their size for one thread alone.
     bytes_of_each: their size for each of all threads.
     """
@@ -54,7 +54,7 @@ class WorkingSet:
 
 @dataclass(frozen=True)
 class Job:
-    """A job is a function of `stream_kernels` on some threads.
+    """A job is a run of one function of `stream_kernels` on some threads, which is timed.
 
     bytes: the size of each thread's data.
     work: what a pass of one thread does, in operations, bytes or cycles.
@@ -68,10 +68,10 @@ class Job:
 
 @dataclass(frozen=True)
 class _Best:
-    """The best run of a job is the one with the highest rate.
+    """A _Best is the run of a job that had the highest rate.
 
     passes_per_s: passes per second of each thread.
-    quiet: whether the caller ran nearly all the time, and each thread had a share.
+    quiet: whether the caller ran nearly all the time, and each share had a thread of its own.
     """
 
     passes_per_s: float
@@ -80,7 +80,7 @@ class _Best:
 
 @dataclass(frozen=True)
 class Measured:
-    """A measurement is the host with its measured rates.
+    """A Measured is the host with its measured rates.
 
     quiet: whether other programs took little of the time, so that there is no need to measure again.
     """
@@ -90,9 +90,10 @@ class Measured:
 
 
 def measured(machine: CpuMachine) -> Measured:
-    """Returns the machine with rates, measured in a second, or in three if other programs run.
+    """Measures the host's rates, in a second, or in three if other programs run, and returns the host with them.
 
     machine: the host.
+
     Raises PolymlMemoryError if there is no memory to measure with.
     """
     start, bench = time.perf_counter(), _Bench(machine)
@@ -106,7 +107,7 @@ def measured(machine: CpuMachine) -> Measured:
 
 
 def better(a: Cpu, b: Cpu) -> Cpu:
-    """Returns the greater rates of two measurements of a machine."""
+    """Returns a machine with the greater one of each pair of rates in two measurements of it."""
     peaks = tuple(replace(p, flop_per_s=_greater(p.flop_per_s, q.flop_per_s)) for p, q in zip(a.peaks, b.peaks))
     places = tuple(
         replace(p, read_bytes_per_s=_greater(p.read_bytes_per_s, q.read_bytes_per_s),
@@ -121,7 +122,7 @@ def _greater(a: Rate, b: Rate) -> Rate:
 
 
 def plausible(rates: Sequence[Bandwidth]) -> bool:
-    """Returns whether levels are the slower the farther they are, for one thread and for all."""
+    """Returns whether no level is clearly faster than a nearer one, for one thread and for all. rates: nearest level first."""
     pairs = [(a, b) for near, far in itertools.pairwise(rates) for a, b in zip(_figures(near), _figures(far))]
     return all(b.value <= a.value * _TOLERANCE for a, b in pairs)
 
@@ -132,13 +133,14 @@ def _figures(rate: Bandwidth) -> tuple[Figure, ...]:
 
 
 def threads_of(machine: CpuMachine) -> int:
-    """Returns how many threads are measured together: one for each core that the process may use, as far as the pool goes."""
+    """Returns how many threads are measured together: one for each core of the process, as far as the thread pool goes."""
     return min(machine.cores, _MOST_THREADS)
 
 
 def working_sets(machine: CpuMachine) -> tuple[WorkingSet, ...]:
-    """Returns, for each cache, data larger than the caches before it and smaller than a thread's part of it; for memory, larger
-    than all caches.
+    """Returns data sizes to measure each cache level and the memory with, nearest first.
+
+    For a cache they are larger than the caches before it and smaller than a thread's part of it; for memory, larger than all.
 
     >>> from polyml.machines.catalogue import processor
     >>> [w.bytes_of_one // 1024 for w in working_sets(processor("avx2"))]
@@ -158,7 +160,7 @@ def working_sets(machine: CpuMachine) -> tuple[WorkingSet, ...]:
 
 
 def _inside(own: int, above: int, machine: CpuMachine) -> int:
-    """Returns a size that fits a cache of `own` bytes behind one of `above` bytes.
+    """Returns a size of data that fit a cache of `own` bytes but not the one before it, of `above` bytes.
 
     It is a quarter of the cache where that is much more than the other holds, else all of the other and half of this one, which
     then has what the other evicted.
@@ -174,7 +176,7 @@ def _whole_blocks(size: int, machine: CpuMachine) -> int:
 
 
 class _Bench:
-    """A bench holds the functions in memory, the data that they go over, and the best that each job did so far."""
+    """A bench holds the functions to time as machine code, the data that they go over, and the best run of each job so far."""
 
     def __init__(self, machine: CpuMachine):
         self._machine = machine
@@ -197,13 +199,13 @@ class _Bench:
         self._best: dict[Job, _Best] = {}
 
     def round(self, *, disturbed: bool = False) -> None:
-        """Tries every job, or only those that other programs disturbed whenever they were tried."""
+        """Times every job, or only those whose best run other programs disturbed."""
         for job in [job for pair in self._jobs() for job in pair]:
             if not (disturbed and self._best[job].quiet):
                 self._try(job)
 
     def found(self) -> Measured:
-        """Returns the best of all rounds."""
+        """Returns the host with the rates of the best runs of all rounds."""
         peaks = tuple(Peak(number, self._rate(self._peak(number, size), _PEAK)) for number, size in _NUMBERS)
         places = tuple(Bandwidth(w.place, *(self._rate(self._stream(name, w, n), self._over(name, w)) for name, n in _STREAMS))
                        for w in self._sets)  # fmt: skip
@@ -214,7 +216,7 @@ class _Bench:
         return Measured(cpu, all(best.quiet for best in self._best.values()))
 
     def _jobs(self) -> Iterator[tuple[Job, Job]]:
-        """Yields each job of one thread with that of all threads."""
+        """Yields pairs of jobs: each function with its data on one thread, and on all threads."""
         yield self._clock()
         for number, size in _NUMBERS:
             yield self._peak(number, size)
@@ -238,8 +240,9 @@ class _Bench:
         return f"{name} streams over {one}" + (f", {each} on each of {self._threads} threads" if self._threads > 1 else "")
 
     def _rate(self, jobs: tuple[Job, Job], what: str) -> Rate:
-        """Returns the rate of a pair of jobs. All threads can do what one does, and one what it does beside the others: less is a
-        sign of other programs.
+        """Returns the rate of a pair of jobs, one thread's and that of all. what: what is measured, in words.
+
+        All threads can do what one does, and one what it does beside the others: less is a sign of other programs.
         """
         one, together = (self._best[job].passes_per_s * job.work * job.threads for job in jobs)
         quiet = all(self._best[job].quiet for job in jobs)
@@ -259,12 +262,12 @@ class _Bench:
                 self._best[job] = _Best(rate, quiet)
 
     def _had_own_threads(self, job: Job) -> bool:
-        """Returns whether the shares of the last run were not taken by fewer threads."""
+        """Returns whether each share of the last run had a thread of its own."""
         stacks = self._room.reshape(-1, stream_kernels.ROOM_BYTES // 8)[: job.threads, stream_kernels.STACK // 8]
         return len(set(stacks.tolist())) == job.threads
 
     def _run(self, job: Job, passes: int) -> float:
-        """Returns the seconds that passes of a job take."""
+        """Runs so many passes of a job and returns how many seconds they took."""
         data = self._data if job.function in ("read", "update") else self._numbers
         work = (ctypes.c_int64 * 4)(data.ctypes.data, job.bytes, passes, self._room.ctypes.data)
         address, pool = self._code.address(job.function), threads.pool()
@@ -274,7 +277,7 @@ class _Bench:
 
 
 def _passes(run: Callable[[int], float]) -> int:
-    """Returns how many passes take _RUN_S."""
+    """Returns a number of passes that takes at least _RUN_S seconds. run: runs so many passes and returns the seconds."""
     passes = 1
     while (seconds := run(passes)) < _RUN_S:
         passes = max(2 * passes, int(1.1 * passes * _RUN_S / seconds) if seconds > _RUN_S / 100 else 16 * passes)
@@ -282,7 +285,7 @@ def _passes(run: Callable[[int], float]) -> int:
 
 
 def _on_pages(size_bytes: int) -> np.ndarray:
-    """Returns words that begin on a page, as the system gives them out."""
+    """Returns an uninitialised array of 64-bit words that begins at a memory page."""
     room = np.empty((size_bytes + _PAGE) // 8, np.int64)
     skip = -room.ctypes.data // 8 % (_PAGE // 8)
     return room[skip : skip + size_bytes // 8]

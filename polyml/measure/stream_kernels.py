@@ -1,9 +1,9 @@
-"""What is timed to measure a machine, as LLVM text: functions that a share of the thread pool's regions runs.
+"""What is timed to measure a machine, as LLVM text: functions that run in the thread pool, each call as one share of the work.
 
     void NAME(ptr work, i64 share, i64 shares)      work: {ptr data, i64 bytes of a share, i64 passes, ptr room}
 
-They end with what they computed in the room, in lines of each share's own, so that nothing of them can be left out; behind that
-stands where the thread's stack is, which tells whether shares had threads of their own.
+At the end each share stores what it computed in its own lines of `room`, so that no work can be left out; behind that it stores
+where the thread's stack is, which tells whether shares had threads of their own.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _Body = Callable[[str, list[str]], list[str]]
 
 
 def block_bytes(machine: CpuMachine) -> int:
-    """Returns the bytes of which the share of a stream has a multiple."""
+    """Returns the number of bytes of which a stream's share is a multiple: what a turn of its loop reads."""
     return _AT_ONCE * machine.vector_bytes
 
 
 def text(machine: CpuMachine) -> str:
-    """Returns the module: read, update, peak_f64, peak_f32, clock."""
+    """Returns the LLVM module with the functions that are timed: read, update, peak_f64, peak_f32, clock."""
     functions = [_stream(machine, "read", _reads), _stream(machine, "update", _updates), _clock()]
     functions += [_peak(machine, f"peak_f{8 * size}", size) for size in (8, 4)]
     declared = [f"declare {v} @llvm.fma.{_short(machine, e)}({v}, {v}, {v})" for e in (8, 4) for v in [_vector(machine, e)]]
@@ -35,12 +35,12 @@ def text(machine: CpuMachine) -> str:
 
 
 def operations(machine: CpuMachine, element_bytes: int) -> int:
-    """Returns the operations in a turn of a peak's loop: a multiply-add counts as two."""
+    """Returns how many operations a turn of the loop of `peak_f64` or `peak_f32` has; a multiply-add counts as two."""
     return 2 * _accumulators(machine) * machine.lanes(element_bytes)
 
 
 def cycles() -> int:
-    """Returns the cycles of a turn of the clock's loop: additions that wait for one another take a cycle each."""
+    """Returns how many cycles a turn of the loop of `clock` takes: its additions wait for one another and take a cycle each."""
     return _CHAIN
 
 
@@ -53,7 +53,7 @@ def _short(machine: CpuMachine, element_bytes: int) -> str:
 
 
 def _accumulators(machine: CpuMachine) -> int:
-    """Returns how many sums are under way at once on any core (4 units, 4 cycles, or 2 and 5), as far as there are registers."""
+    """Returns how many sums the loop of a peak has: as many as keep any core's units busy, or as there are registers for."""
     return min(24, machine.vector_registers - 4)
 
 
@@ -66,7 +66,7 @@ def _field(fn: FunctionBuilder, number: int, kind: str = "i64") -> str:
 
 
 def _room(fn: FunctionBuilder) -> str:
-    """Returns the address of this share's room, after storing the address of the stack in it."""
+    """Emits code for the address of this share's part of `room`, and stores the address of the thread's stack in it."""
     room = fn.emit(f"getelementptr i8, ptr {_field(fn, 3, 'ptr')}, i64 {fn.emit(f'mul i64 %share, {ROOM_BYTES}')}")
     stack = fn.emit(f"ptrtoint ptr {fn.emit('alloca i64')} to i64")
     fn.do(f"store i64 {stack}, ptr {fn.emit(f'getelementptr i8, ptr {room}, i64 {STACK}')}")
@@ -74,7 +74,7 @@ def _room(fn: FunctionBuilder) -> str:
 
 
 def _loop(fn: FunctionBuilder, end: str, step: int, kind: str, first: Sequence[str], body: _Body) -> list[str]:
-    """Emits a loop over 0, step, ... below `end`, that runs at least once, and returns the values of its last turn.
+    """Emits a loop over 0, step, ... below `end`, that runs at least once; returns the names of its values after the last turn.
 
     kind: the LLVM type of the values that go from turn to turn.
     first: their values before the loop.
@@ -96,7 +96,7 @@ def _loop(fn: FunctionBuilder, end: str, step: int, kind: str, first: Sequence[s
 
 
 def _stream(machine: CpuMachine, name: str, step: Callable) -> str:
-    """Returns a function of passes over the bytes of its share, vector by vector."""
+    """Returns the text of a function of passes over the bytes of its share, by vectors. step: emits what a turn does with them."""
     fn, lanes = _function(name), machine.vector_bytes // 8
     kind = f"<{lanes} x i64>"
     size, passes = _field(fn, 1), _field(fn, 2)
@@ -121,12 +121,12 @@ def _stream(machine: CpuMachine, name: str, step: Callable) -> str:
 
 
 def _reads(fn: FunctionBuilder, kind: str, at: Sequence[str], sums: list[str]) -> list[str]:
-    """Emits a sum for each place, so that vectors are read in their order."""
+    """Emits an addition of the vector at each place to a sum of its own; returns the new sums."""
     return [fn.emit(f"add {kind} {old}, {fn.emit(f'load {kind}, ptr {place}')}") for old, place in zip(sums, at)]
 
 
 def _updates(fn: FunctionBuilder, kind: str, at: Sequence[str], sums: list[str]) -> list[str]:
-    """Emits additions of one to the vectors at these places."""
+    """Emits an addition of one to the vector at each place in memory; returns the sums, which do not change."""
     ones = f"<{', '.join(['i64 1'] * int(kind[1:].split()[0]))}>"
     for place in at:
         value = fn.emit(f"add {kind} {fn.emit(f'load {kind}, ptr {place}')}, {ones}")
@@ -135,7 +135,7 @@ def _updates(fn: FunctionBuilder, kind: str, at: Sequence[str], sums: list[str])
 
 
 def _peak(machine: CpuMachine, name: str, element_bytes: int) -> str:
-    """Returns a function of x = x * a + b in every accumulator; a and b are read, so that LLVM knows nothing of them."""
+    """Returns the text of a function of x = x * a + b in many accumulators; it loads a and b, so LLVM knows nothing of them."""
     fn, kind = _function(name), _vector(machine, element_bytes)
     data, passes, room = _field(fn, 0, "ptr"), _field(fn, 2), _room(fn)
     a, b = fn.emit(f"load {kind}, ptr {data}"), fn.emit(f"load {kind}, ptr {fn.emit(f'getelementptr {kind}, ptr {data}, i64 1')}")
@@ -157,7 +157,7 @@ def _peak(machine: CpuMachine, name: str, element_bytes: int) -> str:
 
 
 def _clock() -> str:
-    """Returns a function of additions and exclusive ors that wait for one another, of which no processor makes one."""
+    """Returns the text of the function `clock`: additions and exclusive ors that wait for one another and do not combine."""
     fn = _function("clock")
     first, passes, room = _field(fn, 1), _field(fn, 2), _room(fn)
 

@@ -178,9 +178,7 @@ def _check_out(out: object, g: Geometry) -> None:
 
 
 def _is_free(out: np.ndarray, given: tuple[np.ndarray, ...]) -> bool:
-    """Returns whether kernels can write to `out` directly: it is contiguous and aligned, and shares no memory with the given
-    arrays.
-    """
+    """Returns whether kernels can write to `out` directly: it is contiguous and aligned, and overlaps none of the given arrays."""
     if not out.flags.c_contiguous or not out.flags.aligned:
         return False
     return not any(np.may_share_memory(out, each) for each in given)

@@ -1,4 +1,4 @@
-"""The misses and bytes of a form, a kernel in one order of its instances, at each cache level, by array and by reference."""
+"""The misses and bytes of a kernel in one order of its instances, at each cache level, by array and by reference."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ INCOHERENT = "without misses for the sake of coherence"
 
 @dataclass(frozen=True)
 class MissTotal:
-    """A MissTotal is a sum over references, at one level.
+    """A MissTotal holds the sums of accesses and misses over several references, at one cache level.
 
+    compulsory, capacity, conflict: the parts of the misses.
     coherence: misses of lines that writes of other threads invalidated, where these are simulated.
     written: lines that the level sends on; the writes, where it writes through.
     """
@@ -40,7 +41,7 @@ class MissTotal:
 
 @dataclass(frozen=True)
 class Misses:
-    """Misses hold the simulated misses of a form, by cache level and reference.
+    """A Misses holds the simulated misses of a kernel in one order of its instances, by cache level and reference.
 
     threads: how many share the program's loops.
     coherent: whether writes invalidate lines in the caches of other threads.
@@ -54,7 +55,7 @@ class Misses:
 
     @property
     def accuracy(self) -> str:
-        """Returns what the numbers take for granted."""
+        """Returns how exact the numbers are and what they take for granted, as text."""
         if self.threads == 1:
             return f"{EXACT}, one thread"
         return f"{EXACT}; {TURNS.format(self.threads)}" + ("" if self.coherent else f"; {INCOHERENT}")
@@ -66,7 +67,7 @@ class Misses:
 
     @property
     def counts(self) -> Mapping[ArrayReference, Counts]:
-        """Returns the counts of each reference, over all threads."""
+        """Returns the numbers of accesses and misses of each reference, over all threads."""
         return self.simulation.counts
 
     @cached_property
@@ -80,12 +81,12 @@ class Misses:
         return sum(counts.accesses for counts in self.counts.values())
 
     def of_array(self, array: str, level: int) -> MissTotal:
-        """Returns the sums over the references to one array."""
+        """Returns the sums over the references to one array, at level `level`, counted from 0."""
         counts = [c for reference, c in self.counts.items() if reference.array == array]
         return _total(counts, self.simulation.written[array][level], level)
 
     def total(self, level: int) -> MissTotal:
-        """Returns the sums over all references."""
+        """Returns the sums over all references, at level `level`, counted from 0."""
         return _total(self.counts.values(), sum(row[level] for row in self.simulation.written.values()), level)
 
 
@@ -93,9 +94,9 @@ def misses(
     form: Form, sizes: Mapping[str, int], levels: Sequence[CacheLevel], threads: int = 1, coherent: bool = False,
     addresses: Mapping[str, int] = MappingProxyType({}),
 ) -> Misses:  # fmt: skip
-    """Returns the misses of a form, found by simulation.
+    """Returns the misses of a kernel in one order of its instances, found by simulation of all accesses.
 
-    threads: how many run the form; one does where no loop is parallel.
+    threads: how many run it; one does where no loop is parallel.
     coherent: whether their writes invalidate lines in one another's caches.
     addresses: where arrays begin, for those whose address is given.
 
@@ -110,7 +111,7 @@ def misses(
 
 
 def _total(counts: Collection[Counts], written: int, level: int) -> MissTotal:
-    """Returns the sums over some references. written: lines that the level sends on."""
+    """Returns the sums over the counts of some references at one level. written: lines that the level sends on."""
     return MissTotal(
         sum(c.accesses for c in counts),
         sum(c.misses[level] for c in counts),

@@ -12,11 +12,12 @@ from polyml.machines.cpu import CacheLevel
 
 @dataclass(frozen=True)
 class Advice:
-    """An Advice names a reference whose lines along a loop would fit a level, but not the sets that they fall into.
+    """An Advice tells how to avoid conflict misses of a reference whose lines along a loop would fit a level, but not its sets.
 
-    lines: how many different ones it uses.
-    sets: how many sets these fall into.
-    padding_bytes: what to add to its stride; 0 where no length helps.
+    lines: how many different lines the reference uses along the loop.
+    sets: how many sets of the level these lines fall into.
+    stride_bytes: the distance of the reference's addresses in one iteration and the next.
+    padding_bytes: what to add to the stride so that the lines spread over more sets; 0 where no length helps.
     """
 
     reference: ArrayReference
@@ -36,7 +37,7 @@ class Advice:
 
 
 def advice(walks: Sequence[StridedWalk]) -> Iterator[Advice]:
-    """Yields advice for each walk, about the nearest level whose sets are too crowded."""
+    """Yields advice for each walk whose lines are too many for their sets in some level, about the nearest such level."""
     for walk in walks:
         crowded = next((k for k in range(len(walk.levels)) if walk.crowded(k)), None)
         if crowded is not None:

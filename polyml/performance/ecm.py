@@ -1,4 +1,4 @@
-"""The predicted time of a form: its instructions, then the transfers of lines between levels, one after the other.
+"""The predicted time of a kernel: its instructions, then the transfers of lines between levels, one after the other.
 
 This is the execution-cache-memory model without overlap. Source: Stengel, Treibig, Hager and Wellein, "Quantifying Performance
 Bottlenecks of Stencil Computations Using the Execution-Cache-Memory Model", ICS 2015.
@@ -18,7 +18,7 @@ from polyml.performance.variants import Form
 
 @dataclass(frozen=True)
 class Prediction:
-    """A Prediction is the estimated time of a form, as the sum of its parts. All values are in seconds.
+    """A Prediction is the estimated time of a kernel in one order of its instances, as the sum of its parts, in seconds.
 
     instructions: what they take where all data are in the first cache.
     moves: what transfers take, by the level that lines come from, the nearest first.
@@ -36,7 +36,11 @@ class Prediction:
 def prediction(
     form: Form, found: Roofline, sizes: Mapping[str, int], places: Mapping[str, Placed], machine: Cpu, threads: int
 ) -> Prediction | None:
-    """Returns the estimated time of a form; None where the machine's rates are not known. found: the roofline of the form."""
+    """Returns the estimated time of a kernel in one order of its instances; None where the machine's rates are not known.
+
+    found: the kernel's roofline, which has the times of transfers.
+    sizes, places: the values of parameters, and the addresses of arrays.
+    """
     clock = machine.frequency_hz.of(threads, machine.parts)
     moves = {roof.place: roof.seconds for roof in found.traffic if roof.seconds is not None}
     if clock is None or len(moves) < len(found.traffic):

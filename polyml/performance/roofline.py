@@ -1,4 +1,4 @@
-"""The roofline of a form, for all cache levels: operations over their peak, and bytes over each bandwidth.
+"""The roofline of a kernel, for all cache levels: operations over their peak, and bytes over each bandwidth.
 
 Source: Williams, Waterman and Patterson, "Roofline: An Insightful Visual Performance Model for Multicore Architectures", CACM
 2009.
@@ -18,14 +18,17 @@ IN_LANES = {"f64": 8, "i64": 8, "f32": 4, "i32": 4}  # bytes of the numbers that
 
 
 def roofline(form: Form, misses: Misses, sizes: Mapping[str, int], machine: Cpu, threads: int) -> Roofline:
-    """Returns the roofline of a form on so many of the machine's threads."""
+    """Returns the roofline of a kernel in one order of its instances, on `threads` threads of a machine.
+
+    misses: those of the kernel in this order, which tell how many bytes move.
+    """
     work = tuple(_work(form, sizes, machine, threads))
     traffic = tuple(_traffic(misses, machine, threads))
     return Roofline(sum(roof.amount for roof in work), work, traffic)
 
 
 def _work(form: Form, sizes: Mapping[str, int], machine: Cpu, threads: int) -> Iterator[Roof]:
-    """Yields a roof for each type of number, from the operations of all statements."""
+    """Yields a roof of the peak rate for each type of number, with the operations of all statements."""
     total: dict[str, int] = {}
     slots: dict[str, float] = {}  # of operations in lanes that could run in the same instructions
     for name, statement in form.scop.statements.items():
@@ -45,7 +48,7 @@ def _work(form: Form, sizes: Mapping[str, int], machine: Cpu, threads: int) -> I
 
 
 def _traffic(misses: Misses, machine: Described, threads: int) -> Iterator[Roof]:
-    """Yields a roof for each level behind the first and for memory, from the lines that move."""
+    """Yields a roof of the bandwidth for each cache level behind the first and for memory, with the bytes of lines that move."""
     line = misses.levels[0].line_bytes
     places = [f"L{level.level}" for level in misses.levels[1:]] + ["memory"]
     for number, place in enumerate(places):

@@ -31,7 +31,7 @@ Around = tuple[Jam | Unroll, ...]
 
 @dataclass(frozen=True)
 class Cycles:
-    """Cycles are what a program's instructions take.
+    """A Cycles is how long a program's instructions take, in cycles.
 
     alone: of what one thread runs.
     shared: of what threads share.
@@ -41,7 +41,7 @@ class Cycles:
     shared: float
 
     def on(self, threads: int) -> float:
-        """Returns the cycles on so many threads, none of which waits."""
+        """Returns the cycles on so many threads, if none of them waits."""
         return self.alone + self.shared / threads
 
 
@@ -51,7 +51,10 @@ def cycles(program: Program, sizes: Mapping[str, int], places: Mapping[str, Plac
 
 
 def cycles_of(sites: Sequence[Site], program: Program, places: Mapping[str, Placed], vector_bytes: int) -> Cycles:
-    """Returns the estimated cycles of a program whose trip counts are known. sites: its stretches of straight code."""
+    """Returns the estimated cycles of a program whose trip counts are known, with all elements in the first cache.
+
+    sites: its stretches of straight code, with how often they run.
+    """
     table, found = AccessTable(program.scop.context), {False: 0.0, True: 0.0}
     for site in sites:
         found[site.is_shared] += _Stretch(program, table, places, vector_bytes, site).cycles
@@ -60,10 +63,10 @@ def cycles_of(sites: Sequence[Site], program: Program, places: Mapping[str, Plac
 
 @dataclass(frozen=True)
 class _InstanceAccess:
-    """An _InstanceAccess is an access of an instance, with its distance between lanes.
+    """An _InstanceAccess is an access of an instance, with its distance between the lanes of a vector.
 
-    subscripts: the element, in the variables of the loops around.
-    around: the jams and unrolled loops around it, the outermost first.
+    subscripts: those of the element, in the variables of the loops around.
+    around: the jams (iterations that run together) and unrolled loops around it, the outermost first.
     lane: by how many elements the next lane is further; None where that differs.
     lanes: how many run together.
     """
@@ -77,7 +80,7 @@ class _InstanceAccess:
 
 
 class _Stretch:
-    """A _Stretch estimates what the instructions of straight code take."""
+    """A _Stretch estimates the cycles of one stretch of straight code. site: the code, with how often it runs."""
 
     def __init__(self, program: Program, table: AccessTable, places: Mapping[str, Placed], vector_bytes: int, site: Site):
         self._program, self._table, self._places, self._site = program, table, places, site
@@ -87,14 +90,14 @@ class _Stretch:
 
     @property
     def cycles(self) -> float:
-        """Returns the cycles of all its iterations and starts."""
+        """Returns the cycles of all iterations and starts of the stretch."""
         site = self._site
         inside, outside = self._terms(moving=True), self._terms(moving=False)
         once = outside.per_iteration + (START_CYCLES if self._var is not None else 0.0)
         return site.iterations * inside.per_iteration + site.starts * once
 
     def _terms(self, moving: bool) -> CycleTerms:
-        """Returns the work of one iteration, if `moving`, or of one start.
+        """Returns the work of one iteration of the stretch if `moving`, else that of one start of its loop.
 
         What does not change with the iterations is done once, before the loop or behind it.
         """
@@ -127,7 +130,7 @@ class _Stretch:
         )
 
     def _moved(self, operation: PricedOperation, instance: Instance) -> frozenset[str]:
-        """Returns the variables of loops and jams that the operation's value changes with."""
+        """Returns the variables of loops and jams with which the value of an operation changes."""
         reads = self._program.scop.statements[instance.statement].reads
         names = {name for index in operation.indices for name in index_names(index, instance)}
         for number in operation.loads:
@@ -138,14 +141,14 @@ class _Stretch:
         return frozenset(names)
 
     def _updated(self, read: Access, instance: Instance) -> frozenset[str]:
-        """Returns all variables where the loop updates the element that is read in place, else none."""
+        """Returns the variables of all loops and jams around if the statement updates the element it reads in place, else none."""
         write = self._program.scop.statements[instance.statement].write
         is_it = write.array == read.array and self._subscripts(write, instance) == self._subscripts(read, instance)
         around = self._around(instance)
         return frozenset([*(node.var for node in around), *([self._var] if self._var else [])]) if is_it else frozenset()
 
     def _around(self, instance: Instance) -> Around:
-        """Returns the jams and unrolled loops around an instance."""
+        """Returns the jams and unrolled loops around an instance of the stretch, the outermost first."""
         return next(around for each, around in self._site.instances if each is instance)
 
     def _subscripts(self, access: Access, instance: Instance) -> tuple[Affine, ...]:
@@ -157,7 +160,7 @@ class _Stretch:
     # what is loaded and stored
 
     def _by_array(self) -> dict[str, list[_InstanceAccess]]:
-        """Returns the accesses of all instances by array."""
+        """Returns the accesses of all instances of the stretch to memory, by array."""
         found: dict[str, list[_InstanceAccess]] = {}
         for instance, around in self._site.instances:
             statement = self._program.scop.statements[instance.statement]
@@ -169,7 +172,7 @@ class _Stretch:
         return found
 
     def _access(self, access: Access, subscripts: tuple[Affine, ...], writes: bool, around: Around) -> _InstanceAccess:
-        """Returns an access with its distance between lanes."""
+        """Returns an access with its distance between the lanes of a vector, 0 where it is in no vector."""
         jam = next((node for node in around if isinstance(node, Jam) and node.lanes > 1), None)
         if jam is None:
             return _InstanceAccess(access, subscripts, writes, around, 0, 1)
@@ -180,7 +183,10 @@ class _Stretch:
         return _InstanceAccess(access, subscripts, writes, around, lane, jam.lanes)
 
     def _places_of(self, accesses: Sequence[_InstanceAccess], moving: bool) -> tuple[float, float]:
-        """Returns how many loads and stores the accesses to one array take, of vectors or numbers; each element counts once."""
+        """Returns how many loads and how many stores the accesses to one array take, where each element counts once.
+
+        moving: whether to count accesses that move with the loop, not those that stay.
+        """
         read: dict[tuple, float] = {}
         written: dict[tuple, float] = {}
         for access in accesses:
@@ -196,7 +202,7 @@ class _Stretch:
     # what waits
 
     def _waits(self) -> float:
-        """Returns the cycles that an iteration takes at least because it needs what the one before computed."""
+        """Returns how many cycles an iteration takes at least because it needs what the one before computed, or 0.0."""
         if self._loop is None:
             return 0.0
         longest = 0.0
@@ -218,7 +224,10 @@ class _Stretch:
 
 
 def _first(subscripts: tuple[Affine, ...], around: Around, offsets: Mapping[str, int] = MappingProxyType({})) -> tuple[Affine, ...]:
-    """Returns subscripts for the first of the iterations that run together, or for the one that is `offsets` further."""
+    """Returns subscripts with the values of the first of the iterations that run together, or of the one that is `offsets` further.
+
+    around: the jams and unrolled loops whose variables are replaced.
+    """
     for node in reversed(around):
         value = {node.var: node.base + offsets.get(node.var, 0)}
         subscripts = tuple(e.substitute(value) for e in subscripts)
@@ -226,7 +235,7 @@ def _first(subscripts: tuple[Affine, ...], around: Around, offsets: Mapping[str,
 
 
 def _copies(access: _InstanceAccess) -> Iterator[tuple]:
-    """Yields a key for the element of each copy of an access; copies with the same key access the same one."""
+    """Yields a key for the element of each copy of an access in unrolled code; copies with the same key access the same element."""
     moved = [node for node in access.around if any(node.var in e.names for e in access.subscripts)]
     ranges = [range(0, node.count * _lanes(node), _lanes(node)) for node in moved]
     for offsets in product(*ranges):
@@ -234,12 +243,12 @@ def _copies(access: _InstanceAccess) -> Iterator[tuple]:
 
 
 def _lanes(node: Jam | Unroll) -> int:
-    """Returns the lanes of a jam; an unrolled loop has 1."""
+    """Returns the number of lanes of a jam; an unrolled loop has 1."""
     return node.lanes if isinstance(node, Jam) else 1
 
 
 def _each(access: _InstanceAccess) -> float:
-    """Returns how many loads or stores one vector takes: one where its lanes are contiguous, else more."""
+    """Returns how many loads or stores one vector of an access takes: 1.0 where its lanes are contiguous or the same, else more."""
     if access.lane in (0, 1, -1):
         return 1.0
     return access.lanes * (SCATTERED if access.writes else GATHERED)

@@ -1,4 +1,4 @@
-"""How often each loop of a program starts and iterates, and how often each condition holds, found by running the loops alone."""
+"""How often each loop of a program starts and iterates, and how often each condition holds, found by running empty loops."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ ENTRY = "polyml_executions"
 class Site:
     """A Site is straight code: the instances of a loop, a condition or the program that are in no other loop or condition in it.
 
-    node: that loop or condition; None for the program. instances: each with the jams and unrolled loops around it, the
-    outermost first; those around the node are among them, since it runs
-        once for all of their iterations.
+    node: that loop or condition; None for the program.
+    instances: each with the jams (iterations that run together) and unrolled loops around it, the outermost first; those around the
+        node are among them, since it runs once for all of their iterations.
     is_shared: whether threads may share a loop around.
     starts: how often the node is reached.
     iterations: how often the code runs.
@@ -42,7 +42,12 @@ class Site:
 
 
 def executions(program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed]) -> tuple[Site, ...]:
-    """Returns the sites of a program for these sizes, on one thread. places: the addresses of its arrays."""
+    """Returns the stretches of straight code of a program, with how often each runs on one thread.
+
+    It compiles the program's loops without statements and runs them.
+
+    places: the addresses of the program's arrays.
+    """
     sites, nodes = [], [*_holders(program.body)]
     counts = _counted(program, [node for node, _ in nodes], sizes, places)
     held = [(None, (), program.body, (1, 1)), *((node, path, node.body, row) for (node, path), row in zip(nodes, counts))]
@@ -54,7 +59,7 @@ def executions(program: Program, sizes: Mapping[str, int], places: Mapping[str, 
 
 
 def _holders(nodes: tuple[Node, ...], path: tuple[Node, ...] = ()) -> Iterator[tuple[Loop | Guard, tuple[Node, ...]]]:
-    """Yields the loops and conditions, each with the nodes around it, outer before inner."""
+    """Yields each loop and condition among nodes and in them, with all nodes around it, outer before inner."""
     for node in nodes:
         if isinstance(node, (Loop, Guard)):
             yield node, path
@@ -63,7 +68,10 @@ def _holders(nodes: tuple[Node, ...], path: tuple[Node, ...] = ()) -> Iterator[t
 
 
 def _straight(nodes: tuple[Node, ...], around: tuple[Jam | Unroll, ...]) -> Iterator[tuple[Instance, tuple[Jam | Unroll, ...]]]:
-    """Yields the instances that are in no loop or condition among the nodes. around: the jams and unrolled loops around these."""
+    """Yields the instances that are in no loop or condition among the nodes, each with the jams and unrolled loops around it.
+
+    around: those around the nodes, the outermost first.
+    """
     for node in nodes:
         if isinstance(node, Instance):
             yield node, around
@@ -72,7 +80,7 @@ def _straight(nodes: tuple[Node, ...], around: tuple[Jam | Unroll, ...]) -> Iter
 
 
 def _counted(program: Program, nodes: Sequence[Loop | Guard], sizes: Mapping[str, int], places: Mapping[str, Placed]) -> np.ndarray:
-    """Returns (n, 2): for each loop and condition, how often it is reached and how often its body runs."""
+    """Returns an array (n, 2): for each given loop or condition, how often it is reached and how often its body runs."""
     counts = np.zeros((len(nodes), 2), np.int64)
     body = _Counting(program, sizes, places, {id(node): number for number, node in enumerate(nodes)})
     text = builder.text(body.define(program.body))
@@ -83,9 +91,9 @@ def _counted(program: Program, nodes: Sequence[Loop | Guard], sizes: Mapping[str
 
 
 class _Counting(ConstantBody):
-    """A _Counting emits the loops of a program, which compute their bounds and count.
+    """A _Counting emits a program's loops without their statements: they compute their bounds and count how often they run.
 
-    numbers: of loops and conditions, by identity.
+    numbers: by identity of a loop or condition, its number among the counters.
     """
 
     def __init__(self, program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed], numbers: Mapping[int, int]):
@@ -95,7 +103,7 @@ class _Counting(ConstantBody):
         self.statements = _Nothing()
 
     def nodes(self, nodes: tuple[Node, ...]) -> None:
-        """Emits nodes. The copies of an unrolled loop's body count as the body."""
+        """Emits nodes of the program. All copies of an unrolled loop's body are counted as the one body."""
         for node in nodes:
             if not isinstance(node, Unroll):
                 super().nodes((node,))
@@ -108,7 +116,7 @@ class _Counting(ConstantBody):
                 self.nodes(copy)
 
     def loop(self, node: Loop, following: Loop | None = None, handed: HandOver = NOTHING) -> HandOver:
-        """Emits a loop that counts; one whose body is straight code is counted without running."""
+        """Emits a loop that counts its starts and iterations; one whose body is straight code is counted without running."""
         number = self._numbers[id(node)]
         counter(self.fn, "%counters", 2 * number)
         if any(True for _ in _holders(node.body)):
@@ -118,7 +126,7 @@ class _Counting(ConstantBody):
         return NOTHING
 
     def guard(self, node: Guard) -> None:
-        """Emits a condition that counts. Of iterations that run together the first one decides."""
+        """Emits a condition that counts how often it is reached and holds. Of iterations that run together the first decides."""
         number, condition = self._numbers[id(node)], node.condition
         for jam in reversed(self.jams.jams):
             condition = condition.substitute({jam.var: jam.base})

@@ -1,4 +1,4 @@
-"""The orders in which a report compares a kernel's instances: the source's, a tiled one, and the compiler's or a given one."""
+"""The forms of a kernel that a report compares, orders of its instances: the source's, a tiled one, the compiler's or a given."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Form:
     name: "source", "tiled 32, 32", "polyml" or "given".
     tree: the schedule, { S[i] -> [time] }.
     program: the loops that run.
-    lanes: by statement, the most of its instances that share a vector.
+    lanes: by statement, how many of its instances share a vector at most.
     notes: what the compiler says of it.
     """
 
@@ -44,7 +44,7 @@ class Form:
 class KernelCall:
     """A KernelCall is what the compiler is asked for: a kernel with types and layouts of arguments, and sizes to choose by.
 
-    alone: gives a context in which no other thread compiles.
+    alone: returns a context in which no other thread compiles.
     given: a schedule, where none is to be looked for.
     """
 
@@ -58,7 +58,7 @@ class KernelCall:
 
 
 def forms(call: KernelCall, tile: Sequence[int] = ()) -> Iterator[Form]:
-    """Yields the forms of a call: the source's order, that order tiled where sizes are given, and what the compiler makes.
+    """Yields the forms of a kernel: in the source's order, in this order tiled where tile sizes are given, and as it is compiled.
 
     tile: sizes of tiles of the source's loops, the outermost first.
 
@@ -73,23 +73,26 @@ def forms(call: KernelCall, tile: Sequence[int] = ()) -> Iterator[Form]:
 
 
 def form_of(name: str, compiled: pipeline.Compiled) -> Form:
-    """Returns a Form of what the compiler made of a kernel. name: that of the form."""
+    """Returns what the compiler made of a kernel as a Form with the given name."""
     program = compiled.program
     return Form(name, compiled.scop, compiled.schedule, program, _lanes(program), compiled.artifact.notes)
 
 
 def source_schedule(call: KernelCall) -> Schedule:
-    """Returns the source's order as a script, to which steps can be added."""
+    """Returns the source's order of the kernel as a schedule script, to which steps can be added."""
     return pipeline.schedule_of(call.kernel, _request(call), "source", call.alone)
 
 
 def _request(call: KernelCall) -> pipeline.CompileRequest:
-    """Returns what the pipeline is asked for."""
+    """Returns the compilation that the pipeline is asked for: types, layouts, options and sizes of the call."""
     return pipeline.CompileRequest(call.types, call.layouts, call.options, sizes=call.sizes)
 
 
 def _tiled(call: KernelCall, tile: tuple[int, ...]) -> Form:
-    """Returns the source's order with its loops tiled."""
+    """Returns the kernel in the source's order with its loops tiled. tile: sizes of tiles, the outermost first.
+
+    Raises ConfigError where there are fewer loops around each other than sizes, IllegalSchedule where tiles break a dependence.
+    """
     schedule = source_schedule(call)
     chain = _chain(schedule.loops)
     if len(chain) < len(tile):
@@ -111,7 +114,7 @@ def _chain(node: Node) -> list[str]:
 
 
 def _lanes(program: Program) -> dict[str, int]:
-    """Returns, by statement, the most of its instances that share a vector."""
+    """Returns, by statement, how many of its instances share a vector at most; 1 where it is not vectorised."""
     found: dict[str, int] = {}
     for instance, path in with_paths(program.body):
         lanes = max((jam.lanes for jam in path if isinstance(jam, Jam)), default=1)

@@ -1,4 +1,4 @@
-"""This module tells which of the source's loops may run in lanes, how references move along each, and what lanes would gain."""
+"""Which of the source's loops may run in the lanes of vectors, how references move along each loop, and what lanes would gain."""
 
 from __future__ import annotations
 
@@ -37,11 +37,13 @@ class LoopStride:
 
 @dataclass(frozen=True)
 class Lanes:
-    """Lanes describe a loop of the source as lanes of vectors.
+    """A Lanes describes a loop of the source as lanes of vectors.
 
-    loop: its name. reason: why it may not run in lanes, "" where it may. efficiency: the estimated gain, as a fraction of the
-    lanes: a strided or uneven access takes an instruction for each lane, another one
-        a single instruction for all, and one to the same element none.
+    loop: its name.
+    reason: why it may not run in lanes, "" where it may.
+    moves: how each reference in the loop moves along it.
+    efficiency: the estimated gain, as a fraction of the lanes: a strided or uneven access takes an instruction for each lane,
+        another one a single instruction for all, and one to the same element none.
     """
 
     loop: str
@@ -56,7 +58,10 @@ class Lanes:
 
 
 def lanes(source: Schedule, places: Mapping[str, Placed], vector_bytes: int) -> tuple[Lanes, ...]:
-    """Returns each loop of the source's order as lanes, outer loops first. places: the addresses of the arrays in memory."""
+    """Returns, for each loop of the source's order, outer loops first, whether and how well it would run in the lanes of vectors.
+
+    places: the addresses of the arrays in memory.
+    """
     tree, scop = source.loops, source.problem.scop
     found = []
     for address in transforms.addresses(tree):
@@ -78,7 +83,7 @@ def _refusal(source: Schedule, address: str) -> str:
 
 
 def _moves(scop: Scop, loop: Loop, places: Mapping[str, Placed]) -> Iterator[LoopStride]:
-    """Yields how each reference in the loop moves along it."""
+    """Yields, for each reference in a loop, how it moves from one iteration to the next."""
     for piece in loop_tree.pieces(loop.member):
         statement = scop.statements[piece.domain().get_tuple_name()]
         counted = counted_by(piece)
@@ -89,7 +94,7 @@ def _moves(scop: Scop, loop: Loop, places: Mapping[str, Placed]) -> Iterator[Loo
 
 
 def counted_by(member: isl.PwAff) -> tuple[int, int] | None:
-    """Returns (the iterator that a loop counts, 1 or -1); None for a loop that counts none."""
+    """Returns (iterator, direction): the number of the iterator that a loop counts, and 1 or -1; None where it counts none."""
     rows = set(iterator_coefficients(member))
     if len(rows) != 1:
         return None
@@ -100,7 +105,10 @@ def counted_by(member: isl.PwAff) -> tuple[int, int] | None:
 def _move(
     reference: ArrayReference, access: Access, place: Placed, counted: tuple[int, int] | None, element_bytes: int
 ) -> LoopStride:
-    """Returns how one reference moves. counted: the iterator and direction of the loop."""
+    """Returns how one reference moves from one iteration of a loop to the next.
+
+    counted: the number of the iterator that the loop counts and its direction, 1 or -1; None where it counts none.
+    """
     steps = set() if counted is None else {
         counted[1] * sum(row[counted[0]] * stride for row, stride in zip(rows, place.strides)) for rows in _rows(access)
     }  # fmt: skip
@@ -112,7 +120,7 @@ def _move(
 
 
 def _rows(access: Access) -> Iterator[tuple[tuple[int, ...], ...]]:
-    """Yields the iterators' coefficients in all subscripts, for each combination of the subscripts' pieces."""
+    """Yields the iterators' coefficients in each subscript, for every combination of the subscripts' affine pieces."""
 
     def extend(done: tuple[tuple[int, ...], ...], left) -> Iterator[tuple[tuple[int, ...], ...]]:
         if not left:
@@ -125,7 +133,7 @@ def _rows(access: Access) -> Iterator[tuple[tuple[int, ...], ...]]:
 
 
 def _efficiency(scop: Scop, loop: Loop, moves: tuple[LoopStride, ...], vector_bytes: int) -> float:
-    """Returns the instructions of single iterations over those of vectors, as a fraction of the lanes."""
+    """Returns how many fewer instructions vectors take than single iterations, as a fraction of the lanes, from 0 to 1."""
     names = {piece.domain().get_tuple_name() for piece in loop_tree.pieces(loop.member)}
     widest = max((scop.arrays[scop.statements[name].write.array].element.size_bytes for name in names), default=8)
     count = max(1, vector_bytes // widest)

@@ -1,4 +1,4 @@
-"""The comparison of two runs on terms of one table: whether the same instances ran, and whether each saw the same values.
+"""The comparison of two runs on terms (values as the operations that made them): do the same instances see the same values?
 
 Where every instance of the second run reads, operand by operand, what it read in the first, all flow and anti dependences are
 kept; where the caller sees the same at the end, so are the output dependences. The first instance of the second run that reads
@@ -21,11 +21,11 @@ from polyml.model.core.scop import Role, Scop
 
 @dataclass(frozen=True)
 class ThreadNames:
-    """ThreadNames are the names of what depends on which thread runs an iteration.
+    """A ThreadNames holds the names of what depends on which thread runs an iteration.
 
-    iterators: numbers of threads, which do not identify instances
+    iterators: numbers of threads, which do not identify instances.
     rows: arrays with a row for each thread; what is in a row depends on the iterations that the thread ran, what all rows make
-        together does not
+        together does not.
     """
 
     iterators: Container[str] = ()
@@ -36,8 +36,7 @@ NO_THREADS = ThreadNames()
 
 
 def origins(before: Scop, after: Scop) -> dict[str, str]:
-    """Returns, by statement of the second SCoP, the statement of the first that it came from; statements that a pass added are
-    left out.
+    """Returns, by statement of the second SCoP, the statement of the first that it came from, without statements that a pass added.
 
     A pass extends the name of the statement that it transforms (`S1_from_A_tile0`), and appends iterators.
     """
@@ -61,9 +60,10 @@ def compared(
 ) -> Finding | None:
     """Returns the first difference of two runs at the same sizes; None where there is none.
 
-    scops: of the two runs
-    by_point: instances are identified by their points; otherwise, where a pass numbers iterations anew, by the values they bring
-    threads: what depends on which thread runs an iteration
+    scops: the SCoPs of the two runs.
+    terms: the table of both runs' values.
+    by_point: instances are identified by their points; otherwise, where a pass numbers iterations anew, by the values they bring.
+    threads: what depends on which thread runs an iteration.
     """
     if after.finding is not None:
         return after.finding
@@ -81,14 +81,18 @@ def compared(
 
 
 def _known_by(iterators: Sequence[str], threads: Container[str]) -> tuple[int, ...]:
-    """Returns the positions of the iterators that identify instances."""
+    """Returns the positions of the iterators that identify instances: those that are no numbers of threads."""
     return tuple(position for position, name in enumerate(iterators) if name not in threads)
 
 
 def _as_of(
     events: Sequence[InstanceEvent], named: Mapping[str, str], kept: Mapping[str, tuple[int, ...]]
 ) -> Iterator[tuple[Instance, InstanceEvent]]:
-    """Yields the events of instances of the first SCoP, with the names they had there."""
+    """Yields the events of instances that come from the first SCoP, each with the name and point that the instance had there.
+
+    named: by statement, the one of the first SCoP that it came from.
+    kept: by statement of the first SCoP, the positions of the iterators that identify its instances.
+    """
     for event in events:
         name, point = event.instance
         if name in named:
@@ -96,7 +100,7 @@ def _as_of(
 
 
 def _instances_differ(before: Sequence[Instance], after: Sequence[tuple[Instance, InstanceEvent]]) -> Finding | None:
-    """Returns the first instance that does not run as often as it should."""
+    """Returns a finding about the first instance that does not run as often as before; None where there is none."""
     wanted, got = Counter(before), Counter(instance for instance, _ in after)
     for instance in sorted((wanted - got) + (got - wanted)):
         text = instance_text(*instance)
@@ -111,7 +115,10 @@ def _instances_differ(before: Sequence[Instance], after: Sequence[tuple[Instance
 def _reads_differ(
     before: Mapping[Instance, InstanceEvent], after: Sequence[tuple[Instance, InstanceEvent]], terms: Terms, rows: Container[str]
 ) -> Finding | None:
-    """Returns the first instance that reads other values than before."""
+    """Returns a finding about the first instance that reads other values than before; None where there is none.
+
+    rows: arrays with a row for each thread, whose reads are not compared.
+    """
     for instance, event in after:
         old = before[instance]
         if sorted(event.values) == sorted(old.values) or any(touch and touch.array in rows for touch in event.reads):
@@ -123,7 +130,10 @@ def _reads_differ(
 
 
 def _wrong_value(event: InstanceEvent, old: InstanceEvent, differing: Sequence[tuple[Touch, Touch]], terms: Terms) -> Finding:
-    """Returns the finding for an instance that reads or computes something else."""
+    """Returns the finding for an instance that reads or computes something else than before.
+
+    differing: its reads that got other values, each with the read before.
+    """
     text = instance_text(*event.instance)
     for new, was in sorted(differing, key=lambda pair: pair[0].array != pair[1].array):
         element = element_text(new.array, new.element)
@@ -142,7 +152,10 @@ def _left_by(touch: Touch) -> str:
 
 
 def _values_differ(before: Run, after: Run, scops: tuple[Scop, Scop], named: Mapping[str, str], terms: Terms) -> Finding | None:
-    """Returns the first value that instances contribute in one run, and not as often in the other."""
+    """Returns a finding about the first value that instances bring in one run, and not as often in the other; None for none.
+
+    named: by statement of the second SCoP, the one of the first that it came from.
+    """
     wanted = Counter((event.instance[0], tuple(sorted(event.values))) for event in before.events)
     ran = (event for event in after.events if event.instance[0] in named)
     got = Counter((named[event.instance[0]], tuple(sorted(event.values))) for event in ran)
@@ -161,7 +174,7 @@ def _values_differ(before: Run, after: Run, scops: tuple[Scop, Scop], named: Map
 
 
 def _results_differ(before: Run, after: Run, scops: tuple[Scop, Scop], terms: Terms) -> Finding | None:
-    """Returns the first element in which the caller sees something else."""
+    """Returns a finding about the first element in which the caller sees something else at the end; None where there is none."""
     results = {r.array for r in scops[0].results}
     shown = {a.name for a in scops[0].arrays.values() if a.role is not Role.LOCAL} | results
     for place in sorted({*before.visible, *after.visible}):

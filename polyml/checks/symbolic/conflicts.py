@@ -19,7 +19,13 @@ _SEVERAL = -1  # iterations that have read a place
 
 @dataclass
 class _Use:
-    """A _Use tells who accessed a location: an iteration (or _SEVERAL), its thread, whether it wrote, and by which reduction."""
+    """A _Use tells who accessed a memory location, so that later accesses can be compared with it.
+
+    iteration: of the loop; _SEVERAL where several have read it.
+    writes: whether one of the accesses wrote.
+    update: the operator of the reduction that made all accesses, or "".
+    instance: the first one that accessed it.
+    """
 
     iteration: int
     thread: int
@@ -30,12 +36,13 @@ class _Use:
 
 @dataclass
 class Region:
-    """A Region is one run of a loop whose iterations run at the same time.
+    """A Region is one run of a loop whose iterations run at the same time, with the accesses made in it so far.
 
-    what: the loop, in words
-    private: arrays of which each thread has its own here
-    partial: arrays that all iterations may update by one reduction; None: any (the lanes of a vector)
-    owned: arrays with a row for each thread
+    what: the loop, in words.
+    private: arrays of which each thread has its own here.
+    partial: arrays that all iterations may update by one reduction; None: any (the lanes of a vector).
+    owned: arrays with a row for each thread.
+    iteration, thread: those whose accesses are recorded next.
     """
 
     what: str
@@ -47,7 +54,10 @@ class Region:
     _uses: dict[Place, _Use] = field(default_factory=dict)
 
     def touched(self, place: Place, instance: Instance, writes: bool, update: str) -> None:
-        """Records an access. Raises Violation where it conflicts with another one."""
+        """Records an access of the current iteration. Raises Violation where it conflicts with one of another iteration.
+
+        update: the operator of the reduction that makes it, or "".
+        """
         array = place[0]
         if array in self.private:
             return
@@ -70,14 +80,14 @@ class Region:
 
 
 class Conflicts:
-    """Conflicts holds the loops around an instance whose iterations run at the same time."""
+    """A Conflicts watches accesses for conflicts in the loops around an instance whose iterations run at the same time."""
 
     def __init__(self) -> None:
         self._regions: list[Region] = []
 
     @contextmanager
     def inside(self, region: Region) -> Iterator[Region]:
-        """Watches accesses within the block for conflicts in the region."""
+        """Returns a context in which accesses are watched for conflicts in the region."""
         self._regions.append(region)
         try:
             yield region
@@ -85,9 +95,9 @@ class Conflicts:
             self._regions.pop()
 
     def touched(self, place: Place, instance: Instance, *, writes: bool, update: str) -> None:
-        """Records an access.
+        """Records an access in every loop around. Raises Violation where it conflicts with one of another iteration.
 
-        update: the operator of the reduction that makes it, or ""
+        update: the operator of the reduction that makes it, or "".
         """
         for region in self._regions:
             region.touched(place, instance, writes, update)

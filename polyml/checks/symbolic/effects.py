@@ -1,4 +1,4 @@
-"""The effect of a statement's instance on memory whose elements are terms."""
+"""The effect of a statement's instance on memory whose elements are terms, values as the operations that made them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from polyml.model.core.scop import Index as IndexValue
 
 
 class Touch(NamedTuple):
-    """A Touch is one read of an instance: the element that it names, and what is stored there."""
+    """A Touch is one read of an instance: the element that is read, and the content of its memory location."""
 
     array: str
     element: Index
@@ -28,11 +28,11 @@ class Touch(NamedTuple):
 
 
 class InstanceEvent(NamedTuple):
-    """An InstanceEvent is one instance that ran.
+    """An InstanceEvent tells what one instance that ran read and wrote.
 
     values: of a plain statement the value it wrote; of an update by a reduction each value it contributed, without the element's
-        own
-    reads: its reads in the statement's order; None for the accumulator of an update
+        own.
+    reads: its reads in the statement's order; None for the accumulator of an update.
     """
 
     instance: Instance
@@ -41,25 +41,25 @@ class InstanceEvent(NamedTuple):
 
 
 class AccessWatcher(Protocol):
-    """An AccessWatcher is told of accesses, as `Conflicts` is of those of iterations that run at the same time."""
+    """An AccessWatcher is told of every access to memory, as `Conflicts` is, to find conflicts between iterations."""
 
     def touched(self, place: Place, instance: Instance, *, writes: bool, update: str) -> None:
-        """Records an access.
+        """Takes note of one access of an instance to a memory location.
 
-        update: the operator of the reduction that makes it, or ""
+        update: the operator of the reduction that makes it, or "".
         """
 
 
 @dataclass(frozen=True)
 class _Loaded:
-    """A _Loaded is the element that a read names."""
+    """A _Loaded is a step of an expression: the value that the statement's read number `read` gets."""
 
     read: int
 
 
 @dataclass(frozen=True)
 class _AffineInteger:
-    """An _AffineInteger is an integer computed from the iterators."""
+    """An _AffineInteger is a step of an expression: an integer computed from the iterators by compiled code."""
 
     code: CodeType
     dtype: str
@@ -67,7 +67,11 @@ class _AffineInteger:
 
 @dataclass(frozen=True)
 class _Operation:
-    """An _Operation is applied to what earlier steps computed. operands: positions of these steps"""
+    """An _Operation is a step of an expression: an operation on what earlier steps computed.
+
+    key: what identifies the operation.
+    operands: the positions of the steps that compute its operands.
+    """
 
     key: tuple[Hashable, ...]
     operands: tuple[int, ...]
@@ -78,7 +82,10 @@ _Step = Union[_Loaded, _AffineInteger, _Operation, Term]  # a term is itself
 
 @dataclass(frozen=True)
 class _ElementRead:
-    """An _ElementRead is a read of a statement, with its subscripts compiled."""
+    """An _ElementRead is a read of a statement, with its subscripts compiled.
+
+    is_accumulator: whether it reads the element that a reduction updates.
+    """
 
     array: str
     subscripts: CodeType
@@ -86,7 +93,7 @@ class _ElementRead:
 
 
 class StatementEffect:
-    """A StatementEffect is the effect of one statement, compiled once.
+    """A StatementEffect is one statement compiled to run on terms: what its instances read and write.
 
     Sub-trees that a value shares are computed once per instance. Both branches of a select are terms, whatever its condition is:
     an element that only the branch not taken reads may not exist.
@@ -112,10 +119,11 @@ class StatementEffect:
             self._results = [(sign, self._position(v)) for sign, v in brought(statement.value, reduction)]
 
     def run(self, point: Index, env: Env, sizes: Env, memory: Memory, watcher: AccessWatcher) -> InstanceEvent:
-        """Runs one instance.
+        """Runs one instance: reads and writes the memory, tells the watcher, and returns what happened.
 
-        env: the loop variables where it stands
-        sizes: the parameters
+        point: the values of the statement's iterators.
+        env: the loop variables around it.
+        sizes: the values of the parameters.
         """
         instance = (self._statement.name, point)
         named = {**sizes, **dict(zip(self._statement.iterators, point))}
@@ -150,7 +158,10 @@ class StatementEffect:
         return self._terms.leaf(f"{element_text(array, index)}, outside its array", "outside", array, index)
 
     def _values(self, named: Env, touches: list[Touch]) -> list[Term]:
-        """Returns the value of every step."""
+        """Returns the values of all steps of the statement's expression, in order.
+
+        named: the values of parameters and iterators. touches: what its reads found.
+        """
         found: list[Term] = []
         for step in self._steps:
             if isinstance(step, _Operation):
@@ -171,7 +182,7 @@ class StatementEffect:
         return _ElementRead(access.array, tuple_code(self._table.subscripts(access)), is_accumulator)
 
     def _position(self, value: Value) -> int:
-        """Returns the position of the step that computes the value, after those of its operands."""
+        """Returns the position of the step that computes a value; a new step is added behind those of its operands."""
         known = self._positions.get(id(value))
         if known is None:
             operands = tuple(map(self._position, children(value)))
@@ -195,10 +206,10 @@ class StatementEffect:
 def effects(
     scop: Scop, table: AccessTable, terms: Terms, reductions: Mapping[str, Reduction], shared: Container[str] = ()
 ) -> dict[str, StatementEffect]:
-    """Returns the effect of every statement.
+    """Returns the effect of every statement, compiled to run on terms, by name.
 
-    reductions: by statement, the updates that are compared in any order
-    shared: those of them that iterations which run at the same time may make to one element
+    reductions: by statement, the updates that are compared in any order.
+    shared: the statements among them whose updates iterations that run at the same time may make to one element.
     """
     return {
         name: StatementEffect(scop, s, table, terms, reductions.get(name), name in shared) for name, s in scop.statements.items()
@@ -224,7 +235,10 @@ def brought(value: Value, reduction: Reduction) -> list[tuple[str, Value]]:
 
 
 def _sides(value: Value, operator: str) -> tuple[tuple[Value, ...], str]:
-    """Returns both operands where the value is one application of the operator, and the sign of the right one."""
+    """Returns (operands, sign) of a value that is one application of the operator: both operands, and the sign of the right one.
+
+    It is ((), "+") for any other value.
+    """
     if isinstance(value, syntax.Binary) and value.op in (operator, "-" if operator == "+" else operator):
         return (value.left, value.right), "-" if value.op == "-" else "+"
     if isinstance(value, syntax.Call) and value.function == operator and len(value.args) == 2:
@@ -235,7 +249,7 @@ def _sides(value: Value, operator: str) -> tuple[tuple[Value, ...], str]:
 
 
 def _summands(value: Value, sign: str) -> Iterator[tuple[str, Value]]:
-    """Yields what is added up, each with its sign."""
+    """Yields the values that a value adds up, each with its sign. sign: that of the value itself."""
     if not (isinstance(value, syntax.Binary) and value.op in ("+", "-")):
         yield sign, value
         return
@@ -252,7 +266,7 @@ def _constant(terms: Terms, value: syntax.Const) -> Term:
 
 
 def operation(value: Value) -> tuple[Hashable, ...]:
-    """Returns what identifies an operation besides its operands."""
+    """Returns a tuple that identifies the operation at the top of a value, without its operands. Raises TypeError for a leaf."""
     if isinstance(value, (syntax.Unary, syntax.Binary, syntax.Compare, syntax.Logical)):
         return value.op, _type(value)
     if isinstance(value, syntax.Cast):

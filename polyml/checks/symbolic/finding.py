@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 class Finding:
     """A Finding is a difference between what a pass was given and what it made.
 
-    what: the difference, as a sentence without its end
-    instance: the statement instance that shows it, `S1[3, 4]`; "" where no single one does
-    element: the array element that shows it, `A[2, 4]`; "" where no single one does
-    sizes: the values of the parameters with which it was found
+    what: the difference, as a sentence without its end.
+    instance: the statement instance that shows it, `S1[3, 4]`; "" where no single one does.
+    element: the array element that shows it, `A[2, 4]`; "" where no single one does.
+    sizes: the values of the parameters with which it was found.
     """
 
     what: str
@@ -26,12 +26,12 @@ class Finding:
         return f"{self.what}, with {known}" if known else self.what
 
     def at(self, sizes: Mapping[str, int]) -> Finding:
-        """Returns the same finding with the sizes at which it was made."""
+        """Returns the finding with the values of the parameters at which it was made."""
         return replace(self, sizes=dict(sizes))
 
 
 class Violation(Exception):
-    """Violation is raised where a run cannot go on: the program breaks a rule of its own, whatever it is compared with."""
+    """A Violation is raised where a run cannot go on: the program breaks a rule of its own, whatever it is compared with."""
 
     def __init__(self, finding: Finding):
         super().__init__(str(finding))

@@ -1,4 +1,7 @@
-"""The memory of arrays whose elements are terms: where each element lies, and which instance wrote it last."""
+"""The memory of arrays whose elements are terms (values as the operations that made them).
+
+It knows where each element lies, and which instance wrote it last.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +22,11 @@ Place = tuple[str, Index]  # an array, and where in its memory: the element's in
 
 
 class Cell(NamedTuple):
-    """A Cell is the content of one memory location: a value, the element that it is of, and the instance that wrote it (None:
-    nobody).
+    """A Cell is the content of one memory location.
+
+    value: the term that is stored there.
+    element: the index of the element that it is the value of.
+    writer: the instance that wrote it; None: nobody.
     """
 
     value: Term
@@ -29,7 +35,7 @@ class Cell(NamedTuple):
 
 
 class Memory:
-    """A Memory holds all arrays of a SCoP at given sizes.
+    """A Memory holds all arrays of a SCoP at given sizes, with terms as elements.
 
     An array with a window has memory for a part of its elements: element e lies at e - low, or modulo the length where storage is
     folded, so that elements share locations. To read a location that holds another element is a violation.
@@ -46,7 +52,10 @@ class Memory:
         self._cells: dict[str, dict[Index, Cell]] = {name: {} for name in scop.arrays}
 
     def place(self, array: str, index: Index, env: Env, instance: Instance) -> Place:
-        """Returns the location of an element for an access at which the loop variables are `env`."""
+        """Returns the memory location of an array's element. Raises Violation where the array has no memory for it.
+
+        env: the loop variables at the access. instance: the one that makes it.
+        """
         window = self._windows.get(array)
         if window is None:
             return array, index
@@ -61,13 +70,16 @@ class Memory:
         return array, tuple(offsets)
 
     def has(self, array: str, index: Index) -> bool:
-        """Says whether the array has the element."""
+        """Returns whether the array has an element with this index."""
         if (array, index) in self._first:  # as most are: they were read before
             return True
         return all(0 <= e < n for e, n in zip(index, self._shapes[array]))
 
     def read(self, place: Place, index: Index, instance: Instance) -> Cell:
-        """Returns the cell that an instance gets for this element. Raises Violation where the location holds another one."""
+        """Returns what an instance gets that reads an element. Raises Violation where the location holds another element.
+
+        place, index: the location and the element.
+        """
         array, where = place
         cell = self._cells[array].get(where)
         if cell is None:
@@ -80,7 +92,7 @@ class Memory:
         return cell
 
     def at_first(self, array: str, index: Index) -> Cell:
-        """Returns the cell of an element before anything wrote it."""
+        """Returns the content of an element before anything wrote it: the call's, or a value of its own."""
         known = self._first.get((array, index))
         if known is not None:
             return known
@@ -91,7 +103,10 @@ class Memory:
         return made
 
     def write(self, place: Place, index: Index, value: Term, instance: Instance) -> None:
-        """Stores the value of an element."""
+        """Stores the value of an element. Raises Violation where the array has no such element.
+
+        place, index: the location and the element. instance: the one that writes.
+        """
         array, where = place
         if not self.has(array, index):
             element = element_text(array, index)
@@ -100,12 +115,12 @@ class Memory:
         self._cells[array][where] = Cell(value, index, instance)
 
     def forget(self, arrays: tuple[str, ...]) -> None:
-        """Empties the arrays, as a thread finds its private ones."""
+        """Removes all elements of the given arrays: a thread finds its private arrays empty."""
         for array in arrays:
             self._cells[array].clear()
 
     def visible(self) -> dict[Place, Cell]:
-        """Returns the changed elements that the caller sees, and the scalars, which may be results."""
+        """Returns, by memory location, the changed elements that the caller sees, and the scalars, which may be results."""
         shown = (a for a in self._arrays.values() if a.role is not Role.LOCAL or not a.shape)
         cells = {(a.name, index): cell for a in shown for index, cell in self._cells[a.name].items()}
         return {place: cell for place, cell in cells.items() if cell.value != self.at_first(*place).value}

@@ -1,8 +1,7 @@
-"""Programs and SCoPs run on terms at given sizes: what each instance reads and writes, and which rules of the program's own it
-breaks.
+"""Programs and SCoPs run on terms (values as the operations that made them) at given sizes.
 
-Parallel loops and jams run in the source's order, and are watched for conflicts between iterations: where there are none, every
-order gives the same.
+A run tells what each instance reads and writes, and which rules of its own the program breaks. Parallel loops and jams run in the
+source's order, and are watched for conflicts between iterations: where there are none, every order gives the same.
 """
 
 from __future__ import annotations
@@ -31,16 +30,16 @@ PHASE = 5  # elements from the start of a cache line to where arrays of numbers 
 
 
 class TooManyInstances(Exception):
-    """TooManyInstances is raised where a run is longer than it may be."""
+    """A TooManyInstances is raised where a run has more instances than it may have."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A Run is what came of running a program.
+    """A Run is what came of running a program on terms.
 
-    events: the instances in the order they ran, up to the finding
-    visible: what the caller sees afterwards, and scalars
-    finding: the rule of the program's own that was broken; None where none was
+    events: the instances that ran, in their order, up to the finding.
+    visible: the elements that changed and that the caller sees afterwards, and scalars, by memory location.
+    finding: the rule of its own that the program broke; None where it broke none.
     """
 
     events: Sequence[InstanceEvent]
@@ -49,18 +48,18 @@ class Run:
 
 
 class InOrder:
-    """An InOrder is a SCoP whose instances run one after the other. It is compiled once, for all sizes."""
+    """An InOrder is a SCoP compiled once, for all sizes, to run its instances one after the other on terms."""
 
     def __init__(self, scop: Scop, terms: Terms, free: Mapping[str, Reduction]):
         """Compiles a SCoP.
 
-        free: the updates that are compared in any order, by statement
+        free: the updates that are compared in any order, by statement.
         """
         self._scop, self._terms, self._table = scop, terms, AccessTable(scop.context)
         self._effects = effects(scop, self._table, terms, free)
 
     def run(self, order: Sequence[Instance], sizes: Mapping[str, int]) -> Run:
-        """Runs these instances in this order."""
+        """Runs instances in the given order and returns what came of it. sizes: the values of the parameters."""
         memory = Memory(self._scop, {}, dict(sizes), self._table, self._terms)
         nobody, events = Conflicts(), list[InstanceEvent]()
         try:
@@ -72,7 +71,7 @@ class InOrder:
 
 
 class Executable:
-    """An Executable is a program compiled once, for all sizes.
+    """An Executable is a program compiled once, for all sizes, to run on terms.
 
     Each node becomes a function of a list of environments, which differ in the variables of the jams around the node.
     """
@@ -80,7 +79,7 @@ class Executable:
     def __init__(self, program: Program, terms: Terms, free: Mapping[str, Reduction] | None = None):
         """Compiles a program.
 
-        free: the updates that are compared in any order, by statement; None: those that the program may reorder
+        free: the updates that are compared in any order, by statement; None: those that the program may reorder.
         """
         self._program, self._terms, self._table = program, terms, AccessTable(program.scop.context)
         free = program.reductions if free is None else free
@@ -91,7 +90,7 @@ class Executable:
         self._parts = [self._block(nodes, lanes=False) for nodes in (program.before, program.body)]
 
     def run(self, sizes: Mapping[str, int], most: int) -> Run:
-        """Runs the program at these sizes. Raises TooManyInstances where more than `most` instances would run."""
+        """Runs the program at given sizes and returns what came of it. Raises TooManyInstances where more than `most` would run."""
         program = self._program
         team = {program.threads: THREADS, program.thread: 0} if program.threads else {}
         known = {**sizes, **dict.fromkeys(program.phases, PHASE), **team}
@@ -117,9 +116,9 @@ class Executable:
         return execute
 
     def _node(self, node: Node, lanes: bool) -> Execute:
-        """Returns a node as a function.
+        """Returns a node of the program compiled to a function that runs it.
 
-        lanes: whether iterations of a jam around it run together
+        lanes: whether iterations of a jam around it run together.
         """
         if isinstance(node, InstanceNode):
             return self._instance(node, lanes)
@@ -211,13 +210,13 @@ class Executable:
 
 
 def rows_of_threads(program: Program) -> frozenset[str]:
-    """Returns the arrays with a row for each thread."""
+    """Returns the names of the arrays with a row for each thread."""
     statements = program.scop.statements.values() if program.thread else ()
     return frozenset(s.write.array for s in statements if program.thread in s.iterators)
 
 
 def _shares(node: Loop, first: int, last: int) -> Iterator[tuple[int, int, int]]:
-    """Yields (thread, value, end of the thread's chunk) for each iteration of a parallel loop.
+    """Yields (thread, value, end of the thread's chunk) for each iteration of a parallel loop from `first` to `last`.
 
     A loop with a variable for that end may be divided anywhere, so it gets chunks of different lengths that are no multiples of
     its step.
@@ -237,7 +236,7 @@ def _shares(node: Loop, first: int, last: int) -> Iterator[tuple[int, int, int]]
 
 
 def _common(node: Loop | Unroll, values: Iterator[int]) -> int:
-    """Returns the value that all environments agree on. Raises Violation where they do not."""
+    """Returns a bound of a loop that is the same for all iterations that run together. Raises Violation where it differs."""
     distinct = set(values)
     if len(distinct) != 1:
         raise Violation(Finding(f"the bounds of loop {node.var} differ between iterations that run together: {sorted(distinct)}"))

@@ -20,7 +20,11 @@ _DEPTH = 2  # of operations in each other that a text shows
 
 
 class Total(NamedTuple):
-    """A Total is the sum of the weights of a sum's members, modulo 2**128, and their number."""
+    """A Total identifies a sum of values in any order, by the sum of random weights of its members.
+
+    weight: the sum of the members' weights, modulo 2**128.
+    members: how many there are.
+    """
 
     weight: int
     members: int
@@ -30,7 +34,10 @@ NOTHING = Total(0, 0)
 
 
 class Terms:
-    """Terms is a table of terms. Only terms of one table can be compared."""
+    """A Terms is a table of terms, which are values as the operations that made them, each with a number.
+
+    Equal terms have the same number; only terms of one table can be compared.
+    """
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[Hashable, ...], Term] = {}
@@ -41,7 +48,7 @@ class Terms:
         self._random = Random(0)
 
     def of(self, *key: Hashable) -> Term:
-        """Returns the number of the term with this operation and these operands."""
+        """Returns the number of a term, which is added where it is new. key: the operation, then its operands."""
         found = self._numbers.get(key)
         if found is None:
             found = self._numbers[key] = len(self._keys)
@@ -49,16 +56,20 @@ class Terms:
         return found
 
     def leaf(self, text: str, *key: Hashable) -> Term:
-        """Returns the number of a term without operands.
+        """Returns the number of a term without operands, which is added where it is new.
 
-        text: for people
+        text: how messages show it.
+        key: what identifies it.
         """
         found = self.of(*key)
         self._texts[found] = text
         return found
 
     def joined(self, operator: str, identity: Term, *terms: Term) -> Term:
-        """Returns the sum of all members of the terms: the only member where there is one, the identity where there are none."""
+        """Returns the sum of terms by an operator: one sum of all their members, in any order.
+
+        It is the only member where there is one, and the identity where there are none.
+        """
         totals = [self._total(term, operator, identity) for term in terms]
         weight, members = sum(t.weight for t in totals) % _MODULUS, sum(t.members for t in totals)
         if members == 0:
@@ -70,7 +81,7 @@ class Terms:
         return found
 
     def _total(self, term: Term, operator: str, identity: Term) -> Total:
-        """Returns a term as a sum by an operator; the identity is an empty sum."""
+        """Returns a term as a sum by an operator: the members of a sum, none for the identity, or else the term alone."""
         known = self._sums.get(term)
         if known is not None and known[0] == operator:
             return known[1]
@@ -81,7 +92,7 @@ class Terms:
         return Total(self._weights[term], 1)
 
     def text(self, term: Term, depth: int = _DEPTH) -> str:
-        """Returns a term for people, cut off where it is deep."""
+        """Returns a term as text for messages. depth: how many operations in each other are shown; "..." stands for deeper ones."""
         if term in self._texts:
             return self._texts[term]
         if term in self._sums:
