@@ -12,16 +12,16 @@ from polyml.dtypes import HALVES, DType
 class Dialect:
     """A Dialect says how OpenCL C or CUDA C++ writes what kernels need.
 
-    types: names of the types of numbers in registers, by kind and bits.
+    types: names of the types of numbers in registers, by kind ("f", "i", "u", "b") and bits.
     kernel: what stands before the name of a kernel.
     function: what stands before a function that kernels call.
     pointer: what stands before the type of an array in global memory.
     block, thread: expressions of the number of a block and of a thread along x, y and z.
     launch_bounds: what says how many threads a block has, with {x}, {y}, {z} and {threads}, their product.
     restrict: the word for pointers to arrays that do not overlap.
-    splits: by axis, whether it may have more blocks than one launch takes, so that it is split into several.
+    splits: by axis, whether there may be more blocks along it than one launch takes, so that several launches take them.
     atomics: names of functions, by what they do.
-    preamble: what a text begins with; {contract} in it is whether a*b + c may be rounded once, ON or OFF.
+    preamble: what a text begins with; {contract} is ON in it where a*b + c may be rounded once, else OFF.
     """
 
     name: str

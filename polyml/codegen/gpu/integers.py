@@ -10,7 +10,10 @@ Use = Callable[[str], str]  # the name of a device function, once told that it i
 
 
 def integer(value: Affine, use: Use) -> str:
-    """Returns the C text of an integer expression, a sum without parentheses around it."""
+    """Returns the C text of an integer expression, a sum without parentheses around it.
+
+    use: is called with the names of device functions that the text needs.
+    """
     parts = []
     for atom, factor in value.terms:
         text = atom if isinstance(atom, str) else _atom(atom, use)
@@ -22,7 +25,10 @@ def integer(value: Affine, use: Use) -> str:
 
 
 def factor(value: Affine, use: Use) -> str:
-    """Returns the C text of an integer expression as a factor: in parentheses where it is a sum or negative."""
+    """Returns the C text of an integer expression as a factor: in parentheses where it is a sum or negative.
+
+    use: is called with the names of device functions that the text needs.
+    """
     text = integer(value, use)
     plain = value.is_constant and value.constant >= 0 or len(value.terms) == 1 and not value.constant and value.terms[0][1] >= 0
     return text if plain else f"({text})"
@@ -38,7 +44,10 @@ def _atom(atom: FloorDiv | Extremum | Choice, use: Use) -> str:
 
 
 def extreme(op: str, operands: Sequence[Affine], use: Use) -> str:
-    """Returns the C text of the minimum or maximum, by `op`, of one or more integer expressions."""
+    """Returns the C text of the minimum or maximum, by `op`, of one or more integer expressions.
+
+    use: is called with the names of device functions that the text needs.
+    """
     text = integer(operands[0], use)
     for operand in operands[1:]:
         text = f"{use(f'{op}_index')}({text}, {integer(operand, use)})"
@@ -46,7 +55,10 @@ def extreme(op: str, operands: Sequence[Affine], use: Use) -> str:
 
 
 def condition(value: Condition, use: Use) -> str:
-    """Returns the C text of a condition, without parentheses around it."""
+    """Returns the C text of a condition, without parentheses around it.
+
+    use: is called with the names of device functions that the text needs.
+    """
     if isinstance(value, Compare):
         return _comparison(value, use)
     if not value.parts:

@@ -76,7 +76,10 @@ def source(program: GpuProgram, dialect: Dialect, strict: bool = True) -> Launch
 
 
 class _KernelText:
-    """A _KernelText writes one kernel, and collects what it refers to as it is written."""
+    """A _KernelText writes the text of one kernel, and collects what the text refers to.
+
+    needs: device functions, arguments that are numbers, and whether the kernel may find that the call fails.
+    """
 
     def __init__(self, scop: Scop, launch: Launch, dialect: Dialect):
         self._scop, self._launch, self._dialect = scop, launch, dialect
@@ -92,7 +95,7 @@ class _KernelText:
 
     @property
     def signature(self) -> LaunchSignature:
-        """The parameters of the kernel, as far as the text written so far refers to them."""
+        """The parameters of the kernel; complete when its text has been written."""
         known = {*self._launch.host, *(p.name for p in self._scop.parameters)}
         integers = tuple(sorted(self._integers.keys() & known))
         numbers = tuple(self.needs.numbers.items())
@@ -100,12 +103,14 @@ class _KernelText:
 
     @property
     def _firsts(self) -> tuple[int, ...]:
-        """The numbers of the axes that do not begin with block 0, or of which one launch may not take all blocks."""
+        """The numbers of the axes whose first block is a parameter: where it is not 0, or one launch may not take all blocks."""
         return tuple(k for k, axis in enumerate(self._launch.axes) if axis.first != Affine() or self._dialect.splits[min(k, 2)])
 
     @property
     def _extents(self) -> tuple[int, ...]:
-        """The numbers of the axes that share the third axis of the grid, but for the last of them."""
+        """The numbers of the axes whose number of blocks is a parameter: those that share the third axis of the grid, but for
+        the last.
+        """
         return tuple(range(2, len(self._launch.axes) - 1))
 
     def text(self) -> str:
@@ -120,7 +125,10 @@ class _KernelText:
         return "\n".join([f"{head}\n{{", *starts, *body, "}"])
 
     def _start(self, number: int, axis: LaunchAxis) -> str:
-        """Returns the C line that declares a thread's first iteration along an axis. number: that of the axis."""
+        """Returns the C line that declares a thread's first iteration along an axis.
+
+        number: that of the axis, from 0 on.
+        """
         block, index = self._block_number(number), self._dialect.index
         if number in self._firsts:
             block = f"({block} + {_first(axis)})"
@@ -130,8 +138,10 @@ class _KernelText:
         return f"const {index} {_named(axis.start)} = {scaled}{thread};"
 
     def _block_number(self, number: int) -> str:
-        """Returns the text of the number of a thread's block along an axis, by the axis's number; axes from the third one on share
-        the third axis of the grid.
+        """Returns the C text of the number of a thread's block along an axis. Axes from the third one on share the third axis of
+        the grid.
+
+        number: that of the axis, from 0 on.
         """
         text, axes = self._dialect.block[min(number, 2)], self._launch.axes
         if len(axes) <= 3 or number < 2:

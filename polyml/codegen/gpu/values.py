@@ -47,7 +47,7 @@ _EXTREMES = {"minimum": "minimum", "maximum": "maximum", "fmin": "least", "fmax"
 
 @dataclass(frozen=True)
 class Text:
-    """A Text is the C text of an expression. binds: how tightly its outermost operator binds."""
+    """A Text is the C text of an expression. binds: how tightly its outermost operator binds, from _CHOICE to _ATOM."""
 
     text: str
     binds: int = _ATOM
@@ -104,9 +104,7 @@ class Values:
         return Text(f"{self._needs.function(f'{element.name}_value')}({text})")
 
     def call(self, function: str, *operands: Text | str, checked: bool = False) -> Text:
-        """Returns the C text of a call of a device function. checked: whether it gets a pointer to where it says that the call
-        fails.
-        """
+        """Returns the C text of a call of a device function. checked: whether the pointer `status` is its last argument."""
         texts = [each if isinstance(each, str) else each.text for each in operands]
         if checked:
             self._needs.status = True
@@ -125,7 +123,7 @@ class Values:
         return named
 
     def index(self, value: Affine) -> str:
-        """Returns the C text of an integer expression in names of the program."""
+        """Returns the C text of an integer expression, given in names of the program."""
         return integer(self._rename(value), self._needs.function)
 
     def subscripts(self, access: Access) -> tuple[Affine, ...]:
@@ -149,7 +147,7 @@ class Values:
 class _StatementText:
     """A _StatementText writes the value of one instance of a statement in C.
 
-    constants: the lines that define constants for what several operands share.
+    constants: the lines that define constants, which stand before the statement, for values that several operands share.
     """
 
     def __init__(self, values: Values, statement: Statement, point: Mapping[str, Affine]):
@@ -164,7 +162,7 @@ class _StatementText:
         return self._values.element(access.array, subscripts)
 
     def value(self, e: Value) -> Text:
-        """Returns the C text of a value; one that several operands share becomes a constant, which the text names."""
+        """Returns the C text of a value; where several operands share the value, this is the name of a constant."""
         known = self._known.get(id(e))
         if known is not None:
             return known
@@ -390,7 +388,7 @@ def _shared(statement: Statement) -> set[int]:
 
 
 def _may_fail(e: Value, statement: Statement) -> bool:
-    """Returns whether computing the value, but for its operands, may make the call fail or load what is not there."""
+    """Returns whether the value, apart from its operands, may make the call fail or load what is not there."""
     if isinstance(e, Load):
         return statement.reads[e.access].may
     if isinstance(e, Gather):

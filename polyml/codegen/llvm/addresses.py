@@ -75,10 +75,10 @@ class Module:
 
 @dataclass
 class LoopScope:
-    """A LoopScope is where values are computed that depend on one loop's variable and on no inner one's: once per iteration; or,
-    for the function's own scope, values that depend on no loop: once per call.
+    """A LoopScope is where values are computed that depend on one loop's variable and on no inner one's, once per iteration.
+    That of the function itself has the values that depend on no loop.
 
-    entry: the block that their instructions are appended to.
+    entry: the block that the instructions are appended to.
     innermost: whether the loop has no loop inside.
     known: { what a value is -> its SSA name }, of the values computed in the scope.
     extrema: { (operator, operands less their least constant) -> (SSA name, that constant) }, of the minima and maxima.
@@ -256,7 +256,7 @@ class Addresses:
         return total
 
     def _compared(self, c: Compare, at: BasicBlock | None) -> str:
-        """Emits a comparison, and returns its truth value, an i1. If its sum is x + c or c - x, x is compared with a constant."""
+        """Emits a comparison, and returns its truth value, an i1. One of x + c or c - x with 0 compares x with a constant."""
         value, bound, test = c.expr, 0, "sge" if c.op == ">=" else "eq"
         if len(c.expr.terms) == 1 and abs(c.expr.terms[0][1]) == 1:
             self.module.ranges.check(c.expr)
@@ -268,8 +268,8 @@ class Addresses:
     def pointer(self, array: str, subscripts: tuple[Affine, ...]) -> str:
         """Emits the address of one element, and returns its SSA name.
 
-        Each term of it is added in the outermost loop that knows the term. Terms from constants in subscripts are added last,
-        so that neighbouring elements share all others; but in an innermost loop they are added before the loop's own terms.
+        Each term of the address is added in the outermost loop that knows the term. Terms from constants in subscripts come
+        last, so that neighbouring elements share all others; but in an innermost loop they come before the loop's own terms.
         """
         steps, subscripts = self.module.layout.strides(array), self.within_window(array, subscripts)
         fixed = 0
@@ -303,7 +303,7 @@ class Addresses:
         return pointer
 
     def within_window(self, array: str, subscripts: tuple[Affine, ...]) -> tuple[Affine, ...]:
-        """Returns an element's subscripts within the array's window, which is the part that has memory (`Program.windows`)."""
+        """Returns an element's subscripts from the start of the array's window, the part that has memory (`Program.windows`)."""
         window = self.module.program.windows.get(array)
         if window is None:
             return subscripts
@@ -351,12 +351,12 @@ class Addresses:
         return self.word(self.module.slots.data(array), "ptr")
 
     def thread_bytes(self, array: str) -> str:
-        """Emits the bytes, in whole cache lines, of one thread's copy of a private array, and returns the SSA name."""
+        """Emits the size in bytes, in whole cache lines, of one thread's copy of a private array, and returns the SSA name."""
         return self.whole_lines(self.size_bytes(self.scop.arrays[array]), 64)
 
     def size_bytes(self, array: Array, whole: bool = False) -> str:
-        """Emits the bytes of a local array, or of its window if it has one and not `whole`, and returns the SSA name. They are
-        2**63 or more if NumPy has no array of this shape, even one without elements.
+        """Emits the size in bytes of a local array, or of its window if it has one and not `whole`, and returns the SSA name. It
+        is 2**63 or more if NumPy has no array of this shape, even one without elements.
         """
         window = None if whole else self.module.program.windows.get(array.name)
         lengths = [None] * len(array.shape) if window is None else window.lengths
@@ -370,18 +370,18 @@ class Addresses:
         return self.fn.emit(f"select i1 {nothing}, i64 0, i64 {size}")
 
     def whole_lines(self, size: str, more: int) -> str:
-        """Emits `size` + `more` bytes in whole cache lines, 2**63 or more if they are too many, and returns the SSA name."""
+        """Emits `size` + `more` bytes in whole cache lines, 2**63 or more if the sum is too large, and returns the SSA name."""
         return self.fn.emit(f"and i64 {self.total(size, str(63 + more))}, -64")
 
     def product(self, a: str, b: str) -> str:
-        """Emits a * b of unsigned numbers, 2**64 - 1 if it is larger, and returns the SSA name."""
+        """Emits a * b of unsigned numbers, which stops at 2**64 - 1, and returns the SSA name."""
         self.declared.setdefault("llvm.umul.with.overflow.i64", "declare {i64, i1} @llvm.umul.with.overflow.i64(i64, i64)")
         pair = self.fn.emit(f"call {{i64, i1}} @llvm.umul.with.overflow.i64(i64 {a}, i64 {b})")
         value, over = (self.fn.emit(f"extractvalue {{i64, i1}} {pair}, {part}") for part in (0, 1))
         return self.fn.emit(f"select i1 {over}, i64 -1, i64 {value}")
 
     def total(self, a: str, b: str) -> str:
-        """Emits a + b of unsigned numbers, 2**64 - 1 if it is larger, and returns the SSA name."""
+        """Emits a + b of unsigned numbers, which stops at 2**64 - 1, and returns the SSA name."""
         self.declared.setdefault("llvm.uadd.sat.i64", "declare i64 @llvm.uadd.sat.i64(i64, i64)")
         return self.fn.emit(f"call i64 @llvm.uadd.sat.i64(i64 {a}, i64 {b})")
 

@@ -43,19 +43,21 @@ class Arithmetic:
         self._compared: dict[str, tuple[str, SsaValue, SsaValue]] = {}  # comparisons of integers, by the name of the result
 
     def forget(self) -> None:
-        """Starts a new region: results of the one before are not used in it, since they need not dominate it."""
+        """Starts a new region of straight code, in which no earlier result is used, since it might not dominate the region."""
         self._seen.clear()
 
     def once(self, operation: str) -> str:
-        """Emits an operation without side effects, unless the region has it already, and returns the SSA name of its result."""
+        """Emits an operation without side effects, unless this region of straight code has it already, and returns the SSA name
+        of its result.
+        """
         known = self._seen.get(operation)
         if known is None:
             known = self._seen[operation] = self._function.emit(operation)
         return known
 
     def where_any(self, condition: SsaValue, value: SsaValue, otherwise: Callable[[], SsaValue]) -> SsaValue:
-        """Emits a branch that is taken if the condition holds in any lane, and what `otherwise` emits behind it. Returns that
-        value if the branch was taken, else `value`.
+        """Emits a branch to what `otherwise` emits, which runs if the condition holds in any lane. Returns the value of
+        `otherwise` if it ran, else `value`.
         """
         fn, kind = self._function, vector_type("i1", condition.lanes)
         found = condition.ssa
@@ -152,8 +154,8 @@ class Arithmetic:
         return self.logical("xor", value, ones)
 
     def plain(self, op: str, left: SsaValue, right: SsaValue) -> SsaValue:
-        """Emits + - * / of floats, + - * & | ^ of integers, which wrap around, or + * & | ^ of booleans, as NumPy has them.
-        Returns the result.
+        """Emits + - * / of floats, + - * & | ^ of integers, which wrap around, or + * & | ^ of booleans, as NumPy has these, and
+        returns the result.
         """
         left, right = self.broadcast(left, right)
         if left.dtype.is_float:
@@ -297,9 +299,7 @@ class Arithmetic:
         return SsaValue(built, numbers[0].dtype, lanes)
 
     def library(self, name: str, *values: SsaValue) -> SsaValue:
-        """Emits one call per lane of a function of the C library, and returns the results. name: that of the function for
-        doubles.
-        """
+        """Emits a call per lane of a function of the C library, and returns the results. name: that of the function for doubles."""
         values = self.broadcast(*values)
         lanes, dtype = values[0].lanes, values[0].dtype
         symbol = name if dtype.bits == 64 else name + "f"

@@ -99,8 +99,8 @@ def text(units: Sequence[Unit]) -> str:
 
 
 def shared(units: Sequence[Unit]) -> tuple[list[Unit], dict[str, str]]:
-    """Returns functions that were internal to one module as hidden ones, which several modules share, and the declarations of
-    these as { name -> declaration }.
+    """Returns functions that were internal to one module as hidden ones, which several modules share, and { name -> declaration
+    } of these.
     """
     found, declarations = [], {}
     for unit in units:

@@ -27,7 +27,7 @@ class _Strides:
         return self.places[array].strides
 
     def unaligned(self, array: str) -> bool:
-        """Returns whether the array's elements may be unaligned, which none are."""
+        """Returns whether the array's elements may begin at any byte; False, since at known addresses they are aligned."""
         return False
 
 
@@ -81,7 +81,7 @@ class ConstantBody(Body):
         """Emits what follows the nodes: nothing, unless a subclass overrides it."""
 
     def parameter(self, name: str) -> str:
-        """Returns the parameter's value, a constant; for the thread's number, what the function calls it."""
+        """Returns the parameter's value as a constant, or the SSA name of the running thread's number."""
         program = self.module.program
         if name in program.phases:
             array = program.phases[name]

@@ -78,8 +78,8 @@ class ElementAccess(Addresses):
             raise CannotRunTogether(f"a partial result of {location.array} has no register")
 
     def _write_back(self, locations: list[Location], drop: bool) -> None:
-        """Emits stores of the locations whose registers are dirty. drop: whether the registers of all the locations are
-        given up.
+        """Emits stores of those of the locations whose values memory does not have yet. drop: whether all of them leave their
+        registers.
         """
         for location in locations:
             if self.registers.is_dirty(location):
@@ -90,8 +90,8 @@ class ElementAccess(Addresses):
                 self.registers.drop(location)
 
     def _store_held(self, location: Location, value: SsaValue) -> None:
-        """Emits the store of a location whose value is in a register, together with the other part of complex numbers if that is
-        dirty as well.
+        """Emits the store of a location whose value is in a register. If memory does not have the other part of the same complex
+        numbers yet either, both are stored together.
         """
         other = self.memory.other_part(location) if self.memory.is_pair(location) else None
         known = None if other is None else self.registers.value(other)
@@ -102,8 +102,8 @@ class ElementAccess(Addresses):
         self.registers.put(other, known, dirty=False)
 
     def flush(self) -> None:
-        """Emits stores of all dirty registers and starts a new region of straight code. Only the registers that loops around hold
-        stay.
+        """Emits stores of all values in registers that memory does not have yet, and starts a new region of straight code. Only
+        elements that loops around hold in registers stay there.
         """
         self._write_back(self.registers.dirty(), drop=False)
         pinned = {p: self.registers.known(p) for p in self.registers.pinned}

@@ -116,7 +116,7 @@ class KernelEmitter(Body):
         """Emits checks at entry; the kernel returns the number of one that fails.
 
         late: for each check, whether it depends on elements of index arrays.
-        now: whether to emit those that do, else those that do not.
+        now: whether to emit the checks that depend on such elements, else the others.
         """
         for number, (check, is_late) in enumerate(zip(self.scop.checks, late)):
             if is_late == now:
@@ -175,8 +175,8 @@ class KernelEmitter(Body):
         return block
 
     def _needed_bytes(self, array: Array) -> str:
-        """Emits the bytes of a local array, for all threads if each has its own, and returns the SSA name. If an array of the
-        source is larger than NumPy allows, the kernel returns.
+        """Emits the size in bytes of a local array, for all threads if each has its own, and returns the SSA name. If an array
+        of the source is larger than NumPy allows, the kernel returns.
         """
         if array.loc is not None and array.name not in self.module.program.windows:
             whole = self.size_bytes(array, whole=True)
@@ -204,11 +204,11 @@ class KernelEmitter(Body):
             slot += 1
 
     def fork(self, node: Loop) -> bool:
-        """Emits a parallel loop that runs on the pool's threads if it has many iterations, and returns True; returns False without
-        code if the module has no threads.
+        """Emits a parallel loop that runs on the pool's threads if it has many iterations, and returns True; returns False
+        without code if the module has no threads.
 
         A short loop inside another one is emitted a second time, for calls in which it has few iterations: it runs often, and
-          the second version needs no call.
+        the second version needs no call.
         """
         if not self.module.threads:
             return False
@@ -260,8 +260,8 @@ class KernelEmitter(Body):
 
 
 def is_short(program: Program, node: Loop) -> bool:
-    """Returns whether more chunks than threads cost little: chunks are even (`Loop.last`), at most two loops are nested inside,
-    and no chunk needs memory of its own.
+    """Returns whether the loop is so short that more chunks than threads cost little: chunks are even (`Loop.last`), at most two
+    loops are nested inside, and no chunk needs memory of its own.
     """
     if not node.last or node.private or sum(isinstance(n, Loop) for n in _longest_path(node.body)) > SHORT_DEPTH:
         return False

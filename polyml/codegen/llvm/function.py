@@ -24,7 +24,7 @@ class InstanceEmitter(Protocol):
     """
 
     def instance(self, node: Instance) -> None:
-        """Emits an instance, for all iterations of the jams around it."""
+        """Emits an instance, for all iterations that the jams around it run together (unroll-and-jam)."""
 
     def enter(self, jam: Jam) -> None:
         """Emits what has to come before the nodes in a jam; it is called right before they are emitted."""
@@ -110,13 +110,11 @@ class Body(ElementAccess):
         return left
 
     def counted(self, loop: CountedLoop) -> HandOver:
-        """Emits a loop whose first and last iterations have SSA names, and returns what it hands over to the loop that runs
-        next.
-        """
+        """Emits a loop between two SSA names, and returns what it hands over to the loop that runs next."""
         return counted_loop.emit(self, self._emitter, loop, lambda: self.nodes(loop.node.body))
 
     def fork(self, node: Loop) -> bool:
-        """Emits a parallel loop so that it runs on several threads, and returns True; returns False, as here, if the function does
-        not do so: then the loop is emitted as any other.
+        """Emits a parallel loop so that it runs on several threads, and returns whether it did; here it returns False, and the
+        loop is then emitted as any other.
         """
         return False

@@ -35,19 +35,17 @@ class _MaskedRow:
 
 
 class MemoryEmitter:
-    """A MemoryEmitter emits the loads and stores of one function, whether or not elements are in registers (see
-    `ElementAccess.load`).
-    """
+    """A MemoryEmitter emits the loads and stores of one function; which elements are in registers is left to `ElementAccess`."""
 
     def __init__(self, body: Addresses):
         self._body, self._fn, self._math = body, body.fn, body.math
 
     def _alignment(self, array: str) -> int:
-        """Returns the alignment in bytes that the array's elements have for certain."""
+        """Returns the alignment in bytes that all elements of the array are known to have."""
         return 1 if self._body.module.layout.unaligned(array) else self._body.scop.arrays[array].element.size_bytes
 
     def contiguous(self, location: Location) -> int:
-        """Returns 1 if the location's lanes are neighbours in memory, -1 if they are so in reverse order, else 0."""
+        """Returns 1 if the location's lanes are neighbours in memory, -1 if they are neighbours in reverse order, else 0."""
         steps = self._body.module.layout.strides(location.array)
         moving = [(s, t) for s, t in zip(location.strides, steps) if s]
         if len(moving) != 1:
@@ -56,9 +54,7 @@ class MemoryEmitter:
         return lane_step if stride == self._body.scop.arrays[location.array].element.size_bytes and abs(lane_step) == 1 else 0
 
     def _short_stride(self, location: Location) -> int:
-        """Returns the distance in elements from one lane to the next if it is along a row of memory and short, but not 1;
-        else 0.
-        """
+        """Returns the distance in elements from one lane to the next if it is short, along a row of memory and not 1; else 0."""
         size_bytes = self._body.scop.arrays[location.array].element.size_bytes
         moving = [(s, t) for s, t in zip(location.strides, self._body.module.layout.strides(location.array)) if s]
         (step, stride), *others = moving
@@ -142,7 +138,7 @@ class MemoryEmitter:
         return None if location.last is None else Mask(self._body, location.lanes, location.last)
 
     def load(self, location: Location) -> SsaValue:
-        """Emits the load of the elements at the location, and returns their values."""
+        """Emits the load of the location's element, or of one element per lane, and returns the value."""
         mask = self._mask(location)
         element = self._body.scop.arrays[location.array].element
         kind, align = memory_type(element), self._alignment(location.array)
@@ -179,11 +175,11 @@ class MemoryEmitter:
         return self._math.vector(numbers)
 
     def gather(self, e: Gather, indices: list[SsaValue], copy: Copy) -> SsaValue:
-        """Emits the load of an element at computed indices, or of one per lane, and returns the values. An index beyond the last
+        """Emits the load of an element at computed indices, or of one per lane, and returns the value. An index beyond the last
         element reads the last one.
 
         indices: by dimension, a scalar or a vector.
-        copy: the copy of the instance, which has the mask.
+        copy: the iterations in the lanes, with their mask.
         """
         array = self._body.scop.arrays[e.array]
         kind, align = memory_type(array.element), self._alignment(e.array)
@@ -261,7 +257,7 @@ class MemoryEmitter:
         return SsaValue(ssa, element, lanes)
 
     def store(self, location: Location, value: SsaValue) -> None:
-        """Emits the store of the value to the location."""
+        """Emits the store of the value to the location, in every lane if the value is a scalar."""
         mask = self._mask(location)
         element = self._body.scop.arrays[location.array].element
         kind, align = memory_type(element), self._alignment(location.array)
@@ -309,7 +305,7 @@ class MemoryEmitter:
 
 
 class Mask:
-    """A Mask is the lanes of a remainder that are computed: those up to index `last`.
+    """A Mask says which lanes of a remainder are computed: those up to index `last`.
 
     bits: the mask's SSA name, of type <lanes x i1>.
     """

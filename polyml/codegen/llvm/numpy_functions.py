@@ -24,9 +24,10 @@ _LIBM = ("erf", "fmod")
 
 
 def call(math: Arithmetic, name: str, values: Sequence[SsaValue]) -> SsaValue:
-    """Emits a function of the language (syntax.Call) on values that have been converted to one type, and returns its result.
+    """Emits a function of the language (syntax.Call) and returns its result.
 
     name: the function's; `name.real` or `name.imag` for one part of its complex result.
+    values: the operands, all of one type.
     """
     name, _, part = name.partition(".")
     if part:
@@ -128,7 +129,7 @@ def _reciprocal(math: Arithmetic, value: SsaValue) -> SsaValue:
 
 
 def _sign(math: Arithmetic, value: SsaValue) -> SsaValue:
-    """Emits -1, 0 or 1, the value's sign, and returns it; a NaN is its own sign."""
+    """Emits the value's sign, -1, 0 or 1, and returns it; a NaN is its own sign."""
     zero = SsaValue(literal(0, value.dtype), value.dtype)
     one, minus = SsaValue(literal(1, value.dtype), value.dtype), SsaValue(literal(-1, value.dtype), value.dtype)
     result = math.select(math.compare(">", value, zero), one, zero)
@@ -157,8 +158,9 @@ def _isfinite(math: Arithmetic, value: SsaValue) -> SsaValue:
 
 
 def _extreme(math: Arithmetic, op: str, left: SsaValue, right: SsaValue, nan_wins: bool) -> SsaValue:
-    """Emits np.minimum or maximum (where `nan_wins`), or fmin or fmax, and returns it. op: "<" for the smaller one, ">" for the
-    larger.
+    """Emits np.minimum or maximum, where a NaN wins (`nan_wins`), or np.fmin or fmax, where it loses, and returns it.
+
+    op: "<" for the smaller operand, ">" for the larger one.
 
     Of two equal zeros minimum and maximum return the second, as NumPy does on x86-64; fmin and fmax return the first.
     """

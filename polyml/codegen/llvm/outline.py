@@ -28,8 +28,8 @@ class LoopEnvironment:
 
 
 class OutlinedLoop(Body):
-    """An OutlinedLoop emits the function that runs one chunk of a parallel loop: `void f(ptr environment, i64 share, i64 shares)`.
-    share: the chunk's number, of `shares` chunks.
+    """An OutlinedLoop emits the function that runs chunk number `share` of the `shares` chunks of a parallel loop: `void f(ptr
+    environment, i64 share, i64 shares)`.
 
     The words at `environment` are the address of the call's words, the next iteration to take, the address of the overflow
     flag, addresses of local arrays, and values of outer loop variables.
@@ -77,7 +77,10 @@ class OutlinedLoop(Body):
         fn.current.terminator = "ret void"
 
     def _even(self, lower: str, upper: str) -> None:
-        """Emits the chunk of a loop whose chunks are even, and whose body itself keeps below the chunk's end (`Loop.last`)."""
+        """Emits one chunk of a loop whose chunks are even and whose body itself stays below the chunk's end (`Loop.last`).
+
+        lower, upper: the first and last iteration of the whole loop.
+        """
         fn, node = self.fn, self._node
         first, last = balanced_chunk(self, node, lower, upper, ("%share", "%shares"))
         share = fn.block("share")
@@ -116,8 +119,8 @@ def trips(body: Body, node: Loop, lower: str, upper: str) -> str:
 
 
 def balanced_chunk(body: Body, node: Loop, lower: str, upper: str, share: tuple[str, str]) -> tuple[str, str]:
-    """Emits the first and the last iteration of a chunk of a loop with `last`, and returns their SSA names. Chunks differ in
-    length by at most one step of the point loop.
+    """Emits the first and the last iteration of a chunk of a loop that may be cut anywhere (`Loop.last`), and returns their SSA
+    names. Chunks differ in length by at most one step of the point loop.
 
     lower, upper: the loop's bounds.
     share: the chunk's number, and how many chunks there are.

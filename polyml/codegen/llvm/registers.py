@@ -37,7 +37,7 @@ class Location:
 
 
 def disjoint(a: Location, b: Location) -> bool:
-    """Returns whether the locations have no element in common, as far as constant differences of subscripts show."""
+    """Returns whether the locations are known to have no element in common, from constant differences of their subscripts."""
     if a.array != b.array:
         return True
     for d, (x, y) in enumerate(zip(a.subscripts, b.subscripts)):
@@ -52,7 +52,7 @@ def disjoint(a: Location, b: Location) -> bool:
 
 
 def _reach(location: Location, dim: int) -> tuple[int, int]:
-    """Returns the smallest and the largest offset, in one dimension, of a lane from the first lane."""
+    """Returns the smallest and the largest offset of a lane's subscript, in one dimension, from that of the first lane."""
     if location.lanes == 1:
         return 0, 0
     span = location.strides[dim] * (location.lanes - 1)

@@ -25,5 +25,7 @@ FUNCTIONS: dict[str, Callable[..., SsaValue]] = {
 
 
 def function(arithmetic: Arithmetic, name: str, *values: SsaValue) -> SsaValue:
-    """Emits one of FUNCTIONS on floats of one type, or on vectors of them, and returns its result. name: NumPy's name of it."""
+    """Emits one of NumPy's elementary functions (FUNCTIONS) on floats of one type, or on vectors of them, and returns its
+    result.
+    """
     return FUNCTIONS[name](FloatOperations(arithmetic, values[0]), *values)

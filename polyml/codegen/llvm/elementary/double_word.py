@@ -92,7 +92,7 @@ class FloatOperations:
         return self._dtype
 
     def in_double(self, *values: SsaValue) -> tuple[FloatOperations, list[SsaValue]]:
-        """Returns the operations on float64, and the values converted to it."""
+        """Returns the operations on float64, and the values after a conversion to float64."""
         wide = [self._math.convert(v, F64) for v in values]
         return FloatOperations(self._math, wide[0]), wide
 
@@ -128,15 +128,15 @@ class FloatOperations:
         return self._math.intrinsic(name, value)
 
     def bits(self, value: SsaValue) -> SsaValue:
-        """Returns the bits of a floating-point number as an integer."""
+        """Emits a bitcast of a floating-point number to an integer, and returns this."""
         return self._cast(value, self.format.integer)
 
     def from_bits(self, value: SsaValue) -> SsaValue:
-        """Returns the floating-point number that has these bits."""
+        """Emits a bitcast of an integer to a floating-point number, and returns this."""
         return self._cast(value, self._dtype)
 
     def _cast(self, value: SsaValue, to: DType) -> SsaValue:
-        """Returns the bits of the value as those of another type."""
+        """Emits a bitcast of the value to another type, and returns the result."""
         target = vector_type(register_type(to), self._lanes)
         return SsaValue(self._math.once(f"bitcast {value.type} {value.ssa} to {target}"), to, self._lanes)
 
@@ -185,8 +185,8 @@ class FloatOperations:
         return total, self.op("fadd", rest, self.op("fsub", b, part))
 
     def exact_product(self, a: SsaValue, b: SsaValue) -> tuple[SsaValue, SsaValue]:
-        """Emits the product and its rounding error, and returns both; without multiply-adds that round once, by products of
-        halves.
+        """Emits the product and its rounding error, and returns both. The error comes from a multiply-add that rounds once, or
+        else from products of the numbers' halves.
         """
         product = self.op("fmul", a, b)
         if self._math.fused:
@@ -203,7 +203,7 @@ class FloatOperations:
         return high, self.op("fsub", value, high)
 
     def truncated(self, value: SsaValue, zeros: int) -> SsaValue:
-        """Emits the number with so many of its last bits cleared, and returns it."""
+        """Emits the number with its last `zeros` bits cleared, and returns it."""
         return self.from_bits(self.op("and", self.bits(value), self.integer(-(1 << zeros))))
 
     def residual(self, whole: SsaValue, a: SsaValue, b: SsaValue) -> SsaValue:
@@ -221,7 +221,7 @@ class FloatOperations:
         return self.op("fadd", product, self.op("fadd", error, c))
 
     def half_inverse_root(self, value: SsaValue) -> SsaValue:
-        """Emits 1 / sqrt(value) / 2 with an error of at most four percent, and returns it: it turns the residual of a root into
+        """Emits 1 / sqrt(value) / 2 with an error of at most four percent, and returns it; times the residual of a root it is
         the root's correction.
         """
         bits = self.op("lshr", self.bits(value), self.integer(1))
@@ -264,7 +264,7 @@ class FloatOperations:
         return self._math.logical("and", first, second)
 
     def choice(self, condition: SsaValue, then: float, orelse: float) -> SsaValue:
-        """Emits a choice between two constants, and returns it."""
+        """Emits a choice of the constant `then` where the condition holds, else of `orelse`, and returns it."""
         return self.select(condition, self.number(then), self.number(orelse))
 
     def is_normal(self, value: SsaValue) -> SsaValue:
@@ -277,12 +277,14 @@ class FloatOperations:
         return self.both(above, self.compare("<", value, self.number(limit)))
 
     def unless(self, seldom: SsaValue, result: SsaValue, other: Callable[[], SsaValue]) -> SsaValue:
-        """Returns `result`, but in lanes where the condition `seldom` holds the value that `other` emits behind a branch."""
+        """Emits a choice and returns it: of `result`, but in lanes where the condition `seldom` holds of what `other` emits,
+        which runs behind a branch.
+        """
         return self._math.where_any(seldom, result, lambda: self.select(seldom, other(), result))
 
     def from_library(self, seldom: SsaValue, name: str, result: SsaValue, x: SsaValue) -> SsaValue:
-        """Returns `result`, but in lanes where the condition `seldom` holds the C library's function of x, which is called behind
-        a branch. name: the function's for doubles.
+        """Emits a choice and returns it: of `result`, but in lanes where the condition `seldom` holds of the C library's
+        function of x, which is called behind a branch. name: the function's for doubles.
         """
 
         def call() -> SsaValue:
@@ -291,8 +293,8 @@ class FloatOperations:
         return self.unless(seldom, result, call)
 
     def where(self, usual: SsaValue, result: SsaValue, other: Callable[[], SsaValue]) -> SsaValue:
-        """Returns `result` in lanes where the condition `usual` holds, and in others the value that `other` emits behind a
-        branch.
+        """Emits a choice and returns it: of `result` in lanes where the condition `usual` holds, else of what `other` emits,
+        which runs behind a branch.
         """
         return self.unless(self._math.invert(usual), result, other)
 
@@ -357,8 +359,8 @@ class FloatOperations:
         return r, self.muladd(times, self.number(-low), self.op("fsub", first, r)), exponent
 
     def exponential(self, r: SsaValue, rest: SsaValue | None = None) -> tuple[SsaValue, SsaValue]:
-        """Emits e**(r + rest) of a small r and its rounding error, and returns it as two numbers to add: 1 + r, rounded, and a
-        small one.
+        """Emits e**(r + rest), where r is small and rest its rounding error, and returns two numbers whose sum it is: 1 + r,
+        rounded, and a small one.
         """
         near, lost = self.fast_sum(self.number(1.0), r)
         lost = lost if rest is None else self.op("fadd", lost, rest)

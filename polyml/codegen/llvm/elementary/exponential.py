@@ -23,14 +23,14 @@ _TANH_IS_ONE = {F64: 44.0, F32: 20.0}  # tanh(x / 2) rounds to 1 from there on
 
 
 def exp(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """Emits e**x and returns it, as 2**n * e**r of x = n * ln 2 + r."""
+    """Emits e**x and returns it, as 2**n * e**r where x = n * ln 2 + r."""
     inside = fp.maximum(fp.format.exp_zero_below, fp.minimum(fp.format.exp_infinite_above, x))
     r, exponent = fp.reduced(inside)
     return fp.scaled(fp.op("fadd", *fp.exponential(r)), exponent)
 
 
 def exp2(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """Emits 2**x and returns it, as 2**n * e**(r * ln 2) of x = n + r."""
+    """Emits 2**x and returns it, as 2**n * e**(r * ln 2) where x = n + r."""
     limits = (limit / math.log(2) for limit in (fp.format.exp_zero_below, fp.format.exp_infinite_above))
     least, most = map(math.floor, limits)
     inside = fp.maximum(float(least), fp.minimum(float(most + 1), x))
@@ -40,8 +40,8 @@ def exp2(fp: FloatOperations, x: SsaValue) -> SsaValue:
 
 
 def expm1(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """Emits e**x - 1 and returns it, as 2 * (2**(n-1) * e**r - 1/2) of x = n * ln 2 + r, so that the largest power of two does not
-    overflow; a tiny x is its own value.
+    """Emits e**x - 1 and returns it, as 2 * (2**(n-1) * e**r - 1/2) where x = n * ln 2 + r, so that the largest power of two
+    does not overflow. For a tiny x it is x.
     """
     own = fp.format
     inside = fp.maximum(-(own.mantissa + 3.0), fp.minimum(own.exp_infinite_above, x))
@@ -55,8 +55,8 @@ def expm1(fp: FloatOperations, x: SsaValue) -> SsaValue:
 
 
 def sinh(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """Emits sinh(x) and returns it, as 2**n * (cosh r + sinh r) / 2 - 2**-n * (cosh r - sinh r) / 2 of |x| = n * ln 2 + r; a tiny
-    x is its own value.
+    """Emits sinh(x) and returns it, as 2**n * (cosh r + sinh r) / 2 - 2**-n * (cosh r - sinh r) / 2 where |x| = n * ln 2 + r.
+    For a tiny x it is x.
     """
     r, rest, square, plus, minus = _hyperbolic(fp, x)
     tiny = fp.compare("<", fp.absolute(x), fp.number(2.0 ** -(fp.format.mantissa // 2 + 1)))
@@ -65,7 +65,7 @@ def sinh(fp: FloatOperations, x: SsaValue) -> SsaValue:
 
 
 def cosh(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """Emits cosh(x) and returns it, as 2**n * (cosh r + sinh r) / 2 + 2**-n * (cosh r - sinh r) / 2 of |x| = n * ln 2 + r."""
+    """Emits cosh(x) and returns it, as 2**n * (cosh r + sinh r) / 2 + 2**-n * (cosh r - sinh r) / 2 where |x| = n * ln 2 + r."""
     r, rest, square, plus, minus = _hyperbolic(fp, x)
     return _combined(fp, r, rest, square, plus, minus)
 
@@ -74,8 +74,8 @@ _Sum = tuple[SsaValue, SsaValue]  # a number and its rounding error
 
 
 def _hyperbolic(fp: FloatOperations, x: SsaValue) -> tuple[SsaValue, SsaValue, SsaValue, _Sum, _Sum]:
-    """Emits the argument reduction |x| = n * ln 2 + r of sinh and cosh. Returns r, its rounding error, r**2, and quarters of (2**n
-    + 2**-n) / 2 and of (2**n - 2**-n) / 2, the last two with their rounding errors.
+    """Emits the argument reduction |x| = n * ln 2 + r of sinh and cosh. Returns r, its rounding error, r**2, (2**n + 2**-n) / 8
+    and (2**n - 2**-n) / 8, the last two each with its rounding error.
     """
     r, rest, exponent = fp.reduced_exactly(fp.minimum(fp.format.exp_infinite_above + 1, fp.absolute(x)))
     limit = fp.integer(2 * fp.format.mantissa)
@@ -100,7 +100,7 @@ def _combined(fp: FloatOperations, r: SsaValue, rest: SsaValue, square: SsaValue
 
 
 def tanh(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """Emits tanh(x) and returns it, as t / (t + 2) of t = e**(2 |x|) - 1. The quotient is corrected once by its residual."""
+    """Emits tanh(x) and returns it, as t / (t + 2) where t = e**(2 |x|) - 1. The quotient is corrected once by its residual."""
     doubled = fp.op("fadd", fp.absolute(x), fp.absolute(x))
     r, exponent = fp.reduced(fp.minimum(_TANH_IS_ONE[fp.dtype], doubled))
     power = fp.power_of_two(exponent)

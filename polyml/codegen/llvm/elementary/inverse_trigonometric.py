@@ -73,13 +73,15 @@ def arctan2(fp: FloatOperations, y: SsaValue, x: SsaValue) -> SsaValue:
 
 
 def _parts(fp: FloatOperations, part: int) -> list[SsaValue]:
-    """Returns the multiples of pi / 4 from 0 to 4, of each the first part (0) or the second one (1), as constants."""
+    """Returns the five multiples of pi / 4 from 0 to pi as constants. Each is a sum of two parts, of which `part` (0 or 1) says
+    which.
+    """
     return [fp.number(parts[part]) for parts in fp.format.pi]
 
 
 def _quotient(fp: FloatOperations, over: SsaValue, under: SsaValue) -> tuple[SsaValue, SsaValue, SsaValue]:
-    """Emits the argument reduction of arctan(over / under). Returns (whether 2 * over > under, t, rest), where it is arctan(t +
-    rest), plus pi / 4 if 2 * over > under.
+    """Emits the argument reduction of arctan(over / under) to arctan(t + rest), plus pi / 4 if 2 * over > under. Returns
+    (whether 2 * over > under, t, rest).
     """
     middle = fp.compare(">", fp.op("fadd", over, over), under)
     total, lost = fp.fast_sum(under, over)
@@ -130,9 +132,7 @@ def arccos(fp: FloatOperations, x: SsaValue) -> SsaValue:
 
 
 def _half_angle(fp: FloatOperations, size: SsaValue) -> tuple[SsaValue, SsaValue, SsaValue]:
-    """Emits arcsin(size) or, if size > 1/2, half of arccos(size), and returns (whether size > 1/2, s, tail), where the value is s
-    + tail.
-    """
+    """Emits arcsin(size) or, if size > 1/2, arccos(size) / 2, as a sum s + tail. Returns (whether size > 1/2, s, tail)."""
     large = fp.compare(">", size, fp.number(0.5))
     half = fp.muladd(size, fp.number(-0.5), fp.number(0.5))
     root = fp.intrinsic("sqrt", half)

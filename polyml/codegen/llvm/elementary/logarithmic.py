@@ -47,7 +47,7 @@ _LOG10_OF_2 = {
 
 
 def log(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """Emits log(x) and returns it, as n * ln 2 + log(1 + f) of x = 2**n * (1 + f)."""
+    """Emits log(x) and returns it, as n * ln 2 + log(1 + f) where x = 2**n * (1 + f)."""
 
     def of(times: SsaValue, f: SsaValue) -> SsaValue:
         return _sum(fp, times, f, *_parts(fp, f))
@@ -56,14 +56,14 @@ def log(fp: FloatOperations, x: SsaValue) -> SsaValue:
 
 
 def log2(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """Emits log2(x) and returns it, as n + log(1 + f) / log(2) of x = 2**n * (1 + f); the error of the product of f and 1 / log(2)
-    is added.
+    """Emits log2(x) and returns it, as n + log(1 + f) / log(2) where x = 2**n * (1 + f). The error of the product of f and 1 /
+    log(2) is added.
     """
     return _of_any(fp, x, lambda times, f: fp.op("fadd", times, _divided(fp, f, _PER_LN2)))
 
 
 def log10(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """Emits log10(x) and returns it, as n * log10(2) + log(1 + f) / log(10) of x = 2**n * (1 + f)."""
+    """Emits log10(x) and returns it, as n * log10(2) + log(1 + f) / log(10) where x = 2**n * (1 + f)."""
 
     def of(times: SsaValue, f: SsaValue) -> SsaValue:
         high, low = (fp.number(part) for part in _LOG10_OF_2[fp.dtype])
@@ -95,7 +95,7 @@ def arcsinh(fp: FloatOperations, x: SsaValue) -> SsaValue:
 
 
 def arccosh(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """Emits arccosh(x) and returns it, as log(1 + t + sqrt(t * (t + 2))) of t = x - 1, with the residual of the root."""
+    """Emits arccosh(x) and returns it, as log(1 + t + sqrt(t * (t + 2))) where t = x - 1, with the residual of the root."""
     size, large, doublings = _large(fp, x)
     t = fp.op("fsub", size, fp.number(1.0))
     factor, lost = fp.exact_sum(t, fp.number(2.0))
@@ -112,7 +112,9 @@ def arccosh(fp: FloatOperations, x: SsaValue) -> SsaValue:
 
 
 def _large(fp: FloatOperations, size: SsaValue) -> tuple[SsaValue, SsaValue, SsaValue]:
-    """Returns the size, whether it is larger than 2**60, and the float 1 where it is, else 0: how often to double it."""
+    """Returns (size, whether it is larger than 2**60, 1.0 where it is and 0.0 where it is not). For a large x, arcsinh(x) and
+    arccosh(x) are about log(2 * x).
+    """
     large = fp.compare(">", size, fp.number(2.0**60))
     return size, large, fp.choice(large, 1.0, 0.0)
 
@@ -160,7 +162,7 @@ def split(fp: FloatOperations, x: SsaValue) -> tuple[SsaValue, SsaValue, SsaValu
 def _of_any(fp: FloatOperations, x: SsaValue, of: Callable[[SsaValue, SsaValue], SsaValue]) -> SsaValue:
     """Emits a logarithm of any x, also of one that is not a normal number, and returns it.
 
-    of: emits the logarithm from n and f of x = 2**n * (1 + f), a normal number.
+    of: emits the logarithm of a normal number x = 2**n * (1 + f) from n and f.
     """
     times, _, f = split(fp, x)
 
@@ -176,7 +178,7 @@ def _of_any(fp: FloatOperations, x: SsaValue, of: Callable[[SsaValue, SsaValue],
 
 
 def _parts(fp: FloatOperations, f: SsaValue) -> tuple[SsaValue, SsaValue]:
-    """Emits (a, b) with log(1 + f) = f - a + b, and returns both."""
+    """Emits a and b where log(1 + f) = f - a + b, and returns both."""
     square = fp.op("fmul", f, f)
     half = fp.op("fmul", square, fp.number(0.5))
     if fp.dtype == F32:
@@ -203,7 +205,7 @@ def _divided(fp: FloatOperations, f: SsaValue, factors: dict[DType, tuple[float,
 
 
 def _log_of_sum(fp: FloatOperations, x: SsaValue, rest: SsaValue | None = None, doublings: SsaValue | None = None) -> SsaValue:
-    """Emits log((1 + x + rest) * 2**doublings) of a finite x > -1 and its rounding error `rest`, and returns it."""
+    """Emits log((1 + x + rest) * 2**doublings), where x is finite and above -1 and rest its rounding error, and returns it."""
     total, error = fp.exact_sum(fp.number(1.0), x)
     times, exponent, near = split(fp, total)
     limit = fp.integer(fp.format.bias - 2)

@@ -36,13 +36,13 @@ _EXP2 = (
 
 
 def power(fp: FloatOperations, base: SsaValue, exponent: SsaValue) -> SsaValue:
-    """Emits base**exponent and returns it. A few constant exponents have instructions of their own."""
+    """Emits base**exponent of floats, and returns it. A few constant exponents have instructions of their own."""
     known = next((e for e in EASY_POWERS if exponent.ssa.split(",")[0].endswith(literal(e, base.dtype))), None)
     return _general(fp, base, exponent) if known is None else _easy(fp, base, known)
 
 
 def _easy(fp: FloatOperations, base: SsaValue, exponent: float) -> SsaValue:
-    """Emits the power for one of EASY_POWERS, to one unit in the last place, and returns it."""
+    """Emits base**exponent for one of EASY_POWERS, to one unit in the last place, and returns it."""
     if exponent == 0.5:  # unlike sqrt, the power is never -0, and it is infinite at -inf
         root = fp.intrinsic("sqrt", fp.op("fadd", base, fp.number(0.0)))
         infinite = fp.compare("==", base, fp.number(-math.inf))
@@ -59,7 +59,7 @@ def _easy(fp: FloatOperations, base: SsaValue, exponent: float) -> SsaValue:
 
 
 def _general(fp: FloatOperations, base: SsaValue, exponent: SsaValue) -> SsaValue:
-    """Emits the power for any exponent, and returns it. Unless the exponent is a constant, whose sign and parity take no
+    """Emits base**exponent for any exponent, and returns it. Unless the exponent is a constant, whose sign and parity take no
     instructions, negative bases are treated as rare.
     """
     size, varies = fp.absolute(base), exponent.ssa.startswith("%")
@@ -120,7 +120,7 @@ def _special(fp: FloatOperations, size: SsaValue, exponent: SsaValue) -> SsaValu
 
 
 def _exp2(fp: FloatOperations, product: SsaValue, error: SsaValue) -> tuple[SsaValue, SsaValue]:
-    """Emits 2**(product + error), and returns (p, n) whose p * 2**n it is."""
+    """Emits p and n, where 2**(product + error) = p * 2**n and n is an integer, and returns both."""
     times, whole = fp.rounded(product, 1.0)
     r, rest = fp.fast_sum(fp.op("fsub", product, times), error)
     scaled, lost = fp.exact_product(r, fp.number(_LN2[0]))
@@ -129,7 +129,7 @@ def _exp2(fp: FloatOperations, product: SsaValue, error: SsaValue) -> tuple[SsaV
 
 
 def _log2(fp: FloatOperations, x: SsaValue, less: SsaValue | None = None) -> tuple[SsaValue, SsaValue]:
-    """Emits log2 of a positive normal number, minus the integer `less` if there is one, and returns it as two numbers to add, the
+    """Emits log2 of a positive normal number, minus the integer `less` if there is one. Returns two numbers whose sum it is, the
     large one first.
     """
     times, _, f = split(fp, x)

@@ -73,8 +73,8 @@ def _keep_zero(fp: FloatOperations, x: SsaValue, result: SsaValue) -> SsaValue:
 
 
 def _by_range(fp: FloatOperations, x: SsaValue, name: str) -> SsaValue:
-    """Emits sin, cos or tan of x, by its name, and returns it. If x is too large, or too near a multiple of pi / 2, it is computed
-    in float64 or the C library, behind a branch.
+    """Emits sin, cos or tan of x, by its name, and returns it. If x is too large, or too near a multiple of pi / 2, the value is
+    computed in float64 or by the C library, behind a branch.
     """
     result, outside = _REDUCED[name](fp, x)
     if fp.dtype == F64:
@@ -88,17 +88,17 @@ def _by_range(fp: FloatOperations, x: SsaValue, name: str) -> SsaValue:
 
 
 def _sin(fp: FloatOperations, x: SsaValue) -> tuple[SsaValue, SsaValue]:
-    """Emits sin(x). Returns it, and where it is not accurate."""
+    """Emits sin(x). Returns the value, and whether it is inaccurate."""
     return _shifted_sine(fp, x, 0)
 
 
 def _cos(fp: FloatOperations, x: SsaValue) -> tuple[SsaValue, SsaValue]:
-    """Emits cos(x). Returns it, and where it is not accurate."""
+    """Emits cos(x). Returns the value, and whether it is inaccurate."""
     return _shifted_sine(fp, x, 1)
 
 
 def _shifted_sine(fp: FloatOperations, x: SsaValue, quarters: int) -> tuple[SsaValue, SsaValue]:
-    """Emits sin(x + quarters * pi / 2). Returns it, and where it is not accurate."""
+    """Emits sin(x + quarters * pi / 2). Returns the value, and whether it is inaccurate."""
     r, rest, quadrant, outside = _reduced(fp, x)
     sine, cosine = (fp.op("fadd", *parts) for parts in _both(fp, r, rest))
     quadrant = fp.op("add", quadrant, fp.integer(quarters)) if quarters else quadrant
@@ -107,18 +107,18 @@ def _shifted_sine(fp: FloatOperations, x: SsaValue, quarters: int) -> tuple[SsaV
 
 
 def _tan(fp: FloatOperations, x: SsaValue) -> tuple[SsaValue, SsaValue]:
-    """Emits tan(x). Returns it, and where it is not accurate."""
+    """Emits tan(x). Returns the value, and whether it is inaccurate."""
     return (_tan_float32 if fp.dtype == F32 else _tan_float64)(fp, *_reduced(fp, x))
 
 
 def _tan_float64(
     fp: FloatOperations, r: SsaValue, rest: SsaValue, quadrant: SsaValue, outside: SsaValue
 ) -> tuple[SsaValue, SsaValue]:
-    """Emits tan(n * pi / 2 + r + rest) of float64: sin / cos, or -cos / sin for an odd n. The quotient is corrected once by its
-    residual. Returns it and `outside`.
+    """Emits tan(n * pi / 2 + r + rest) of float64: sin / cos, or -cos / sin for an odd n, a quotient that is corrected once by
+    its residual. Returns the value, and `outside`.
 
     quadrant: n.
-    outside: where the result is not accurate.
+    outside: whether the value is inaccurate.
     """
     sine, cosine = (fp.fast_sum(*parts) for parts in _both(fp, r, rest))
     swap = _is_odd(fp, quadrant)
@@ -135,10 +135,11 @@ def _tan_float64(
 def _tan_float32(
     fp: FloatOperations, r: SsaValue, rest: SsaValue, quadrant: SsaValue, outside: SsaValue
 ) -> tuple[SsaValue, SsaValue]:
-    """Emits tan(n * pi / 2 + r + rest) of float32: tan(r + rest), or -1 / tan(r + rest) for an odd n. Returns it and `outside`.
+    """Emits tan(n * pi / 2 + r + rest) of float32: tan(r + rest), or -1 / tan(r + rest) for an odd n. Returns the value, and
+    `outside`.
 
     quadrant: n.
-    outside: where the result is not accurate.
+    outside: whether the value is inaccurate.
     """
     z = fp.op("fmul", r, r)
     polynomial = fp.polynomial(_TAN_FLOAT32, z)
@@ -157,7 +158,7 @@ def _is_odd(fp: FloatOperations, quadrant: SsaValue) -> SsaValue:
 
 
 def _reduced(fp: FloatOperations, x: SsaValue) -> tuple[SsaValue, SsaValue, SsaValue, SsaValue]:
-    """Emits the argument reduction x = n * pi / 2 + r + rest. Returns (r, rest, n, where they are not accurate)."""
+    """Emits the argument reduction x = n * pi / 2 + r + rest. Returns (r, rest, n, whether they are inaccurate)."""
     own = _CONSTANTS[fp.dtype]
     times, quadrant = fp.rounded(x, 2 / math.pi)
     *first, second, third = own.half_pi
@@ -172,7 +173,7 @@ def _reduced(fp: FloatOperations, x: SsaValue) -> tuple[SsaValue, SsaValue, SsaV
 
 
 def _both(fp: FloatOperations, r: SsaValue, rest: SsaValue) -> tuple[tuple[SsaValue, SsaValue], tuple[SsaValue, SsaValue]]:
-    """Emits sin and cos of r + rest, and returns them, each as two numbers to add, the large one first."""
+    """Emits sin and cos of r + rest, and returns for each of them two numbers whose sum it is, the large one first."""
     own = _CONSTANTS[fp.dtype]
     z = fp.op("fmul", r, r)
     near, error = fp.fast_sum(fp.number(1.0), fp.op("fmul", z, fp.number(-0.5)))

@@ -115,8 +115,8 @@ class _LoopEmitter:
     # -- before the first iteration ------------------------------------------------------------------------------
 
     def _plan(self, node: Loop) -> RegisterPlan:
-        """Returns what a loop keeps in registers: something only if straight code, or one nest of loops around straight code, is
-        inside.
+        """Returns what a loop keeps in registers; nothing if there is more inside than straight code, or one nest of loops
+        around it.
         """
         inside = _only_loops(node)
         innermost = inside[-1] if inside else node
@@ -143,8 +143,8 @@ class _LoopEmitter:
         return runs
 
     def _starts(self) -> dict[Location, SsaValue]:
-        """Returns the first values of the loop's registers: what the loop before hands over, else a reduction's identity or, by a
-        load, the element.
+        """Returns the first values of the elements that the loop keeps in registers: what the loop before hands over, else the
+        identity of a reduction or the element itself, which is loaded.
         """
         partial = self._loop.handed.partial
         given = {parts[0]: partial[key].value for key, parts in accumulators(self._held).items() if key in partial}
@@ -157,9 +157,10 @@ class _LoopEmitter:
         return self._body.memory.load(_substituted(location, first))
 
     def _before_first(self, row: OverlappingVectors, first: Mapping[str, Affine]) -> SsaValue:
-        """Emits the vector that the first iteration has in place of one before a row's first vector, and returns it: its last
-        lanes are the first elements of the row.
+        """Emits the vector that the first iteration has in place of the one before a row's first vector, and returns it: its
+        last lanes are the first elements of the row.
 
+        row: vectors that the loop reads at several offsets.
         first: { loop variable -> its first value }.
         """
         value, reach = self._first(row.locations[0][0], first), row.offsets[-1] - row.offsets[0]
@@ -194,16 +195,17 @@ class _LoopEmitter:
         return values
 
     def _load_rows(self, rows: list[OverlappingVectors], behind: list[SsaValue]) -> list[_CarriedValue]:
-        """Emits the loads of the vectors of each row. Returns for each row its last vector, which the next iteration needs.
+        """Emits the loads of the vectors of each row, and returns their last ones, which the next iteration needs.
 
+        rows: for each row of an array, the vectors that the loop reads at several offsets.
         behind: for each row, the vector before its first one.
         """
         phis = [replace(value, ssa=self._fn.name()) for value in behind]
         return [_CarriedValue(start, phi, self._load_row(row, phi)) for row, start, phi in zip(rows, behind, phis)]
 
     def _load_row(self, row: OverlappingVectors, behind: SsaValue) -> SsaValue:
-        """Emits loads of the vectors of a row at the largest offset, and shuffles of those at smaller offsets from them. Returns
-        the last vector that is loaded.
+        """Emits loads of the vectors of a row at the largest offset, and shuffles of the vectors at smaller offsets from these.
+        Returns the last vector that is loaded.
 
         behind: the vector before the first one.
         """
@@ -218,7 +220,7 @@ class _LoopEmitter:
         return behind
 
     def _picked(self, a: SsaValue, b: SsaValue, order: Iterable[int]) -> SsaValue:
-        """Emits a vector of lanes of two concatenated vectors, and returns it. order: the lanes."""
+        """Emits a vector of the lanes `order` of two concatenated vectors, and returns it."""
         mask = ", ".join(f"i32 {lane}" for lane in order)
         return replace(a, ssa=self._fn.emit(f"shufflevector {a.type} {a.ssa}, {b.type} {b.ssa}, <{a.lanes} x i32> <{mask}>"))
 
@@ -283,9 +285,10 @@ class _LoopEmitter:
     def _phi(self, name: str, kind: str, start: str, following: str, latch: str) -> None:
         """Adds a phi to the loop's body.
 
-        start: the SSA name that it has in the first iteration.
-        following: the one that it has in the others.
-        latch: the label of the block that they come from.
+        name, kind: its SSA name and LLVM type.
+        start: the SSA name of its value in the first iteration.
+        following: the SSA name of its value in the others.
+        latch: the label of the block from which the others begin.
         """
         incoming = f"[ {start}, %{self._before.label} ], [ {following}, %{latch} ]"
         self._inner.phis.append(f"{name} = phi {kind} {incoming}")
@@ -336,7 +339,9 @@ class _LoopEmitter:
         return HandOver(end, handed, plan)
 
     def _store_changed(self, values: Mapping[Location, _CarriedValue]) -> None:
-        """Emits stores of the elements that the loop changed in registers."""
+        """Emits stores of the elements that the loop changed in registers. values: those that registers carry, with their last
+        values.
+        """
         memory = self._body.memory
         stored: set[Location] = set()  # other parts of complex numbers, which were stored together with the first ones
         changed = {p: values[p].last for p, op in self._held.items() if op is None and values[p].last != values[p].phi}

@@ -15,8 +15,8 @@ def bounds(body: Addresses, node: Loop) -> tuple[str, str]:
 
 
 def ends(body: Addresses, node: Loop) -> tuple[str, str]:
-    """Emits the loop's first and last iteration, and returns their SSA names; for an outermost loop, the last is before the first
-    if no loop inside has any iteration.
+    """Emits the loop's first and last iteration, and returns their SSA names. If no loop inside an outermost loop has any
+    iteration, its last iteration is before its first one, so that it has none either.
 
     Otherwise to visit the rows of an array without columns would take as long as there are rows.
     """
@@ -36,8 +36,8 @@ def depth(body: Addresses, node: Loop) -> int:
 
 
 def _something_inside(body: Addresses, nodes: tuple[Node, ...]) -> Condition | None:
-    """Returns the condition under which loops below the nodes whose bounds depend on parameters alone have iterations; None if
-    something may run whether or not they have.
+    """Returns the condition under which loops below the nodes have iterations, of those loops whose bounds depend on parameters
+    alone; None if something may run whether or not it holds.
     """
     found: list[Condition] = []
     for node in nodes:

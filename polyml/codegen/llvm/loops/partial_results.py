@@ -22,7 +22,7 @@ from polyml.quasi_affine.affine import Affine
 
 
 class Accumulator(NamedTuple):
-    """An Accumulator is an element for which each lane has a partial result.
+    """An Accumulator is an element of an array for which each lane has a partial result of a reduction.
 
     array, subscripts: the element.
     operator: the reduction's, by its name in Python or NumPy.
@@ -37,8 +37,10 @@ class Accumulator(NamedTuple):
 
 @dataclass(frozen=True)
 class PartialResult:
-    """A PartialResult is what loops that follow one another have reduced so far. ran: the SSA name of whether one had
-    iterations.
+    """A PartialResult is what loops that follow one another have reduced so far.
+
+    value: a vector with a partial result in each lane.
+    ran: the SSA name of whether one of the loops had iterations.
     """
 
     value: SsaValue
@@ -90,9 +92,9 @@ class LoopExits:
     after: BasicBlock
 
     def phi(self, name: str, kind: str, skipped: str, left: str) -> None:
-        """Adds a phi to the block after the loop. name: its SSA name.
+        """Adds a phi to the block after the loop.
 
-        kind: the LLVM type.
+        name, kind: its SSA name and LLVM type.
         skipped, left: SSA names of its values if the loop was skipped and if it ran.
         """
         self.after.phis.append(f"{name} = phi {kind} [ {skipped}, %{self.skipped.label} ], [ {left}, %{self.left.label} ]")
@@ -101,7 +103,7 @@ class LoopExits:
 def accumulators(held: Mapping[Location, str | None]) -> dict[Accumulator, list[Location]]:
     """Returns the locations of partial results, grouped by the element that they belong to.
 
-    held: as in `RegisterPlan`.
+    held: { location -> the operator of the reduction of which it is a partial result, None for an element itself }.
     """
     found: dict[Accumulator, list[Location]] = {}
     for location, operator in held.items():
@@ -111,13 +113,15 @@ def accumulators(held: Mapping[Location, str | None]) -> dict[Accumulator, list[
 
 
 class PartialResults:
-    """A PartialResults emits the first values and the combination of partial results in one function."""
+    """A PartialResults emits, in one function, the first values of partial results of reductions, and how they become one value."""
 
     def __init__(self, body: ElementAccess, expressions: ExpressionEmitter):
         self._body, self._expressions = body, expressions
 
     def start(self, location: Location, operator: str | None) -> SsaValue:
-        """Returns the first value of a location: the operator's identity, or the element, by a load, if the operator is None."""
+        """Returns the first value of a location: the operator's identity, or the element itself, which is loaded, if the
+        operator is None.
+        """
         body = self._body
         if operator is None:
             return body.math.splat(body.memory.load(location), location.lanes)
@@ -125,15 +129,16 @@ class PartialResults:
         return body.math.splat(self._expressions.constant(identity(operator, element), element), location.lanes)
 
     def total(self, key: Accumulator, parts: Sequence[SsaValue]) -> SsaValue:
-        """Emits the combination of the partial results of several vectors into one vector, and returns it."""
+        """Emits the combination of several vectors of partial results into one vector, lane by lane, and returns it."""
         total = parts[0]
         for part in parts[1:]:
             total = self._expressions.combine(key.operator, total, part)
         return total
 
     def join(self, key: Accumulator, total: SsaValue) -> None:
-        """Emits the combination of the partial results of all lanes with the element in memory. total: a vector of partial
-        results.
+        """Emits the combination of the partial results of all lanes with the element in memory, which is stored.
+
+        total: the vector of partial results.
         """
         memory = self._body.memory
         target, number = Location(key.array, key.subscripts), self._expressions.across_lanes(key.operator, total)
@@ -153,8 +158,8 @@ class PartialResults:
         return PartialResult(value, ran)
 
     def join_if_run(self, key: Accumulator, result: PartialResult) -> None:
-        """Emits the combination of the partial results of several loops with the element in memory, behind a branch on whether one
-        of them ran; otherwise the element may not exist.
+        """Emits the combination of the partial results of several loops with the element in memory, which is stored, behind a
+        branch on whether one of them ran; otherwise the element may not exist.
         """
         fn = self._body.fn
         join, done = fn.block("join"), fn.block("done")

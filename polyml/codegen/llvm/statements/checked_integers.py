@@ -15,8 +15,8 @@ _OVERFLOWING = {"+": "sadd", "-": "ssub", "*": "smul"}  # parts of the names of 
 
 
 class CheckedIntegers:
-    """A CheckedIntegers emits the checks of Python's integers in one function. Their outcomes are in a flag that all functions of
-    a kernel share.
+    """A CheckedIntegers emits the checks of Python's integers in one function. A check that fails sets a flag that all functions
+    of a kernel share.
     """
 
     def __init__(self, body: Addresses):
@@ -25,7 +25,7 @@ class CheckedIntegers:
 
     @contextmanager
     def only_if(self, condition: SsaValue) -> Iterator[None]:
-        """Makes the checks inside of the `with` statement count only where the condition holds. Both sides of a choice are
+        """Makes the checks inside of the `with` statement count only where the condition holds: both sides of a choice are
         computed, but an overflow in the side that is not taken is no error.
         """
         self._conditions.append(condition)
@@ -35,11 +35,12 @@ class CheckedIntegers:
             self._conditions.pop()
 
     def flag(self, happened: SsaValue, status: Status = Status.LEFT_64_BITS, number: SsaValue | None = None) -> None:
-        """Emits code that sets the flag if something happened for which Python raises an error. The first error is kept.
+        """Emits code that sets the overflow flag if something happened for which Python raises an error. The first error is
+        kept.
 
         happened: a truth value.
-        status: what the kernel answers.
-        number: a float that was converted; if it is a NaN, the kernel answers that.
+        status: the flag's new value, with which the kernel returns.
+        number: a float that was converted; if it is a NaN, the status is NOT_A_NUMBER.
         """
         fn, answer = self._body.fn, str(int(status))
         for condition in self._conditions:

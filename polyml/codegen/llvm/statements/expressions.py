@@ -24,10 +24,10 @@ Term = Value | syntax.Expr  # a node of a statement's value
 
 @dataclass(frozen=True)
 class Operands:
-    """An Operands holds what the reads of one copy of an instance stand for.
+    """An Operands holds the values of the reads of an instance.
 
-    instance: the copy.
-    reduction: the reduction of which its lanes have partial results; None if they share one element or have one each.
+    instance: the instance, for one of the iterations that run together or a vector of them.
+    reduction: the reduction of which the lanes have partial results; None if they share one element or have one each.
     loads: { position of a read -> its value }, filled as reads are emitted.
     """
 
@@ -39,8 +39,8 @@ class Operands:
 class ExpressionEmitter:
     """An ExpressionEmitter emits the values of one function's statements.
 
-    scanned: { (location, part) -> the element after the lanes before }, which a scan has computed for reads of the lanes that
-      follow.
+    scanned: { (location, part) -> a vector of the element as each lane sees it }, which a scan has computed for the reads
+      that come after it.
     """
 
     def __init__(self, body: ElementAccess, locations: AccessLocations):
@@ -119,7 +119,9 @@ class ExpressionEmitter:
         return known
 
     def _fetch(self, instance: InstanceCopy, number: int) -> None:
-        """Emits a prefetch of what the read at this position will access in a later iteration, if the program says so."""
+        """Emits a prefetch of what the read at this position will access in a later iteration, if the program has one
+        (`Program.prefetches`).
+        """
         iterator, distance = self._body.module.program.prefetches.get(instance.statement.name, {}).get(number, ("", 0))
         if iterator:
             later = {**instance.iterators, iterator: instance.iterators[iterator] + distance}
@@ -256,9 +258,7 @@ class ExpressionEmitter:
         return math.splat(self.constant(1, dtype), left.lanes) if result is None else result
 
     def _integer_power(self, dtype: DType, left: SsaValue, right: SsaValue) -> SsaValue:
-        """Emits an integer power whose exponent is known only at run time, by a call of a function for each lane, and
-        returns it.
-        """
+        """Emits an integer power whose exponent is known only at run time, and returns it: a call of a function for each lane."""
         math = self._body.math
         self._body.declared[integer_power.NAME] = integer_power.DEFINITION
         checked = "true" if dtype == PYINT else "false"

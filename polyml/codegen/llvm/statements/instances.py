@@ -28,12 +28,12 @@ class StatementEmitter:
         return LoopElements(self._body, self._locations, loop)
 
     def enter(self, jam: Jam) -> None:
-        """Emits what has to be known before the instances of a jam that was just entered: its scans of single elements."""
+        """Emits the scans of single elements that have to be known before the instances of a jam. jam: is about to be emitted."""
         if jam.scans:
             self._prefix_sums.begin(jam.body, self._copies)
 
     def instance(self, node: Instance) -> None:
-        """Emits the instance for all iterations of the jams around it."""
+        """Emits the instance for all iterations that the jams around it run together (unroll-and-jam)."""
         if self._prefix_sums.take_updated(node):
             return
         for copy in self._copies(node):

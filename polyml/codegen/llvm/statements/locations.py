@@ -42,7 +42,7 @@ class InstanceCopy:
 
 
 class AccessLocations:
-    """An AccessLocations finds the locations of accesses, each of them once."""
+    """An AccessLocations finds where in arrays accesses are, and remembers it."""
 
     def __init__(self, table: AccessTable):
         self._table = table
@@ -66,7 +66,7 @@ class AccessLocations:
         return found
 
     def _found(self, instance: InstanceCopy, number: int, operator: str | None, copy: Copy) -> Location:
-        """Returns the location of an access, found anew. The arguments and errors are those of `of`."""
+        """Returns the location of an access, which has not been found before. Arguments and errors are those of `of`."""
         array, subscripts = instance.access(number).array, self.subscripts(instance, number)
         first = tuple(e.substitute(copy.values) for e in subscripts)
         if copy.lane_var is None:

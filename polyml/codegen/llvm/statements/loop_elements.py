@@ -20,11 +20,11 @@ from polyml.quasi_affine.affine import variable
 
 @dataclass(frozen=True)
 class OverlappingVectors:
-    """An OverlappingVectors holds vectors of one row that a loop reads at offsets of less than a vector, in locations that it does
-    not write.
+    """An OverlappingVectors is a row of an array, which a loop does not write, with the vectors that the loop reads of it at
+    offsets of less than a vector.
 
     locations: for each offset, from the smallest to the largest, the vectors of an iteration in order.
-    offsets: the constants of the subscripts by which they differ, in elements.
+    offsets: the constants of the subscripts by which the vectors differ, in elements.
     """
 
     locations: tuple[tuple[Location, ...], ...]
@@ -125,8 +125,8 @@ class LoopElements:
     def _without_conflicts(
         self, moving: list[_LocationAccess], fixed: Mapping[Location, _LocationAccess]
     ) -> dict[Location, str | None]:
-        """Returns those fixed locations that have no element in common with others that the loop accesses, as { location -> the
-        operator of its reduction or None }.
+        """Returns the locations of `fixed` that have no element in common with others that the loop accesses, each with the
+        operator of the reduction of which it is a partial result, or None.
 
         moving: accesses whose locations change from iteration to iteration.
         fixed: accesses whose locations do not, by location.
@@ -270,9 +270,10 @@ class LoopElements:
 
 
 def _overlapping(locations: Mapping[int, Location], lanes: int, step: int) -> OverlappingVectors | None:
-    """Returns the locations grouped by their offsets; None if they do not overlap, or not in every vector of an iteration.
+    """Returns the locations of a row grouped by their offsets; None if they do not overlap, or not in every vector of an
+    iteration.
 
-    locations: by their constant subscripts, vectors of one row.
+    locations: vectors, by their constant subscript along the row.
     step: the step of the loop.
     """
     first = sorted(o for o in locations if o - lanes not in locations)

@@ -24,10 +24,10 @@ from polyml.model.core.reductions import identity
 
 @dataclass(frozen=True)
 class _Scan:
-    """A _Scan says how the lanes of a statement pass a value on.
+    """A _Scan says how a value is passed on from lane to lane.
 
-    access: the position of the read from which the scan continues.
-    operator: combines that element with the value of each lane.
+    access: the position of the read, in the statement's reads, from which the scan continues.
+    operator: combines the element that is read with the value of each lane.
     passes_on: whether each lane writes an element of its own, which the next lane reads; otherwise all lanes update one
       element.
     """
@@ -38,7 +38,7 @@ class _Scan:
 
 
 class PrefixSums:
-    """A PrefixSums emits the scans of one function's statements."""
+    """A PrefixSums emits the scans (prefix sums) of one function's statements."""
 
     def __init__(self, body: ElementAccess, locations: AccessLocations, expressions: ExpressionEmitter):
         self._body, self._locations, self._expressions = body, locations, expressions
@@ -46,14 +46,17 @@ class PrefixSums:
         self._updated: dict[Instance, dict[tuple[Location, int], SsaValue]] = {}
 
     def take_updated(self, node: Instance) -> bool:
-        """Returns whether the instance was emitted before its turn. If so, what it computed is what later reads see."""
+        """Returns whether the instance was emitted before its turn, as a part of a scan. If it was, later reads see what it
+        computed.
+        """
         if node not in self._updated:
             return False
         self._expressions.scanned |= self._updated.pop(node)
         return True
 
     def begin(self, body: tuple[Node, ...], copies_of: Callable[[Instance], Iterable[InstanceCopy]]) -> None:
-        """Emits the scans of single elements that other instances read before the update, and forgets those of an earlier jam.
+        """Emits the scans of single elements that other instances of a jam read before the update, and forgets those of an
+        earlier jam.
 
         body: the jam's nodes.
         copies_of: returns the copies of an instance, one for each vector of iterations that run together.
@@ -104,7 +107,7 @@ class PrefixSums:
         return True
 
     def _scan(self, instance: InstanceCopy) -> _Scan | None:
-        """Returns the scan that goes through the lanes of the copy, or None if there is none."""
+        """Returns the scan that goes through the lanes of the instance, or None if there is none."""
         module, statement, lane_var = self._body.module, instance.statement, instance.copy.lane_var
         if lane_var is None:
             return None
@@ -128,7 +131,7 @@ class PrefixSums:
         return value
 
     def _shifted(self, value: SsaValue, nothing: SsaValue, by: int) -> SsaValue:
-        """Emits the vector with its lanes shifted up by so many, and returns it; its first lanes are those of `nothing`."""
+        """Emits the vector with its lanes moved up by `by`, and returns it; its first lanes are those of `nothing`."""
         order = ", ".join(f"i32 {lane - by if lane >= by else value.lanes}" for lane in range(value.lanes))
         picked = f"shufflevector {value.type} {value.ssa}, {value.type} {nothing.ssa}, <{value.lanes} x i32> <{order}>"
         return replace(value, ssa=self._body.math.once(picked))
