@@ -197,8 +197,8 @@ class ConflictTest:
         return tuple(e.substitute(iterators) for e in self._table.subscripts(access))
 
     def deltas(self, a: RangedAccess, b: RangedAccess, shared: Sequence[Enclosing], chain: Sequence[Range]) -> Differences:
-        """Returns { [d0, d1, ...] }: the distances in the chain between an iteration in which `a` accesses an element and one
-        in which `b` accesses the same element.
+        """Returns the set { [d0, d1, ...] } of distances, in a chain of nested loops, between an iteration in which `a` accesses an
+        element and one in which `b` accesses the same element.
 
         a, b: the accesses, with the loops inside the chain around each.
         shared: the loops and guards around the chain, whose iteration is the same for both.
@@ -285,8 +285,8 @@ class ConflictTest:
         return names.difference(sides.moving, sides.first, sides.second)
 
     def _exact_differences(self, context: _EnclosingFacts, facts: Sequence[Fact], sides: Sides) -> isl.Set | None:
-        """Returns the set { [d0, d1, ...] } of differences of the chain's variables by isl, or None if a fact is not affine or isl
-        exceeds the budget of one test, which must not use up the budget of the whole code.
+        """Returns the set { [d0, d1, ...] } of differences of the variables `sides.moving` by isl, or None if a fact is not affine
+        or isl exceeds the budget of one test, which must not use up the budget of the whole code.
         """
         _, first, second = renamed = sides.renamed()
         try:
@@ -317,8 +317,8 @@ class ConflictTest:
     def _shadow(
         self, context: _EnclosingFacts, facts: Sequence[Fact], sides: Sides, in_context: bool
     ) -> tuple[Shadow | None, System | None]:
-        """Projects the facts onto the differences of the chain's variables. Returns the projection, which is None if the Omega test
-        gives up, and the constraints that it was made from if they are complete, else None.
+        """Projects the facts onto the differences of the variables `sides.moving`. Returns the projection, which is None if the
+        Omega test gives up, and the constraints that it was made from if they are complete, else None.
         """
         system, is_complete = self._system(context, facts, sides, in_context)
         if system is None:

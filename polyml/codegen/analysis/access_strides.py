@@ -50,7 +50,7 @@ NO_STRIDE = Stride(StrideKind.INVARIANT)
 
 @dataclass(frozen=True)
 class AccessStrides:
-    """An access of a nest, with its stride along each loop of the nest's chain, outermost first."""
+    """An access of a nest, with its stride along each loop of the perfect nest, outermost first."""
 
     access: NestAccess
     strides: tuple[Stride, ...]

@@ -48,9 +48,9 @@ class CostContext:
 
 @dataclass(frozen=True)
 class InnermostAccess:
-    """How one access of a nest behaves in the innermost loop.
+    """The cost of one access of a nest in the innermost loop.
 
-    weight: how often it is made per iteration of the nest's chain of loops.
+    weight: how often it is made per iteration of the perfect nest.
     is_invariant: its element is the same in all iterations of the innermost loop.
     jumps: each iteration starts a new cache line, which does not follow the last one.
     """
@@ -96,7 +96,7 @@ class CostModel:
     """A model that estimates the cycles of each register tiling of one nest.
 
     accesses: the accesses of the nest with their strides.
-    trips: the number of iterations of each loop of the chain, known or assumed.
+    trips: the number of iterations of each loop of the perfect nest, known or assumed.
     interleaved: how many vectors may run instruction by instruction; empty if that does not pay.
     """
 
@@ -131,7 +131,7 @@ class CostModel:
             self.interleaved = (1, 2, 4) if context.registers >= 32 else (1, 2)
 
     def _depends(self, operation: PricedOperation, instance: Instance) -> frozenset[int]:
-        """Returns the positions in the chain of the loops that the operation's value changes with, in an instance's statement."""
+        """Returns the positions in the perfect nest of the loops that an operation's value changes with in an instance."""
         moved: set[int] = set()
         mine = [r for r in self.accesses if r.access.instance is instance and not r.access.writes]
         for index in operation.loads:
@@ -140,7 +140,7 @@ class CostModel:
         return frozenset(moved | {v for v, loop in enumerate(self.nest.chain) if loop.var in names})
 
     def is_vectorizable(self, loop: int) -> bool:
-        """Returns whether the iterations of a loop, given by its position in the chain, can be lanes: its step is 1, every
+        """Returns whether the iterations of a loop, given by its position in the perfect nest, can be lanes: its step is 1, every
         subscript is linear in its variable, and every operation that changes with it exists for vectors.
 
         An element that all iterations write rules lanes out, unless they add to it.
@@ -162,18 +162,18 @@ class CostModel:
         return len({array for array, _ in places}) < len(places)
 
     def weight(self, inner: tuple[Loop, ...]) -> float:
-        """Returns how often the body of the loops `inner` runs per iteration of the chain, known or assumed."""
+        """Returns how often the body of the loops `inner` runs per iteration of the perfect nest around them, known or assumed."""
         total = 1.0
         for loop in inner:
             total *= trips(loop, self._known)
         return total
 
     def instances(self) -> float:
-        """Returns the number of statement instances per iteration of the chain."""
+        """Returns the number of statement instances per iteration of the perfect nest, known or assumed."""
         return sum(self.weight(inner) for _, _, inner in self.nest.statements())
 
     def per_iteration(self, tiling: RegisterTiling) -> float | None:
-        """Returns the cycles per iteration of the chain, all inner loops included, or None if the registers do not suffice."""
+        """Returns the cycles per iteration of the perfect nest, loops in its body included, or None if registers do not suffice."""
         terms = self.terms(tiling)
         return None if terms is None else terms.per_iteration
 
@@ -318,7 +318,7 @@ class CostModel:
         return share
 
     def _with_innermost(self, innermost: int | None) -> Innermost:
-        """Returns what the choice of a loop of the chain as the innermost one decides; None stands for the loops in the body."""
+        """Returns what the choice of the innermost loop decides: a loop of the perfect nest, or None for the loops in the body."""
         if innermost not in self._innermost:
             pairs = zip(self.accesses, self._weights)
             accesses = [self._innermost_access(access, weight, innermost) for access, weight in pairs]
@@ -356,7 +356,9 @@ class CostModel:
         return innermost is not None and not (access.strides[innermost].is_invariant or access.strides[innermost].is_unit)
 
     def _waits(self, innermost: int | None, accesses: Sequence[InnermostAccess]) -> float:
-        """Returns a lower bound on the cycles per iteration of the chain in which results of earlier iterations are awaited."""
+        """Returns a lower bound on the cycles per iteration of the perfect nest in which earlier iterations' results are
+        awaited.
+        """
         if innermost is None:
             return self._inner_waits
         others = tuple(v for v in range(len(self.nest.chain)) if v != innermost)

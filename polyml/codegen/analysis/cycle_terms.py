@@ -19,7 +19,7 @@ class CycleTerms:
     issue: cycles in which the instructions are issued, as a lower bound.
     waits: cycles in which the step waits for results of the step before, as a lower bound.
     loop: cycles of counting and branching.
-    instances: how many iterations of the nest's chain of loops run in a step.
+    instances: how many iterations of the perfect nest run in a step.
     used: the share of these iterations that the program needs; the others are masked out or left over.
     """
 
@@ -36,7 +36,7 @@ class CycleTerms:
 
     @property
     def per_iteration(self) -> float:
-        """The cycles of each iteration of the nest's chain of loops."""
+        """The cycles of each iteration of the perfect nest."""
         units = (self.arithmetic, self.loads, self.stores)
         busy = max(units) + SHARED_CYCLES * (sum(units) - max(units)) + self.slow + self.jumps
         return (max(busy, self.issue, self.waits) + self.loop) / self.instances / self.used

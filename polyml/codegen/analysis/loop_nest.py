@@ -19,7 +19,7 @@ class NestAccess:
 
     writes: it is the instance's write.
     accumulates: it reads or writes the accumulator of a reduction.
-    inner: the loops between the nest's chain and the instance, outermost first.
+    inner: the loops of the body around the instance, outermost first; those of the perfect nest are not among them.
     subscripts: of the element, in terms of loop variables.
     """
 
@@ -35,7 +35,7 @@ class NestAccess:
         return self.access.array
 
     def ranged(self) -> RangedAccess:
-        """Returns the access with the ranges of the loops between the nest's chain and the instance."""
+        """Returns the access with the ranges of the loops of the body that are around the instance."""
         return RangedAccess((self.access, self.instance), tuple(map(loop_range, self.inner)))
 
 
@@ -59,7 +59,7 @@ class LoopNest:
     _free: dict[tuple, bool] = field(default_factory=dict, repr=False)
 
     def statements(self) -> Iterator[tuple[Statement, Instance, tuple[Loop, ...]]]:
-        """Yields, for each instance of the body, its statement, the instance and the loops between the chain and the instance."""
+        """Yields, for each instance of the body, its statement, the instance, and the loops of the body around it."""
         for instance, inner in instances_in(self.body):
             yield self.program.scop.statements[instance.statement], instance, inner
 
@@ -77,9 +77,10 @@ class LoopNest:
         return found
 
     def is_independent(self, var: int, fixed: Iterable[int], reorder: bool = False) -> bool:
-        """Returns whether chain[var] carries no dependence between iterations in which the loops `fixed` have equal values.
+        """Returns whether loop `var` of the perfect nest carries no dependence between iterations in which the loops `fixed` have
+        equal values.
 
-        var, fixed: positions in the chain.
+        var, fixed: positions in the chain of loops.
         reorder: updates of reductions may run in any order, so dependences among them are left out.
         """
         key = (var, tuple(sorted(fixed)), reorder)
@@ -88,21 +89,21 @@ class LoopNest:
         return self._free[key]
 
     def is_distinct(self, array: str, var: int, fixed: Iterable[int]) -> bool:
-        """Returns whether different iterations of chain[var] access different elements of the array when the loops `fixed` have
+        """Returns whether different iterations of loop `var` access different elements of the array when the loops `fixed` have
         equal values.
 
-        var, fixed: positions in the chain.
+        var, fixed: positions in the chain of loops.
         """
         return not any(d.may_be(fixed, var) for d in self.deltas() if d.array == array)
 
     def only_reductions_meet(self, array: str, fixed: Iterable[int]) -> bool:
-        """Returns whether, in iterations with equal values of the loops `fixed` (positions in the chain), no element of the array
-        is accessed twice except by the updates of a reduction.
+        """Returns whether no element of the array is accessed twice, except by the updates of a reduction, in iterations with equal
+        values of the loops `fixed` (positions in the chain of loops).
         """
         return not any(d.may_be(fixed) for d in self.deltas() if d.array == array and not d.reduces)
 
     def deltas(self) -> list[Delta]:
-        """Returns the distances between iterations of the chain that access the same element, for all pairs of accesses of
+        """Returns the distances between iterations of the perfect nest that access the same element, for all pairs of accesses of
         which at least one writes.
         """
         if self._deltas is None:
@@ -110,8 +111,8 @@ class LoopNest:
         return self._deltas
 
     def deltas_but(self, skips: Callable[[NestAccess, NestAccess], bool]) -> list[Delta]:
-        """Returns the distances between iterations of the chain that access the same element, for all pairs of accesses of which at
-        least one writes, without the pairs for which `skips` holds.
+        """Returns the distances between iterations of the perfect nest that access the same element, for all pairs of accesses of
+        which at least one writes, without the pairs for which `skips` holds.
         """
         accesses = self.accesses()
         chain = [loop_range(loop) for loop in self.chain]
@@ -135,7 +136,7 @@ class LoopNest:
 
 @dataclass(frozen=True)
 class Delta:
-    """The distances between iterations of a nest's chain of loops that access the same element of one array.
+    """The distances between iterations of a perfect nest that access the same element of one array.
 
     differences: sets { [d0, d1, ...] }, one for each pair of accesses; their union is meant.
     reduces: both accesses of each pair are to the accumulator of one reduction.

@@ -10,10 +10,10 @@ from polyml.quasi_affine.affine import Affine
 @dataclass(frozen=True)
 class RegisterTiling:
     """One way to run a nest by register tiling: unroll-and-jam, with the iterations of one loop as lanes. Loops are named by their
-    positions in the nest's chain.
+    positions in the perfect nest.
 
     start: the first loop that takes part.
-    innermost: the loop that is moved inside all others of the chain; None if the body has loops.
+    innermost: the loop that is moved inside all others of the perfect nest; None if its body has loops.
     vector: the loop whose iterations are lanes; None for scalar code.
     vectors: the number of vector registers side by side along that loop.
     lanes: the elements of a vector register.

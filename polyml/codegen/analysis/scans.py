@@ -23,8 +23,8 @@ from polyml.quasi_affine.affine import Affine, variable
 
 
 def may_scan(nest: LoopNest, v: int) -> bool:
-    """Returns whether the iterations of chain[v] may be lanes that share scans (prefix sums): the loop is the innermost one, around
-    instances alone, has a scan, and carries no dependence except those of scans.
+    """Returns whether the iterations of loop number `v` of the nest may be lanes that share scans (prefix sums): the loop is the
+    innermost one, around instances alone, has a scan, and carries no dependence except those of scans.
     """
     if v != len(nest.chain) - 1 or not all(isinstance(node, Instance) for node in nest.body):
         return False
@@ -39,7 +39,7 @@ def may_scan(nest: LoopNest, v: int) -> bool:
 
 def scanned_read(program: Program, tests: ConflictTest, statement: Statement, instance: Instance, name: str) -> int | None:
     """Returns the position, in the statement's reads, of the element that the previous iteration of a loop has written, through
-    which the statement continues a prefix sum; None if the statement is no such scan.
+    which the statement continues a prefix sum; None if it continues none.
 
     name: the loop's variable.
     """

@@ -106,7 +106,9 @@ class LoopContext:
 
     @cached_property
     def points(self) -> tuple[Point, ...]:
-        """A few iterations of the loops around, on which constraints are tried: one that fails there has no proof."""
+        """A few iterations of the loops that the context is inside of. Constraints are tried on them: one that fails there has no
+        proof.
+        """
         if self.wider is not None:
             return tuple(p for p in self.wider.points if all(p.value(row) >= 0 for row in self.more))
         if self.outer is None:

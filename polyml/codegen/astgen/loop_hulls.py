@@ -18,7 +18,7 @@ def common_rows(asked: Sequence[Sequence[Row]]) -> list[Row]:
 
 
 def bounding_rows(name: LoopName, rows: Iterable[Row], here: LoopContext) -> System:
-    """Returns the constraints among the rows that bound a loop, without those that follow from others and from the loops around;
+    """Returns the constraints among the rows that bound a loop, without those that follow from others and from the loops around it;
     longer ones are dropped first.
 
     name: the loop's.
@@ -37,17 +37,16 @@ def bounding_rows(name: LoopName, rows: Iterable[Row], here: LoopContext) -> Sys
 
 
 def _follows(row: Row, other: Row, name: LoopName, here: LoopContext) -> bool:
-    """Returns whether a bound `row` of a loop follows from another bound on the same side, for all iterations of the loops around.
+    """Returns whether a bound `row` of a loop follows from its bound `other`, on the same side, in the context around the loop.
 
     name: the loop's.
-    here: the context around the loop.
     """
     factor, c = row[0][name], other[0][name]
     return (c > 0) == (factor > 0) and here.proves(without(row, abs(c), other, abs(factor)))
 
 
 def same_value(name: LoopName, own: Sequence[System]) -> Row | None:
-    """Returns an equation, as a linear expression that is 0, which gives a loop the same single value in all statements; None if
+    """Returns an equation, as a linear expression that is 0, which gives a loop one single value, equal for all statements; None if
     there is none.
 
     name: the loop's.

@@ -82,8 +82,8 @@ class LoopMatcher:
     def _candidates(
         self, node: Instance, values: Values, loops: tuple[Loop, ...]
     ) -> Iterator[tuple[Occurrence, tuple[LoopMember, ...]]]:
-        """Yields the leaf's statements that an instance may run, each with the band members that the loops around may be. Those
-        whose loops count a member in other steps than its own come last, since isl may shift and scale loops.
+        """Yields the leaf's statements that an instance may run, each with the band members that the loops around may be.
+        Statements whose loops count a member in other steps than its own come last, since isl may shift and scale loops.
 
         values: by name of a loop's variable, its value where the instance stands.
         loops: the loops around it.
@@ -175,10 +175,10 @@ class LoopMatcher:
         raise Unproved
 
     def _combinations(self, occurrence: Occurrence, around: Sequence[LoopMember], member: int) -> Iterator[Affine]:
-        """Yields, for each alternative of the leaf, a band member's value as a sum of multiples of the loops around, where there is
-        such a sum.
+        """Yields, for each alternative of the leaf, the value of a band member as a sum of multiples of the variables `around`, if
+        it is one for all points.
 
-        around: the loops, with the band members that they are.
+        around: loops' variables, with the band members that they are.
         member: the number of the member.
         """
         for alternative in occurrence.leaf.alternatives:

@@ -24,7 +24,7 @@ class LoopMarks:
     directives: Directives = NO_DIRECTIVES
 
     def under(self, mark: str) -> LoopMarks:
-        """Returns the marks with one more below them, which replaces what it contradicts."""
+        """Returns the marks that hold below these marks and one more, whose text is `mark`."""
         named = parse_mark(mark)
         if named is not None:
             name, directives = named
@@ -36,7 +36,7 @@ class LoopMarks:
         return LoopMarks(False, mark) if mark in (TILE, POINT) else self
 
     def inside(self) -> LoopMarks:
-        """Returns the marks that still hold in the body of the next loop: of them all, its role."""
+        """Returns the marks that still hold in the body of the next loop: its role alone."""
         return LoopMarks(role=self.role)
 
     def marked(self, loop: Loop) -> Loop:

@@ -183,8 +183,8 @@ def around(quotient: Quotient) -> list[Row]:
 
 
 def loops_to(tree: RowTree, name: str) -> Iterator[RowLoop]:
-    """Yields the loops around a statement below a node of the tree, outermost first, up to the next filter that adds constraints to
-    the statement, or sequence that has it in several children.
+    """Yields the loops around a statement that are at or below a node of the tree, outermost first, up to the next filter that adds
+    constraints to the statement, or sequence that has it in several children.
     """
     while not isinstance(tree, RowLeaf):
         if isinstance(tree, RowSequence):

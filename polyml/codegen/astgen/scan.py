@@ -137,7 +137,7 @@ def _with_shadows(a: ActiveStatement, tree: RowTree, here: LoopContext) -> Activ
 
 
 def _has_shadows(a: ActiveStatement, tree: RowTree, here: LoopContext) -> bool:
-    """Returns whether the statement's shadows are known for all loops around it below a node of the tree.
+    """Returns whether the statement's shadows are known for all loops around it that are below a node of the tree.
 
     here: the context at the node.
     """

@@ -98,7 +98,9 @@ class LeafStatement:
 
 
 def leaf_statements(schedule: isl.Schedule) -> Iterator[LeafStatement]:
-    """Yields the statements at the leaves of a schedule tree. Raises UnknownTree where linear expressions cannot state it."""
+    """Yields the statements at the leaves of a schedule tree. Raises UnknownTree for a tree that linear expressions cannot
+    state.
+    """
     domains = {piece.get_tuple_name(): piece for piece in polyhedra.pieces(schedule.get_domain())}
     return _below(schedule.get_root().child(0), domains, (), ())
 

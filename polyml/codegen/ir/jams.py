@@ -52,7 +52,7 @@ class JamStack:
         return tuple(copies(self.jams))
 
     def inside(self, jam: Jam) -> JamStack:
-        """Returns the stack with one more jam inside, as the same object for the same jam."""
+        """Returns the stack with one more jam inside; calls with the same jam return the same object."""
         for known in self._inner:
             if known.jams[-1] is jam:
                 return known

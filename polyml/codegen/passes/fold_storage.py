@@ -115,8 +115,8 @@ def _loops(path: Sequence[Node]) -> list[Loop]:
 
 
 def _circular_buffer(tests: ConflictTest, context: isl.Set, array: Array, loop: Loop, uses: Sequence[_Use]) -> Window | None:
-    """Returns the circular buffer along the first dimension whose indices stay within a constant distance of an expression that
-    moves with the loop, and along which no lanes run; None if there is no such dimension.
+    """Returns the circular buffer of an array along the first dimension whose indices stay within a constant distance of an
+    expression that moves with the loop, and along which no lanes run; None if no dimension is of this kind.
 
     context: the constraints on parameters.
     uses: the accesses to the array.
@@ -132,7 +132,7 @@ def _circular_buffer(tests: ConflictTest, context: isl.Set, array: Array, loop: 
 
 
 def _centres(loop: Loop, places: Sequence[tuple[Affine, tuple[Node, ...]]]) -> Iterator[Affine]:
-    """Yields expressions that move with this loop and no other one, in either direction, near which the indices may stay.
+    """Yields expressions that move with `loop` and no other one, in either direction, near which the indices may stay.
 
     places: the indices along one dimension, each with the nodes around it.
     """

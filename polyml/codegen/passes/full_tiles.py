@@ -215,10 +215,10 @@ def _beside(bounds: tuple[Affine, ...], end: Affine, inside: set[str]) -> tuple[
 
 
 def _extreme(bound: Affine, tiles: dict[str, _TileRange], largest: bool) -> Affine | None:
-    """Returns the largest or smallest value of a bound over the tiles of the loops around, or None if the bound is not linear in
-    the loops' variables.
+    """Returns the largest or smallest value of a bound over all iterations of the loops in `tiles`, or None if the bound is not
+    linear in these loops' variables.
 
-    tiles: the tile of each loop around, by variable.
+    tiles: the tiles of loops, by variable.
     """
     for name, tile in tiles.items():
         c = bound.coefficient(name)

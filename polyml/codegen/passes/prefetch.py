@@ -29,8 +29,8 @@ def prefetch(program: Program) -> Program:
 
 
 def _again(program: Program, table: AccessTable, tile: Loop) -> Iterator[tuple[str, int, str]]:
-    """Yields the reads of the tile's last nest whose rows an earlier nest of the tile has read too, as the statement, the position
-    of the read, and the iterator that counts rows.
+    """Yields the reads of the tile's last nest whose rows of an array an earlier nest of the tile has read too, as the statement,
+    the position of the read, and the iterator that counts rows.
     """
     *before, last = tile.body
     if not isinstance(last, Loop):

@@ -149,9 +149,10 @@ class _Vectorizer:
             )
 
     def _directed_tiling(self, nest: LoopNest, directed: list[int]) -> RegisterTiling:
-        """Returns the tiling that the schedule's directives on the loops `directed` of the chain describe, in the chain's order.
+        """Returns the tiling that the schedule's directives describe, with the loops in the nest's order. Raises ScheduleError if
+        there is none.
 
-        Raises ScheduleError if there is none.
+        directed: the positions in the nest of the loops that have directives.
         """
         others = [inner for inner in loops(nest.body) if inner.directives.together]
         if others:
@@ -181,8 +182,8 @@ class _Vectorizer:
         return tiling
 
     def _may_run_together(self, nest: LoopNest, v: int, sums: bool) -> None:
-        """Raises ScheduleError if iterations of chain[v] depend on each other within one iteration of the loops around, or its step
-        or a guard forbids that they run together.
+        """Raises ScheduleError if iterations of loop number `v` of the nest cannot run together: within one iteration of the loops
+        around they depend on each other, the loop's step is not 1, or a guard depends on it.
 
         sums: dependences among the updates of reductions are allowed.
         """
@@ -216,8 +217,8 @@ class _Vectorizer:
         self.notes.append(f"{', '.join(names)}: {', '.join(loops)}: {self._model(nest).terms(tiling)}")
 
     def _cycles_distributed(self, nest: LoopNest) -> float:
-        """Returns the cycles per iteration of the chain if each node of the body gets a loop of its own; infinity if that is not
-        legal or not considered.
+        """Returns the cycles per iteration of the perfect nest if each node of the body gets a loop of its own; infinity if that is
+        not legal or not considered.
         """
         if len(nest.chain) != 1 or _shares_rows(nest) or not nest.is_independent(0, ()):
             return float("inf")
@@ -227,14 +228,14 @@ class _Vectorizer:
         return sum(self._cycles_alone(with_body(loop, (node,)), nest.shared, 1) for node in nest.body)
 
     def _cycles_alone(self, loop: Loop, shared: tuple[Enclosing, ...], first: int) -> float:
-        """Returns the cycles of the nest that begins with a loop, per iteration of the first `first` loops of its chain."""
+        """Returns the cycles of the nest that begins with a loop, per iteration of its first `first` loops."""
         chain, body = chain_of(loop)
         nest = LoopNest(self._program, self._tests, shared, chain, body)
         best, model = self._best(nest), self._model(nest)
         return (best[1] if best is not None else self._scalar_cycles(nest, model)) * prod(model.trips[first:])
 
     def _cycles_of_body_loops(self, nest: LoopNest) -> float:
-        """Returns the cycles per iteration of the chain if each loop in its body is tiled by itself."""
+        """Returns the cycles per iteration of the perfect nest if each loop in its body is tiled by itself."""
         total = 0.0
         for node in nest.body:
             if isinstance(node, Instance) or isinstance(node, Guard) and node.rare:  # mostly only its test runs
@@ -252,8 +253,8 @@ class _Vectorizer:
         return self._models[nest]
 
     def _best(self, nest: LoopNest) -> tuple[RegisterTiling, float] | None:
-        """Returns the cheapest tiling and its cycles per iteration of the chain, or None if scalar code is as cheap. Results are
-        kept.
+        """Returns the cheapest tiling and its cycles per iteration of the perfect nest, or None if scalar code is as cheap. Results
+        are kept.
         """
         bounds = tuple((loop.var, loop.lower, loop.upper, loop.step) for loop in nest.chain)
         key = (bounds, SameNodes(nest.body), SameNodes(nest.shared), self._rare)
@@ -325,7 +326,7 @@ class _Vectorizer:
             return 1
 
     def _scalar_cycles(self, nest: LoopNest, model: CostModel) -> float:
-        """Returns the cycles per iteration of the nest's chain without a tiling."""
+        """Returns the cycles per iteration of the perfect nest without a tiling."""
         has_loops = any(not isinstance(n, Instance) for n in nest.body)
         tiling = RegisterTiling(0, None if has_loops else len(nest.chain) - 1, None, 1, 1)
         return model.per_iteration(tiling) or 2.0 * model.instances()
@@ -357,7 +358,7 @@ def _order(chain: Sequence[Loop], made: Sequence[Node]) -> list[int]:
 
 
 def _shares_rows(nest: LoopNest) -> bool:
-    """Returns whether two nodes of the body access the same row of an array, one that only this iteration of the chain accesses.
+    """Returns whether two nodes of the body access the same row of an array, one that only this iteration of the nest accesses.
     Distribution would move these accesses far apart in time.
     """
     chain = {loop.var for loop in nest.chain}
@@ -378,7 +379,7 @@ def _position(nest: LoopNest, instance: Instance) -> int:
 
 
 def _cycles(model: CostModel, tiling: RegisterTiling) -> float:
-    """Returns the cycles per iteration of the chain, or infinity if the registers do not suffice."""
+    """Returns the cycles per iteration of the perfect nest, or infinity if the registers do not suffice."""
     found = model.per_iteration(tiling)
     return float("inf") if found is None else found
 

@@ -32,7 +32,7 @@ class TooMany(Exception):
 
 
 class Cases:
-    """A divider of systems of linear constraints into cases. It has one name for each quotient, and counts what it decides to stay
+    """A divider of systems of linear constraints into cases. It has one name for each quotient, and counts its decisions to stay
     within limits.
     """
 
@@ -43,8 +43,8 @@ class Cases:
         self._decisions = self._left_to_isl = 0
 
     def quotient(self, row: Row, divisor: int) -> Row:
-        """Returns floor(row / divisor) as a linear expression, in which a name stands for what is not linear. Values that are equal
-        by their coefficients get the same name.
+        """Returns floor(row / divisor) as a linear expression, in which a name stands for the part that is not linear. Quotients
+        that are equal by their coefficients get one name.
         """
         whole: dict[Name, int] = {}
         rest: dict[Name, int] = {}

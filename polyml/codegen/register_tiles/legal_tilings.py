@@ -50,7 +50,7 @@ class LegalTilings:
         """Yields tilings without vectors, with several iterations of an independent loop side by side, which hides the latency of a
         recurrence.
 
-        start: the first loop of the chain that takes part.
+        start: the first loop of the nest that takes part.
         free: the independent loops.
         has_loops: the nest's body has loops of its own.
         """
@@ -61,9 +61,9 @@ class LegalTilings:
                     yield RegisterTiling(start, innermost, None, 1, 1, ((loop, count),))
 
     def _around_body_loops(self, start: int, free: set[int]) -> Iterator[RegisterTiling]:
-        """Yields tilings in which iterations of loops of the chain run together around the loops of the body.
+        """Yields tilings in which iterations of the nest's loops run together around the loops of its body.
 
-        start: the first loop of the chain that takes part.
+        start: the first loop of the nest that takes part.
         free: the independent loops.
         """
         for vector in sorted(free):
@@ -73,7 +73,7 @@ class LegalTilings:
     def _around_instances(self, start: int, free: set[int]) -> Iterator[RegisterTiling]:
         """Yields tilings of a nest whose body has instances alone: any loop may be innermost that can be moved inside the others.
 
-        start: the first loop of the chain that takes part.
+        start: the first loop of the nest that takes part.
         free: the independent loops.
         """
         count = len(self._nest.chain)

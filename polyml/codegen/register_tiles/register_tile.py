@@ -114,7 +114,7 @@ def register_tile(nest: LoopNest, tiling: RegisterTiling) -> tuple[Node, ...]:
 
 
 def _order(nest: LoopNest, tiling: RegisterTiling) -> list[int]:
-    """Returns the positions in the chain of the loops in their new order: the innermost one is moved inside, and the loop of the
+    """Returns the positions in the nest of its loops in their new order: the innermost one is moved inside, and the loop of the
     lanes is put outside of the other jammed loops if bounds allow. Raises CannotTile if bounds do not allow the former.
 
     Then what a block of vectors reads stays in the first cache while the jammed loops inside run over it.
@@ -139,7 +139,7 @@ def _order(nest: LoopNest, tiling: RegisterTiling) -> list[int]:
 def _bounds_known(nest: LoopNest, order: list[int]) -> bool:
     """Returns whether, in this order, the bounds of every loop name only loops around it.
 
-    order: positions in the nest's chain.
+    order: positions in the nest.
     """
     inside = {nest.chain[v].var for v in order}
     for v in order:

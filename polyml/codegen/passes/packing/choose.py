@@ -68,8 +68,8 @@ def copies(context: PackingContext, chain: tuple[Loop, ...], around: tuple[Enclo
 
 
 def pays(context: PackingContext, copy: TileCopy, level: int) -> list[Compare]:
-    """Returns the run-time tests under which the copy pays if it is decided on in the body of chain[level]: the first loop that
-    reads the same elements again must be long. There are none if sizes are known, or if the schedule asks for the copy.
+    """Returns the run-time tests under which a copy pays, decided on in the body of loop number `level` of its chain: the first
+    loop that reads the same elements again must be long. There are none if sizes are known, or if the schedule asks for the copy.
     """
     if context.sizes is not None or copy.is_requested:
         return []
@@ -143,7 +143,7 @@ def _reads_of(
 
 
 def _refused(loop: Loop, array: str, why: str) -> ScheduleError:
-    """Returns the error which says that the array cannot be packed at this loop, and why."""
+    """Returns the error which says that the array cannot be packed at the loop, and why."""
     return ScheduleError(f"`{array}` cannot be packed at loop `{loop.name}`: {why}")
 
 
@@ -186,12 +186,12 @@ def _candidate(context: PackingContext, read: TileRead, chain: tuple[Loop, ...],
 def _best(
     context: PackingContext, reads: Sequence[tuple[int, TileRead]], chain: tuple[Loop, ...], found: Mapping[tuple, _SharedCopy]
 ) -> tuple[TileRead, TileCopy] | None:
-    """Returns a read with its box and the copy that is best for it; None if no copy pays.
+    """Returns a read with its box and the copy that is best for the read; None if no copy pays.
 
-    It is the outermost copy that pays, or parts of it that are made further inside, if threads share the copy or the second cache
-    does not hold it.
+    The best one is the outermost copy that pays, or parts of it that are made further inside, if threads share the copy or the
+    second cache does not hold it.
 
-    reads: the levels at which the read may have a copy, each with the read that has the box of that level.
+    reads: the levels of the chain at which the read may have a copy, each with the read and its box there.
     chain: loops over tiles, outermost first.
     found: the copies of other reads.
     """
@@ -219,8 +219,8 @@ def _best(
 
 
 def _may_be_better_in_parts(context: PackingContext, read: TileRead, copy: TileCopy, level: int) -> bool:
-    """Returns whether parts of the copy, made in the body of chain[level], are used as often as the copy is, and may be in a nearer
-    cache.
+    """Returns whether smaller copies, made further inside, in the body of loop number `level`, may be better than the copy: they
+    are used as often, and may be in a nearer cache.
     """
     if context.sizes is None or any(loop.var not in read.moving for loop in copy.chain[copy.level + 1 : level + 1]):
         return False

@@ -54,7 +54,7 @@ class TileRead:
         return self.around[: self.around.index(chain[0]) if level < 0 else self.around.index(chain[level]) + 1]
 
     def below(self, chain: tuple[Loop, ...], level: int) -> list[Loop]:
-        """Returns the loops around the read that stand in the body of chain[level], or for level -1 all from the chain on."""
+        """Returns the loops around the read that stand in the body of chain[level]; for level -1 also those of the chain."""
         return [node for node in self.around[len(self.outside(chain, level)) :] if isinstance(node, Loop)]
 
     def inner_names(self, chain: tuple[Loop, ...], level: int) -> set[str]:
