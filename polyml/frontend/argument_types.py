@@ -59,8 +59,7 @@ def _array_type(array: np.ndarray, name: str) -> ArrayType:
     """Returns the type of an ndarray.
 
     name: the parameter, which messages mention
-    Raises PolymlTypeError for masked arrays, matrices, element types that polyml does not
-    have, and foreign byte orders.
+    Raises PolymlTypeError for masked arrays, matrices, foreign byte orders, and element types that the language does not have.
     """
     if isinstance(array, (np.ma.MaskedArray, np.matrix)):
         raise PolymlTypeError(f"`{name}` is a {type(array).__name__}", notes=["accepted: a plain array, np.asarray(x)"])

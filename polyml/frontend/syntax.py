@@ -223,7 +223,7 @@ class For(Located):
 
 @dataclass(frozen=True)
 class If(Located):
-    """An If is a statement that runs one of two blocks."""
+    """An If runs the block `then` where its condition is true, and the block `orelse` where it is not."""
 
     condition: Expr
     then: tuple[Stmt, ...]
@@ -262,10 +262,10 @@ class Like(Expr):
 
 @dataclass(frozen=True)
 class TypeOf(Located):
-    """A TypeOf is the element type that a function of numbers like `of` gives; typed kernels have none.
+    """A TypeOf is an element type that follows from the type of the expression `of`; typed kernels have none.
 
     function: "" for the type of `of` itself, "truth" for bool, "sum" and "mean" for the types of NumPy's reductions, "wide sum" and
-        "wide mean" for these types with float32 in the place of halves
+        "wide mean" for these types with float32 in the place of float16 and bfloat16
     """
 
     of: Expr

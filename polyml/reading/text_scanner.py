@@ -193,16 +193,20 @@ class Line:
         return Loc(self.source, self.number, token.start + 1, max(1, token.stop - token.start))
 
     def wrong(self, accepted: str, token: Token | None = None) -> TextError:
-        """Returns the error that a token, the next one if none is given, cannot stand where it does.
+        """Returns the error that a token cannot stand where it does.
 
         accepted: what the error says is expected
+        token: the next one if none is given
         """
         token = token or self.token
         found = "the line ends too early" if token.kind == "end" else f"`{self.text[token.start : token.stop]}` cannot stand here"
         return TextError(found, loc=self.loc(token), notes=[f"expected {accepted}"])
 
     def refused(self, message: str, notes: tuple[str, ...] = (), token: Token | None = None) -> TextError:
-        """Returns an error with this message and the place of a token, the next one if none is given."""
+        """Returns an error with this message at the place of a token.
+
+        token: the next one if none is given
+        """
         return TextError(message, loc=self.loc(token), notes=notes)
 
 

@@ -87,7 +87,7 @@ def write_text(path: str | os.PathLike, text: str) -> None:
 
 
 def _write_to(path: str, content: bytes) -> None:
-    """Writes to a device or a pipe that someone reads. Raises OSError where nobody does, instead of waiting."""
+    """Writes bytes to a device or a pipe that someone reads. Raises OSError where nobody does, instead of waiting."""
     descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     os.set_blocking(descriptor, True)
     with open(descriptor, "wb") as file:

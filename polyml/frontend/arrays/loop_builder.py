@@ -172,7 +172,7 @@ class LoopBuilder(ABC):
         )
 
     def _is_all_along(self, base: Elements, dim: int) -> bool:
-        """Returns whether a view's dimension is a whole dimension of the array in memory behind it, in the same order."""
+        """Returns whether dimension `dim` of `base` is a whole dimension of the array in memory that it is a view of, in order."""
         point = any_point(base.rank)
         lvalue, full = base.lvalue(point), self._storage[base.memory].shape
         return any(i == point[dim] and base.shape[dim].length == own.length for i, own in zip(lvalue.indices, full))

@@ -22,9 +22,10 @@ from polyml.source import Loc
 
 
 def iteration(builder: LoopBuilder, stmt: syntax.For, start: Expr, stop: Expr) -> tuple[tuple[Stmt, ...], dict] | None:
-    """Returns the lowered body of a loop that keeps one array for each name it binds to new ones, and the earlier `builder.arrays`.
+    """Returns a loop's lowered body, and the builder's `arrays` as they were before the body.
 
-    None is returned where the loop binds no such name, or where one array in memory would change what the kernel means.
+    In the body each name that the loop binds to a new array in every iteration keeps one array in memory. None is returned where
+    the loop binds no such name, or where that would change what the kernel means.
     """
     names = [n for n in sorted(bound_names(stmt.body)) if isinstance(builder.arrays.get(n), Elements)]
     names = [n for n in names if n not in builder.kept]

@@ -148,7 +148,8 @@ class AssignmentParser:
     def local(self, node: ast.expr) -> syntax.Name:
         """Returns the local name that a target is.
 
-        Raises LanguageError where it is no name or a loop variable inside its loop. A name that always had one value loses that.
+        Raises LanguageError where it is no name, or a loop variable inside its loop. A name that had a known value has none from
+        then on.
         """
         if not isinstance(node, ast.Name):
             raise self.expressions.error(node, f"cannot assign to {spelled(node)} in a kernel", _STORES)

@@ -92,7 +92,7 @@ class NameLookup:
         return isinstance(node, ast.Name) and node.id in self.locals and node.id not in self.known
 
     def is_computed(self, node: ast.expr) -> bool:
-        """Returns whether the kernel computes the node; a name from outside, or an attribute of one, it does not compute."""
+        """Returns whether the kernel computes the node; False for names from outside the kernel and their attributes."""
         return self.is_local(node) or not isinstance(node, (ast.Name, ast.Attribute))
 
     def is_numpy(self, node: ast.expr) -> bool:

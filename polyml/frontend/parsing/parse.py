@@ -70,7 +70,7 @@ def parse_with_captured(function: FunctionType) -> tuple[syntax.Kernel, tuple[Ca
 
 
 def refused(function: FunctionType) -> Refusals:
-    """Returns the statements of a function that the language does not have, and what decides that.
+    """Returns the statements of a function that the language does not have, and the values from outside on which that depends.
 
     Raises LanguageError for a function that has no text, or parameters that the language does not have.
     """

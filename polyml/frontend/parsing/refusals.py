@@ -23,7 +23,7 @@ class Refused:
 
 @dataclass(frozen=True)
 class Refusals:
-    """The Refusals of a function are its statements that the language does not have, and the values that decide it.
+    """The Refusals of a function are its statements that the language does not have, and the values on which that depends.
 
     statements: the refused statements, in order
     captured: the values from outside that were looked at

@@ -35,7 +35,7 @@ def single(body: Sequence[Stmt], fresh: Callable[[str], str]) -> Exit | None:
     Where there are several returns, they become assignments to local names, whose values are returned at the end.
 
     fresh: makes a name that is not in use, from a stem
-    Raises NotAffineError for a return in a loop, and for paths that do not return as many values.
+    Raises NotAffineError for a return in a loop, and for returns of different numbers of values.
     """
     returns = [stmt for stmt in statements(body) if isinstance(stmt, syntax.Return)]
     if not returns:

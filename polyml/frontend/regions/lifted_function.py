@@ -38,7 +38,7 @@ class LiftedPart:
         return tuple(arguments[k] if attr is None else attributes.read(arguments[k], attr) for k, attr in self.values)
 
     def is_worth_it(self, values: Sequence[object]) -> bool:
-        """Returns whether a call of `lifted` with these arguments has more than a few operations: loops, or large arrays."""
+        """Returns whether a call of `lifted` with these arguments has enough work to be worth it: loops, or large arrays."""
         return self.loops or any(_is_bulk(values[k], taken) for k, taken in self.subscripted)
 
 

@@ -153,7 +153,7 @@ class _PartLifter:
         return {*self.function.__code__.co_varnames, *self.function.__code__.co_cellvars} | self._unstable
 
     def block(self, body: Sequence[ast.stmt], bound: set[str]) -> list[ast.stmt]:
-        """Returns a block with its liftable parts, also those inside statements, replaced by calls.
+        """Returns a block with the parts that can be compiled alone, also those inside its statements, replaced by calls.
 
         bound: the names that certainly have a value where the block starts
         """
@@ -170,9 +170,10 @@ class _PartLifter:
         return [*made, *self._part(run, bound)]
 
     def _is_liftable(self, stmt: ast.stmt) -> bool:
-        """Returns whether a statement may be in a part: it is not refused, and is an assignment, a call, a for, an if or pass.
+        """Returns whether a statement may be in a part, which is compiled as a function of its own.
 
-        It may not be where it binds a name that inner functions see, or reads one that other code may bind.
+        It may be where it is an assignment, a call, a for, an if or pass, nothing in it is refused, it binds no name that inner
+        functions see, and reads none that other code may bind.
         """
         if self.is_refused(stmt) or not isinstance(stmt, _SIMPLE):
             return False

@@ -27,7 +27,7 @@ TYPES = {dtype.name: dtype for dtype in (*FIXED, PYINT, PYFLOAT, PYCOMPLEX, PYBO
 
 
 def text(value: object) -> str:
-    """Returns the text of a number: a bool, an int, a float, a complex number or a NumPy scalar."""
+    """Returns the text as which polyml's texts have a number: a bool, an int, a float, a complex number or a NumPy scalar."""
     if isinstance(value, np.generic):
         return f"np.{value.dtype.name}({text(value.item())})"
     if isinstance(value, complex):

@@ -56,7 +56,7 @@ def arithmetic_type(kind: DType) -> DType:
 
 
 def implied_type(value: Expr, leaf: Callable[[Expr], DType | None]) -> DType | None:
-    """Returns the type that an expression has if none is written behind it; None where a leaf implies none.
+    """Returns the type that an expression in a text has if none is written behind it; None where a leaf implies none.
 
     leaf: gives the type that a leaf implies
     """

@@ -67,7 +67,7 @@ class TypeEnvironment:
             self._elements[name] = kind
 
     def implied_type(self, leaf: Expr) -> DType | None:
-        """Returns the type that a leaf has where none is written behind it, or None."""
+        """Returns the type that a leaf in the text has if none is written behind it, or None where it implies none."""
         match leaf:
             case syntax.Name():
                 return ex.arithmetic_type(self._numbers.get(leaf.name, PYINT))

@@ -99,7 +99,7 @@ def converted(value: TypedValue, to: DType, *, implicit: bool = True) -> Expr:
 
 
 def widened(value: TypedValue, to: DType) -> Expr:
-    """Returns the value as an expression of type `to`, a larger type that contains it, or, the reverse, its own type again."""
+    """Returns the value converted, without loss, to a type that contains it, or from such a type back to its own."""
     expr = value.expr
     if expr.dtype == to:
         return expr

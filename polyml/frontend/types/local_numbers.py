@@ -90,7 +90,7 @@ class LocalNumbers:
         return union(self._types[a] for a in self._assignments[name])
 
     def assign(self, stmt: syntax.Assign, name: str, types: TypeSet) -> None:
-        """Adds to what is known that a statement assigns a value of these types to a local number."""
+        """Records that a statement assigns a value of these types to a local number."""
         assigned, assignments = self._flow.assigned(stmt), self._assignments.setdefault(name, [])
         if assigned not in assignments:
             assignments.append(assigned)

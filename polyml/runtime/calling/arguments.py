@@ -87,7 +87,7 @@ def layouts(array: np.ndarray) -> str:
 
 
 def not_writable(argument: CallArgument) -> PolymlError | None:
-    """Returns the error for an argument that a kernel writes but cannot write, a copy or a read-only array; None if it can."""
+    """Returns the error for an argument that a kernel writes if it is a copy or a read-only array; None if it is neither."""
     if argument.copied:
         return PolymlTypeError(
             f"argument `{argument.name}` is written, but a {_type_name(argument.original)} would have to be copied",

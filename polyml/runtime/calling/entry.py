@@ -21,6 +21,9 @@ def bind(
 ) -> Entry:
     """Returns a Python callable that runs a loaded artifact, and keeps `code` alive.
 
+    It returns what the kernel returns, or an Outcome: MISS where the code is not for the arguments, else the status of a failed
+    run.
+
     threads: at least 1.
     guards: captured names that make a call a MISS when they change.
     check_overlap: whether written arrays are tested for shared memory; not where the artifact is made for it or the caller knows
@@ -36,7 +39,7 @@ _preparing: list[threading.Thread] = []
 
 
 def begin_preparation() -> None:
-    """Starts a thread, once per process, that makes what every kernel's calls need: the native entry and the thread pool.
+    """Starts a thread, once per process, that makes what all kernels' calls need: code that checks arguments, and a thread pool.
 
     Where the system gives no thread, they are made by whoever needs them first.
     """
@@ -51,7 +54,7 @@ def begin_preparation() -> None:
 
 
 def finish_preparation() -> None:
-    """Waits until the native entry and the thread pool, which `begin_preparation` makes, are there."""
+    """Waits until what `begin_preparation` makes is there: the code that checks arguments, and the thread pool."""
     begin_preparation()
     _join()
 

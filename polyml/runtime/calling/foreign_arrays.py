@@ -54,7 +54,7 @@ def _is_mapped(low: int, high: int) -> bool:
 
 @cache
 def _msync():
-    """Returns the system's function msync; None where it is not known to change nothing."""
+    """Returns the system's function msync, which tells whether memory is mapped; None where it might change something."""
     if sys.platform != "linux":
         return None
     found = ctypes.CDLL(None).msync

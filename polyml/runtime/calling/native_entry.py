@@ -31,7 +31,7 @@ _WRITEABLE = 0x400
 
 
 class _MethodDef(ctypes.Structure):
-    """PyMethodDef is the structure of this name in CPython's methodobject.h."""
+    """A _MethodDef is CPython's structure PyMethodDef, which describes a C function that Python can call."""
 
     _fields_ = [
         ("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p),
@@ -41,8 +41,8 @@ class _MethodDef(ctypes.Structure):
 def native_entry(artifact: Artifact, code: link.Code, threads: int, guards: tuple[CaptureGuard, ...], check_overlap: bool) -> Entry:
     """Returns the native entry of an artifact, a callable that checks arguments and calls the kernel.
 
-    Its arguments are the kernel's, then the result arrays, then arrays that receive the returned numbers; it returns None, MISS or
-    an Outcome.
+    Its arguments are the kernel's, then the result arrays, then arrays that receive the returned numbers. It returns None after a
+    run, MISS where the code is not for these arguments, and an Outcome with the status where a run fails.
 
     code: the loaded machine code
     guards: captured names that make a call a MISS when they change

@@ -22,8 +22,8 @@ from polyml.runtime.storage.artifact import Artifact
 def python_entry(artifact: Artifact, code: Code, threads: int, guards: tuple[CaptureGuard, ...], check_overlap: bool) -> Entry:
     """Returns the entry of an artifact in Python, a callable that checks arguments and calls the kernel.
 
-    Its arguments are the kernel's, then the result arrays, then arrays that receive the returned numbers; it returns None, MISS or
-    an Outcome.
+    Its arguments are the kernel's, then the result arrays, then arrays that receive the returned numbers. It returns None after a
+    run, MISS where the code is not for these arguments, and an Outcome with the status where a run fails.
 
     code: the loaded machine code
     guards: captured names that make a call a MISS when they change

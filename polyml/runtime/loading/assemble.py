@@ -170,7 +170,10 @@ class _ObjectModule:
 
 @cache
 def _unlocked(library, name: str):
-    """Returns a C function of llvmlite's library that does not take llvmlite's lock, where the library's path is known."""
+    """Returns a C function of llvmlite's library, by its name, that does not take llvmlite's lock.
+
+    Where the library's path is not known, the function that takes the lock is returned.
+    """
     locked = getattr(library, name)
     path = getattr(library, "_name", None)
     if path is None:  # a later llvmlite may keep it elsewhere: then one thread at a time

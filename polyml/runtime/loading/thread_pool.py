@@ -47,7 +47,7 @@ class Pool:
         self._reset(self._spins, self._cores, signal.SIG_SETMASK)
 
     def run(self, fn_address: int, env_address: int, shares: int, threads: int) -> None:
-        """Calls polyml_parallel from Python: runs the function once per share, on so many threads, and waits for them."""
+        """Calls polyml_parallel from Python: runs the function once per share, on up to `threads` threads, and waits for them."""
         self._function(link.PARALLEL, None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(
             fn_address, env_address, shares, threads
         )

@@ -121,10 +121,9 @@ class Artifact:
     def is_for(
         self, name: str, params: tuple[str, ...], types: tuple[ArgType, ...], layouts: tuple[str, ...], aliased: bool
     ) -> bool:
-        """Returns whether the artifact is the code of such a kernel for such a call.
+        """Returns whether the artifact is code of a kernel with this name and parameters, for arguments with these types and
+        layouts.
 
-        name, params: the kernel's name and parameters
-        types, layouts: of the call's arguments, and of the arrays among them
         aliased: whether the arguments overlap
         """
         mine = (self.name, self.params, self.types, self.layouts, self.aliased)

@@ -15,7 +15,7 @@ _HEAD_BYTES = len(_MAGIC) + _DIGEST_BYTES
 
 
 class Damaged(Exception):
-    """The exception that says that bytes are not those that were sealed under a name."""
+    """The exception that says that bytes are not what `seal` returned for a name, as they are in a damaged file."""
 
 
 def seal(name: str, content: bytes) -> bytes:

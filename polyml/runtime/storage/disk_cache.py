@@ -135,7 +135,7 @@ class Cache:
             _remove(path)
 
     def fault(self) -> str:
-        """Returns why nothing in the cache's folder is read or written, as a sentence; "" where it is, or is not there yet."""
+        """Returns why the cache's folder is not used, as a sentence; "" where it is used, or does not exist yet."""
         return _fault((self.folder, os.path.join(self.folder, _LAYOUT)))
 
     def made(self) -> bool:
@@ -171,10 +171,10 @@ class Cache:
         return Verified(count, tuple(damaged))
 
     def evict(self) -> None:
-        """Removes files that are no entries, temporary files that a killed process left, and, where the limit is exceeded, the
-        least recently used entries until nine tenths of it are left.
+        """Removes files that are no entries, and the least recently used entries where the cache exceeds its limit.
 
-        Processes that do this at the same time remove the same files.
+        Entries are removed until nine tenths of the limit are left, and also temporary files that a killed process left. Processes
+        that do this at the same time remove the same files.
         """
         total, entries = 0, []
         for file in self._files(_TEMPORARY):
@@ -276,9 +276,7 @@ def _warn_once(text: str) -> None:
 
 
 def _fault(folders: tuple[str, ...]) -> str:
-    """Returns why one of these folders, each in the one before, is not trusted, as a sentence; "" if all are or do not exist
-    yet.
-    """
+    """Returns why one of these folders, each in the one before, is not trusted, as a sentence; "" for no such reason."""
     for number, folder in enumerate(folders):
         try:
             status = os.stat(folder, follow_symlinks=number == 0)  # the user's own folder may be a link

@@ -34,7 +34,7 @@ class Sizes:
 def sizes_of(arrays: Mapping[str, tuple[int, ...]]) -> Sizes:
     """Returns the sizes for which code is made in a call with arrays of these shapes.
 
-    They are about the sizes of the call, or, where all arrays are small, those of all small arrays.
+    These are about the sizes of the call, or, where all its arrays are small, the sizes of all small arrays.
     """
     little = {name: _LITTLE.get(len(shape), _LITTLE_OF_MANY) for name, shape in arrays.items()}
     if all(extent <= little[name] for name, shape in arrays.items() for extent in shape):

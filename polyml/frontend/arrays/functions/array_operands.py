@@ -112,7 +112,7 @@ def element_type(sample: Expr, options: dict, typed: str, loc: Loc | None) -> sy
 
 
 def rounded(builder: LoopBuilder, value: Value, kind: syntax.TypeOf, loc: Loc | None) -> Elements:
-    """Returns a new array in memory with the value rounded to the type `kind`: sums of halves, taken in float32, need it."""
+    """Returns a new array in memory that has the value converted to `kind`, as results of half precision taken in float32 are."""
     shape = value.shape if isinstance(value, Elements) else ()
     result = builder.allocated("_rounded", shape, kind, None, loc)
 

@@ -27,12 +27,12 @@ from polyml.source import Loc
 
 
 def _reduction(start: object, combine: Callable[[Expr, Expr], Expr], typed: str, wide: bool = False):
-    """Returns the lowering of a function that combines all elements along some axes, such as np.sum.
+    """Returns the function that lowers calls which combine all elements along some axes, such as np.sum.
 
     start: the result of no elements
     combine: gives the next result from the result so far and an element
     typed: the rule for the type of the result, one of TypeOf.function
-    wide: whether the result of halves stays float32
+    wide: whether the result for float16 and bfloat16 stays float32
     """
 
     def reduce(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
@@ -91,7 +91,7 @@ def _variance(root: bool):
 
 
 def _running(combine: Callable[[Expr, Expr], Expr], typed: str, first_axis: bool = False):
-    """Returns the lowering of a function that joins each element to the result before it, such as np.cumsum.
+    """Returns the function that lowers calls which join each element to the result before it, such as np.cumsum.
 
     combine: gives the next result from the result so far and an element
     typed: the rule for the type of the result, one of TypeOf.function

@@ -76,7 +76,7 @@ def _are_python_s(builder: LoopBuilder, number: Expr) -> bool:
 
 
 def ones(op: str):
-    """Returns the lowering of np.eye, which has ones where column - row == k, or of np.tri, which has ones where it is <= k.
+    """Returns the function that lowers np.eye, with ones where column - row == k, or np.tri, with ones where it is <= k.
 
     op: the comparison, "==" or "<="
     """
@@ -90,7 +90,7 @@ def ones(op: str):
 
 
 def triangle(op: str):
-    """Returns the lowering of np.tril, which keeps elements where column - row <= k, or of np.triu, which keeps those with >= k.
+    """Returns the function that lowers np.tril, which keeps elements with column - row <= k, or np.triu, which keeps those >= k.
 
     op: the comparison, "<=" or ">="
     """

@@ -51,7 +51,7 @@ def _angle(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> 
 
 
 def _part(name: str):
-    """Returns the lowering of np.real or np.imag, by its name; what it returns for an array in memory can be assigned."""
+    """Returns the function that lowers np.real or np.imag, by its name; for an array in memory it returns what may be assigned."""
 
     def part(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
         value = args[0]

@@ -27,7 +27,9 @@ ARGMAX_BLOCK = 1024  # so few elements that they are still in the nearest cache 
 
 
 def _extremum(function: str):
-    """Returns the lowering of np.max or np.min, whose loops start with the first elements and compare halves in float32.
+    """Returns the function that lowers np.max or np.min.
+
+    Its loops start with the first elements, and compare float16 and bfloat16 in float32.
 
     function: "maximum" or "minimum"
     """
@@ -72,7 +74,7 @@ def _require_some(builder: LoopBuilder, array: Elements, axes: Sequence[int], ot
 
 
 def _arg_extremum(op: str):
-    """Returns the lowering of np.argmax or np.argmin, which gives the index of the first extremum; a NaN counts as one.
+    """Returns the function that lowers np.argmax or np.argmin, the index of the first extremum; a NaN counts as one.
 
     op: the comparison by which an element is better than another, ">" or "<"
     """
@@ -116,7 +118,7 @@ def _flat_arg_extremum(builder: LoopBuilder, array: Elements, op: str, keep: boo
     still in the cache. Lanes and threads can share both. A loop then compares the blocks one after the other.
 
     op: the comparison by which an element is better than another, ">" or "<"
-    keep: whether the result is an array with as many dimensions, each of size 1
+    keep: whether the result is an array with as many dimensions as the operand, each of size 1
     """
     axes = tuple(range(array.rank))
     _require_some(builder, array, axes, "the extremum of no elements", loc)

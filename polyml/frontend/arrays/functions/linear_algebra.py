@@ -109,7 +109,8 @@ def contraction(
 
     labels: one label per dimension of each array; those that are numbers are batch dimensions, which broadcast
     result: the labels of the result's dimensions
-    kind: a number of the type to which products of halves, taken in float32, are rounded; None where they stay float32
+    kind: a number of the type to which the result is rounded where float16 and bfloat16 are added up in float32; None: it stays
+        float32
     """
     every = {label for own in labels for label in own}
     arrays = [a if set(own) == every else builder.in_memory(a, loc) for a, own in zip(arrays, labels)]
