@@ -121,8 +121,7 @@ class Artifact:
     def is_for(
         self, name: str, params: tuple[str, ...], types: tuple[ArgType, ...], layouts: tuple[str, ...], aliased: bool
     ) -> bool:
-        """Returns whether the artifact is code of a kernel with this name and parameters, for arguments with these types and
-        layouts.
+        """Returns whether the artifact is code of a kernel of this name and parameters, for arguments of these types and layouts.
 
         aliased: whether the arguments overlap
         """
