@@ -21,9 +21,7 @@ def value_range(domain: isl.Set, dim: int) -> tuple[isl.PwAff | None, isl.PwAff]
 
 
 def length(domain: isl.Set, dim: int) -> int | None:
-    """Returns maximum - minimum + 1 of a dimension of a set without parameters; None where the set is empty or the dimension
-    unbounded.
-    """
+    """Returns maximum - minimum + 1 of a dimension of a set without parameters; None if the set is empty or unbounded in it."""
     found = None if domain.is_empty() else _range(domain, dim)
     return None if found is None else found[1] - found[0] + 1
 
@@ -49,7 +47,7 @@ def ranges(domain: isl.Set) -> list[tuple[int, int]]:
 
 
 def range_of_dimension(domain: isl.Set, dim: int) -> tuple[int, int]:
-    """Returns the (minimum, maximum) of one dimension of a set without parameters that is bounded there and not empty."""
+    """Returns the (minimum, maximum) of a dimension of a set without parameters that is bounded in it and not empty."""
     return domain.dim_min(dim).min_val().to_python(), domain.dim_max(dim).max_val().to_python()
 
 
@@ -71,12 +69,11 @@ def extremes(values: isl.Set) -> tuple[int, int] | None:
     """
     if values.is_empty():
         return 0, 0
-    return _range(values.coalesce(), 0)  # of alternatives that turn out to be empty isl takes 0
+    return _range(values.coalesce(), 0)  # isl takes 0 of conjunctions that turn out to be empty
 
 
 def minimum(value: isl.Set, weights: Mapping[int, int]) -> int | None:
-    """Returns the minimum of the sum of weight * dimension over a nonempty set without parameters; None where the sum is unbounded
-    below.
+    """Returns the minimum of a sum of weight * dimension over a nonempty set without parameters; None where it is unbounded below.
 
     value: { [t, x] }
     weights: the weight of a dimension by its position; a dimension that is not in it has weight 0
@@ -93,8 +90,9 @@ def minimum(value: isl.Set, weights: Mapping[int, int]) -> int | None:
 
 
 def parametric_extremes(values: isl.UnionSet) -> tuple[isl.PwAff, isl.PwAff] | None:
-    """Returns the minimum and the maximum of a union with one set { [x] }, as expressions in the parameters; None where one of
-    the two is not one affine expression.
+    """Returns the minimum and the maximum of { [x] }, the only set of a union, as expressions in the parameters.
+
+    The result is None where one of the two is not one affine expression.
     """
     (whole,) = pieces(values)
     least_, greatest = single(whole.dim_min(0)), single(whole.dim_max(0))

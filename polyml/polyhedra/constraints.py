@@ -17,8 +17,7 @@ _D = isl.dim_type
 
 @dataclass(frozen=True)
 class Quotient:
-    """A Quotient is the integer floor((sum of coefficient * name + constant) / divisor), which is itself a name in rows of
-    coefficients.
+    """A Quotient is the integer floor((sum of coefficient * name + constant) / divisor), which serves as a name in rows.
 
     terms: pairs (name, coefficient); the name of an iterator is its position
     """

@@ -81,9 +81,7 @@ def is_box(domain: isl.Set) -> bool:
 
 
 def is_whole_box(domain: isl.Set) -> bool:
-    """Returns whether a set without parameters is bounded, not empty, and has all points between the minima and maxima of its
-    dimensions.
-    """
+    """Returns whether a set without parameters is bounded, not empty, and has all points of the box around it."""
     return not domain.is_empty() and domain.is_box() and bool(domain.is_bounded())
 
 
@@ -98,17 +96,14 @@ def is_product(domain: isl.Set, dims: Sequence[int]) -> bool:
 
 
 def eliminated(domain: isl.Set, dims: Sequence[int]) -> isl.Set:
-    """Returns the set without what it says of the dimensions `dims`, which may then have any values (existential
-    quantification).
-    """
+    """Returns the set without what it says of the dimensions `dims`, which may then have any values."""
     for d in dims:
         domain = domain.eliminate(_D.set, d, 1)
     return domain
 
 
 def ragged(domain: isl.Set, every: isl.Set, dims: Sequence[int]) -> isl.Set:
-    """Returns the points of `domain` for which some point of `every`, equal to it but for the dimensions `dims`, is not in
-    `domain`.
+    """Returns the points of `domain` that differ only in `dims` from some point of `every` that is not in `domain`.
 
     >>> ragged(isl.Set("{ S[k, i] : 4 <= k < 8 and 0 <= i < k }"), isl.Set("{ S[k, i] : 4 <= k < 8 }"), [0])
     Set("{ S[k, i] : 4 <= k <= 7 and 4 <= i <= 6 and i < k }")

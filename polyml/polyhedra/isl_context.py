@@ -34,7 +34,7 @@ _account: _Account | None = None
 
 @contextmanager
 def account(operations: int) -> Iterator[None]:
-    """Lets isl use at most `operations` inside a `with` block, summed over all budgets in it; raises BudgetExceeded beyond them.
+    """Lets isl use at most `operations` inside a `with` block, summed over all `budget` blocks in it. Raises BudgetExceeded.
 
     An account inside another one does not reduce what is left in the outer one.
 
@@ -65,7 +65,7 @@ def charge(operations: int) -> None:
 
 @contextmanager
 def uncharged() -> Iterator[None]:
-    """Lets budgets inside a `with` block use operations that the enclosing account does not count."""
+    """Lets `budget` blocks inside a `with` block use operations that the enclosing account does not count."""
     known = _account
     if known is None:
         yield
@@ -97,7 +97,7 @@ def budget(operations: int, context: isl.Context = CONTEXT) -> Iterator[None]:
     context.set_max_operations(most)
     try:
         yield
-    except (isl.Error, TypeError, ValueError):  # a number that isl has no memory to write has no text either
+    except (isl.Error, TypeError, ValueError):  # without memory, isl has no text of a number
         if not _is_exhausted(context):
             raise
         raise BudgetExceeded(f"isl exceeded {most} operations") from None
@@ -125,7 +125,7 @@ def _used(context: isl.Context, most: int) -> int:
     most: the limit that isl has now
     """
     low, high = 0, 64
-    while high < most:  # from below: most budgets are far from used up
+    while high < most:  # from small limits on, since most budgets are far from used up
         context.set_max_operations(high)
         if not _is_exhausted(context):
             break
@@ -146,7 +146,7 @@ def _is_exhausted(context: isl.Context) -> bool:
     """Returns whether isl has used up the operations that it may use.
 
     This cannot be read off the error that isl raised: a parser that gets no memory reports a syntax error, for example. Every
-        allocation counts as an operation, so a further allocation fails too, and that is tried here.
+    allocation counts as an operation, so a further allocation fails too, and that is tried here.
     """
     try:
         isl.Space.params_alloc(context, 0)

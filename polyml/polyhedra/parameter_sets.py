@@ -54,9 +54,7 @@ def first_if_fixed(region: isl.Set) -> int | None:
 
 
 def multiples(region: isl.Set) -> dict[str, tuple[int, int]]:
-    """Returns the (step, remainder) of each parameter of { : ... } whose values are all step * n + remainder, for a step above
-    1.
-    """
+    """Returns by name (step, remainder) of parameters of { : ... } whose values are all step * n + remainder with step > 1."""
     values, found = parameters_as_set(region), {}
     for dim, name in enumerate(parameter_names(region)):
         info = values.get_stride_info(dim)
@@ -130,8 +128,7 @@ def parameter_range(region: isl.Set, name: str) -> tuple[int, int]:
 
 
 def range_of(region: isl.Set, expression: str) -> tuple[int, int] | None:
-    """Returns the (minimum, maximum) of an expression in the parameters over the nonempty set { : ... }; None where it is
-    unbounded.
+    """Returns the (minimum, maximum) of an expression in parameters over a nonempty { : ... }; None where it is unbounded.
 
     expression: in isl's syntax
     """

@@ -18,9 +18,7 @@ _SetOrMap = TypeVar("_SetOrMap", isl.Set, isl.Map)
 
 
 def fix(value: _Relation, sizes: Mapping[str, int]) -> _Relation:
-    """Returns the set or relation with its parameters fixed to the values in `sizes`. Names that are not its parameters are
-    ignored.
-    """
+    """Returns the set or relation with its parameters fixed to the values in `sizes`; other names in it are ignored."""
     if isinstance(value, (isl.UnionSet, isl.UnionMap)):
         return value.intersect_params(sizes_set(tuple(sizes.items())))
     names = parameter_names(value)
@@ -38,8 +36,9 @@ def sizes_set(sizes: tuple[tuple[str, int], ...]) -> isl.Set:
 
 
 def at_sizes(value: _Relation, sizes: Mapping[str, int]) -> _Relation:
-    """Returns the set or relation without parameters, for these values of them; it is the union over the values of parameters
-    not in `sizes`.
+    """Returns the set or relation for these values of its parameters, without parameters.
+
+    It is the union over all values of those parameters that are not in `sizes`.
     """
     return fix(value, sizes).project_out_all_params()
 
@@ -79,15 +78,18 @@ def with_parameter(region: isl.Set, name: str) -> isl.Set:
 
 
 def in_units(value: _SetOrMap, units: Mapping[str, int]) -> _SetOrMap:
-    """Returns a set or relation in which a parameter stands for how many units it is: { [i] : i < N } becomes { [i] : i < 8 N }.
+    """Returns a set or relation whose parameters count units: { [i] : i < N } becomes { [i] : i < 8 N } for units of 8.
 
-    units: by parameter a number that its value is a multiple of, the unit: 8 in the example
+    units: by parameter the unit, a number that its value is a multiple of
     """
     return _rescaled(value, units, lambda name, other, unit: f"{name} = {unit} {other}")
 
 
 def from_units(value: _SetOrMap, units: Mapping[str, int]) -> _SetOrMap:
-    """Returns a set or relation whose parameters `in_units` counted in units with the parameters' own values again."""
+    """Returns a set or relation that `in_units` made with the original parameters again.
+
+    units: as for `in_units`
+    """
     return _rescaled(value, units, lambda name, other, unit: f"{other} = {unit} {name}")
 
 

@@ -141,9 +141,7 @@ def text(value: _Relation) -> str:
 
 
 def first_image(relation: isl.Map, domain: isl.Set) -> tuple[int, ...]:
-    """Returns the coordinates of the element A[e] to which a relation { S[i] -> A[e] } maps the lexicographically first of {
-    S[i] }.
-    """
+    """Returns the coordinates of A[e] in { S[i] -> A[e] } for the lexicographically first instance S[i] of the domain."""
     image = domain.lexmin().apply(relation)
     return _coordinates(image.sample_point(), image.dim(_D.set))
 

@@ -147,8 +147,7 @@ def value_onto(value: isl.PwAff, dims: Sequence[int], name: str) -> isl.PwAff:
 
 
 def weighted_sum(relation: isl.Map, weights: Sequence[int], constant: int) -> isl.PwAff:
-    """Returns { T[i] -> [(constant + weight*e + weight'*f)] } for { T[i] -> A[e, f] } and (weight, weight'), as an address is
-    computed.
+    """Returns { T[i] -> [(constant + v*e + w*f)] } for { T[i] -> A[e, f] } and weights (v, w), as an address is computed.
 
     >>> weighted_sum(isl.Map("{ T[i, j] -> A[j, i + 1] }"), (80, 8), 256)
     PwAff("{ T[i, j] -> [(264 + 8i + 80j)] }")
@@ -162,9 +161,7 @@ def weighted_sum(relation: isl.Map, weights: Sequence[int], constant: int) -> is
 
 
 def subscripts_of(relation: isl.Map) -> list[isl.PwAff]:
-    """Returns the subscripts of an access relation as expressions: { T[i] -> [(e)] } and { T[i] -> [(f)] } for { T[i] -> A[e, f]
-    }.
-    """
+    """Returns the subscripts of an access { T[i] -> A[e, f] } as expressions { T[i] -> [(e)] } and { T[i] -> [(f)] }."""
     values, domain = isl.PwMultiAff.from_map(relation), relation.domain()
     return [values.get_at(k).gist(domain).coalesce() for k in range(relation.dim(_D.out))]
 
@@ -229,8 +226,7 @@ def distance_to_ends(value: isl.PwAff, first: isl.PwAff, last: isl.PwAff) -> isl
 
 
 def extent(first: isl.PwAff, last: isl.PwAff, context: isl.Set) -> isl.PwAff:
-    """Returns the number of integers from `first` to `last` as { [] -> [(max(last - first + 1, 0))] }; it is 0 where `last` is
-    undefined.
+    """Returns the number of integers from `first` to `last`, { [] -> [(max(last - first + 1, 0))] }; 0 where `last` is undefined.
 
     context: what is known of the parameters; the `max` is left out where it follows from that
     """
@@ -259,9 +255,7 @@ def value_at(value: isl.PwAff, sizes: Mapping[str, int]) -> int:
 
 
 def only_value(value: isl.PwAff, sizes: Mapping[str, int]) -> int | None:
-    """Returns the value of { [] -> [(e)] } for these values of parameters, where parameters not in `sizes` do not change it;
-    else None.
-    """
+    """Returns the value of { [] -> [(e)] } for these values of parameters; None where other parameters change it."""
     known = value.intersect_params(sizes_set(tuple(sizes.items())))
     first, last = known.min_val(), known.max_val()
     return first.to_python() if first.is_int() and first.eq(last) else None

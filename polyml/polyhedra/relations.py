@@ -83,8 +83,9 @@ def last_of(writes: Sequence[tuple[isl.Map, int]], name: str, iterators: Sequenc
 
 
 def has_opposite_distances(there: isl.Map, back: isl.Map) -> bool:
-    """Returns whether there and back, S[i] -> T[j] -> S[i'], has distances i' - i of both signs in some dimension, for any
-    parameters.
+    """Returns whether S[i] -> T[j] -> S[i'], there and back, has distances i' - i of both signs in some dimension.
+
+    The distances for all values of the parameters count together.
 
     >>> has_opposite_distances(isl.Map("{ S[i] -> T[i] }"), isl.Map("{ T[i] -> S[j] : -1 <= i - j <= 1 }"))
     True
@@ -158,9 +159,7 @@ def within_bounds(domain: isl.Set, values: Sequence[isl.PwAff], bounds: Sequence
 
 
 def separate_bounds(domain: isl.Set, values: Sequence[isl.PwAff]) -> tuple[isl.Set, isl.Set]:
-    """Returns { S[i] } without its constraints on the values { S[i] -> [(v)] }, and the set { [v, ...] } of the values that
-    occur.
-    """
+    """Returns { S[i] } without its constraints on the values { S[i] -> [(v)] }, and the set { [v, ...] } of these values."""
     onto_values = relation(domain.get_space(), "v", values)
     inside = domain.apply(onto_values)
     return domain.gist(onto_values.intersect_range(inside).domain()), inside.reset_tuple_id()

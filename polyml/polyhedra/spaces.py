@@ -105,9 +105,7 @@ def rename_domain(value: _Function, name: str) -> _Function:
 
 @lru_cache(maxsize=1024)
 def _identifier(name: str) -> isl.Id:
-    """Returns the identifier that isl gives a name when it parses a text; `isl.Id(name)` carries a Python object and differs
-    from it.
-    """
+    """Returns the identifier that isl gives a name in a text; `isl.Id(name)` carries a Python object and differs from it."""
     return isl.Set.universe(isl.Space.set_alloc(CONTEXT, 0, 0)).set_tuple_name(name).get_tuple_id()
 
 

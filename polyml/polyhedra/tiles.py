@@ -88,7 +88,7 @@ def central_window(times: isl.Set, sizes: Mapping[str, int], width: int) -> isl.
 
 
 def last_progression(values: isl.Set) -> tuple[int, int]:
-    """Returns the step between the values of the last dimension and the largest number of them, the other dimensions being fixed.
+    """Returns the step between values of the last dimension, and how many values it has at most for fixed other dimensions.
 
     >>> last_progression(isl.Set("{ [i, j] : 0 <= i < 9 and 0 <= j <= i and j mod 4 = 0 }"))
     (4, 3)
@@ -102,9 +102,9 @@ def last_progression(values: isl.Set) -> tuple[int, int]:
 
 
 def strides(times: isl.Set) -> list[tuple[int, int]]:
-    """Returns for each coordinate the (s, r), where it only takes values s * t + r.
+    """Returns for each coordinate a pair (s, r), so that all its values are s * t + r for integers t.
 
-    It is (1, 0) where there is no stride, or where r depends on parameters.
+    The pair is (1, 0) where there is no stride, or where r depends on parameters.
     """
     found = []
     for dim in range(times.dim(_D.set)):

@@ -20,13 +20,13 @@ class Status(IntEnum):
     """
 
     OUT_OF_MEMORY = -1
-    LEFT_64_BITS = -2  # a Python int
-    NOT_A_NUMBER = -3  # became an integer
-    TOO_LARGE_A_FLOAT = -4  # became an integer
-    DOES_NOT_FIT = -5  # a Python int in the type of an element
-    TOO_LARGE_AN_ARRAY = -6  # for any memory
-    TOO_GREAT_A_SIZE = -7  # of an argument, for loops in 64 bits
-    TOO_LARGE_TO_SPARE = -8  # is an array that the kernel does without: to go through what would be its elements takes very long
+    LEFT_64_BITS = -2  # a Python int leaves the range of 64 bits
+    NOT_A_NUMBER = -3  # a NaN is converted to an integer
+    TOO_LARGE_A_FLOAT = -4  # a float that no integer type holds is converted to an integer
+    DOES_NOT_FIT = -5  # a Python int does not fit the type of an element
+    TOO_LARGE_AN_ARRAY = -6  # an array is larger than any memory
+    TOO_GREAT_A_SIZE = -7  # a size of an argument is too great for loops in 64 bits
+    TOO_LARGE_TO_SPARE = -8  # an array that the kernel does without has so many elements that to go through them takes very long
 
 
 PYTHON_DECIDES = frozenset({Status.TOO_GREAT_A_SIZE, Status.TOO_LARGE_TO_SPARE})
@@ -104,9 +104,7 @@ class ScalarResult:
 
 @dataclass(frozen=True)
 class ArrayResult:
-    """An ArrayResult is an array that a kernel returns: an argument (the same object comes back), or an array with the role
-    RESULT.
-    """
+    """An ArrayResult is an array that a kernel returns: an argument (the same object), or an array with the role RESULT."""
 
     array: str
 

@@ -60,7 +60,7 @@ class Dependences:
 
     @cached_property
     def validity(self) -> isl.UnionMap:
-        """Returns the pairs that a schedule must keep in order: the union of flow, anti and output."""
+        """Returns the pairs of instances that a schedule must keep in order: the union of flow, anti and output dependences."""
         return self.flow.union(self.anti).union(self.output)
 
     @cached_property
@@ -76,9 +76,7 @@ class Dependences:
         return replace(self, _scop=scop, _known=self._all)
 
     def among(self, names: Sequence[str], others: Sequence[str]) -> isl.UnionMap:
-        """Returns the dependences, except input ones, between statements of `names` and statements of `others`, in either
-        direction.
-        """
+        """Returns the dependences, except input ones, between statements of `names` and of `others`, in either direction."""
         known = self._by_statements
         both = dict.fromkeys([(s, t) for s in names for t in others] + [(t, s) for s in names for t in others])
         return polyhedra.union([known[s][t] for s, t in both if t in known.get(s, ())], NONE)
@@ -102,9 +100,7 @@ class Dependences:
 
     @cached_property
     def input(self) -> isl.UnionMap:
-        """Returns the pairs of instances that read the same element: they ask for no order, but are a reason to run close
-        together.
-        """
+        """Returns the pairs of instances that read the same element; they ask for no order, but should run close together."""
         reads = _reads(self._scop)
         return pairs(reads, reads, SourceOrder(self._scop))
 
@@ -188,7 +184,10 @@ class SourceOrder:
         return self._in_order(sink, source)
 
     def among(self, pairs: isl.Map, source: str, sink: str) -> isl.Map:
-        """Returns the pairs of { S[i] -> T[j] } in which S[i] runs before T[j]."""
+        """Returns those of the pairs { S[i] -> T[j] } in which S[i] runs before T[j].
+
+        source, sink: the names of S and T
+        """
         if self._in_order(source, sink):
             return pairs
         key = (source, sink)
@@ -206,7 +205,7 @@ def pairs(sources: Accesses, sinks: Accesses, order: SourceOrder) -> isl.UnionMa
     """Returns { S[i] -> T[j] : both touch the same element, S[i] runs first } for accesses of S in `sources` and of T in `sinks`.
 
     Two statements are compared at a time, since most of them share no array: this is several times faster than isl's relations on
-        unions, and than its flow analysis where every pair is wanted.
+    unions, and than its flow analysis where every pair is wanted.
     """
     found: list[isl.UnionMap] = []
     for array, by_statement in sources.items():

@@ -35,9 +35,7 @@ class Names:
 
 
 def identifier(wanted: str) -> str:
-    """Returns a name as a C identifier that isl takes neither for a keyword nor for a statement: `x.1` -> `x_1`, `mod` ->
-    `mod_`.
-    """
+    """Returns a name as a C identifier that isl takes for no keyword and no statement: `x.1` -> `x_1`, `mod` -> `mod_`."""
     name = _OTHER.sub("_", wanted)
     if not name or name[0].isdigit():
         name = f"_{name}"

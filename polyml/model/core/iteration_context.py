@@ -15,7 +15,7 @@ from polyml.quasi_affine import affine as af
 from polyml.quasi_affine.affine import Affine, Condition
 from polyml.quasi_affine.to_isl import to_pw_aff, to_set
 
-LONG_STEP = 128  # three tiles of 32 values in four would be empty; shorter steps are those of tiles in the source, too
+LONG_STEP = 128  # three of four tiles of 32 values would be empty; tiles in the source have shorter steps, too
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,9 +65,7 @@ class IterationContext:
         return Frame(self.parameters.names, self.iterators)
 
     def frame_for(self, value: Affine | Condition) -> Frame:
-        """Returns the space of the domain with the further parameters that `value` mentions, such as sizes that only checks
-        need.
-        """
+        """Returns the space of the domain with the further parameters that `value` mentions, such as sizes in checks alone."""
         more = sorted(value.names - set(self.parameters.names) - set(self.iterators))
         if not more:
             return self.frame
@@ -99,13 +97,13 @@ class IterationContext:
         return self.assumed.is_empty()
 
     def within(self, formula: Condition) -> IterationContext:
-        """Returns the context inside a guard with the condition `formula` at this point."""
+        """Returns the context of the body of a guard with the condition `formula`, which stands in this context."""
         if formula not in self._known:
             self._known[formula] = self._within(formula)
         return self._known[formula]
 
     def loop(self, loop: Loop) -> IterationContext:
-        """Returns the context of the body of a loop at this point."""
+        """Returns the context of the body of a loop that stands in this context."""
         key = (loop.iterator, loop.start, loop.stop, loop.step)
         if key not in self._known:
             self._known[key] = self._loop(loop)
@@ -128,13 +126,11 @@ class IterationContext:
         return replace(inner, domain=outside.intersect(inner.set(_range(loop, loop.iterator in values))), _known={})
 
     def minimum(self, value: Affine) -> Affine | None:
-        """Returns an affine expression in parameters that `value` never goes below at this point; None when there is no simple
-        one.
-        """
+        """Returns an affine expression in parameters that `value` is never below in this context; None where none is found."""
         return self._parametric_bound(value, 0)
 
     def maximum(self, value: Affine) -> Affine | None:
-        """Returns an affine expression in parameters that `value` never exceeds at this point; None when there is no simple one."""
+        """Returns an affine expression in parameters that `value` never exceeds in this context; None where none is found."""
         return self._parametric_bound(value, 1)
 
     def _parametric_bound(self, value: Affine, side: int) -> Affine | None:
@@ -161,12 +157,12 @@ class IterationContext:
         return None
 
     def is_never_negative(self, value: Affine) -> bool:
-        """Returns whether a quick test proves that value >= 0 at this point; False does not say that it may be negative."""
+        """Returns whether a quick test proves that value >= 0 in this context; False does not say that it may be negative."""
         least = self.minimum(value)
         return least is not None and least.constant >= 0 and all(c > 0 and a in self.parameters.sizes for a, c in least.terms)
 
     def is_below(self, value: Affine, size: Affine) -> bool:
-        """Returns whether a quick test proves that value < size at this point; False does not say that it may be larger."""
+        """Returns whether a quick test proves that value < size in this context; False does not say that it may be larger."""
         greatest = self.maximum(value)
         if greatest is None:
             return False

@@ -20,7 +20,7 @@ from polyml.model.core.scop import Gather, Role
 from polyml.quasi_affine.affine import Affine, Condition
 from polyml.source import Loc
 
-QUOTIENTS_AROUND = 3  # of all conditions around a statement: where one does not hold, isl has two alternatives
+QUOTIENTS_AROUND = 3  # in all conditions around a statement: where one of them does not hold, isl has two conjunctions
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,7 @@ class Truth(syntax.Expr):
 
 @dataclass(frozen=True)
 class Read(syntax.Expr):
-    """A Read is the value of an element array[subscripts]; the subscripts are as written, so that a negative one counts from the
-    end.
+    """A Read is the value of an element array[subscripts], as it is written: a negative subscript counts from the end.
 
     inside: whether the subscripts are known to be neither negative nor out of bounds in every call that passes the requirements
     """
@@ -50,7 +49,7 @@ class Read(syntax.Expr):
     inside: bool = field(default=False, compare=False, kw_only=True)
 
 
-Value = syntax.Expr  # typed: what stands above
+Value = syntax.Expr  # a typed tree, as in the grammar above
 
 
 @dataclass(frozen=True)
@@ -258,9 +257,7 @@ def subvalues(value: Value) -> Iterator[Value]:
 
 
 def always_fits(value: Value, to: DType) -> bool:
-    """Returns whether a value is one of several integer constants that all fit an integer type, as in `1 if a[i] == b[j] else
-    0`.
-    """
+    """Returns whether a value is one of some integer constants that all fit an integer type: `1 if a[i] == b[j] else 0`."""
     if isinstance(value, syntax.IfExp):
         return always_fits(value.then, to) and always_fits(value.orelse, to)
     low = -(1 << (to.bits - 1)) if to.kind == "i" else 0

@@ -38,8 +38,7 @@ Printed = tuple[str, int]  # a text and how tightly its outermost operation bind
 
 
 def scop_text(scop: Scop) -> str:
-    """Returns a SCoP as text: the kernel, its parameters, arrays, statements with their sets and relations, checks and source
-    order.
+    """Returns a SCoP as text: the kernel, parameters, arrays, statements with their sets and relations, checks and order.
 
     isl can parse a set or relation of the text with the list from the line `parameters` in front: "[N, M] -> { ... }".
     """
@@ -108,7 +107,7 @@ def dependences_data(dependences: Dependences) -> dict:
 def _in_time(made: Callable[[], _Made]) -> _Made | None:
     """Returns what a function makes; None where isl takes more than OPERATIONS.
 
-    It does for the last writers of elements that many statements write.
+    It takes more for the last writers of elements that many statements write, for example.
     """
     try:
         with polyhedra.budget(OPERATIONS):

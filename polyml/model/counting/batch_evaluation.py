@@ -19,8 +19,7 @@ Columns = Mapping[str, np.ndarray]  # values by name, of shapes that fit each ot
 
 
 def counts(counted: Count, at: Columns) -> np.ndarray:
-    """Returns a count at all values of its parameters that the columns have, as an array. Raises CannotCount where 64 bits are too
-    few.
+    """Returns an array of a count at all values of its parameters in the columns. Raises CannotCount where 64 bits are too few.
 
     at: by parameter an array of values, of shapes that NumPy can broadcast
     """

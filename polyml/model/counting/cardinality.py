@@ -32,13 +32,11 @@ MOST_TERMS = 1000  # of one quasi-polynomial
 MOST_CASES = 100  # of a formula for people
 
 LONGEST_CONDITION = 60  # characters of a formula's condition that are shown beside the sizes it is for
-NEAR = "sizes are like these"  # in place of a longer one
+NEAR = "sizes are like these"  # in place of a longer condition
 
 
 class CannotCount(Exception):
-    """CannotCount is raised where points cannot be counted: the count has too many pieces or takes too long, or the set is
-    unbounded.
-    """
+    """CannotCount is raised where a count has too many pieces or takes too long, or where the set is unbounded."""
 
 
 _Piece = tuple[isl.Set, Poly]  # a region { : ... }, and the formula that holds there
@@ -86,9 +84,7 @@ class Count:
         return Count(tuple((polyhedra.forget(region, values), value) for region, value in pieces if not region.is_empty()))
 
     def disjoint_cases(self, context: isl.Set) -> list[tuple[isl.Set, Poly]]:
-        """Returns disjoint parts of { : ... }, each with the formula of the count in it. Raises CannotCount for more than
-        MOST_CASES.
-        """
+        """Returns disjoint parts of a context { : ... }, each with the count's formula in it. Raises CannotCount for too many."""
         cases: list[tuple[isl.Set, Poly]] = [(context, Poly())]
         for region, value in self.pieces:
             cases = [case for each in cases for case in add_piece(*each, region, value)]
@@ -97,7 +93,7 @@ class Count:
         return cases
 
     def within(self, context: isl.Set) -> Count:
-        """Returns the count for parameters in { : ... } alone, with disjoint pieces that have different formulas.
+        """Returns the count for parameters in a context { : ... } alone, with disjoint pieces that have different formulas.
 
         Pieces for single sizes come last; regions leave out what the context says. Raises CannotCount for too many pieces.
         """
@@ -106,7 +102,7 @@ class Count:
         return Count(tuple((region.gist(context).coalesce(), value) for region, value in cases))
 
     def cases(self, values: Mapping[str, int] | None = None) -> list[tuple[str, str]]:
-        """Returns a text (formula, condition) for each piece; the condition is "" where the formula always holds.
+        """Returns texts (formula, condition) of the pieces; the condition is "" where the formula always holds.
 
         values: of parameters; only the pieces that hold for them are returned
         """
@@ -128,9 +124,7 @@ class Count:
         return "\n".join(f"{value} where {where}" if where else value for value, where in cases) or "0"
 
     def sympy(self) -> Any:  # of a library without types
-        """Returns a sympy Piecewise over integer symbols, or the only formula where it holds everywhere. The pieces must be
-        disjoint.
-        """
+        """Returns a sympy Piecewise over integer symbols, or the only formula. The regions must be disjoint."""
         import sympy
 
         cases = [
@@ -204,9 +198,7 @@ class _Counter:
         yield from self._equal(equal, least, unknowns, Poly.number(1), ())
 
     def _define(self, quotient: polyhedra.Quotient, name: Callable[[_Name], str], least: list[Row]) -> None:
-        """Adds to `least` the rows 0 <= operand - divisor * quotient < divisor of a quotient, and of the quotients in its
-        operand.
-        """
+        """Adds to `least` the rows 0 <= operand - divisor * quotient < divisor of a quotient, and of those in its operand."""
         for inner, _ in quotient.terms:
             if isinstance(inner, polyhedra.Quotient) and all(name(inner) not in row for row, _ in least):
                 self._define(inner, name, least)
@@ -285,7 +277,7 @@ class _Counter:
         others = [r for r in least if not r[0].get(chosen)]
         left = [u for u in unknowns if u != chosen]
         if len(lower) * len(upper) != 1 and self._is_empty(least, unknowns, conditions):
-            return  # else it is found empty at the end
+            return  # where there is one pair of bounds, this is found at the end
         if not lower or not upper:
             raise CannotCount("the set is not bounded")
         for i, low in enumerate(lower):
@@ -323,9 +315,7 @@ class _Counter:
         return self._set(least, unknowns, conditions).is_empty()
 
     def _set(self, least: list[Row], unknowns: list[str], conditions: tuple[Row, ...]) -> isl.Set:
-        """Returns the set of parameters and `unknowns`, its dimensions, in which rows of `least` are at least 0 and those of
-        `conditions` 0.
-        """
+        """Returns the region in which rows of `least` are at least 0 and `conditions` are 0; its dimensions are the unknowns."""
         whole = [({**terms, name: -divisor}, constant) for name, (terms, constant), divisor in self._defined]
         defined = [name for name, _, _ in self._defined]
         return polyhedra.set_of_rows(self._parameters, unknowns, defined, [*conditions, *whole], least)
@@ -361,9 +351,7 @@ def add_piece(where: isl.Set, total: Poly, region: isl.Set, value: Poly) -> Iter
 
 
 def _of_multiples(value: Poly, multiples: Mapping[str, tuple[int, int]]) -> Poly:
-    """Returns a formula simplified for names that are step * n + remainder, where that leaves no floors of them; else it is
-    unchanged.
-    """
+    """Returns a formula simplified for names that are step * n + remainder, if that leaves no floors of them, else unchanged."""
     mine = {name: (step, rest) for name, (step, rest) in multiples.items() if name in value.names}
     inner = value.substitute({name: Poly.linear([(name, step)], rest) for name, (step, rest) in mine.items()})
     if any(isinstance(atom, Floor) and not mine.keys().isdisjoint(atom.names) for atom in inner.atoms):
@@ -373,7 +361,7 @@ def _of_multiples(value: Poly, multiples: Mapping[str, tuple[int, int]]) -> Poly
 
 
 def _together(cases: Iterable[tuple[isl.Set, Poly]]) -> list[tuple[isl.Set, Poly]]:
-    """Returns the cases with equal formulas joined, also where a formula equals another one for the few sizes of its region."""
+    """Returns the cases (region, formula) with equal formulas joined, also where formulas are equal for a region's few sizes."""
     by_value: dict[Poly, isl.Set] = {}
     for region, value in cases:
         by_value[value] = by_value[value].union(region).coalesce() if value in by_value else region

@@ -66,7 +66,7 @@ def table(points: isl.Set, names: Sequence[str], at: np.ndarray) -> np.ndarray:
 
 
 def size_classes(context: isl.Set, sets: Sequence[isl.Set]) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Yields how many values of the parameters give the same numbers of points, and these numbers, one for each of the sets.
+    """Yields pairs: how many values of the parameters give the same numbers of points, and these numbers, one for each set.
 
     context: { : ... }, a bounded set of values of the parameters
 

@@ -35,7 +35,7 @@ from polyml.polyhedra import BudgetExceeded
 
 OPERATIONS = 2_000_000  # of isl, for one statement
 MOST_SLICES = 64  # values that dimensions of constant length have together
-LONGEST_PATH = 3  # instances from one of a statement to the one of it whose value it uses
+LONGEST_PATH = 3  # instances on a path from one to that of the same statement whose value it uses
 MOST_SEGMENTS = 8  # loads in a segment, in multiples of S, that are tried
 
 Values = isl.UnionSet  # { S[i]; A[j] }: made by an instance, or there at the start
@@ -48,7 +48,7 @@ class Projection:
     text: what the map is to, for people
     vanishing: its kernel
     values: the values that its images stand for, { S[i]; A[j] }: made by an instance, or in an element at the start
-    made: how many of these values segments of a run may make themselves
+    made: how many of these values segments (parts of a run with the same number of loads) may make themselves
     """
 
     text: str
@@ -59,8 +59,9 @@ class Projection:
 
 @dataclass(frozen=True)
 class ReuseBound:
-    """A ReuseBound limits the instances of a statement in a segment of a run: `factor * X ** degree` at most if it can use X
-    values.
+    """A ReuseBound limits the instances of one statement in a segment, a part of a run with a given number of loads.
+
+    They are at most `factor * X ** degree` where the segment can use X values.
 
     instances: how many instances the statement has
     projections: pairs (projection, its exponent in the inequality)
@@ -75,7 +76,7 @@ class ReuseBound:
     root: int
 
     def most(self, values: int) -> int:
-        """Returns the largest number of instances in a segment of a run that can use that number of values."""
+        """Returns the largest number of instances in a segment of a run that can use so many `values`."""
         return _root(self.power * values ** int(self.degree * self.root), self.root)
 
     @cached_property
@@ -90,9 +91,7 @@ class ReuseBound:
 
     @property
     def multiple(self) -> int:
-        """Returns the number of loads in a segment of a run for which the bound is greatest, in multiples of the fast memory's
-        size S.
-        """
+        """Returns the loads in a segment of a run for which the bound is greatest, in multiples of the fast memory's size S."""
         return max(1, round(1 / (self.degree - 1)))
 
     @property
@@ -180,9 +179,7 @@ class ReadSources:
 
     @property
     def values(self) -> Values:
-        """Returns the values that are read, { T[j]; A[j] }: by the instance that made them, or the element they were in at the
-        start.
-        """
+        """Returns the values that are read, { T[j]; A[j] }: made by an instance, or in an element at the start."""
         sets = [self.at_start.range(), *(m.range() for m in self.made.values())]
         return reduce(isl.UnionSet.union, map(isl.UnionSet.from_set, sets))
 
@@ -249,7 +246,7 @@ def _of_read(scop: Scop, statement: Statement, flow: ReadSources, dims: Sequence
     if any(c for row in rows for dim, c in enumerate(row) if dim not in dims):
         return
     text = f"{array.source_name or array.name}{_subscripts(access)}"
-    vanishing = kernel([[int(row[dim]) for dim in dims] for row in rows], len(dims))  # whole, as of affine subscripts
+    vanishing = kernel([[int(row[dim]) for dim in dims] for row in rows], len(dims))  # affine subscripts have integers
     yield Projection(text, vanishing, flow.values, added(map(count, new)))
 
 

@@ -112,9 +112,7 @@ def _split(poly: Poly) -> list[Poly]:
 
 
 def _at(by_power: list[Poly], root: int) -> bool:
-    """Returns whether `root` is a root of the polynomial with these coefficients by power: the sum of coefficient * root **
-    power is 0.
-    """
+    """Returns whether the sum of by_power[k] * root ** k is 0, so that `root` is a root of the polynomial."""
     total = Poly()
     for power, coefficient in enumerate(by_power):
         total = total + coefficient.scaled(root**power)

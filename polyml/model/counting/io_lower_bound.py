@@ -68,7 +68,7 @@ class LowerBound:
     def _groups(self, sizes: Mapping[str, int], elements: int) -> Iterator[list[ReuseBound]]:
         """Yields groups of bounds that may be added: each one alone, and then bounds of statements that use no value in common.
 
-        The latter are taken from the one that loads most downwards.
+        The statements of the last group are chosen in the order of their loads, the one with the most first.
         """
         known = sorted(self.reuse, key=lambda r: -r.loads(sizes, elements + self.registers))
         together: list[ReuseBound] = []
@@ -90,9 +90,7 @@ class LowerBound:
         return f"loads >= {loads}\nstores >= {outputs}"
 
     def sympy(self) -> Any:  # of a library without types
-        """Returns the bound on loads as a sympy expression of the sizes and S, symbols with integer=True; a Max where there are
-        several.
-        """
+        """Returns the bound on loads as a sympy expression of integer symbols, the sizes and S; a Max where there are several."""
         import sympy
 
         inputs = added(self.inputs.values()).within(self.context).sympy()

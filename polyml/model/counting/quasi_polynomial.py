@@ -156,9 +156,7 @@ class Poly:
         return [Poly.of(each) for each in found]
 
     def as_linear(self) -> tuple[dict[Atom, int], int] | None:
-        """Returns (coefficients, constant) of a quasi-polynomial that is linear in its atoms with integer coefficients; None for
-        any other.
-        """
+        """Returns (coefficients, constant) where the quasi-polynomial is linear in atoms, with integer coefficients, else None."""
         terms: dict[Atom, int] = {}
         for monomial, c in self.terms:
             if c.denominator != 1 or len(monomial) > 1 or monomial and monomial[0][1] > 1:

@@ -6,7 +6,7 @@ from math import gcd, lcm
 
 from polyml.model.counting.quasi_polynomial import Floor, Poly, floor
 
-Row = tuple[dict[str, int], int]  # coefficients by name, and a constant: at least 0, or 0
+Row = tuple[dict[str, int], int]  # coefficients by name, and a constant; the sum is at least 0, or 0
 
 
 def replaced(row: Row, name: str, solution: Row) -> Row:
@@ -22,9 +22,9 @@ def replaced(row: Row, name: str, solution: Row) -> Row:
 
 
 def tidy(rows: list[Row]) -> list[Row] | None:
-    """Returns rows that are at least 0 without common factors, and without those that others imply; None where one cannot hold.
+    """Returns rows that are at least 0, divided by their common factors and without those that others imply.
 
-    Only a row that differs in its constant alone implies another one here.
+    The result is None where one of them cannot hold. Only a row that differs in its constant alone implies another one here.
     """
     found: dict[tuple, int] = {}
     for terms, constant in rows:

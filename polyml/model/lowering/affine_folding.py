@@ -13,7 +13,7 @@ _EXACT = (PYINT, I64)  # the types whose arithmetic is that of the integers, giv
 _COEFFICIENT_LIMIT, _CONSTANT_LIMIT = 2**20, 2**53
 _DEPTH_LIMIT = 5
 QUOTIENTS, CHOICES = 6, 6  # of one expression: isl's time doubles with each, and is minutes at three times as many
-CONDITIONS = 24  # of one kernel that have more quotients around, each of which is stored
+CONDITIONS = 24  # of one kernel that have many quotients, so that each is stored like one on data
 
 
 def is_exact(dtype: DType) -> bool:
@@ -132,9 +132,7 @@ def formula_choice(condition: Condition, then: Condition, orelse: Condition) -> 
 
 
 def is_small(value: Affine) -> bool:
-    """Returns whether an affine expression is simple enough for isl, and far inside 64 bits for all parameters that polyml
-    accepts.
-    """
+    """Returns whether an affine expression is simple enough for isl, and far inside 64 bits for all accepted parameters."""
     if value.is_constant:
         return abs(value.constant) < 2**63
     if abs(value.constant) > _CONSTANT_LIMIT or any(abs(c) > _COEFFICIENT_LIMIT for _, c in value.terms):

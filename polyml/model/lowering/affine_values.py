@@ -91,7 +91,7 @@ class ValueResolver:
         return self.env.get(name) is Stale.STALE
 
     def _name(self, expr: syntax.Name) -> Value:
-        """Returns the value of a name at this point. Raises NotAffineError for a loop variable whose loop has ended."""
+        """Returns what a name stands for at the point reached. Raises NotAffineError for a loop variable whose loop has ended."""
         here = self.env.get(expr.name)
         if here is Stale.STALE:
             raise NotAffineError(
@@ -113,9 +113,7 @@ class ValueResolver:
         return Read(array, (), dtype=expr.dtype, loc=expr.loc)
 
     def _read(self, expr: syntax.Subscript) -> Read | Gather:
-        """Returns the value of an array element: a Read at affine subscripts, a Gather where some subscripts are elements of
-        index arrays.
-        """
+        """Returns an array element: a Read at affine subscripts, a Gather where some subscripts are elements of index arrays."""
         indices = [self.value(index) for index in expr.indices]
         data = [None if isinstance(index, Integer) else self._unchanged_index(index) for index in indices]
         if not any(data) or expr.array not in self._unchanged:
@@ -136,11 +134,10 @@ class ValueResolver:
         return read if read is not None and self._declared.arrays[read.array].source_name in self._unchanged else None
 
     def _index_in(self, read: Read, size: Affine, expr: syntax.Subscript) -> Value:
-        """Returns a subscript that an index array gives, counted from the end where it is negative; adds the check that it is
-        inside.
+        """Returns a subscript read from an index array, counted from the end if negative; adds to `contents` that it is inside.
 
         read: the element of the index array
-        size: that of the dimension of the array `expr` names that it indexes
+        size: the size of the dimension of the array in `expr` that it indexes
         """
         name = self._declared.arrays[read.array].source_name
         if (name, size) not in self.contents:
@@ -179,8 +176,9 @@ class ValueResolver:
         return self._affine(expr, "subscript", "the loop variables", _SUBSCRIPT_NOTE)
 
     def _affine(self, expr: syntax.Expr, what: str, of: str, note: str) -> Affine:
-        """Returns an expression as an affine integer. Raises NotAffineError where it is none, SizesNeeded where it is one for given
-        sizes.
+        """Returns an expression as an affine integer.
+
+        Raises SizesNeeded where it is one only for given sizes, NotAffineError where it is none at all.
 
         what, of, note: for the message: what the expression is, what it should be affine in, and a hint
         """
@@ -222,9 +220,7 @@ def _constant(expr: syntax.Const) -> Value:
 
 
 def _has_many_cases(expr: syntax.Expr) -> bool:
-    """Returns whether an expression has more operations that distinguish cases (//, min, conditions) than an affine one may
-    have.
-    """
+    """Returns whether an expression has more operations that distinguish cases (//, min, select) than an affine one may have."""
     operations = ("//", "%", ">>", "min", "max")
     found = [
         node for node in traversal.nodes(expr)
@@ -234,9 +230,7 @@ def _has_many_cases(expr: syntax.Expr) -> bool:
 
 
 def _index_read(index: Value) -> Read | None:
-    """Returns the read of an integer array's element that an index is, perhaps below conversions; None where it is something
-    else.
-    """
+    """Returns the read of an integer array's element that an index is, perhaps below conversions; None for any other."""
     while isinstance(index, syntax.Cast) and index.implicit and index.to.is_integer:
         index = index.operand
     return index if isinstance(index, Read) and index.subscripts and index.dtype.is_integer else None

@@ -196,9 +196,7 @@ def _access(access: _CheckedAccess, nest: Nest, context: IterationContext, found
 
 
 def _instances(context: IterationContext, parts: list[af.Condition]) -> isl.Set | None:
-    """Returns the iterations of a context in which one of the conditions holds, for sizes that are not negative; None if there
-    are none.
-    """
+    """Returns the iterations of a context in which one of the conditions holds, for sizes not below 0; None if there are none."""
     outside = None
     for part in parts:
         piece = context.assumed.intersect(context.set(part))

@@ -20,9 +20,9 @@ LIBRARY = (
     "sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh pow"
 ).split()  # functions whose parts are the calls "exp.real" and "exp.imag"
 _LONGEST_POWER = 100  # integer exponents below it are products
-_LARGEST_EXPONENT = {F64: 700.0, F32: 80.0}  # from there on an exponential is the square of another
-_FAR = {F64: 2.0**1020, F32: 2.0**124}  # numbers that may not be added
-_NEAR = {F64: 2.0**-960, F32: 2.0**-100}  # and whose squares are not normal
+_LARGEST_EXPONENT = {F64: 700.0, F32: 80.0}  # the exponential of a larger number is computed as the square of another one
+_FAR = {F64: 2.0**1020, F32: 2.0**124}  # larger numbers are not added, since the sum may overflow
+_NEAR = {F64: 2.0**-960, F32: 2.0**-100}  # the squares of smaller numbers are not normal
 
 
 class Pair(NamedTuple):
@@ -79,9 +79,7 @@ def compared(op: str, left: Pair, right: Pair) -> Expr:
 
 
 def of_parts(function: str, number: Pair) -> Expr:
-    """Returns a function of a complex number whose value is real or a truth value: real, imag, abs, norm, isnan, isinf or
-    isfinite.
-    """
+    """Returns a real or truth value of a complex number: its real, imag, abs, norm, isnan, isinf or isfinite."""
     match function:
         case "real":
             return number.real

@@ -1,4 +1,4 @@
-"""Typed syntax -> the same without complex numbers: each becomes two numbers, its real and its imaginary part.
+"""Complex numbers become two real ones in the typed syntax of a kernel: the real and the imaginary part.
 
     z = a * b        ->        z.real = a.real * b.real - a.imag * b.imag
                                z.imag = a.real * b.imag + a.imag * b.real
@@ -8,7 +8,7 @@ argument are strided in memory, those of a local array are not. So everything be
 dependences of the parts are exact. (Scalar replacement of aggregates, LLVM's SROA.)
 
 What stays complex: the element types of arguments and allocations, whose memory is made elsewhere, and what is returned, a Call
-    of "complex".
+of "complex".
 """
 
 from __future__ import annotations

@@ -205,9 +205,7 @@ class _StatementBuilder:
 
     @cached_property
     def legal(self) -> isl.Set:
-        """Returns the parameter set { : N > 0 } of sizes that pass the checks; a larger set where that one would be too large a
-        union.
-        """
+        """Returns the parameter set { : N > 0 } of sizes that pass the checks; a larger set where that would be a large union."""
         result = self.parameters.facts
         for check in self.checks:
             if check.violated.n_basic_set() > 1:

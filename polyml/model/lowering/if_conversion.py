@@ -18,8 +18,7 @@ def joined(
     orelse: tuple[Assign, ...],
     rename: Callable[[str], str | None],
 ) -> tuple[Assign, ...]:
-    """Returns both branches of an `if` as straight-line code, in which a scalar assigned in both does not depend on its older
-    value.
+    """Returns both branches of an `if` as straight-line code; a scalar assigned in both does not depend on its old value.
 
     Each branch has names of its own for its scalars, and one select follows both:
 

@@ -171,9 +171,7 @@ class _NestBuilder:
         return replace(loop, body=body)
 
     def _if(self, stmt: syntax.If, scope: _Scope) -> tuple[Node, ...]:
-        """Returns the nodes of an `if`: guards where its condition is affine, selects where it depends on data, both for `affine
-        and data`.
-        """
+        """Returns the nodes of an `if`: guards for an affine condition, selects for one on data, both for `affine and data`."""
         test = self._values.truth(stmt.condition)
         if isinstance(test, Truth):
             if self._has_few_quotients(test.formula):
@@ -301,9 +299,7 @@ class _NestBuilder:
         return tuple(nodes), tuple(results)
 
     def _result(self, value: syntax.Expr, nodes: list[Node], loc: Loc | None) -> str:
-        """Returns the name of the scalar array that holds a returned number; appends an assignment to `nodes` where none does
-        yet.
-        """
+        """Returns the scalar array that holds a returned number; appends an assignment to `nodes` where none holds it yet."""
         scalars = self._declared.scalar_names
         if isinstance(value, syntax.Name) and value.name in scalars and not self._values.is_stale(value.name):
             return scalars[value.name]

@@ -16,15 +16,14 @@ from polyml.quasi_affine.affine import Affine, Condition
 from polyml.source import Loc
 
 LIMITS = tuple(2**bits for bits in (40, 36, 32, 28, 24, 20, 16))  # the first that suffices is taken
-COMPARED_LIMIT = 2**60  # of numbers that are only compared or that an array's extent is
-ROOM = 2**61  # leaves some for what schedules add: ends of tiles, and skewed loops
+COMPARED_LIMIT = 2**60  # of numbers that are only compared, or are an array's size
+ROOM = 2**61  # the rest is for what schedules add: ends of tiles, and skewed loops
 
 Range = tuple[int, int]  # the least and the greatest value
 
 
 def limits(nests: Iterable[Nest], names: Iterable[str], structural: frozenset[str]) -> dict[str, int]:
-    """Returns the largest absolute value that each symbolic integer may have in a call, so that no integer of the nests leaves 64
-    bits.
+    """Returns the largest absolute value of each symbolic integer for which no integer of the nests leaves 64 bits.
 
     Raises NotAffineError where no limits suffice.
 
@@ -51,7 +50,7 @@ def limits(nests: Iterable[Nest], names: Iterable[str], structural: frozenset[st
 
 
 def names_in_extents(nest: Nest) -> frozenset[str]:
-    """Returns the names that sizes of arrays are computed from, except those that only are such a size themselves."""
+    """Returns the names in array sizes that are computed, such as N + 1 or 2*N; a size that is just a name does not count."""
     shapes = (extent for array in nest.arrays.values() for extent in array.shape)
     return frozenset().union(*(e.names for e in shapes if e.constant or len(e.terms) > 1 or any(c != 1 for _, c in e.terms)))
 

@@ -55,8 +55,7 @@ _ROUNDED = ("+", "-", "*")
 
 @dataclass(frozen=True)
 class _ArgmaxSearch:
-    """An _ArgmaxSearch is the body of a loop that searches an extreme element and its place: `if part op best: best = part; at =
-    i`.
+    """An _ArgmaxSearch is a search for an extreme element and its place, `if part op best: best = part; at = i` in a loop.
 
     part: the value that is compared
     op: the comparison, such as ">"
@@ -221,9 +220,7 @@ def _assign(target: Read, value: Value, like: Assign) -> Assign:
 
 
 def _groups(body: tuple[Assign, ...]) -> list[tuple[Assign, ...]]:
-    """Returns the assignments of a body in groups: neighbours under one condition, and the assignment of that condition before
-    them.
-    """
+    """Returns the assignments in groups: neighbours under one condition, and the assignment of that condition before them."""
     groups: list[list[Assign]] = []
     for assign in body:
         last = groups[-1][-1] if groups else None
@@ -259,7 +256,7 @@ def _as_search(body: tuple[Assign, ...], nest: Nest) -> _ArgmaxSearch | None:
         if flag is not None and not (isinstance(told, Read) and told.array == flag.array):
             return None
         if flag is None and number != len(body) - 1:
-            return None  # what comes later asks the new value
+            return None  # a later assignment would compare with the new value
         places = tuple(a for a in body if a is not best)
         if not all(_select(a).condition == told for a in places):
             return None

@@ -38,8 +38,9 @@ def unified(nest: Nest) -> Nest:
 
 
 def _solved(requirement: Requirement, names: Mapping[str, Affine], order: Mapping[str, int]) -> tuple[str, Affine] | None:
-    """Returns (the last size in an equality, the expression that it equals); None where the requirement is no equality for all
-    calls.
+    """Returns (the last size in an equality, the expression that it equals).
+
+    The result is None where the requirement is no equality of sizes for all calls.
 
     names: expressions by size, which are put in first
     order: the position of each size among the parameters

@@ -135,8 +135,7 @@ class _Substituter:
         return tuple(reversed(kept))
 
     def _try(self, nodes: list[Node], position: int, live_out: frozenset[str]) -> bool:
-        """Substitutes the value of the scalar that nodes[position] defines into all its uses, and removes the definition from
-        `nodes`.
+        """Substitutes the scalar that nodes[position] defines into all its uses, and removes the definition from `nodes`.
 
         Returns whether it did; it changes nothing where one of the uses cannot be substituted.
 

@@ -102,10 +102,9 @@ class _ArrayInliner:
         return node if body is node.body else replace(node, body=body)
 
     def _definition(self, node: Node) -> _ArrayDefinition | None:
-        """Returns the definition of a whole local array that a node is; None where it is none, or its value cannot be put into
-        uses.
+        """Returns the definition of a whole local array that a node is; None for any other node.
 
-        The latter holds where something else writes the array, or where the value reads the array itself or may raise.
+        It is None, too, where something else writes the array, or where the value reads the array itself or may raise.
         """
         loops: list[Loop] = []
         while isinstance(node, Loop) and len(node.body) == 1:
@@ -180,10 +179,9 @@ def covers(loop: Loop | None, subscript: Affine, extent: Affine) -> bool:
 
 
 def _is_in_place(node: Node, operands: frozenset[str]) -> bool:
-    """Returns whether a node is one assignment that writes another element in every iteration, and of its own array reads only that
-    one.
+    """Returns whether a node is one assignment, to another element in every iteration, that reads no other element of its array.
 
-    operands: reads of other arrays than these do not matter
+    operands: the arrays whose reads count; another array may be read anywhere
     """
     loops: list[Loop] = []
     while isinstance(node, Loop) and len(node.body) == 1:

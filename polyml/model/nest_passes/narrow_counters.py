@@ -34,8 +34,8 @@ from polyml.model.core.nest import (
 from polyml.model.core.scop import Role
 from polyml.quasi_affine.affine import Affine
 
-START = 2**40  # magnitude of what such a scalar is set to, at most
-STEP = 256  # and of one change: 2**63 / STEP changes are a year's work for a core that does a billion in a second
+START = 2**40  # the largest magnitude that a counter is set to
+STEP = 256  # the largest magnitude of a change: 2**63 / STEP changes are a year's work for a core that does a billion in a second
 
 
 def counters_in_64_bits(nest: Nest) -> Nest:

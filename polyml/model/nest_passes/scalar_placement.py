@@ -71,15 +71,14 @@ class _Placer:
                 yield node
 
     def _try(self, nodes: list[Node], first: int, context: IterationContext) -> None:
-        """Replaces, in `nodes`, the scalar that nodes[first] defines by the array element that it is finally stored in, where that
-        is correct.
+        """Replaces the scalar that nodes[first] defines by the array element that it is finally stored in, where that is correct.
 
-        Else it changes nothing. It is correct where all this holds:
+        It changes `nodes` in place where all of this holds, and else nothing:
 
         * nodes[first] does not read the scalar, and the last of the nodes that uses it is an assignment that reads it and stores,
-        under no condition on data, in an element of the scalar's type;
+          under no condition on data, in an array element of the scalar's type;
         * the scalar is not used before nodes[first] or outside the block;
-        * there is a loop between the two assignments (else the change gains nothing);
+        * there is a loop between the two assignments (else nothing is gained);
         * neither what is between them nor the last one's value reads or writes that element.
 
         nodes: a block

@@ -46,9 +46,7 @@ def _block(body: Sequence[Node], around: tuple[str, ...]) -> tuple[Node, ...]:
 
 
 def _copies(loop: Loop) -> list[Node] | None:
-    """Returns a loop's iterations as nodes without loops, one after the other; None where they are many, or their number is not
-    known.
-    """
+    """Returns a loop's iterations as nodes without loops, in order; None where they are many, or an unknown number."""
     if not (loop.start.is_constant and loop.stop.is_constant):
         return None
     values = range(loop.start.constant, loop.stop.constant, loop.step)
@@ -65,7 +63,7 @@ def _copies(loop: Loop) -> list[Node] | None:
 
 
 def _straight(node: Node) -> list[Node] | None:
-    """Returns the node with the loops in it unrolled; None where one of them cannot be."""
+    """Returns the nodes that a node becomes when the loops in it are unrolled; None where one of the loops is not unrolled."""
     if isinstance(node, Assign):
         return [node]
     if isinstance(node, Loop):

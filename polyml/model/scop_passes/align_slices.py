@@ -34,12 +34,13 @@ def rebase(scop: Scop) -> Scop:
 
 
 def _from_absolute(statement: Statement) -> isl.PwMultiAff | None:
-    """Returns the statement's iterators as functions of those that `rebase` gives it, { S[k, i] -> S[k, i - k - 1] }; None where
-    all stay.
+    """Returns a statement's iterators as functions of those that `rebase` gives it; None where they stay.
+
+    An example is { S[k, i] -> S[k, i - k - 1] }.
     """
     shifted = {}
     for subscript in statement.write.subscripts:
-        for position in polyhedra.used_iterators(subscript)[1:][-1:]:  # one that follows others
+        for position in polyhedra.used_iterators(subscript)[1:][-1:]:  # the last of several
             rest = subscript.sub(polyhedra.dimension(statement.domain, position).to_pw_aff())
             is_shift = subscript.n_piece() == 1 and position not in polyhedra.used_iterators(rest)  # also not in a quotient
             if is_shift and position not in shifted:

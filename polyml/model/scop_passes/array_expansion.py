@@ -7,8 +7,8 @@
                                                           for p: s[p] = S[R - 1, Q - 1, p]
 
 Array expansion: Feautrier, "Array expansion", ICS 1988; the final values are copied out. The pass applies where sums are
-    accumulated in such an array, the loops have no other dependences, and the memory is not much: then the sums are contractions
-    over all of the loops.
+accumulated in such an array, the loops have no other dependences, and the memory is not much: then the sums are contractions
+over all of the loops.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ EXPANSION_OPERATIONS = 300_000  # of isl, ten times what PolyBench needs
 def expand_arrays(
     scop: Scop, found: Dependences, free: Mapping[str, Reduction], sizes: Mapping[str, int]
 ) -> tuple[Scop, Dependences]:
-    """Returns the SCoP with arrays expanded that each iteration of outer loops fills anew, so that these loops are parallel, and
-    its dependences.
+    """Returns the SCoP with arrays expanded that each iteration of outer loops fills anew, and its dependences.
 
-    Only arrays in which sums are accumulated are expanded. SCoP and dependences are unchanged where isl's budget is exceeded.
+    The outer loops are then parallel. Only arrays in which sums are accumulated are expanded. SCoP and dependences are unchanged
+    where isl's budget is exceeded.
 
     found: the dependences of the SCoP
     free: the updates whose order is free, by statement
@@ -96,9 +96,9 @@ def _expanded(scop: Scop, found: Dependences, array: Array, sizes: Mapping[str, 
 
 
 def _with_array(scop: Scop, users: Sequence[Statement], array: Array, wide: Array, starts: Sequence[isl.PwAff]) -> Scop | None:
-    """Returns the SCoP whose statements `users` use the expanded array; None where the final values cannot be copied back.
+    """Returns the SCoP whose statements `users` use the expanded array; None where final values cannot be copied back.
 
-    They are copied back into an array that is an argument.
+    The final values of an array that is an argument are copied back into it.
 
     users: all statements that use the array
     wide: the expanded array
@@ -143,15 +143,16 @@ def _is_filled_anew(statement: Statement, users: Sequence[Statement], name: str,
 
 
 def _are_free(users: Sequence[Statement], depth: int, found: Dependences) -> bool:
-    """Returns whether no dependence between the statements `users` leads from one iteration of the `depth` outer loops to
-    another.
+    """Returns whether no dependence between the `users` leads from one iteration of the `depth` outer loops to another.
+
+    users: statements
     """
     maps = (polyhedra.extract_map(found.validity, a.domain, b.domain) for a in users for b in users)
     return all(m.is_subset(polyhedra.equal_first(m, depth)) for m in maps)
 
 
 def _moved(statement: Statement, name: str, wide: str, starts: Sequence[isl.PwAff]) -> Statement:
-    """Returns the statement with its accesses to the array `name` made to the expanded array `wide`.
+    """Returns the statement with elements of the expanded array `wide` in place of those of the array `name`.
 
     starts: the first values of the loops that it is expanded over
     """

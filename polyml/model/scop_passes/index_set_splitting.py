@@ -76,7 +76,7 @@ def restricted(statement: Statement, piece: isl.Set, name: str) -> Statement:
 
 @dataclass(frozen=True)
 class Partition:
-    """A Partition divides a domain into pieces without dependences inside a piece within one iteration of the `depth` outer loops.
+    """A Partition divides a domain into pieces, none of which has dependences in itself in an iteration of the `depth` outer loops.
 
     pieces: disjoint sets { S[i] } whose union is the domain
     """

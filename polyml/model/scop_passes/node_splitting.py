@@ -1,5 +1,4 @@
-"""Node splitting: values that later instances overwrite are copied to arrays of their own, an element for each iteration that
-    reads them.
+"""Node splitting: values that are overwritten later are copied to arrays of their own, an element per iteration that reads them.
 
     for k:                                           for k:
         for i, j: A[i, j] = f(A[i, j], A[i, k])           for i: V[k, i] = A[i, k]
@@ -27,8 +26,7 @@ from polyml.model.scop_passes.scalar_expansion import ranges
 
 @dataclass(frozen=True)
 class _SplitNode:
-    """A _SplitNode is what a copy has to hold: the elements of an array that some statements read in an iteration of the outer
-    loops.
+    """A _SplitNode says what a copy has to hold: elements of an array that statements read in an iteration of the outer loops.
 
     before: the statement before which the copy has to run
     dims: the iterators that the copy has: the outer ones, and those that the access depends on
@@ -105,9 +103,7 @@ class _InnerStatements:
         return found
 
     def _is_overwritten(self, name: str, access: Access) -> bool:
-        """Returns whether some instance of these statements writes an element after the statement `name` has read it by
-        `access`.
-        """
+        """Returns whether an instance of these statements writes an element after statement `name` has read it by `access`."""
         for other in self._inner:
             writer = self._scop.statements[other]
             if writer.write.array == access.array:
@@ -117,8 +113,7 @@ class _InnerStatements:
         return False
 
     def _reads_the_same(self, node: _SplitNode, later: _SplitNode, access: Access) -> bool:
-        """Returns whether two nodes read the same elements in the same iterations, and no statement between them writes one of
-        these.
+        """Returns whether two nodes read the same elements in the same iterations, and no statement between writes one of them.
 
         access: the only read of `later`
         """

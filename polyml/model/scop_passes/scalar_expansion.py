@@ -122,7 +122,7 @@ def ranges(domain: isl.Set, context: isl.Set) -> tuple[tuple[isl.PwAff, ...], tu
 
 
 def _expanded(statement: Statement, name: str, starts: tuple[isl.PwAff, ...]) -> Statement:
-    """Returns the statement with its accesses to a scalar made to an element per iteration of outer loops.
+    """Returns the statement with an element per iteration of outer loops in place of the scalar `name`.
 
     starts: the first values of these loops
     """

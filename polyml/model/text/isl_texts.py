@@ -35,7 +35,7 @@ class IslTexts:
 
     def __init__(self, parameters: Sequence[str]):
         self._parameters = tuple(parameters)
-        self._before: tuple[str, ...] = ()  # the names of the last one that belongs to statements
+        self._before: tuple[str, ...] = ()  # the parameters of the last object of a statement
 
     def written(self, value: isl.Set | isl.Map | isl.PwAff) -> str:
         """Returns the text of an object that is not part of a statement."""

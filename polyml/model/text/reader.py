@@ -89,7 +89,7 @@ class _ScopReader:
         )  # fmt: skip
 
     def next(self, *words: str) -> Line:
-        """Returns the next line, whose first words have to be `words`, from behind them on."""
+        """Returns the next line, of which the first words, `words`, are read. Raises TextError where it has other ones."""
         line = self.lines.next(f"`{words[0]}`", 0)
         for word in words:
             line.expect(word)
@@ -167,7 +167,7 @@ class _ScopReader:
         )  # fmt: skip
 
     def below(self, word: str) -> Line:
-        """Returns the next line, which is indented and has to begin with `word`, from behind that word on."""
+        """Returns the next line, of which the first word, `word`, is read. Raises TextError unless it is indented and begins so."""
         line = self.lines.next(f"`{word}`", _STEP)
         line.expect(word)
         return line
@@ -190,9 +190,7 @@ class _ScopReader:
         return is_tuple, results
 
     def _order(self, statements: dict[str, Statement]) -> isl.Schedule:
-        """Returns the schedule tree below the line `order`. Raises TextError where its instances are not those of the
-        statements.
-        """
+        """Returns the schedule tree below the line `order`. Raises TextError where it has other instances than the statements."""
         line = self.next("order")
         line.finish()
         try:

@@ -68,8 +68,7 @@ def quoted(name: str) -> str:
 
 
 def labels(arrays: Iterable[str]) -> list[str]:
-    """Returns names for the reads of a statement: each read's array, with a number behind it where several reads have the same
-    array.
+    """Returns names for the reads of a statement: each one's array, with a number behind it where several have that array.
 
     arrays: the array of each read
     """
@@ -92,7 +91,7 @@ class LeafTypes:
     def __init__(self, params: Iterable[tuple[str, syntax.ArgType]], arrays: dict[str, Array]):
         self._numbers = {name: kind.dtype for name, kind in params if not isinstance(kind, ArrayType)}
         self._arrays = arrays
-        self.reads: tuple[Access, ...] = ()  # of the statement at hand
+        self.reads: tuple[Access, ...] = ()  # of the current statement
 
     def natural(self, leaf: Expr) -> DType | None:
         """Returns the type that a leaf of a value has when none is written; None where it is unknown."""
