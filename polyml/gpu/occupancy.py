@@ -22,7 +22,7 @@ class Occupancy:
 
     @property
     def share(self) -> float:
-        """Returns the share of the warps that a multiprocessor may hold which it holds."""
+        """Returns the warps that a multiprocessor holds as a share of those that it may hold."""
         return self.warps / self.most_warps
 
     @property

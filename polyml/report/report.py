@@ -65,7 +65,7 @@ class Report(ReportValues):
         return page(parts(self), *self.pictures().values())
 
     def pictures(self) -> dict[str, str]:
-        """Returns pictures as SVG texts by name, "" where there is nothing to draw.
+        """Returns the report's pictures as SVG texts by name, "" where there is nothing to draw.
 
         >>> import numpy as np, polyml
         >>> from polyml.measure.lookup import find
@@ -81,7 +81,7 @@ class Report(ReportValues):
         return {"roofline": roofline_svg(self), "tiles": tiles_svg(self)}
 
     def page(self) -> str:
-        """Returns a page of HTML that needs no other file.
+        """Returns the report as a page of HTML that needs no other file.
 
         >>> import numpy as np, polyml
         >>> from polyml.measure.lookup import find
@@ -243,7 +243,7 @@ def _form_report(form: Form, on: _Subject) -> FormReport:
 
 
 def _excess(form: Form, found: Misses, sizes: Mapping[str, int], least: LowerBound) -> Iterator[float]:
-    """Yields for each level how many times the least that any order must fetch the variant fetches into it.
+    """Yields for each level the bytes that the variant fetches into it, in times the least that any order must fetch.
 
     The least is the lower bound on loads together with the lines of arrays that are only written, each of which is fetched once;
     and at least all lines that are used.

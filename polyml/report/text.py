@@ -119,7 +119,7 @@ class _ReuseRow:
     problem: str = ""
 
     def of(self, cell: Callable[[ReuseClass], str]) -> str:
-        """Returns the text of a cell, made by `cell` of the class of uses; "" where there is none."""
+        """Returns what `cell` makes of the row's class of uses, a cell's text; "" where the row has no class."""
         return "" if self.each is None else cell(self.each)
 
 

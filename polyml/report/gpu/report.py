@@ -46,7 +46,7 @@ class GpuReport(GpuReportValues):
         return page(parts(self), *self.pictures().values())
 
     def pictures(self) -> dict[str, str]:
-        """Returns pictures as SVG texts by name, "" where there is nothing to draw."""
+        """Returns the report's pictures as SVG texts by name, "" where there is nothing to draw."""
         from polyml.report.charts import rooflines_svg
 
         return {"roofline": rooflines_svg([(form.name, form.roofline) for form in self.forms if form.launches])}

@@ -60,7 +60,10 @@ class Divided:
 
 
 def divide(scop: Scop, found: Dependences) -> Divided | None:
-    """Returns the SCoP with index sets split and nests distributed where that makes loops free of dependences; None elsewhere."""
+    """Returns the SCoP with index sets split and nests distributed, where that makes loops free of dependences.
+
+    None where it frees no loop, or where the nests cannot be distributed.
+    """
     cuts = freeing_partitions(scop, found)
     if not cuts:
         return None

@@ -34,7 +34,7 @@ def affine_schedule(
     setting: FusionSetting | None = None,
     sizes: Mapping[str, int] | None = None,
 ) -> tuple[isl.Schedule, tuple[str, ...]]:
-    """Returns the loops of each component, before tiling, and notes on what was decided, for `explain`.
+    """Returns the loops of each strongly connected component, before tiling, and notes on what was decided, for `explain`.
 
     fusion: the choice of fused loops, as in `Options`; "model" needs a setting.
     setting: the machine and limits for fusion that saves memory traffic.
@@ -73,15 +73,15 @@ def _parallel_form(scop: Scop, dependences: Dependences) -> tuple[isl.Schedule, 
 
 
 def _operations(scop: Scop) -> int:
-    """Returns how many of isl's operations one form of the schedule may take."""
+    """Returns how many of isl's operations one run of its scheduler on the SCoP may take."""
     return OPERATIONS + OPERATIONS_PER_STATEMENT * len(scop.statements)
 
 
 def _may_be_tileable(statement: Statement, scop: Scop, dependences: Dependences) -> bool:
     """Returns whether the statement's loops, at least three, may be exchanged as they are.
 
-    No dependence of the statement on itself goes back along a loop, nor do those over another statement go back to it on both
-    sides, as those of a stencil do.
+    They may not where a dependence of the statement on itself goes back along a loop, or where it depends on itself by way of
+    another statement in both directions of a loop, as in a stencil.
     """
     depth = len(statement.iterators)
     if depth < 3:
@@ -133,7 +133,7 @@ class _Constraints:
 def _isl_schedule(constraints: _Constraints, **options: int) -> tuple[isl.Schedule, _Constraints]:
     """Returns isl's schedule under some options, and the constraints for further calls of isl.
 
-    Those are the given ones, without the simple ones where isl failed on these.
+    The latter are `constraints`, without their simplified form where isl failed on it.
     """
     with isl_options(**options):
         try:

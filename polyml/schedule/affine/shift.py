@@ -24,9 +24,9 @@ from polyml.schedule.tree.text import Tree, parse_tree, print_tree
 
 
 def shift(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> isl.Schedule:
-    """Returns the schedule with loops of successive iterations fused, where that is legal and they access the same elements.
+    """Returns the schedule with a loop of one iteration fused with an earlier loop of the next iteration, where they share data.
 
-    The schedule itself is returned where the result would be illegal.
+    The schedule itself is returned where there are no such loops, or fusing them would be illegal.
     """
     tree = parse_tree(str(schedule))
     shifted = _shifted(tree, scop)

@@ -132,7 +132,7 @@ class _FusedNests:
         return polyhedra.set_names(self.domain)
 
     def interchanged(self) -> Iterator[_FusedNests]:
-        """Yields these nests; then, for a single permutable nest, that nest with each of its other loops outermost."""
+        """Yields the fused nests as they are; for a single permutable nest then also that nest with each other loop outermost."""
         yield self
         if self.given is None or not self.permutable:
             return
@@ -211,7 +211,7 @@ class _TrafficFusion:
         return made
 
     def _best(self, first: _FusedNests, second: _FusedNests, prefix: tuple[isl.UnionPwAff, ...]) -> _FusedNests | None:
-        """Returns the two fused in the way that saves most time; None where none saves enough, or `fusion` fuses them anyway."""
+        """Returns the two fused in the way that saves most time; None where none saves enough, or `fusion.fuse` joins them."""
         found: list[tuple[float, _FusedNests, int]] = []
         separate = 0
         for one in first.interchanged():
@@ -254,14 +254,14 @@ class _TrafficFusion:
         return moved if group is None else moved * min(cores, 1 / ONE_THREAD)
 
     def _large(self, first: _FusedNests, second: _FusedNests) -> bool:
-        """Returns whether both access some array of several dimensions; other arrays are not large."""
+        """Returns whether the nests access a common array of several dimensions; other arrays are not large."""
         mine, theirs = ({a.array for n in g.names for a in accesses(self._scop.statements[n])} for g in (first, second))
         return any(len(self._scop.arrays[name].shape) >= DEEPEST for name in mine & theirs)
 
     # traffic
 
     def _saved(self, first: _FusedNests, second: _FusedNests, shared: isl.UnionPwAff) -> int:
-        """Returns the bytes that are moved once instead of twice, as both access them in one iteration of the shared loop."""
+        """Returns the bytes moved once instead of twice, as both nests access them in one iteration of the shared loop."""
         times = isl.UnionMap.from_union_pw_aff(shared)
         total = 0
         for array in dict.fromkeys(a.array for name in first.names for a in accesses(self._scop.statements[name])):
@@ -295,7 +295,7 @@ class _TrafficFusion:
     def _together(
         self, first: _FusedNests, second: _FusedNests, shared: isl.UnionPwAff, prefix: tuple[isl.UnionPwAff, ...]
     ) -> _FusedNests | None:
-        """Returns both in one loop; None where that, or tiles of it that run one nest after the other, would break dependences."""
+        """Returns both nests in one loop; None where that, or tiles that run one nest after the other, would break dependences."""
         pairs = self._dependences_of(first.domain, second.domain, prefix)
         if not _forward(pairs, shared):
             return None

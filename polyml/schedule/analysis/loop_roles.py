@@ -31,7 +31,7 @@ class LoopRole(IntEnum):
 
 
 def loop_role(member: isl.UnionPwAff, scop: Scop, names: Sequence[str]) -> LoopRole:
-    """Returns the role of a band member { S[i] -> [(e)] } for those of the statements `names` that are in the most loops."""
+    """Returns the role of a band member { S[i] -> [(e)] } for the most deeply nested of the statements `names`."""
     depth = max(len(scop.statements[n].iterators) for n in names)
     statements = [scop.statements[n] for n in names if len(scop.statements[n].iterators) == depth]
     along = {s.name: iterators_of(member, s.name) for s in statements}

@@ -77,9 +77,10 @@ def _threads(nests: Sequence[LaunchNest]) -> dict[str, int]:
 
 
 def _usual(nest: LaunchNest, scop: Scop) -> Mapped:
-    """Returns the nest on blocks of the usual sizes; axis x is the loop along which most accesses go to neighbouring elements.
+    """Returns the launch with its loops divided among blocks of the usual sizes.
 
-    Of equally good loops, x is the innermost one; the other axes are the other loops, from the inside outwards.
+    Axis x is the loop along which most accesses go to neighbouring elements, of equally good ones the innermost; the other axes are
+    the other loops, from the inside outwards.
     A thread has several iterations along x and y where loads in a loop of its own serve more than one of them in both directions.
     """
     grid = range(len(nest.grid))
@@ -93,7 +94,7 @@ def _usual(nest: LaunchNest, scop: Scop) -> Mapped:
 
 
 def _serves_several(nest: LaunchNest, loop: SurroundingLoop, scop: Scop) -> bool:
-    """Returns whether every statement is in a loop of the thread and loads there an element that is the same in all iterations of `loop`."""
+    """Returns whether every statement loads, in a loop of the thread, an element that is the same in all iterations of `loop`."""
     return all(
         run.inside
         and any(

@@ -228,7 +228,10 @@ def check_name(saved: Saved, kernel: str) -> None:
 
 
 def tree_of(saved: Saved, scop: Scop) -> isl.Schedule:
-    """Returns the saved schedule tree for the SCoP; ScheduleError for one that is damaged or was saved for another SCoP."""
+    """Returns the saved schedule tree for the SCoP.
+
+    Raises ScheduleError for a tree that is damaged, was saved for another SCoP, or takes too long to read.
+    """
     check_name(saved, scop.name)
     try:
         with budget(_OPERATIONS):
@@ -238,7 +241,7 @@ def tree_of(saved: Saved, scop: Scop) -> isl.Schedule:
 
 
 def _tree_of(saved: Saved, scop: Scop) -> isl.Schedule:
-    """Does what `tree_of` does, without a limit of isl's operations."""
+    """Returns the saved schedule tree for the SCoP, as `tree_of` does, but without a limit of isl's operations."""
     mine, theirs = [*scop.statements], [s.name for s in saved.statements]
     if sorted(mine) != sorted(theirs):
         raise ScheduleError(f"the schedule is for {', '.join(theirs)}; `{scop.name}` has {', '.join(mine)}", notes=[_OTHER])

@@ -85,7 +85,7 @@ def cut(component: isl.Schedule, scop: Scop, sizes: Mapping[str, int] | None, si
 
 
 def _sums(band: Band, scop: Scop) -> Sequence[isl.UnionPwAff]:
-    """Returns the band's members along which the statements in the most loops add up; of a band of one member, that one."""
+    """Returns the band's members that are loops of sums for the most deeply nested statements; the only member of a band of one."""
     names = list(scop.statements)
     return [m for m in band.members if len(band.members) == 1 or loop_role(m, scop, names) is LoopRole.DEPTH]
 
@@ -120,8 +120,9 @@ def _endless(scop: Scop) -> Scop:
 def _parts(member: isl.UnionPwAff, width: int, scop: Scop, validity: isl.UnionMap) -> Iterator[isl.UnionSet]:
     """Yields the instances { S[i] } of each part of a slab, in the order in which the parts run.
 
-    The first part is what statements in fewer loops need, the second what the deepest ones need as operands, the last is the rest;
-    the last two are one where the rest is no full nest. Nothing is yielded where isl would take too long.
+    The first part has the statements in fewer loops whose results are operands in the slab, and all that they depend on. The second
+    has what else are operands of the rest, and all that it depends on; the last is the rest. The last two are one where the rest is
+    no full nest. Nothing is yielded where isl would take too long.
 
     member: the loop that is cut.
     width: iterations of a slab.
@@ -230,7 +231,7 @@ def _in_slab(member: isl.UnionPwAff, width: int) -> isl.UnionSet:
 
 
 def _depth(instances: isl.UnionSet, scop: Scop) -> int:
-    """Returns the most loops around a statement among the instances."""
+    """Returns how many loops are around the most deeply nested statement among the instances."""
     return max((len(scop.statements[name].iterators) for name in polyhedra.set_names(instances)), default=0)
 
 

@@ -116,7 +116,7 @@ def blocks(axes: Sequence[ContractionAxis], setting: BlockingSetting) -> Blocks:
 
 
 def is_worth_blocks(axes: Sequence[ContractionAxis]) -> bool:
-    """Returns whether the depth, and the rows or the panel, have more than one iteration."""
+    """Returns whether a contraction is worth blocks: its depth, and its rows or its panel, have more than one iteration."""
     return _is_long(axes, LoopRole.DEPTH) and any(_is_long(axes, role) for role in (LoopRole.ROWS, LoopRole.PANEL))
 
 

@@ -32,7 +32,7 @@ from polyml.schedule.tree.text import Tree, parse_tree, print_tree
 
 _NestKey = tuple[str, tuple[str, ...], frozenset[str]]  # a statement, its free loops, those of them that carry no dependence
 _Members = tuple[dict[str, "str | None"], ...]  # of bands: statement -> the iterator that the member follows
-DIAGONALS = ("first", "last", "within")  # what a diagonal cuts of a register tile's depth, to the rest of it
+DIAGONALS = ("first", "last", "within")  # when a tile runs the depth that a diagonal cuts out of it, against its whole depth
 
 
 def map_contractions(

@@ -30,7 +30,7 @@ class LayoutSetting:
     sizes: values of parameters to choose block sizes by, or None; the layout is right for all other values too.
     reductions: by statement, the updates whose order is free.
     parallel: whether tiles may go to threads.
-    grain: iterations that a thread takes at least (see `blocking.blocks`).
+    grain: a power of two that tile sizes divide or are multiples of (see `BlockingSetting`).
     """
 
     scop: Scop

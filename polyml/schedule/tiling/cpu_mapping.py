@@ -222,7 +222,9 @@ class _Mapping:
         return self._for_threads(node, outer, min(rows))
 
     def _plan(self, node: isl.ScheduleNode, outer: Band) -> tuple[Band, list[int], list[LoopRole]] | None:
-        """Returns how a nest in a shared parallel loop is tiled: a band of both, tile sizes and roles by member; None for no tiles.
+        """Returns how a nest in a shared parallel loop is tiled; None where it gets no tiles.
+
+        The result is the band of the shared loop and of the nest's loops, and for each member of it the tile size and the role.
 
         node: the nest's band below the shared loop.
         outer: the shared loop.

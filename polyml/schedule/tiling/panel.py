@@ -62,7 +62,7 @@ def _has_cycle(dependences: Dependences) -> bool:
 
 
 def _is_short(member: isl.UnionPwAff, scop: Scop) -> bool:
-    """Returns whether the loop has at most SHORT iterations, whatever the sizes, for the statements in the most loops."""
+    """Returns whether the loop has at most SHORT iterations, whatever the sizes, for the most deeply nested statements."""
     times = isl.UnionMap.from_union_pw_aff(member).intersect_domain(scop.domain)
     depth = max(len(s.iterators) for s in scop.statements.values())
     deep = [m for m in polyhedra.pieces(times) if len(scop.statements[polyhedra.domain_name(m)].iterators) == depth]

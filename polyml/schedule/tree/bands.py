@@ -134,7 +134,7 @@ def mark(node: isl.ScheduleNode, name: str) -> isl.ScheduleNode:
 
 
 def rewrite_bands(node: isl.ScheduleNode, change: Callable[[isl.ScheduleNode], isl.ScheduleNode | None]) -> isl.ScheduleNode:
-    """Returns the tree below the node with some of its outermost bands replaced; isl's new node at the same position.
+    """Returns the node with outermost bands below it replaced, each one for which `change` returns a node.
 
     change: from a band node to the node that stands in its place; None: the band stays, and the walk goes on below it. Nothing
         below a mark is changed, since loops with a mark have their role already.

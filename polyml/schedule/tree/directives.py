@@ -41,7 +41,7 @@ class Directives:
 
     @property
     def of_code(self) -> bool:
-        """Returns whether a directive asks the code generator for something that it may have to refuse."""
+        """Returns whether a directive needs the code generator, which may refuse it: lanes, jamming, packing or isolation."""
         return self.together or bool(self.pack) or self.isolate
 
     def words(self) -> list[str]:
@@ -77,7 +77,7 @@ def parse_mark(text: str) -> tuple[str, Directives] | None:
 
 
 def _with_word(directives: Directives, word: str) -> Directives:
-    """Returns the directives with the one that the word gives, such as "pack(A, B)"; ValueError for a word that gives none."""
+    """Returns the directives with the one that the word gives, such as "pack(A, B)". Raises ValueError for another word."""
     matched = _WORD.fullmatch(word)
     key, value = matched.groups() if matched else (word, None)
     if value is None and key in _FLAGS:

@@ -207,7 +207,7 @@ def _only(tree: Tree, keys: set[str]) -> None:
 
 
 def _parsed_mark(text: str) -> tuple[str, Directives] | None:
-    """Returns a loop's name and directives from its mark, None for another mark; ScheduleError where a word is no directive."""
+    """Returns a loop's name and directives from its mark, None for another mark. Raises ScheduleError for a wrong directive."""
     try:
         return parse_mark(text)
     except ValueError as problem:
@@ -292,7 +292,7 @@ class _LoopReader:
 
 
 def _inherited(directives: Directives) -> Directives:
-    """Returns the directives that a mark of the compiler's own gives to all further loops below its first one."""
+    """Returns the directives that loops further inside inherit from a mark of the compiler's own: that of tile loops, or none."""
     return (
         Directives(tile=directives.tile)
         if directives in (Directives(tile=True), Directives(tile=True, parallel=True))
