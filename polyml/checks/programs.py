@@ -32,7 +32,7 @@ _KEPT = 2  # programs whose runs are kept: what a pass is given, and what it mak
 
 @dataclass(frozen=True)
 class _Made:
-    """A _Made is a program compiled to run on terms, with its runs so far by sizes, None for those that take too long.
+    """A _Made is a program compiled to run on symbolic values, with its runs so far by sizes, None for those that take too long.
 
     It keeps the program, so that no other one gets its `id`.
     """
@@ -56,7 +56,7 @@ class Checker:
     def passes(self, before: Program, after: Program) -> Finding | None:
         """Returns what a pass from `before` to `after` did wrong; None where no difference is found.
 
-        It runs both programs on terms at a few small sizes and compares them.
+        It runs both programs on symbolic values at a few small sizes and compares them.
         """
         if before is after:
             return None
@@ -82,7 +82,10 @@ class Checker:
         return None
 
     def builds(self, scop: Scop, program: Program) -> Finding | None:
-        """Returns what the loops of a schedule do wrong, compared with the source's order; None where no difference is found."""
+        """Returns what the loops of a schedule do wrong, compared with the source's order; None where no difference is found.
+
+        It runs both on symbolic values at a few small sizes and compares them.
+        """
         self._known = program, program.reductions
         source, total = InOrder(scop, self._terms, program.reductions), 0
         for at in sizes.sizes(scop, sizes.factors_of(program)):
@@ -134,7 +137,10 @@ def _means_the_same(before: Program, after: Program) -> bool:
 
 
 def check(before: Program, after: Program) -> Finding | None:
-    """Returns what a pass from `before` to `after` did wrong; None where no difference is found."""
+    """Returns what a pass from `before` to `after` did wrong; None where no difference is found.
+
+    It runs both programs on symbolic values at a few small sizes and compares them.
+    """
     return Checker().passes(before, after)
 
 
@@ -161,7 +167,7 @@ def in_source_order(scop: Scop, at: dict[str, int], most: int) -> list[tuple[str
 
 
 def wrong_extremes(before: Program, after: Program) -> Finding | None:
-    """Returns an element that the loops for the minimum or maximum of an index array leave out, as a finding; None for none.
+    """Returns, as a finding, an element that the loops for an index array's minimum or maximum leave out; None if there is none.
 
     They run in front of the checks at entry, before anything is known of the elements, so they must see each of them once,
     whatever the sizes are.
@@ -176,7 +182,7 @@ def wrong_extremes(before: Program, after: Program) -> Finding | None:
 
 
 def _left_out(program: Program, parameter: Parameter) -> Finding | None:
-    """Returns an element that is not seen exactly once for a minimum or maximum of an index array, as a finding; None for none.
+    """Returns, as a finding, an element that an index array's minimum or maximum does not see exactly once; None if there is none.
 
     parameter: the minimum or maximum.
     """

@@ -141,7 +141,7 @@ def _gpu(table: TomlTable) -> Gpu:
 
 
 def _systolic(table: TomlTable) -> Systolic:
-    """Returns a systolic array from its table."""
+    """Returns the systolic array that a file's table describes. Raises ConfigError for a table that is not as it should be."""
     table.check_keys((*(key for key in _GENERAL if key != "peak"), *_SYSTOLIC))  # the peak is the units' and the frequency's
     if not table.has("frequency"):
         raise table.error(None, "`frequency` is missing", 'expected a text such as "700 MHz"')

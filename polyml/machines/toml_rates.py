@@ -48,8 +48,8 @@ class Figures:
     ) -> Bandwidth:
         """Returns the bandwidth of a level from the level's table. place: the name of the level.
 
-        spread: whether all parts reach so many times one's rate, unless the file says otherwise.
-        private: whether they do so without getting in each other's way.
+        spread: whether the rate of all parts is one part's times their number, unless the file says otherwise.
+        private: whether the parts do not get in each other's way.
         known: the keys that the table may have; (): any.
         """
         if known:
@@ -82,7 +82,8 @@ class Figures:
         return Energies(**found)
 
     def _spread(self, rate: Rate, private: bool) -> Rate:
-        """Returns a rate where that of all parts, if it is missing, is so many times one's, at the clock of all.
+        """Returns a rate with that of all parts, where the file does not say it, as one part's times their number, at the clock of
+        all.
 
         private: whether the parts do not get in each other's way; else the result is an estimate.
         """

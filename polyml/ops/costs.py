@@ -83,7 +83,7 @@ class Costs:
 
     @property
     def block_bytes(self) -> int:
-        """Returns the sum of the sizes of the second caches of all threads."""
+        """Returns the sum of the sizes of the second-level caches of all threads."""
         return self.machine.cache(2).size_bytes * self.threads
 
     def product(self, name: str, products: Products) -> CostTerm:
@@ -184,7 +184,7 @@ def thread_count(threads: int) -> int:
 
 
 def block_bytes(threads: int) -> int:
-    """Returns the sum of the sizes of the second caches that so many threads have, in bytes."""
+    """Returns the sum of the sizes of the second-level caches that so many threads have, in bytes."""
     return Costs.of(4, threads).block_bytes
 
 

@@ -10,7 +10,10 @@ from polyml.ops.geometry import Geometry
 
 
 def strided(x: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], first: int = 0) -> np.ndarray:
-    """Returns a view of a contiguous array from its byte `first` on. NumPy checks that it stays inside."""
+    """Returns a view of a contiguous array from its byte `first` on. NumPy checks that it stays inside.
+
+    strides: in bytes.
+    """
     return np.ndarray(shape, x.dtype, x, first, strides)
 
 

@@ -307,7 +307,7 @@ class Winograd:
 
 
 def _by_position(name: str, side: int, count: int, dtype: np.dtype) -> np.ndarray:
-    """Returns a kept array (side^2, count) whose rows are one cache line longer in memory than they need to be.
+    """Returns an array (side^2, count), kept by name from call to call, with rows one cache line longer in memory than needed.
 
     Rows whose length is a power of two, which they often have otherwise, would compete for the same few sets of a cache.
     """

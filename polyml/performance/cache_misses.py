@@ -27,7 +27,7 @@ class MissTotal:
 
     compulsory, capacity, conflict: the parts of the misses.
     coherence: misses of lines that writes of other threads invalidated, where these are simulated.
-    written: lines that the level sends on; the writes, where it writes through.
+    written: how many lines the level writes back, or, where it writes through, how many writes it passes on.
     """
 
     accesses: int
@@ -111,7 +111,7 @@ def misses(
 
 
 def _total(counts: Collection[Counts], written: int, level: int) -> MissTotal:
-    """Returns the sums over the counts of some references at one level. written: lines that the level sends on."""
+    """Returns the sums over the counts of some references at one level. written: how many lines the level writes back."""
     return MissTotal(
         sum(c.accesses for c in counts),
         sum(c.misses[level] for c in counts),

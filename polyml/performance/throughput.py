@@ -130,7 +130,7 @@ class _Stretch:
         )
 
     def _moved(self, operation: PricedOperation, instance: Instance) -> frozenset[str]:
-        """Returns the variables of loops and jams with which the value of an operation changes."""
+        """Returns the variables of loops, also of jams (iterations that run together), with which an operation's value changes."""
         reads = self._program.scop.statements[instance.statement].reads
         names = {name for index in operation.indices for name in index_names(index, instance)}
         for number in operation.loads:
@@ -141,14 +141,14 @@ class _Stretch:
         return frozenset(names)
 
     def _updated(self, read: Access, instance: Instance) -> frozenset[str]:
-        """Returns the variables of all loops and jams around if the statement updates the element it reads in place, else none."""
+        """Returns the variables of all loops around if the statement updates the element that it reads in place, else none."""
         write = self._program.scop.statements[instance.statement].write
         is_it = write.array == read.array and self._subscripts(write, instance) == self._subscripts(read, instance)
         around = self._around(instance)
         return frozenset([*(node.var for node in around), *([self._var] if self._var else [])]) if is_it else frozenset()
 
     def _around(self, instance: Instance) -> Around:
-        """Returns the jams and unrolled loops around an instance of the stretch, the outermost first."""
+        """Returns the jams (iterations that run together) and unrolled loops around an instance, the outermost first."""
         return next(around for each, around in self._site.instances if each is instance)
 
     def _subscripts(self, access: Access, instance: Instance) -> tuple[Affine, ...]:
@@ -243,7 +243,7 @@ def _copies(access: _InstanceAccess) -> Iterator[tuple]:
 
 
 def _lanes(node: Jam | Unroll) -> int:
-    """Returns the number of lanes of a jam; an unrolled loop has 1."""
+    """Returns the number of lanes of a jam (iterations that run together); an unrolled loop has 1."""
     return node.lanes if isinstance(node, Jam) else 1
 
 

@@ -24,8 +24,7 @@ def argmax(counted: Count, iterations: isl.Set) -> tuple[int, dict[str, int]]:
 
 
 def _argmax(region: isl.Set, value: Poly) -> tuple[int, dict[str, int]]:
-    """Returns the largest value of one polynomial over a region of parameters, and the values of the parameters where it is
-    reached.
+    """Returns the largest value of a polynomial over a region of parameters, and values of the parameters where it is reached.
 
     Raises CannotCount where too many values would have to be tried.
     """

@@ -22,7 +22,7 @@ MOST_SLICES = 4096  # values of one coordinate of time that are looked at one af
 
 @dataclass(frozen=True)
 class CapacityTerm:
-    """A CapacityTerm holds the capacity misses of one region as a formula.
+    """A CapacityTerm holds the capacity misses of one region of a reference's uses as a formula.
 
     number: the misses, over sizes and the parameter SPARE.
     spare: the value of SPARE, a formula of sizes.
@@ -128,14 +128,14 @@ def spread(
 
 
 def _at(region: isl.Set, distance: Poly, sizes: Mapping[str, int]) -> tuple[isl.Set, Poly]:
-    """Returns the region and the distance with numbers in the place of sizes."""
+    """Returns a region of uses and its reuse distance with numbers in the place of sizes."""
     region = polyhedra.fix(region, sizes)
     numbers = {n: Poly.number(v) for n, v in sizes.items()} | _numbers(region)
     return region, distance.substitute(numbers)
 
 
 def _count_misses(region: isl.Set, distance: Poly, lines: int, deadline: float) -> int:
-    """Returns how many points of a region have a distance of at least `lines`."""
+    """Returns how many points of a region have a reuse distance of at least `lines`, where no size is symbolic."""
     distance = distance.substitute(_numbers(region))
     if distance.is_number:
         return _points(region, deadline) if distance.constant >= lines else 0
@@ -176,7 +176,7 @@ def _tabulated(region: isl.Set, distance: Poly, deadline: float) -> tuple[np.nda
 
 
 def _count_by_slices(region: isl.Set, missing: isl.Set, distance: Poly, deadline: float) -> int:
-    """Returns how many of a region's points are in `missing`, the set of those whose linear distance is at least the cache's lines.
+    """Returns how many points the set `missing` has: those of a region whose linear distance is at least the lines of a cache.
 
     The coordinate with the largest factor in the distance is taken value by value, but only where some points miss and others do
     not.

@@ -100,8 +100,7 @@ def _known_strides(array: Array, sizes: Mapping[str, int]) -> list[int | None]:
 
 
 def begin_on_lines(array: Array, place: Placed, line_bytes: int) -> bool:
-    """Returns whether an array at an address begins on a line, and so does each part whose distance from the one before depends on
-    a size.
+    """Returns whether an array, and each of its parts that a size separates from the one before, begin on cache lines.
 
     Then its lines are those that are counted where no size is known.
     """

@@ -163,7 +163,7 @@ class _ReuseSearch:
         return counted(self.accesses.sizes, self.units)
 
     def found(self, least: Mapping[str, int], in_the_middle: bool = False) -> dict[ArrayReference, ReferenceReuse]:
-        """Returns the reuse of each reference as formulas for all sizes from `least` on.
+        """Returns the reuse of each reference as formulas for all sizes that are not smaller than `least`.
 
         in_the_middle: whether to look at iterations in the middle of the loops only.
 
@@ -230,7 +230,7 @@ def _steps(scop: Scop, schedule: isl.Schedule, line_bytes: int) -> list[int]:
 
 
 def _unit(size: int, steps: Sequence[int]) -> int:
-    """Returns the unit that a size is counted in: the product of those steps that divide it, as long as it is two units or more."""
+    """Returns the unit that a size is counted in: the product of those steps that divide the size, if it is two units at least."""
     unit = 1
     for step in steps:
         both = lcm(unit, step)

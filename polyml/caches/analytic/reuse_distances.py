@@ -33,8 +33,7 @@ OPERATIONS_PER_SECOND = 4_000_000  # isl's
 
 @dataclass(frozen=True)
 class LineReuse:
-    """A LineReuse holds uses of lines by one reference whose lines another reference (or itself) used last, and their reuse
-    distance.
+    """A LineReuse holds the uses by one reference of lines that another one (or itself) used last, and their reuse distance.
 
     source: the reference that used the lines last.
     same_element: whether the element itself was used before with the same first `carried` coordinates of time, not only its line.
@@ -56,7 +55,8 @@ class LineReuse:
 class ReuseDistances:
     """ReuseDistances are the reuse distances of one reference, by regions of its uses.
 
-    accesses: all uses. cold: uses of lines that nothing used before.
+    accesses: all uses.
+    cold: uses of lines that nothing used before.
     reuses: all other uses, by region.
     clock: the names of the coordinates of time in regions and distances; other names there are sizes.
     units: the numbers in whose multiples sizes are counted in regions and distances; methods take and give plain sizes.
@@ -159,16 +159,14 @@ class Finder:
                         yield LineReuse(source.reference, same_element, carried, region, distance, steps)
 
     def _used_again(self, used: LineUses, carried: int) -> isl.Set:
-        """Returns the times { time } of a reference whose element was used before, at a time with the same first `carried`
-        coordinates.
-        """
+        """Returns the times { time } of uses whose element was used before, with the same first `carried` coordinates of time."""
         others = [other for other in self._uses if other.reference.array == used.reference.array]
         found = [polyhedra.preceded(used.elements, other.elements, carried) for other in others]
         return reduce(isl.Set.union, found).coalesce()
 
     def _distances(self, piece: isl.Map, steps: Sequence[tuple[int, int]]) -> Iterator[tuple[isl.Set, Poly]]:
-        """Yields (region, distance): a set of times, and how many other lines are used between each of them and the last use of its
-        line.
+        """Yields (region, distance): times of uses, and how many other lines are used since the last use of the line at such a
+        time.
 
         piece: { time -> the last time its line was used }, one conjunction.
         steps: (s, r) for each coordinate of time, which is s * t + r for an integer t; regions and distances are over t.

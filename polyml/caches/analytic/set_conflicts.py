@@ -64,7 +64,7 @@ def set_count(level: CacheLevel) -> int:
 
 
 def strided_walks(accesses: ScheduledAccesses, levels: Sequence[CacheLevel]) -> tuple[StridedWalk, ...]:
-    """Returns, for each reference, its walk along each loop that moves its address by a constant stride.
+    """Returns what each reference accesses along each loop that moves its address by a constant stride: lines, and sets of caches.
 
     The loop counts one iterator of the statement, the subscripts are linear in it, and it has more than one iteration.
 
@@ -138,8 +138,7 @@ def _gather(node: Node, around: tuple[Loop, ...], found: dict[str, list[tuple[Lo
 
 
 def _moved(statement: Statement, loop: Loop) -> tuple[int, Fraction] | None:
-    """Returns (iterator, step): the number of the iterator that a loop counts, and how far it moves as the loop's value grows by
-    one.
+    """Returns the number of the iterator that a loop counts, and how far it moves as the loop's value grows by one.
 
     It is None where the loop counts no iterator of the statement, or several.
     """

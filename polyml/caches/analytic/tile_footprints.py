@@ -50,7 +50,9 @@ def tile(
     line_bytes: int = 64,
     seconds: float = 0.5,
 ) -> Tile:
-    """Returns what one tile uses that begins, in each loop, at a multiple of the number of elements in a cache line.
+    """Returns the elements and lines of each array that one tile of some loops uses, as formulas.
+
+    The tile begins, in each loop, at a multiple of the number of elements in a cache line.
 
     sizes: by the loop's name, how many of its iterations the tile has; a loop that is left out is whole.
     schedule: by default the source's order.
@@ -121,7 +123,7 @@ def _around(tree: Node) -> dict[str, dict[str, isl.PwAff]]:
 def _interior(
     scop: Scop, around: Mapping[str, Mapping[str, isl.PwAff]], sizes: Mapping[str, int | str], step: int
 ) -> tuple[dict[str, isl.Set], isl.Set]:
-    """Returns what a full tile uses of each array, and the context { : ... }: the parameters for which the tile is full.
+    """Returns (elements, context): the elements of each array that a full tile uses, and { : the parameters for which it is full }.
 
     around: by statement, the iterators of the loops around it.
     step: the tile begins at so many times the parameters that are named after the loops.

@@ -26,7 +26,7 @@ def units(layout: StateLayout) -> Iterator[Unit]:
 
 
 def hand_up(fn: FunctionBuilder, layout: StateLayout, dirty: str) -> None:
-    """Emits that the thread is noted as having the line dirty, if it was handed up dirty. dirty: the value that is not 0 then."""
+    """Emits that the thread that got a line from an exclusive level is noted as having it dirty, if the value `dirty` is not 0."""
     place = _owner(fn, layout)
     own = fn.emit(f"trunc i64 {fn.emit(f'add i64 {state_header.get(fn, state_header.THREAD)}, 1')} to i8")
     before = fn.emit(f"load i8, ptr {place}")
@@ -134,6 +134,6 @@ def _instance(fn: FunctionBuilder, layout: StateLayout, number: int, thread: str
 
 
 def _owner(fn: FunctionBuilder, layout: StateLayout) -> str:
-    """Emits code for the address of the byte that says which thread may have the line dirty."""
+    """Emits code for the address of the byte that says which thread may have the line `%line` dirty."""
     table = fn.emit(f"getelementptr i8, ptr %state, i64 {layout.owners}")
     return fn.emit(f"getelementptr [{OWNER_BYTES} x i8], ptr {table}, i64 %line")

@@ -97,7 +97,7 @@ def _node_of(fn: FunctionBuilder, line: str) -> str:
 
 
 class _Nodes:
-    """A _Nodes loads and stores the fields of the stack's nodes."""
+    """A _Nodes emits loads and stores of the fields of nodes of the stack, each of which stands for a line."""
 
     def __init__(self, fn: FunctionBuilder, layout: StateLayout):
         self._fn, self._offset = fn, layout.stack

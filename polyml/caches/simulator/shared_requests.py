@@ -26,7 +26,7 @@ _KIND = 7  # the bits of a kind
 
 
 def units(number: int, is_exclusive: bool) -> Iterator[Unit]:
-    """Yields LLVM functions that write requests down, in the place of the functions of level `number`, which threads share."""
+    """Yields LLVM functions that note requests to level `number`, which threads share, in the place of that level's functions."""
     yield _note()
     yield _request(f"touch_{number}", "i32 %write", f"or i32 %write, {USE}")
     if number:
@@ -43,7 +43,7 @@ def mark(fn: FunctionBuilder, time: int) -> None:
 
 
 def _request(name: str, argument: str, kind: str) -> Unit:
-    """Returns an LLVM function `name` that writes down one kind of request. argument: the declaration of its last argument."""
+    """Returns an LLVM function `name` that notes one kind of request. argument: the declaration of its last argument."""
     arguments = ", ".join(filter(None, ("ptr %state, ptr %count, i64 %line", argument)))
     fn = FunctionBuilder(f"internal fastcc i32 @{name}({arguments})")
     fn.do(f"call fastcc void @note(ptr %state, ptr %count, i64 %line, i32 {fn.emit(kind)})")

@@ -64,12 +64,12 @@ class Counts:
 
 @dataclass(frozen=True)
 class Simulation:
-    """A Simulation holds the counts of all references, and of the lines that levels send on.
+    """A Simulation holds the counts of all references, and of the lines that levels write back.
 
     levels: the caches, from the nearest outwards.
     counts: by reference, sums over all threads.
     threads: by thread, the counts of each reference.
-    written: by array, the dirty lines that each level sends on, or the writes, where a level writes through.
+    written: by array, how many dirty lines each level writes back, or, where it writes through, how many writes it passes on.
     places: the addresses of the arrays.
     """
 

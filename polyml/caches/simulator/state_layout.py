@@ -52,19 +52,19 @@ class StateLayout:
     accesses = 0  # number of a counter of a reference
 
     def cold(self, level: int) -> int:
-        """Returns the number of a reference's counter of compulsory misses in a level."""
+        """Returns the index of the counter of compulsory misses of a level, among the counters of a reference."""
         return 1 + level
 
     def misses(self, level: int) -> int:
-        """Returns the number of a reference's counter of misses in a level."""
+        """Returns the index of the counter of misses of a level, among the counters of a reference."""
         return 1 + len(self.levels) + level
 
     def fully_associative(self, level: int) -> int:
-        """Returns the number of a reference's counter of misses in a fully associative cache of the level's size."""
+        """Returns the index, among a reference's counters, of that of misses in a fully associative cache of the level's size."""
         return 1 + 2 * len(self.levels) + level
 
     def invalidated(self, level: int) -> int:
-        """Returns the number of a reference's counter of misses in a level of lines that other threads' writes invalidated."""
+        """Returns the index, among a reference's counters, of that of misses of lines that other threads' writes invalidated."""
         return 1 + 3 * len(self.levels) + level
 
     @property
@@ -79,7 +79,7 @@ class StateLayout:
 
     @property
     def written(self) -> int:
-        """Returns the byte offset in the state of the counters of lines sent on, (array, level)."""
+        """Returns the byte offset in the state of the counters of lines written back, (array, level)."""
         return state_header.HEADER_BYTES
 
     @property
@@ -124,7 +124,7 @@ class StateLayout:
 
     @cached_property
     def capacities(self) -> dict[int, tuple[int, ...]]:
-        """Returns the capacities that the stack counts, in lines and ascending, each with the levels that have it."""
+        """Returns the capacities whose misses the stack of lines counts, in lines, ascending, each with the levels that have it."""
         found: dict[int, tuple[int, ...]] = {}
         for number in self.stacked:
             lines = self.levels[number].lines
@@ -197,7 +197,7 @@ def counter(fn: FunctionBuilder, base: str, number: int, by: str = "1") -> None:
 
 
 def count_written(fn: FunctionBuilder, layout: StateLayout, number: int, line: str) -> None:
-    """Emits that level `number` sends a line on, which is counted for the array that the line belongs to."""
+    """Emits that a line that level `number` writes back is counted for the array that the line belongs to."""
     arrays = state_header.get(fn, state_header.ARRAYS, "ptr")
     array = fn.emit(f"load i16, ptr {fn.emit(f'getelementptr [{ARRAY_BYTES} x i8], ptr {arrays}, i64 {line}')}")
     row = fn.emit(f"zext i16 {array} to i64")

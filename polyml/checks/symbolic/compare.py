@@ -58,7 +58,7 @@ def compared(
     by_point: bool = True,
     threads: ThreadNames = NO_THREADS,
 ) -> Finding | None:
-    """Returns the first difference of two runs at the same sizes; None where there is none.
+    """Returns the first difference of two runs on symbolic values at the same sizes; None where there is none.
 
     scops: the SCoPs of the two runs.
     terms: the table of both runs' values.

@@ -93,7 +93,7 @@ class _ElementRead:
 
 
 class StatementEffect:
-    """A StatementEffect is one statement compiled to run on terms: what its instances read and write.
+    """A StatementEffect is one statement compiled to run its instances on symbolic values.
 
     Sub-trees that a value shares are computed once per instance. Both branches of a select are terms, whatever its condition is:
     an element that only the branch not taken reads may not exist.
@@ -206,7 +206,7 @@ class StatementEffect:
 def effects(
     scop: Scop, table: AccessTable, terms: Terms, reductions: Mapping[str, Reduction], shared: Container[str] = ()
 ) -> dict[str, StatementEffect]:
-    """Returns the effect of every statement, compiled to run on terms, by name.
+    """Returns every statement compiled to run its instances on symbolic values, by name.
 
     reductions: by statement, the updates that are compared in any order.
     shared: the statements among them whose updates iterations that run at the same time may make to one element.

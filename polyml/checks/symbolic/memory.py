@@ -35,7 +35,7 @@ class Cell(NamedTuple):
 
 
 class Memory:
-    """A Memory holds all arrays of a SCoP at given sizes, with terms as elements.
+    """A Memory holds all arrays of a SCoP at given sizes, with symbolic values as elements.
 
     An array with a window has memory for a part of its elements: element e lies at e - low, or modulo the length where storage is
     folded, so that elements share locations. To read a location that holds another element is a violation.

@@ -35,7 +35,7 @@ class TooManyInstances(Exception):
 
 @dataclass(frozen=True)
 class Run:
-    """A Run is what came of running a program on terms.
+    """A Run is what came of running a program on symbolic values.
 
     events: the instances that ran, in their order, up to the finding.
     visible: the elements that changed and that the caller sees afterwards, and scalars, by memory location.
@@ -48,7 +48,7 @@ class Run:
 
 
 class InOrder:
-    """An InOrder is a SCoP compiled once, for all sizes, to run its instances one after the other on terms."""
+    """An InOrder is a SCoP compiled once, for all sizes, to run its instances one after the other on symbolic values."""
 
     def __init__(self, scop: Scop, terms: Terms, free: Mapping[str, Reduction]):
         """Compiles a SCoP.
@@ -71,7 +71,7 @@ class InOrder:
 
 
 class Executable:
-    """An Executable is a program compiled once, for all sizes, to run on terms.
+    """An Executable is a program compiled once, for all sizes, to run on symbolic values.
 
     Each node becomes a function of a list of environments, which differ in the variables of the jams around the node.
     """
