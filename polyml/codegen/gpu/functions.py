@@ -15,7 +15,7 @@ from polyml.dtypes import BY_NUMPY_NAME, FIXED, DType
 _INTEGERS = {d.name: d for d in FIXED if d.is_integer}
 _FLOATS = {d.name: d for d in FIXED if d.name in ("f32", "f64")}
 
-# T: the type, U: the unsigned type of as many bits, S: a suffix of constants
+# T: the type, N: its name, U: the unsigned type of as many bits, BITS: how many, SIGNED: whether the type has a sign
 _INTEGER = {
     "floor_divide": """
 T floor_divide_N(T a, T b)

@@ -165,7 +165,7 @@ class _KernelText:
             yield f"{dialect.pointer}int *status"
 
     def _versions(self) -> Iterator[str]:
-        """Yields what a thread runs: the one version that there is, or that of the two whose condition holds."""
+        """Yields the C lines of what a thread runs: of its one version, or of two behind a test of the first one's condition."""
         first, *others = self._launch.versions
         if not others:
             for node in first.body:
@@ -177,7 +177,7 @@ class _KernelText:
             yield from self._block("else", version.body)
 
     def _begin(self, version: Version) -> None:
-        """Takes the names and the registers of a version."""
+        """Makes the version's registers, and the names of its loops in the C text, those of the lines that follow."""
         self._registers = version.registers
         self._names = {**self._outer, **_loop_names(version, self._outer, self._scop)}
         self._renaming = {name: variable(new) for name, new in self._names.items() if new != name}
@@ -206,7 +206,9 @@ class _KernelText:
             raise TypeError(f"not a node of a thread: {node!r}")
 
     def _with_registers(self, held: Registers) -> Iterator[str]:
-        """Yields a loop between lines that fill registers and store them."""
+        """Yields the C lines of a loop, between lines that load elements into registers and lines that store these; all of them
+        behind a test of whether the loop runs.
+        """
         loop, element = held.loop, self._scop.arrays[held.array].element
         kind, name = self._dialect.register_type(element), f"{_named(held.array)}_held"
         sizes = "".join(f"[{count}]" for _, count in held.items)
@@ -226,7 +228,7 @@ class _KernelText:
         yield "}"
 
     def _for_items(self, held: Registers, line: str) -> Iterator[str]:
-        """Yields unrolled loops over all items around a line."""
+        """Yields the C lines of unrolled loops over all of a thread's items, around the given line."""
         indent = ""
         for item, count in held.items:
             yield f"{indent}#pragma unroll"
@@ -256,7 +258,8 @@ class _KernelText:
         yield "}"
 
     def _element(self, array: str, subscripts: Sequence[str]) -> str:
-        """Returns the C text of an element of an array that is stored row by row, or of its register, and notes that the kernel refers to the array.
+        """Returns the C text of an element of an array that is stored row by row, or of the register that holds the element. In
+        the former case, notes that the kernel refers to the array.
 
         subscripts: their C texts, by dimension.
         """
@@ -307,14 +310,20 @@ def _named(name: str) -> str:
 
 
 def _outer_names(launch: Launch, scop: Scop) -> dict[str, str]:
-    """Returns the names in the text of what a thread's loops are over."""
+    """Returns { name in the program -> name in the C text } of what is the same in all loops of a thread: sizes, loops of the
+    host, and where the axes start.
+    """
     return {
         name: _named(name) for name in (*launch.host, *(axis.start for axis in launch.axes), *(p.name for p in scop.parameters))
     }
 
 
 def _loop_names(version: Version, outer: Mapping[str, str], scop: Scop) -> dict[str, str]:
-    """Returns the names of loop variables in the text, those that the schedule gives the loops, but for words of C and names in use."""
+    """Returns { loop variable -> its name in the C text }: the name that the schedule gives the loop, changed if it is a word of
+    C or in use.
+
+    outer: { name in the program -> name in the C text } of what the loops are over.
+    """
     items = {item for held in version.registers for item, _ in held.items}
     taken = {*outer.values(), *map(_named, (*scop.arrays, *scop.params)), *items}
     found: dict[str, str] = {}

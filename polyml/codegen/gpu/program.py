@@ -47,11 +47,11 @@ class LaunchAxis:
 
 @dataclass(frozen=True)
 class Version:
-    """What a thread runs where a condition holds.
+    """A Version is what a thread runs where a condition holds.
 
     condition: on the sizes, the host's loops and the starts of the axes.
-    body: the loops, over the same names.
-    registers: arrays that are in registers while loops of the body run.
+    body: the thread's loops, in terms of the same names.
+    registers: elements that are in registers while loops of the body run.
     """
 
     condition: Condition
@@ -66,7 +66,8 @@ class Launch:
     name: the name of the kernel.
     host: the names of the host's loops around it, outermost first.
     axes: x first; those behind the third one have one thread per block.
-    versions: what a thread runs, in terms of the sizes, the host's loops and the axes' `start`; the condition of one of them holds.
+    versions: what a thread runs, in terms of the sizes, the host's loops and the axes' `start`: that one whose condition
+      holds.
     """
 
     name: str
@@ -119,7 +120,12 @@ def _launch(name: str, mapped: Mapped, scop: Scop) -> Launch:
 
 @dataclass(frozen=True)
 class _ItemLoop:
-    """The loop over a thread's items along an axis. member: { S[i] -> [(number of the item)] }."""
+    """An _ItemLoop is the loop over a thread's items, its iterations along an axis.
+
+    name: the loop's name.
+    count: how many items a thread has.
+    member: { S[i] -> [(the number of the item)] }.
+    """
 
     name: str
     count: int
@@ -127,6 +133,9 @@ class _ItemLoop:
 
     @staticmethod
     def of(axis: GridAxis, start: str, inside: isl.UnionSet, name: str) -> _ItemLoop:
+        """Returns the loop, with this name, over the items of the thread whose first iteration along the axis is the parameter
+        `start`.
+        """
         number = isl.Map(f"[{start}] -> {{ [e] -> [floor((e - {start})/{axis.size})] }}")
         numbers = _as_map(axis.loop, inside).apply_range(isl.UnionMap.from_map(number))
         return _ItemLoop(name, axis.items, isl.MultiUnionPwAff.from_union_map(numbers).get_at(0))
@@ -135,7 +144,13 @@ class _ItemLoop:
 def _versions(
     inside: isl.UnionSet, body: loop_tree.Node, context: isl.Set, items: Sequence[_ItemLoop], scop: Scop
 ) -> tuple[Version, ...]:
-    """Returns a thread's loops; a thread that has all of its items runs loops without tests, and keeps in registers what it may."""
+    """Returns the versions of what a thread runs: where it has several items, one without tests for threads that have all of
+    them, which keeps in registers what it may, and one for other threads.
+
+    inside: the instances of the thread.
+    context: what is known of the parameters.
+    items: the loops over the thread's items, along each axis that has several.
+    """
     if not items:
         return (Version(TRUE, tuple(nodes_of(loop_tree.write(inside, body), context))),)
     missing = _missing(inside, items).intersect_params(context).params()
@@ -147,7 +162,9 @@ def _versions(
 
 
 def _missing(inside: isl.UnionSet, items: Sequence[_ItemLoop]) -> isl.Set:
-    """Returns { [m, ...] }, the items that a thread does not have."""
+    """Returns { [m0, m1, ...] }, the combinations of items for which a thread has no instance, by the numbers of the items along
+    each axis.
+    """
     numbers = [isl.UnionMap.from_union_pw_aff(each.member).intersect_domain(inside) for each in items]
     there = isl.Set.from_union_set(reduce(isl.UnionMap.flat_range_product, numbers).range())
     box = " and ".join(f"0 <= m{k} < {each.count}" for k, each in enumerate(items))
@@ -207,7 +224,9 @@ def _blocks(axis: GridAxis, instances: isl.UnionSet) -> isl.Set:
 
 
 def _with_items(body: loop_tree.Node, loop: _ItemLoop) -> loop_tree.Node:
-    """Returns the tree with the loop innermost, so that the items of a thread run together (register tile)."""
+    """Returns the tree with the loop over a thread's items added as the innermost one, so that these run together (register
+    tile).
+    """
     if isinstance(body, loop_tree.Leaf):
         return loop_tree.Loop(loop.name, loop_tree.on(loop.member, body.statements), body)
     if isinstance(body, loop_tree.Loop):

@@ -4,8 +4,8 @@
         for a < 4: for b < 4:             ->     for k: for a < 4: for b < 4: acc[a][b] += ...
             C[i + 16*a, j + 16*b] += ...         C[i + 16*a, j + 16*b] = acc[a][b] for all items a, b
 
-Callahan, Carr, Kennedy: "Improving register allocation for subscripted variables", PLDI 1990. No other thread uses these elements in the
-same launch: the loops of its grid carry no dependence.
+Callahan, Carr, Kennedy: "Improving register allocation for subscripted variables", PLDI 1990. No other thread uses the elements
+in the same launch, since the loops of its grid carry no dependence.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from polyml.quasi_affine.affine import Affine, variable
 
 @dataclass(frozen=True)
 class Registers:
-    """A loop, and elements of an array that are in registers while it runs.
+    """A Registers is a loop in a thread, with elements of an array that are in registers while the loop runs.
 
-    array: the array, which only its registers stand for inside the loop.
-    subscripts: those of the elements, over the names around the loop and the items' variables.
-    items: the variables of the items, each with how many there are; there is a register for each combination.
-    loop: the loop, which runs at least once where the registers are filled.
+    array: the array; inside the loop, it is accessed only in the registers.
+    subscripts: those of the elements, expressions of the names around the loop and of the items' variables.
+    items: the variables of a thread's items, each with how many there are; there is a register for each combination.
+    loop: the loop; the registers are filled only where it runs at least once.
     """
 
     array: str
@@ -37,9 +37,10 @@ class Registers:
 
 
 def registers(nodes: tuple[Node, ...], scop: Scop, items: Mapping[str, int]) -> Iterator[Registers]:
-    """Yields what may be in registers, outer loops before inner ones.
+    """Yields the loops below the nodes that may keep elements of an array in registers, with these elements. Loops inside such a
+    loop are not considered.
 
-    items: by the name of the loop over a thread's items along an axis, how many there are.
+    items: { name of the loop over a thread's items along an axis -> how many there are }.
     """
     table = AccessTable(scop.context)
     for node in nodes:
@@ -53,7 +54,11 @@ def registers(nodes: tuple[Node, ...], scop: Scop, items: Mapping[str, int]) -> 
 
 
 def _of_loop(loop: Loop, scop: Scop, table: AccessTable, items: Mapping[str, int]) -> Registers | None:
-    """Returns the loop with the array that it writes in registers; None where that is not all that it does with the array."""
+    """Returns the loop with the elements that may be in registers while it runs; None unless all instances in it write one
+    array, and access one element of that per item of the thread, the same in each iteration.
+
+    items: { name of the loop over a thread's items along an axis -> how many there are }.
+    """
     runs = list(_runs(loop.body, {}, items))
     arrays = {scop.statements[run[0].statement].write.array for run in runs if run is not None}
     if None in runs or len(arrays) != 1:
@@ -74,7 +79,10 @@ def _of_loop(loop: Loop, scop: Scop, table: AccessTable, items: Mapping[str, int
 def _subscripts(
     instance: Instance, names: Mapping[str, Affine], array: str, scop: Scop, table: AccessTable
 ) -> Iterator[tuple[Affine, ...] | None]:
-    """Yields the subscripts of an instance's accesses to an array, over the names of items; None for one that data decide."""
+    """Yields the subscripts of each access of the instance to the array; None for an access at indices that data decide.
+
+    names: { variable of a loop over items -> the item's variable in the subscripts }.
+    """
     statement = scop.statements[instance.statement]
     if any(isinstance(value, Gather) and value.array == array for value in subvalues(statement.value)):
         yield None
@@ -87,7 +95,12 @@ def _subscripts(
 def _runs(
     nodes: tuple[Node, ...], names: Mapping[str, Affine], items: Mapping[str, int]
 ) -> Iterator[tuple[Instance, Mapping[str, Affine]] | None]:
-    """Yields the instances right inside loops over all items, with the items' variables by those of the loops; None for another node."""
+    """Yields the instances right inside loops over all of a thread's items, each with { variable of such a loop -> the item's
+    variable }; None for each node that is anything else.
+
+    names: the same of the loops around the nodes.
+    items: { name of the loop over a thread's items along an axis -> how many there are }.
+    """
     for node in nodes:
         if isinstance(node, Instance) and len(names) == len(items):
             yield node, names
@@ -98,5 +111,5 @@ def _runs(
 
 
 def _is_whole(loop: Loop, count: int) -> bool:
-    """Whether a loop runs all items, whatever the sizes are."""
+    """Returns whether the loop runs from 0 to count - 1 in steps of 1, whatever the sizes are."""
     return (loop.lower, loop.upper, loop.step) == ((Affine(),), (Affine(count - 1),), 1)
