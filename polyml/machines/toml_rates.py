@@ -82,8 +82,7 @@ class Figures:
         return Energies(**found)
 
     def _spread(self, rate: Rate, private: bool) -> Rate:
-        """Returns a rate with that of all parts, where the file does not say it, as one part's times their number, at the clock of
-        all.
+        """Returns a rate with that of all parts, where the file lacks it, as one part's times their number, at the clock of all.
 
         private: whether the parts do not get in each other's way; else the result is an estimate.
         """

@@ -29,7 +29,7 @@ class Prediction:
 
     @property
     def seconds(self) -> float:
-        """Returns the sum of instructions and transfers."""
+        """Returns the predicted time in seconds: the sum of that of instructions and that of transfers."""
         return self.instructions + sum(self.moves.values())
 
 

@@ -165,8 +165,7 @@ class Finder:
         return reduce(isl.Set.union, found).coalesce()
 
     def _distances(self, piece: isl.Map, steps: Sequence[tuple[int, int]]) -> Iterator[tuple[isl.Set, Poly]]:
-        """Yields (region, distance): times of uses, and how many other lines are used since the last use of the line at such a
-        time.
+        """Yields (region, distance): times of uses, and how many other lines are used since the last use of the line at each time.
 
         piece: { time -> the last time its line was used }, one conjunction.
         steps: (s, r) for each coordinate of time, which is s * t + r for an integer t; regions and distances are over t.

@@ -36,13 +36,13 @@ class FullyAssociative(SimulatedLevel):
         return fn.emit(f"getelementptr [{NODE_BYTES} x i8], ptr {self.begin(fn, instance)}, i64 {fn.emit(f'add i64 {line}, 1')}")
 
     def look(self, fn: FunctionBuilder, line: str, instance: str = "") -> Lookup:
-        """Emits a load of the word in a line's node, which is 0 where the cache lacks the line."""
+        """Emits a load of a line's word, 2 * (line + 1) plus the dirty bit, or 0 where the cache lacks the line."""
         address = self.address(fn, line, instance)
         word = _get(fn, address, _WORD)
         return Lookup(address, word, "", fn.emit(f"icmp ne i32 {word}, 0"), instance)
 
     def word(self, fn: FunctionBuilder, found: Lookup) -> str:
-        """Returns the word of the line that was found, which `look` has loaded."""
+        """Returns the value that `look` loaded: 2 * (line + 1), plus 1 where the line that was found is dirty."""
         return found.words
 
     def make_dirty(self, fn: FunctionBuilder, found: Lookup) -> None:

@@ -237,7 +237,7 @@ def _state(layout: StateLayout, arrays: np.ndarray) -> np.ndarray:
 
 
 def _arrays(places: Sequence[Placed], layout: StateLayout) -> np.ndarray:
-    """Returns the number of the array that each line of memory belongs to."""
+    """Returns, for each line of memory, the number of the array that it belongs to, in the order of `places`."""
     found = np.zeros(layout.lines + 1, np.int16)
     for number, place in enumerate(places):
         found[place.address // layout.line_bytes : -(-place.end // layout.line_bytes)] = number

@@ -134,7 +134,7 @@ class _Tracer(ConstantBody):
                 self._alone(tuple(group))
 
     def _alone(self, nodes: tuple[Node, ...]) -> None:
-        """Emits nodes that only the first thread runs."""
+        """Emits nodes of the program that only the first thread runs, inside a test of the thread's number."""
         fn = self.fn
         self.flush()
         first, after = fn.block("first"), fn.block("after")
