@@ -29,7 +29,8 @@ def check(
 ) -> Finding | None:
     """Returns what a step that made this schedule of a SCoP did wrong; None where isl proves it correct for all sizes.
 
-    Order and parallel loops are proved. A step that schedules a part is given the part: its statements, domains and dependences.
+    That every instance runs, in a legal order, and that loops are parallel is proved. A step that schedules a part is given the
+    part: its statements, domains and dependences.
     """
     try:
         check_legal(tree, scop, dependences, reductions)

@@ -124,7 +124,7 @@ class SimulatedLevel(ABC):
 
 @dataclass(frozen=True)
 class SetAssociative(SimulatedLevel):
-    """A SetAssociative level has caches of several sets; subclasses decide which line of a set is replaced."""
+    """A SetAssociative level has caches made of sets; subclasses decide which line of a set is replaced."""
 
     @property
     def ways(self) -> int:
