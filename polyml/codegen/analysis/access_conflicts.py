@@ -81,7 +81,7 @@ def _facts_around(nodes: Iterable[Enclosing]) -> tuple[Fact, ...]:
 
 
 def compares(condition: Condition) -> list[Compare]:
-    """Returns comparisons that all hold where the condition does; from alternatives (`or`) none are taken."""
+    """Returns comparisons that all hold where the condition does; of a disjunction (`or`), none."""
     if isinstance(condition, Compare):
         return [condition]
     return [c for p in condition.parts for c in compares(p)] if condition.op == "and" else []
@@ -171,7 +171,7 @@ class _EnclosingFacts:
 
     @classmethod
     def of(cls, nodes: Sequence[Enclosing]) -> _EnclosingFacts:
-        """Returns the constraints that the loops and guards put on what is inside of them all."""
+        """Returns the constraints that hold inside of all of the loops and guards."""
         facts = _facts_around(nodes)
         systems = Systems(Sides())
         for fact in facts:
@@ -334,7 +334,7 @@ class ConflictTest:
         """Returns the facts and the context's constraints as one system of linear constraints (None if it has no solution), and
         whether the system is complete: no fact was left out as not linear.
 
-        in_context: what the SCoP says of its parameters is used too.
+        in_context: the SCoP's constraints on its parameters are used too.
         """
         systems = Systems(sides)
         for fact in facts:

@@ -56,7 +56,7 @@ class LoopContext:
 
     facts: constraints on parameters alone.
     bounds: by loop, outermost first, the constraints of which it is the innermost loop.
-    values: by loop, the expression and the divisor whose quotient the loop's name in rows stands for.
+    values: by loop, an expression of the program and a divisor; the loop's name in rows stands for their quotient.
     outer: the context outside the innermost loop, if this is the context just inside of a loop.
     wider: the context without the constraints `more`, if this context was made from it by `having`.
     every: whether schedule trees of any kind are scanned.
@@ -87,7 +87,7 @@ class LoopContext:
         return LoopContext(self.facts, (*self.bounds, tuple(rows)), (*self.values, (value, divisor)), outer=self, every=self.every)
 
     def having(self, rows: Iterable[Row]) -> LoopContext:
-        """Returns the context with the further constraints that the rows are at least 0."""
+        """Returns the context in which, besides what is known, the linear expressions `rows` are at least 0."""
         bounds, facts = [*self.bounds], [*self.facts.least]
         more: list[Row] = []
         for row in rows:
@@ -119,8 +119,8 @@ class LoopContext:
         return tuple(Point((*p.loops, value)) for p, ends in inside for value in dict.fromkeys(ends))
 
     def proves(self, row: Row) -> bool:
-        """Returns whether a row is proved to be at least 0 inside of the loops: each loop, the innermost one first, is replaced by
-        its bound. Proofs are kept.
+        """Returns whether the linear expression `row` is proved to be at least 0 inside of the loops: each loop, the innermost one
+        first, is replaced by its bound. Proofs are kept.
 
         Raises NotSimple past MOST_PROOFS proofs, unless every kind of tree is to be scanned.
         """
@@ -137,7 +137,9 @@ class LoopContext:
         return self._known[key]
 
     def _proves(self, row: Row) -> bool:
-        """Returns whether a row is proved to be at least 0, without looking among the proofs that were kept."""
+        """Returns whether the linear expression `row` is proved to be at least 0, without looking among the proofs that were
+        kept.
+        """
         innermost = innermost_loop(row)
         if self.outer is not None and innermost < len(self.bounds) - 1:
             return self.outer.proves(row)
@@ -151,8 +153,8 @@ class LoopContext:
         return any(self.proves(without(row, abs(bound[0][name]), bound, abs(factor))) for bound in ends)
 
     def implies(self, row: Row) -> bool:
-        """Returns whether the Omega test proves a row to be at least 0 from the constraints of all loops at once. This may use that
-        inner loops have iterations.
+        """Returns whether the Omega test proves the linear expression `row` to be at least 0 from the constraints of all loops at
+        once. This may use that inner loops have iterations.
         """
         rows = System(least=tuple(row for bounds in self.bounds for row in bounds))
         return is_empty(self.facts & rows & System(least=(negated(row),))) is True

@@ -18,8 +18,8 @@ def common_rows(asked: Sequence[Sequence[Row]]) -> list[Row]:
 
 
 def bounding_rows(name: LoopName, rows: Iterable[Row], here: LoopContext) -> System:
-    """Returns the constraints among the rows that bound a loop, without those that follow from others and from the loops around it;
-    longer ones are dropped first.
+    """Returns those of the linear expressions `rows`, all at least 0, that bound a loop, without those that follow from others and
+    from the loops around it; longer ones are dropped first. Two opposite ones become an equation.
 
     name: the loop's.
     here: the context around the loop.
@@ -37,7 +37,8 @@ def bounding_rows(name: LoopName, rows: Iterable[Row], here: LoopContext) -> Sys
 
 
 def _follows(row: Row, other: Row, name: LoopName, here: LoopContext) -> bool:
-    """Returns whether a bound `row` of a loop follows from its bound `other`, on the same side, in the context around the loop.
+    """Returns whether a bound of a loop, the linear expression `row` that is at least 0, follows from the bound `other` on the same
+    side in the context around the loop.
 
     name: the loop's.
     """

@@ -39,8 +39,8 @@ class LoopMatcher:
         self._leaf_statements = leaf_statements
 
     def matched(self, node: Node, around: Sequence[LoopCase], loops: tuple[Loop, ...] = ()) -> MatchedNode | None:
-        """Returns a node with the leaf's statement that each instance in it runs, or None where it runs nothing. Raises Unproved if
-        a statement is not found.
+        """Returns a node with the schedule tree's statement that each instance in it runs, or None where the node runs nothing.
+        Raises Unproved if a statement is not found.
 
         around: the cases of what holds where the node stands.
         loops: the loops around it.
@@ -62,8 +62,8 @@ class LoopMatcher:
         return MatchedBlock(node, occurrences_in(body), inside, members, body)
 
     def _matched_instance(self, node: Instance, around: Sequence[LoopCase], loops: tuple[Loop, ...]) -> MatchedInstance | None:
-        """Returns an instance with the leaf's statement that it runs, or None where it never runs. Raises Unproved if no statement
-        is proved to be run.
+        """Returns an instance with the schedule tree's statement that it is proved to run, or None where it never runs. Raises
+        Unproved if no statement is found.
 
         around: the cases of what holds where the instance stands.
         loops: the loops around it.
@@ -82,7 +82,7 @@ class LoopMatcher:
     def _candidates(
         self, node: Instance, values: Values, loops: tuple[Loop, ...]
     ) -> Iterator[tuple[Occurrence, tuple[LoopMember, ...]]]:
-        """Yields the leaf's statements that an instance may run, each with the band members that the loops around may be.
+        """Yields the schedule tree's statements that an instance may run, each with the band members that the loops around may be.
         Statements whose loops count a member in other steps than its own come last, since isl may shift and scale loops.
 
         values: by name of a loop's variable, its value where the instance stands.
@@ -120,12 +120,12 @@ class LoopMatcher:
         return tuple(found)
 
     def _is_of(self, point: tuple[Row, ...], at: LoopCase, members: Sequence[LoopMember], occurrence: Occurrence) -> bool:
-        """Returns whether an instance is proved to run a leaf's statement in one case: each iteration's point is in the domain, and
-        its times are what the loops' variables say.
+        """Returns whether an instance is proved to run a statement of the schedule tree in one case: each iteration's point is in
+        the domain, and its times are what the loops' variables say.
 
         point: the values of the statement's iterators.
         at: the case.
-        members: the band members that the loops around are.
+        members: the loops around, with the band members that they are.
         """
         left = [at.case]
         values = _with_iterators(at.values, point)
@@ -248,8 +248,8 @@ def _variable_of(name: Name) -> str:
 
 
 def _first_times(loops: Sequence[Loop], instance: Instance, leaf: LeafStatement, member: int) -> Iterator[Affine]:
-    """Yields the values that a band member may have in the first, then in the last iterations of the loops, one for each
-    combination of their bounds.
+    """Yields the values that a band member may have in the first iteration of each of the loops, then those in the last, as
+    expressions of the variables further out; one for each combination of the loops' bounds.
     """
     points = dict(enumerate(instance.point))
     for alternative in leaf.alternatives:

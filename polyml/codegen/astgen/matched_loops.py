@@ -161,7 +161,8 @@ class LoopCases:
                 yield LoopCase(inside, {**around.values, node.var: value})
 
     def starts(self, node: Loop, case: System, lower: list[Row], values: Mapping[Name, Row]) -> list[tuple[System, Row]]:
-        """Returns the first value from which the loop counts its steps, case by case: one of its lower bounds.
+        """Returns pairs of a case and the value, a linear expression, from which the loop counts its steps in this case: one of its
+        lower bounds.
 
         lower: the lower bounds as linear expressions.
         values: by name of a variable around the loop, its value.
@@ -173,9 +174,9 @@ class LoopCases:
 
 
 def leaves(node: MatchedNode, loops: tuple[Loop, ...] = ()) -> Iterator[tuple[tuple[Loop, ...], MatchedInstance]]:
-    """Yields the instances in a node, each preceded by the loops of that node around it.
+    """Yields pairs of the loops around an instance in a node, outermost first, and the instance.
 
-    loops: further loops, which go before those.
+    loops: loops around the node, which go before the others.
     """
     if isinstance(node, MatchedInstance):
         yield loops, node

@@ -13,8 +13,8 @@ from polyml.quasi_affine.affine import Affine, Compare, Condition, conjunction, 
 
 
 def rounded_quotient(row: Row, divisor: int, here: LoopContext) -> Affine:
-    """Returns floor(row / divisor) in the program's variables. Raises NotSimple where the row has iterators, or quotients that are
-    not computed.
+    """Returns floor(row / divisor), where row is a linear expression, in the program's variables. Raises NotSimple if the row has
+    iterators, or quotients that are not computed.
     """
     total, factor = _multiple(row, here)
     return floor_div(total, factor * divisor)
@@ -33,8 +33,8 @@ def all_non_negative(rows: Iterable[Row], here: LoopContext) -> Condition:
 
 
 def _multiple(row: Row, here: LoopContext) -> tuple[Affine, int]:
-    """Returns the row times a positive number as an expression of the program's variables, and that number. Raises NotSimple where
-    the row has iterators, or quotients that are not computed.
+    """Returns a positive multiple of a linear expression in the program's variables, and the factor. Raises NotSimple if the row
+    has iterators, or quotients that are not computed.
     """
     parts: list[tuple[Affine, int, int]] = []  # a value, by what it is multiplied, and by what it is divided
     for name, c in row[0].items():
@@ -54,10 +54,11 @@ def _multiple(row: Row, here: LoopContext) -> tuple[Affine, int]:
 
 
 def loop_bound(row: Row, name: LoopName, step: int, here: LoopContext) -> Affine:
-    """Returns the bound that a row, which is at least 0, gives for `step` times the loop's name: the loop's variable without its
-    offset.
+    """Returns the bound on a loop's variable, less the loop's offset, that follows from the linear expression `row` being at least
+    0.
 
-    name: the loop's, which stands for the number of an iteration.
+    name: the loop's in the row, which stands for the number of an iteration.
+    step: the distance of the variable's values.
     """
     factor = row[0][name]
     sign = -1 if factor > 0 else 1

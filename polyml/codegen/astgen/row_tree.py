@@ -150,8 +150,8 @@ def systems_of(domain: isl.Set, same: Mapping[Name, Row], every: bool) -> tuple[
 
 
 def _system(rows: tuple[list[LinearRow], list[LinearRow]] | None, same: Mapping[Name, Row]) -> System:
-    """Returns equations and inequalities as a system with parameters replaced, and the bounds of its quotients. Raises NotSimple
-    for None.
+    """Returns equations and inequalities as a system with parameters replaced by their values in `same`, and with the bounds of its
+    quotients. Raises NotSimple if `rows` is None: they are no conjunction.
     """
     if rows is None:
         raise NotSimple

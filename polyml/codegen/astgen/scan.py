@@ -92,8 +92,9 @@ class ActiveStatement:
     dims: how many iterators it has.
     system: constraints on its iterators (numbers), quotients, parameters and loops around.
     rows: the constraints that follow on parameters and loops alone.
-    shadows: by a number of outermost loops, the constraints that follow on parameters and these loops alone, None if there are no
-        instances. They end at the next filter that adds constraints, or where the statement is in several children of a sequence.
+    shadows: projections: by a number of outermost loops, the constraints that follow on parameters and these loops alone, None if
+        there are no instances. They end at the next filter that adds constraints, or where the statement is in several children of
+        a sequence.
     """
 
     name: str
@@ -116,8 +117,8 @@ class ActiveStatement:
 
 
 def _with_shadows(a: ActiveStatement, tree: RowTree, here: LoopContext) -> ActiveStatement:
-    """Returns the statement with its rows and shadows computed for the loops below a node of the tree, by elimination of one loop
-    after the other, the innermost first.
+    """Returns the statement with the projections of its constraints onto the loops below a node of the tree, found by elimination
+    of one loop after the other, the innermost first.
 
     here: the context at the node.
     """
@@ -137,7 +138,8 @@ def _with_shadows(a: ActiveStatement, tree: RowTree, here: LoopContext) -> Activ
 
 
 def _has_shadows(a: ActiveStatement, tree: RowTree, here: LoopContext) -> bool:
-    """Returns whether the statement's shadows are known for all loops around it that are below a node of the tree.
+    """Returns whether the projections of the statement's constraints are known for all loops around it that are below a node of the
+    tree.
 
     here: the context at the node.
     """
@@ -222,7 +224,9 @@ def _asked_of_loops(a: ActiveStatement, here: LoopContext) -> list[Row]:
 
 
 def _unproved(here: LoopContext, rows: Iterable[Row]) -> list[Row]:
-    """Returns the rows that are not proved to be at least 0 by the context and the rows before them."""
+    """Returns those of the linear expressions `rows` that are not proved to be at least 0 by the context and the ones before
+    them.
+    """
     found: list[Row] = []
     for row in rows:
         if not here.proves(row):
@@ -232,7 +236,9 @@ def _unproved(here: LoopContext, rows: Iterable[Row]) -> list[Row]:
 
 
 def _guarded(rows: list[Row], here: LoopContext, make: Callable[[LoopContext], list[Node]]) -> list[Node]:
-    """Returns the nodes that `make` returns for the context in which the rows are at least 0, under a guard that tests the rows."""
+    """Returns the nodes that `make` returns for the context in which the linear expressions `rows` are at least 0, under a guard
+    that tests them.
+    """
     body = make(here.having(rows))
     if not rows or not body:
         return body

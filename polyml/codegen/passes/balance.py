@@ -51,8 +51,8 @@ Bounds = tuple[Affine, ...]
 
 
 def _ranges(tile: Loop) -> list[tuple[Bounds, Bounds]]:
-    """Returns the different ranges, as lower and upper bounds, that the loops over the tile's iterations have over all tiles
-    together; an empty list if anything else depends on where tiles begin.
+    """Returns the different ranges, each as lower and upper bounds, that loops over a tile's iterations have over all tiles
+    together; an empty list if anything else inside depends on where tiles begin.
     """
     ranges: dict[tuple[Bounds, Bounds], None] = {}
     inside: set[str] = {tile.var}
@@ -80,7 +80,7 @@ def _ranges(tile: Loop) -> list[tuple[Bounds, Bounds]]:
 
 
 def _ends(tile: Loop) -> tuple[Affine, Affine]:
-    """Returns the first and the last iteration of a tile, which a loop over tiles gives."""
+    """Returns the first and the last iteration of one tile, as expressions of the variable of the loop over tiles."""
     return variable(tile.var), variable(tile.var) + (tile.step - 1)
 
 

@@ -137,8 +137,8 @@ def _remaining_bounds(
 
 
 def _has_dependent_bounds(chain: tuple[Loop, ...]) -> bool:
-    """Returns whether a bound of a loop depends on another loop of the chain. Otherwise the versions would differ only in where
-    loops end.
+    """Returns whether a bound of a loop depends on another loop of the chain. If none does, versions for full and for partial tiles
+    would differ only in where loops end.
     """
     inside = {loop.var for loop in chain}
     return any(e.names & inside for loop in chain for e in (*loop.lower, *loop.upper))

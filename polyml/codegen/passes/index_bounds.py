@@ -33,7 +33,7 @@ from polyml.quasi_affine.affine import Affine, variable
 
 def index_bounds(program: Program) -> Program:
     """Returns the program with loops, in `Program.before`, that find the least or the greatest element of an array for each
-    parameter that stands for one.
+    parameter that is defined as one (`Parameter.extreme`).
     """
     scop = program.scop
     wanted = [p for p in scop.parameters if p.extreme]
@@ -109,7 +109,9 @@ def _reductions(parameters: list[Parameter]) -> Iterator[tuple[str, Reduction]]:
 
 
 def _loops(scop: Scop, array: str, parameters: list[Parameter]) -> Node:
-    """Returns a nest of loops over the whole array that updates all parameters which stand for one of its elements."""
+    """Returns a nest of loops over the whole array that updates all of the parameters, which are least or greatest elements of
+    it.
+    """
     table = AccessTable(scop.context)
     taken = {p.name for p in scop.parameters}
     stem = next(stem for n in count() if not any(t.startswith(stem := f"find{n}_") for t in taken))

@@ -137,8 +137,8 @@ class _Privatizer:
         return (threads, *outer, last.scale_down_val(step).ceil().scale_val(step))
 
     def _element(self, name: str, whole: Array, array: Array, value: Value, joins: bool = False) -> Statement:
-        """Returns the statement that initialises one element of one thread's partial results, or that combines it with the element
-        of the whole array.
+        """Returns the statement that initialises one element of one thread's partial results, or that combines this element with
+        that of the whole array.
 
         name: the statement's.
         whole: the array that is updated in the end.

@@ -71,7 +71,9 @@ class _Vectorizer:
         self._context = CostContext(self._unit_dims, machine.vector_bytes, machine.vector_registers, self._sizes, self._phases)
 
     def phases_in(self, nodes: tuple[Node, ...]) -> dict[str, str]:
-        """Returns the phases (see Program.phases) that bounds of loops among and below the nodes name: { name -> array }."""
+        """Returns { name -> array }: the phases of arrays (see Program.phases) that bounds of loops among and below the nodes
+        name.
+        """
         used = frozenset().union(*(e.names for loop in loops(nodes) for e in (*loop.lower, *loop.upper)))
         return {name: array for array, name in self._phases.items() if name in used}
 
@@ -307,7 +309,9 @@ class _Vectorizer:
         return least if _cycles(model, least) < LINE_GAIN * _cycles(model, tiling) else tiling
 
     def _rows_are_lines(self, model: CostModel) -> bool:
-        """Returns whether, at the sizes expected, the rows of each accessed array are a multiple of the cache line apart."""
+        """Returns whether, at the sizes expected, the distance between rows of each accessed array is a multiple of a cache
+        line.
+        """
         arrays = {r.array for r in model.accesses}
         return all(self._row_bytes(name) % self._machine.line_bytes == 0 for name in arrays)
 

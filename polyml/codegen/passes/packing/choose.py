@@ -68,7 +68,7 @@ def copies(context: PackingContext, chain: tuple[Loop, ...], around: tuple[Enclo
 
 
 def pays(context: PackingContext, copy: TileCopy, level: int) -> list[Compare]:
-    """Returns the run-time tests under which a copy pays, decided on in the body of loop number `level` of its chain: the first
+    """Returns the run-time tests under which a copy pays, to be made in the body of loop number `level` of its chain: the first
     loop that reads the same elements again must be long. There are none if sizes are known, or if the schedule asks for the copy.
     """
     if context.sizes is not None or copy.is_requested:
@@ -177,7 +177,7 @@ def _around(path: Sequence[Node]) -> tuple[Enclosing, ...]:
 
 
 def _candidate(context: PackingContext, read: TileRead, chain: tuple[Loop, ...], level: int) -> TileCopy:
-    """Returns a copy for the read that would be filled in the body of chain[level]."""
+    """Returns a copy of the elements of a read, filled in the body of chain[level]; whether it pays is not decided yet."""
     value = as_single_read(scaled_operand(read.statement, read.number))
     is_shared = any(loop.parallel for loop in chain[level + 1 :])
     return TileCopy(read.window, value, storage.order(context, read, chain), level, chain, is_shared=is_shared)
@@ -265,7 +265,7 @@ def _stays_in_window(context: PackingContext, read: TileRead, copy: TileCopy) ->
 
 
 def _fits(context: PackingContext, copy: TileCopy, read: TileRead) -> bool:
-    """Returns whether the copy's size is known, a cache holds it, and most of it is read."""
+    """Returns whether the copy's size is known, a cache holds it, and most of its elements are read."""
     whole = [d for d, n in enumerate(copy.window.lengths) if n is None]
     size = prod(n for n in copy.window.lengths if n is not None)
     inside = read.inner_names(copy.chain, copy.level)
@@ -318,8 +318,8 @@ def _least_uses(context: PackingContext, copy: TileCopy, read: TileRead) -> int:
 
 
 def _is_read_in_rows(context: PackingContext, read: TileRead) -> bool:
-    """Returns whether a register tile reads rows of the array as they are stored: the result does not move along one dimension of
-    the array only, and the result or the tile moves along the rows.
+    """Returns whether a register tile reads rows of the array as they are stored: the element that the instance writes does not
+    move along one dimension of the array only, and that element or the tile moves along the rows.
     """
     written = {name for e in context.written(read) for name in e.names}
     subscripts = context.subscripts(read)

@@ -88,7 +88,7 @@ class TileRead:
 
 @dataclass(frozen=True, eq=False)
 class TileCopy:
-    """A copy of a box of an array's elements, in memory of its own.
+    """A copy of a box of an array's elements, in memory of its own, from which reads are served.
 
     window: the box.
     value: what the copy contains in place of each element, which Load stands for: the element itself, or its product with numbers

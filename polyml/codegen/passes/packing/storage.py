@@ -13,7 +13,7 @@ from polyml.quasi_affine.affine import Affine, variable
 
 def order(context: PackingContext, read: TileRead, chain: tuple[Loop, ...]) -> tuple[int, ...]:
     """Returns the array's dimensions in the order in which a copy for the read stores them: by the depth of the loops that move
-    along them, and last the one along which the written row runs.
+    along them, and last the one along which the row runs that the read's instance writes.
 
     If there is no such dimension, the last is the one whose elements are neighbours in the array, provided that the result moves
     along it and register tiles have several of its elements.
