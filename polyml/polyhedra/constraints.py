@@ -17,7 +17,7 @@ _D = isl.dim_type
 
 @dataclass(frozen=True)
 class Quotient:
-    """A Quotient is the integer floor((sum of coefficient * name + constant) / divisor), which serves as a name in rows.
+    """A Quotient is the integer floor((sum of coefficient * name + constant) / divisor), which is a name in linear rows.
 
     terms: pairs (name, coefficient); the name of an iterator is its position
     """
@@ -65,6 +65,8 @@ def set_of_rows(
     """Returns [parameters] -> { [dims] : exists `exist`: each row of `zero` is 0 and each row of `least` is at least 0 }.
 
     Without dims it is a parameter set { : ... }. isl takes much longer to parse a text of the constraints.
+
+    zero, least: rows (coefficients by name, constant) of linear expressions
     """
     space = _space(tuple(parameters), len(dims))
     columns = {name: position + 1 for position, name in enumerate([*parameters, *dims, *exist])}
@@ -84,7 +86,7 @@ def _space(parameters: tuple[str, ...], dims: int) -> isl.Space:
 
 
 def _matrix(rows: Sequence[NamedRow], columns: Mapping[str, int]) -> isl.Mat:
-    """Returns the rows as an isl matrix, with the constants in its first column.
+    """Returns linear rows (coefficients by name, constant) as an isl matrix, with the constants in its first column.
 
     columns: the column of each name
     """
@@ -111,7 +113,7 @@ def has_integers(equal: Iterable[tuple[dict[Hashable, int], int]], least: Iterab
 
 
 def is_in(name: str | int | Quotient, dim: int) -> bool:
-    """Returns whether the value of a name in a row depends on a dimension: the name is the dimension, or a quotient over it."""
+    """Returns whether a name in a linear row depends on a dimension: it is the dimension, or a quotient that contains it."""
     return name == dim or isinstance(name, Quotient) and any(is_in(inner, dim) for inner, _ in name.terms)
 
 

@@ -54,7 +54,7 @@ def first_if_fixed(region: isl.Set) -> int | None:
 
 
 def multiples(region: isl.Set) -> dict[str, tuple[int, int]]:
-    """Returns by name (step, remainder) of parameters of { : ... } whose values are all step * n + remainder with step > 1."""
+    """Returns (step, remainder) by name for parameters of { : ... } whose values are all step * n + remainder with step > 1."""
     values, found = parameters_as_set(region), {}
     for dim, name in enumerate(parameter_names(region)):
         info = values.get_stride_info(dim)

@@ -22,7 +22,7 @@ class Status(IntEnum):
     OUT_OF_MEMORY = -1
     LEFT_64_BITS = -2  # a Python int leaves the range of 64 bits
     NOT_A_NUMBER = -3  # a NaN is converted to an integer
-    TOO_LARGE_A_FLOAT = -4  # a float that no integer type holds is converted to an integer
+    TOO_LARGE_A_FLOAT = -4  # a float that is too large is converted to an integer
     DOES_NOT_FIT = -5  # a Python int does not fit the type of an element
     TOO_LARGE_AN_ARRAY = -6  # an array is larger than any memory
     TOO_GREAT_A_SIZE = -7  # a size of an argument is too great for loops in 64 bits

@@ -129,7 +129,7 @@ def identity(operator: str, element: DType) -> bool | int | float:
 
 
 def _extreme(operator: str, element: DType) -> bool | int | float:
-    """Returns the identity of an operator that takes a minimum or maximum: what no element of the type is beyond."""
+    """Returns the identity of a minimum or maximum: the greatest or least value of the type; NaN for fmin and fmax of floats."""
     is_least = operator in ("min", "minimum", "fmin")
     if element.is_float:
         return float("nan") if operator in ("fmin", "fmax") else float("inf") if is_least else float("-inf")

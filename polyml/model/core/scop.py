@@ -72,7 +72,7 @@ class Access:
 
 @dataclass(frozen=True)
 class Load(syntax.Expr):
-    """A Load is the value of the element that the statement's read number `access` names, as a leaf of the statement's value."""
+    """A Load is the value that a statement reads by its `reads[access]`, as a leaf of the statement's value."""
 
     access: int
 

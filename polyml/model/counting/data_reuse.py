@@ -343,7 +343,7 @@ def _inequality(
 
 
 def _inside(vanishing: Space, kept: Sequence[int]) -> Space:
-    """Returns the space of those vectors of a space that are 0 in all dimensions but `kept`, with these dimensions alone."""
+    """Returns the vectors of a space that are 0 outside the dimensions `kept`, as a space over these dimensions alone."""
     dims = len(vanishing[0]) if vanishing else 0
     others = [dim for dim in range(dims) if dim not in kept]
     if not vanishing:

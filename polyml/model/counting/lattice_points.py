@@ -93,7 +93,7 @@ def rows_of(part: isl.Set) -> tuple[list[LinearRow], list[LinearRow]]:
 
 
 def row_value(row: LinearRow, points: np.ndarray, sizes: Mapping[str, int] = {}) -> np.ndarray:
-    """Returns an array of a row's value at each point.
+    """Returns an array of the value that a linear expression, the row, has at each point.
 
     points: one row per point
     sizes: values of the parameters
@@ -103,7 +103,7 @@ def row_value(row: LinearRow, points: np.ndarray, sizes: Mapping[str, int] = {})
 
 
 def row_at(row: LinearRow, at: Values) -> np.ndarray:
-    """Returns a row's value as an array, for values of its names.
+    """Returns an array of the values that a linear expression, the row, has for values of its names.
 
     at: numbers or arrays by name or number of a dimension, of shapes that NumPy can broadcast
     """

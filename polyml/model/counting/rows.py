@@ -10,7 +10,7 @@ Row = tuple[dict[str, int], int]  # coefficients by name, and a constant; the su
 
 
 def replaced(row: Row, name: str, solution: Row) -> Row:
-    """Returns the row with a name replaced by the linear expression `solution`."""
+    """Returns the row, a linear expression, with a name replaced by the linear expression `solution`."""
     terms, constant = row
     c = terms.get(name, 0)
     if not c:
@@ -22,7 +22,7 @@ def replaced(row: Row, name: str, solution: Row) -> Row:
 
 
 def tidy(rows: list[Row]) -> list[Row] | None:
-    """Returns rows that are at least 0, divided by their common factors and without those that others imply.
+    """Returns linear constraints row >= 0, divided by common factors and without those that others imply.
 
     The result is None where one of them cannot hold. Only a row that differs in its constant alone implies another one here.
     """
@@ -56,7 +56,7 @@ def difficulty(name: str, least: list[Row], value: Poly) -> tuple:
 
 
 def bound_of(row: Row, name: str) -> Poly:
-    """Returns the least value of a name for which a row is at least 0; the greatest one where its coefficient is negative."""
+    """Returns the bound that row >= 0 sets for a name: its least value, or its greatest where its coefficient is negative."""
     terms, constant = row
     a = terms[name]
     others = Poly.linear([(k, c) for k, c in terms.items() if k != name], constant)
@@ -64,22 +64,20 @@ def bound_of(row: Row, name: str) -> Poly:
 
 
 def beyond(row: Row, other: Row, name: str, strict: bool) -> Row:
-    """Returns the row that is at least 0 where a bound of a name is at least as tight as another bound on the same side.
+    """Returns a row that is at least 0 where a bound of a name is at least as tight as another bound on the same side.
 
     With `strict` it has to be tighter. The bounds are not rounded.
 
-    row, other: the rows that give the bounds
+    row, other: the bounds are those that row >= 0 and other >= 0 set for the name
     """
     a, b = abs(row[0][name]), abs(other[0][name])
     return _sum_of(other, a, row, -b, int(strict), name)
 
 
 def between(low: Row, high: Row, name: str) -> Row:
-    """Returns the row that is at least 0 where a lower bound of a name is not above an upper one.
+    """Returns a row that is at least 0 where the lower bound of a name is not above the upper one; they are not rounded.
 
-    The bounds are not rounded.
-
-    low, high: the rows that give the bounds
+    low, high: the bounds are those that low >= 0 and high >= 0 set for the name
     """
     return _sum_of(low, abs(high[0][name]), high, low[0][name], 0, name)
 

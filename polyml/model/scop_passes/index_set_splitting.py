@@ -76,7 +76,9 @@ def restricted(statement: Statement, piece: isl.Set, name: str) -> Statement:
 
 @dataclass(frozen=True)
 class Partition:
-    """A Partition divides a domain into pieces, none of which has dependences in itself in an iteration of the `depth` outer loops.
+    """A Partition divides a domain into pieces whose own instances do not depend on each other.
+
+    That holds within one iteration of the `depth` outer loops.
 
     pieces: disjoint sets { S[i] } whose union is the domain
     """

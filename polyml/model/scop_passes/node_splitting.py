@@ -130,13 +130,13 @@ class _InnerStatements:
 
 
 def _same_element(writer: Statement, reader: Statement, access: Access) -> isl.Map:
-    """Returns { W[i] -> R[j] : W[i] writes the element that R[j] names by `access` }."""
+    """Returns { W[i] -> R[j] : W[i] writes the element that R[j] reads by `access` }."""
     written = writer.write.relation.intersect_domain(writer.domain)
     return written.apply_range(access.relation.intersect_domain(reader.domain).reverse())
 
 
 def _copy(first: Statement, node: _SplitNode, array: Array, every: isl.Set, starts: Sequence[isl.PwAff], name: str) -> Statement:
-    """Returns the statement `array[i] = element` that copies the elements which the readers of a node name.
+    """Returns the statement `array[i] = element` that copies the elements which the readers of a node read.
 
     first: the first of the readers
     array: the array of the copies

@@ -75,7 +75,7 @@ def _defined_domain(name: str, users: list[Statement], paths: Mapping[str, tuple
 
 
 def common_depth(paths: list[tuple[int, ...]]) -> int:
-    """Returns how many outer loops all paths begin with.
+    """Returns the number of outer loops that all paths have in common.
 
     paths: of some statements, from `source_order.loop_paths`
     """
