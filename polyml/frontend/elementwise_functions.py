@@ -25,6 +25,7 @@ OPERATORS = {
     "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "left_shift": "<<", "right_shift": ">>", "pow": "**",
     "negative": "-", "invert": "~", "logical_and": "&", "logical_or": "|", "logical_xor": "^",
 }  # fmt: skip
+TESTS = ("isnan", "isinf", "isfinite")  # of one number, which is a float once typed; they give truth values
 COMPARISONS = {
     "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "==", "not_equal": "!=",
 }  # fmt: skip

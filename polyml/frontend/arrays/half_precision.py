@@ -8,14 +8,13 @@ import numpy as np
 
 from polyml.dtypes import BOOL, BY_NUMPY_NAME, HALVES, I8, U8, DType
 from polyml.frontend import syntax, traversal
-from polyml.frontend.elementwise_functions import COMPARISONS, OPERATORS
+from polyml.frontend.elementwise_functions import COMPARISONS, OPERATORS, TESTS
 from polyml.frontend.name_resolution import statements
 from polyml.frontend.syntax import ArgType, ArrayType
 
 _OF_INTEGERS = (
-    "where minimum maximum fmin fmax abs fabs sign square floor ceil trunc rint isnan isinf isfinite conj "
-    "negative positive invert logical_not"
-).split() + [name for name in (*OPERATORS, *COMPARISONS) if name != "pow"]
+    "where minimum maximum fmin fmax abs fabs sign square floor ceil trunc rint conj negative positive invert logical_not"
+).split() + [name for name in (*TESTS, *OPERATORS, *COMPARISONS) if name != "pow"]
 
 
 def may_have_halves(kernel: syntax.Kernel, types: Sequence[ArgType]) -> bool:

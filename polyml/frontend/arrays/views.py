@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from polyml.errors import BoundsError, LanguageError, PolymlValueError, SizesNeeded
 from polyml.frontend import syntax, traversal
 from polyml.frontend.arrays.shapes import Extent, Linear, dimensions, divided, sliced
-from polyml.frontend.elementwise_functions import COMPARISONS
+from polyml.frontend.elementwise_functions import COMPARISONS, TESTS
 from polyml.frontend.syntax import Expr
 from polyml.source import Loc
 
@@ -369,7 +369,7 @@ def is_truth(expr: Expr, truths: Set[str]) -> bool:
         case syntax.Binary(op="&" | "|" | "^", left=left, right=right):
             return is_truth(left, truths) and is_truth(right, truths)
         case syntax.Call(function=function):
-            return function in ("isnan", "isinf", "isfinite", *COMPARISONS) or function.startswith("logical_")
+            return function in (*TESTS, *COMPARISONS) or function.startswith("logical_")
         case syntax.Subscript(array=array):
             return array in truths
     return False

@@ -27,6 +27,7 @@ import numpy as np
 
 from polyml.dtypes import BOOL, BY_NUMPY_NAME, C128, F64, OF_PYTHON, PYBOOL, PYCOMPLEX, PYFLOAT, DType
 from polyml.frontend import syntax
+from polyml.frontend.elementwise_functions import TESTS
 from polyml.frontend.syntax import Expr
 from polyml.frontend.text import constants
 from polyml.reading.text_scanner import Line, Token, quoted
@@ -41,7 +42,6 @@ BINDING = {
 }  # fmt: skip
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 _MODULES = ("math", "builtins", "method")
-_TESTS = ("isnan", "isinf", "isfinite")
 _TIGHT = ("*", "/", "**")
 _INFIX = ("or", "and", "|", "^", "&", "<<", ">>", "+", "-", "*", "/", "//", "%", "**")
 RESERVED = frozenset(
@@ -73,7 +73,7 @@ def implied_type(value: Expr, leaf: Callable[[Expr], DType | None]) -> DType | N
         case syntax.IfExp():
             return value.then.dtype
         case syntax.Call():
-            return BOOL if value.function in _TESTS or not value.args else value.args[0].dtype
+            return BOOL if value.function in TESTS or not value.args else value.args[0].dtype
         case syntax.Cast():
             return value.to
     return leaf(value)

@@ -12,7 +12,7 @@ import math
 from polyml.dtypes import BF16, BOOL, C128, F64, I64, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, DType
 from polyml.errors import PolymlTypeError
 from polyml.frontend import syntax
-from polyml.frontend.elementwise_functions import COMPARISONS, OPERATORS
+from polyml.frontend.elementwise_functions import COMPARISONS, OPERATORS, TESTS
 from polyml.frontend.types import promotion
 from polyml.frontend.types.conversions import UNKNOWN, TypedValue, constant, converted, truth
 from polyml.frontend.types.operation_results import Results, result_types, rule_of
@@ -20,7 +20,6 @@ from polyml.frontend.types.rules import BOOL_FORMS, check_one_type, compare, pow
 from polyml.frontend.types.type_sets import TypeSet, of_type, representation, rounded, storage_of, union
 
 _ANGLES = {"deg2rad": math.pi / 180, "rad2deg": 180 / math.pi}
-_TESTS = ("isnan", "isinf", "isfinite")
 _ROUNDINGS = ("floor", "ceil", "trunc")
 
 
@@ -116,7 +115,7 @@ def _math_call(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
     floats = tuple(converted(a, F64) for a in args)
     if name == "pow":
         return TypedValue(syntax.Binary("**", *floats, dtype=F64, loc=expr.loc), of_type(PYFLOAT))
-    result = PYBOOL if name in _TESTS else PYFLOAT
+    result = PYBOOL if name in TESTS else PYFLOAT
     typed = dataclasses.replace(expr, args=floats, module="numpy", dtype=representation(result))
     if name in _ROUNDINGS:
         return TypedValue(syntax.Cast(typed, PYINT, dtype=PYINT, loc=expr.loc), of_type(PYINT))
@@ -147,7 +146,7 @@ def _numpy_call(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
         return TypedValue(_logical(expr, tuple(truth(a.expr) for a in args)), of_type(BOOL))
     combinations = itertools.product(*(a.types for a in args))
     results = {c: rule_of(expr, promotion.function, name, c)[1] for c in combinations}
-    if name in _TESTS:
+    if name in TESTS:
         floats = converted(args[0], args[0].dtype if args[0].dtype.kind in "cf" else F64)
         return TypedValue(dataclasses.replace(expr, args=(floats,), dtype=BOOL), of_type(BOOL))
     types = result_types(expr, args, results, None)
