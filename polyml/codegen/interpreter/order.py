@@ -169,7 +169,7 @@ class _Walk:
 
 
 def _common(node: Loop | Unroll, values: Iterable[int]) -> int:
-    """Returns the one value that all environments have for a loop's bound. Raises ValueError where they differ."""
+    """Returns the one value of a loop's bound in all environments that run together. Raises ValueError where the values differ."""
     distinct = set(values)
     if len(distinct) != 1:
         raise ValueError(f"the bounds of loop {node.var} differ between iterations that run together: {distinct}")

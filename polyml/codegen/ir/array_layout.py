@@ -23,7 +23,7 @@ class Placed:
     address: of the first element.
     strides: bytes between neighbours, by dimension.
     size_bytes: from the first element to behind the last one.
-    copies: how many there are, one for each thread where each has its own.
+    copies: how many copies of the array there are: one for each thread if it is private to threads.
     apart_bytes: from the start of one copy to the next.
     """
 
@@ -87,9 +87,7 @@ def check_addresses(addresses: Mapping[str, int], places: Mapping[str, Placed], 
 
 
 def placed_whole(scop: Scop, sizes: Mapping[str, int], alignment: int = 64) -> dict[str, Placed]:
-    """Returns the place of every array in memory as `placed` does, but with memory for all elements of local arrays, also of those
-    that a program keeps a part of.
-    """
+    """Returns, by name, the place of every array in memory as `placed` does, but with memory for all elements of local arrays."""
     return _placed(scop, {}, sizes, alignment, {}, {})
 
 

@@ -15,10 +15,10 @@ from polyml.quasi_affine.affine import Affine
 class Copy:
     """A copy is one of the iterations that jams run together: of one number, or of the lanes of one vector.
 
-    values: { variable of a jam -> its value here }; the lane variable's is that of the first lane.
+    values: { variable of a jam -> its value in the copy }; the lane variable's is that of the first lane.
     lane_var: the variable whose iterations share a vector register; None where all are plain numbers.
     last: the index of the last lane that happens; None where all do.
-    part: the position of this vector among those along the lane variable.
+    part: the position of the copy's vector among those along the lane variable.
     scans: each lane needs what the one before passes on.
     """
 

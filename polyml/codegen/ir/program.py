@@ -149,8 +149,8 @@ class Program:
     scans: by statement, the updates that continue a prefix sum from the value of another element.
     windows: by local array that has memory for a part of it only, that part.
     phases: names of integers, each with its array: how many elements behind the start of a cache line the array's memory begins.
-    prefetches: by statement and number of a read, the iterator and the distance by which the read also fetches an element to the
-        cache, which need not exist.
+    prefetches: by statement and number of a read, an iterator and a distance along it: with the read goes a prefetch of the element
+        at that distance, which need not exist.
     thread, threads: names of two integers, "" where there are none: the number of the thread that runs a parallel loop's iteration,
         and a bound that all these numbers are below.
     before: nodes that run before the checks at entry are done, for checks that ask for elements.

@@ -71,9 +71,7 @@ class _Vectorizer:
         self._context = CostContext(self._unit_dims, machine.vector_bytes, machine.vector_registers, self._sizes, self._phases)
 
     def phases_in(self, nodes: tuple[Node, ...]) -> dict[str, str]:
-        """Returns { name -> array }: the phases of arrays (see Program.phases) that bounds of loops among and below the nodes
-        name.
-        """
+        """Returns { name -> array }: the phases of arrays (Program.phases) that bounds of loops in the nodes name."""
         used = frozenset().union(*(e.names for loop in loops(nodes) for e in (*loop.lower, *loop.upper)))
         return {name: array for array, name in self._phases.items() if name in used}
 
@@ -255,9 +253,7 @@ class _Vectorizer:
         return self._models[nest]
 
     def _best(self, nest: LoopNest) -> tuple[RegisterTiling, float] | None:
-        """Returns the cheapest tiling and its cycles per iteration of the perfect nest, or None if scalar code is as cheap. Results
-        are kept.
-        """
+        """Returns the cheapest tiling and its cycles per iteration of the perfect nest, or None for scalar code. It is kept."""
         bounds = tuple((loop.var, loop.lower, loop.upper, loop.step) for loop in nest.chain)
         key = (bounds, SameNodes(nest.body), SameNodes(nest.shared), self._rare)
         if key not in self._known:
@@ -309,9 +305,7 @@ class _Vectorizer:
         return least if _cycles(model, least) < LINE_GAIN * _cycles(model, tiling) else tiling
 
     def _rows_are_lines(self, model: CostModel) -> bool:
-        """Returns whether, at the sizes expected, the distance between rows of each accessed array is a multiple of a cache
-        line.
-        """
+        """Returns whether the rows of each accessed array are, at the sizes expected, a multiple of a cache line apart."""
         arrays = {r.array for r in model.accesses}
         return all(self._row_bytes(name) % self._machine.line_bytes == 0 for name in arrays)
 

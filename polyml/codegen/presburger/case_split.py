@@ -223,10 +223,10 @@ class Cases:
         return found is True
 
     def _is_empty_by_remainders(self, case: System, quotients: Sequence[Name]) -> bool | None:
-        """Returns whether a case is empty, decided for each combination of the remainders of its divisions; None where this is not
-        decided.
+        """Returns whether a case holds no integers, decided for each combination of the remainders of some divisions; None where
+        this is not decided.
 
-        quotients: the names of the divisions' quotients.
+        quotients: the names of these divisions' quotients.
         """
         if not quotients:
             return None
@@ -242,7 +242,9 @@ class Cases:
         return True
 
     def _is_empty_for_isl(self, case: System) -> bool | None:
-        """Returns whether isl finds a case empty, or None past isl's budget. Raises TooMany after too many cases."""
+        """Returns whether isl finds that a case holds no integers, or None past isl's budget. Raises TooMany after too many
+        cases.
+        """
         self._left_to_isl += 1
         if self._left_to_isl > MOST_FOR_ISL:
             raise TooMany
@@ -253,8 +255,8 @@ class Cases:
             return None
 
     def _is_empty_by_elimination(self, system: System) -> bool | None:
-        """Returns whether elimination finds a system empty, or None where it does not decide. Raises TooMany after too many
-        systems.
+        """Returns whether elimination finds that a system holds no integers, or None where it does not decide. Raises TooMany after
+        too many systems.
         """
         self._decisions += 1
         if self._decisions > MOST_DECISIONS:

@@ -15,7 +15,7 @@ LoopName = tuple[str, int]  # a loop's name in rows: ("loop", 2)
 
 
 class NotSimple(Exception):
-    """Raised where polyml's own scan does not handle a schedule tree or constraints, which isl's generator is to do."""
+    """Raised for a schedule tree or constraints that polyml's own scan does not handle: isl's generator is to make the loops."""
 
 
 def row_of_linear(row: LinearRow) -> Row:
@@ -25,7 +25,9 @@ def row_of_linear(row: LinearRow) -> Row:
 
 
 def tight(row: Row) -> Row:
-    """Returns the linear expression without a common factor that is at least 0 for the same integers as `row`."""
+    """Returns the linear expression, divided by the common factor of its coefficients, that is at least 0 for the same integers as
+    `row`.
+    """
     terms, constant = row
     divisor = gcd(*terms.values())
     return ({n: c // divisor for n, c in terms.items()}, constant // divisor) if divisor > 1 else row
@@ -121,7 +123,8 @@ def replaced(row: Row, values: Mapping[Name, Row]) -> Row:
 
 def shadows_of(rows: list[Row] | None, first: int, last: int, some: bool = False) -> tuple[tuple[Row, ...] | None, ...]:
     """Returns, for each number of outermost loops from `first` to `last`, the constraints on these loops and parameters that follow
-    from the rows, as linear expressions that are at least 0; None for a contradiction.
+    from the rows, as linear expressions that are at least 0; None for a contradiction. Raises NotSimple for too many rows unless
+    `some` is set.
 
     Loops are eliminated from the innermost one outwards (Fourier and Motzkin). A row that is derived from more rows than the number
     of eliminated loops plus one follows from others (Imbert, 1990).
@@ -163,7 +166,7 @@ _Derived = tuple[Row, frozenset[int]]  # a row, and the rows that it comes of
 
 
 def _origins(rows: Iterable[Row]) -> Iterator[_Derived]:
-    """Yields each row with its number as the one row that it is derived from."""
+    """Yields each row with a set of its own number: it comes of itself alone."""
     return ((row, frozenset([k])) for k, row in enumerate(rows))
 
 
@@ -207,7 +210,7 @@ def _reach(item: tuple[frozenset, _Derived]) -> tuple[int, int]:
 def _eliminated(rows: dict[frozenset, _Derived], name: Name, most: int) -> Iterator[_Derived]:
     """Yields the rows that follow when a name is eliminated by Fourier and Motzkin's method.
 
-    most: of how many of the first rows a row may be derived; others are left out.
+    most: rows that come of more than so many of the original rows are left out.
     """
     above: list[tuple[Row, frozenset[int], int]] = []
     below: list[tuple[Row, frozenset[int], int]] = []

@@ -227,6 +227,7 @@ def _ranged(
     a loop of whole blocks, then the remainders.
 
     level: the loop's position in the plan.
+    lower, upper: the range's bounds.
     active: the loops around whose iterations run together.
     limit: where the last vector ends, if that differs between these iterations; else None.
     """

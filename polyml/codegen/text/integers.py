@@ -60,7 +60,8 @@ def _part(value: Condition) -> str:
 
 
 class IntegerReader:
-    """A reader of the expressions and conditions in a line. Its methods raise TextError for a text that is none.
+    """A reader of the expressions and conditions in a line. Its methods raise TextError for a text that does not follow the
+    grammar.
 
     names: the variables and parameters that expressions may contain; None: any.
     """
