@@ -40,27 +40,28 @@ PASSES = (  # the names of `pipeline.passes`, which need no compiler to be known
 
 @dataclass(frozen=True)
 class Options:
-    """The options are all settings, each with a value.
+    """The options hold a value for every setting of polyml.
 
     fp: "strict" keeps the source's order of operations; "reassociate" may reorder recognised reductions and contract a*b+c; "fast"
-        is LLVM's fast.
+        allows all that LLVM's fast-math flags do.
     schedule: "auto" lets the compiler choose the order of loops; "source" keeps the source's.
-    fusion: which neighbouring nests become one, "no": none; "max": all that may; "smart": where the loop stays parallel and they
-        use the same data; "model": those, and where the memory traffic saved is worth what it costs.
+    fusion: which neighbouring nests are fused, "no": none; "max": all that may be; "smart": those that use the same data and whose
+        loop stays parallel; "model": those of "smart", and those for which the memory traffic saved is worth what the fusion costs.
     threads: how many threads run a kernel; 0: one for every core this process may use.
     parallel, vectorize, tile: whether loops may run in parallel, as vectors, in tiles.
-    fallback: what a call does that is not compiled as a whole, "warn" and "silent": it runs as plain Python, in which parts may be
-        compiled, with a warning or without; "error": it raises.
-    recompile: what a kernel that has compiled code does with a call that needs other code, "default": it compiles; "fail": it
-        raises; "plain": it runs as plain Python.
-    on_defect: what happens where the compiler itself fails, "simpler": the call goes on in a simpler form; "raise": CompileError.
+    fallback: what a call does whose function is not compiled as a whole, "warn" and "silent": the function runs as plain Python, in
+        which some loops may be compiled, with a warning or without; "error": the call raises.
+    recompile: what a kernel that has compiled code does in a call whose types or sizes need other code, "default": it compiles;
+        "fail": it raises; "plain": it runs as plain Python.
+    on_defect: what happens where the compiler itself fails, "simpler": it tries again with fewer transformations, and at last the
+        function runs as plain Python; "raise": CompileError is raised.
     compile_budget_s: how many seconds a compilation should take at most, counted in work and not by a clock, so that the same
         budget gives the same code.
     cache: whether compiled kernels are kept on disk.
     cache_dir: the absolute path of the cache's folder; None: the user's cache folder.
-    cache_size_mb: the size of the cache at most.
-    check: whether every pass is checked at small sizes, with nothing taken from the cache.
-    debug: the stages and passes that are dumped, of STAGES and PASSES.
+    cache_size_mb: the size of the cache at most, in megabytes.
+    check: whether the result of every pass is checked at small sizes, with nothing taken from the cache.
+    debug: the stages and passes whose results are dumped, names of STAGES and PASSES.
     debug_dir: the folder of the dumps; None: they go to standard error.
 
     >>> Options(threads=1, fp="fast").fusion
@@ -86,12 +87,16 @@ class Options:
     debug_dir: str | None = None
 
     def compile_key(self) -> Options:
-        """Returns the settings with all that does not change compiled code at its default. threads: 1, or 0 for any more."""
+        """Returns the settings on which compiled code depends, with all others at their defaults, to be compared with those of
+        other code.
+
+        Code depends on `threads` only by whether there is one: it is 1 here, or 0 for more.
+        """
         return self._compile_key
 
     @cached_property
     def _compile_key(self) -> Options:
-        """Returns the value of `compile_key`, made once: to count the cores of this process is to read several files."""
+        """Returns the value of `compile_key`, computed once, since counting the cores of this process reads several files."""
         kept = {
             name: getattr(self, name) for name in ("fp", "schedule", "fusion", "parallel", "vectorize", "tile", "compile_budget_s")
         }
@@ -99,17 +104,17 @@ class Options:
 
     @property
     def runs_alone(self) -> bool:
-        """Says whether kernels run on one thread, whatever may be parallel."""
+        """Returns whether kernels run on one thread, even where loops may be parallel."""
         return (self.threads or usable_cores()) == 1
 
 
 @dataclass(frozen=True)
 class _Setting:
-    """A setting has a test for its values, and the words in which a message names them.
+    """A setting's rules: which values it accepts, how they are tested, and how an environment variable's text becomes one.
 
-    accepts: the accepted values, in the words of a message.
+    accepts: the accepted values in words, for error messages.
     check: returns the value to store, or raises ValueError or TypeError.
-    parse: makes of the text of an environment variable what `check` takes.
+    parse: turns the text of an environment variable into a value that `check` tests.
     """
 
     accepts: str
@@ -118,7 +123,7 @@ class _Setting:
 
 
 def _choice(*allowed: str) -> _Setting:
-    """Returns a setting that takes one of these words."""
+    """Returns the rules of a setting that takes one of the words `allowed`."""
 
     def check(value: object) -> str:
         if value not in allowed:
@@ -132,7 +137,7 @@ _WORDS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false":
 
 
 def _flag() -> _Setting:
-    """Returns a setting that is on or off."""
+    """Returns the rules of a setting that is True or False."""
 
     def check(value: object) -> bool:
         if not isinstance(value, bool):
@@ -147,7 +152,10 @@ def _parse_flag(text: str) -> object:
 
 
 def _count(accepts: str, least: int, most: int) -> _Setting:
-    """Returns a setting that takes a whole number within limits."""
+    """Returns the rules of a setting that takes a whole number from `least` to `most`.
+
+    accepts: these values in words, for error messages.
+    """
 
     def check(value: Any) -> int:  # Any: a value is asked what it can do; what it raises says that it cannot
         number = operator.index(value)
@@ -159,9 +167,9 @@ def _count(accepts: str, least: int, most: int) -> _Setting:
 
 
 def _folder(*, is_absolute: bool) -> _Setting:
-    """Returns a setting that takes the path of a folder.
+    """Returns the rules of a setting that takes the path of a folder, or None.
 
-    is_absolute: whether another program, started elsewhere, has to find the folder.
+    is_absolute: whether the path must be absolute, because programs started in other folders have to find the same one.
     """
 
     def check(value: Any) -> str | None:  # Any: as in `_count`
@@ -180,7 +188,7 @@ def _folder(*, is_absolute: bool) -> _Setting:
 
 
 def _stages() -> _Setting:
-    """Returns a setting that takes names of stages and passes."""
+    """Returns the rules of a setting that takes names of stages and passes, as a sequence or as a text with commas."""
 
     def check(value: Any) -> tuple[str, ...]:  # Any: as in `_count`
         names = _split(value) if isinstance(value, str) else tuple(islice(value, _MOST_NAMES))
@@ -223,7 +231,9 @@ active: Callable[[], Mapping[str, object] | None] = _active.get
 
 
 def check(settings: Mapping[str, object]) -> dict[str, object]:
-    """Returns the settings as they are stored. Raises ConfigError for a name that does not exist or a value that it does not take.
+    """Returns the settings with each value tested and in the form in which it is stored.
+
+    Raises ConfigError for a setting that does not exist, and for a value that a setting does not take.
 
     >>> check({"threads": 2, "debug": "llvm, ast"})
     {'threads': 2, 'debug': ('llvm', 'ast')}
@@ -232,7 +242,8 @@ def check(settings: Mapping[str, object]) -> dict[str, object]:
 
 
 def environment() -> dict[str, object]:
-    """Returns the settings that POLYML_* variables give, by name. Raises ConfigError as `check` does.
+    """Returns {setting: value} from the environment's POLYML_* variables. Raises ConfigError for an unknown variable or a wrong
+    value.
 
     >>> isinstance(environment(), dict)
     True
@@ -242,8 +253,12 @@ def environment() -> dict[str, object]:
 
 @lru_cache(maxsize=1)
 def _environment(values: tuple[str | None, ...]) -> dict[str, object]:
-    """Returns the settings for these values of _VARIABLES, the same for the same: to look for misspelt variables is too slow for
-    every call.
+    """Returns {setting: value} from the environment's POLYML_* variables, as long as `values` is the same without reading them
+    again.
+
+    The look for misspelt variables, for which ConfigError is raised, would be too slow for every call.
+
+    values: the texts of the known variables, in the order of _VARIABLES; they only tell whether the environment has changed.
     """
     found = {}
     for variable, text in os.environ.items():
@@ -260,7 +275,10 @@ def _environment(values: tuple[str | None, ...]) -> dict[str, object]:
 
 
 def resolve(overrides: Mapping[str, object] | None = None) -> Options:
-    """Returns the settings in force here: defaults < environment < scope < `overrides`, which are already checked.
+    """Returns the settings in force here: the defaults, then the environment, the enclosing scopes and `overrides`, the later ones
+    winning.
+
+    overrides: {setting: value} of values that `check` has tested already.
 
     >>> resolve({"threads": 3}).threads
     3
@@ -272,7 +290,7 @@ def resolve(overrides: Mapping[str, object] | None = None) -> Options:
 
 
 class scope:  # noqa: N801 (used as a function, in `with`)
-    """A scope has settings for all that is called inside a `with` block, in this thread or task alone.
+    """A context manager that changes settings for all calls inside its `with` block, in this thread or task alone.
 
     >>> with scope(fp="strict", threads=1):
     ...     resolve().fp
@@ -291,10 +309,11 @@ class scope:  # noqa: N801 (used as a function, in `with`)
 
 
 def _checked(name: str, value: object, shown: str, called: str) -> object:
-    """Returns the value as it is stored. Raises ConfigError where the setting does not take it.
+    """Returns a setting's value in the form in which it is stored. Raises ConfigError where the setting does not take it.
 
+    name: the name of the setting.
     shown: the value as the message repeats it.
-    called: what the message calls the setting.
+    called: what the message calls the setting: its name, or its environment variable.
     """
     setting = _setting(name, called)
     try:
@@ -304,9 +323,9 @@ def _checked(name: str, value: object, shown: str, called: str) -> object:
 
 
 def _setting(name: str, called: str) -> _Setting:
-    """Returns the setting of a name. Raises ConfigError, with the names that exist, for any other.
+    """Returns the rules of the setting `name`. Raises ConfigError, with the names that exist, where there is no such setting.
 
-    called: what the message calls it: the name itself, or the variable of the environment.
+    called: what the message calls the setting: its name, or its environment variable.
     """
     if name in _SETTINGS:
         return _SETTINGS[name]
@@ -315,5 +334,9 @@ def _setting(name: str, called: str) -> _Setting:
 
 
 def _refused(called: str, shown: str, setting: _Setting) -> ConfigError:
-    """Returns the error that a setting does not take a value."""
+    """Returns the ConfigError which says that a setting does not take a value, and what it takes.
+
+    called: what the message calls the setting: its name, or its environment variable.
+    shown: the value as the message repeats it.
+    """
     return ConfigError(f"the setting `{called}` does not take {shown}", notes=[f"it takes {setting.accepts}"])

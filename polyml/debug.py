@@ -15,11 +15,12 @@ _numbers = itertools.count(1)
 
 
 def dump(stage: str, text: str | Callable[[], str], *, name: str = "kernel") -> None:
-    """Writes what a stage made if the setting `debug` names it: to standard error, or to a new file in the folder `debug_dir`.
+    """Writes what a stage or a pass made, if the setting `debug` names it: to standard error, or to a new file in the folder
+    `debug_dir`.
 
-    stage: one of config.STAGES or config.PASSES.
-    text: the text, or a function that makes it, which is called only if the text is wanted.
-    name: the name of the kernel.
+    stage: the name of the stage or pass, one of config.STAGES or config.PASSES.
+    text: the text, or a function that makes it, which is called only if the text is written.
+    name: the name of the kernel, for the heading or the file's name.
     Raises ConfigError where `debug_dir` cannot be written.
     """
     if stage not in (*config.STAGES, *config.PASSES):

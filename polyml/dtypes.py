@@ -12,9 +12,10 @@ class DType:
     A weak type takes part in NumPy's promotion (NEP 50) without widening the other operand. `PYINT` is held in 64 bits and checked
     for overflow, since a Python int never wraps.
 
-    name: how polyml prints it, such as "f64" or "int".
+    name: how polyml prints the type, such as "f64" or "int".
     kind: "c" complex, "f" float, "i" signed, "u" unsigned, "b" bool.
-    bits: its width.
+    bits: the width of a number in bits.
+    weak: whether it is one of Python's own types.
     """
 
     name: str
@@ -27,32 +28,32 @@ class DType:
 
     @property
     def size_bytes(self) -> int:
-        """Returns the width in bytes."""
+        """Returns the size of one number of the type in bytes."""
         return max(1, self.bits // 8)
 
     @property
     def is_float(self) -> bool:
-        """Says whether it is a real floating-point type."""
+        """Returns whether the type is a real floating-point type."""
         return self.kind == "f"
 
     @property
     def is_complex(self) -> bool:
-        """Says whether its numbers have a real and an imaginary part."""
+        """Returns whether the type is complex."""
         return self.kind == "c"
 
     @property
     def part(self) -> DType:
-        """Returns the type of the real and imaginary parts of a complex type; a real type itself."""
+        """Returns the type of the real and imaginary parts of a complex type; the type itself where it is real."""
         return {128: F64, 64: F32}[self.bits] if self.is_complex else self
 
     @property
     def is_integer(self) -> bool:
-        """Says whether it is a signed or unsigned integer type."""
+        """Returns whether the type is a signed or unsigned integer type."""
         return self.kind in "iu"
 
     @property
     def numpy_name(self) -> str:
-        """Returns the name of NumPy's type, such as "float64", "int32", "bool", or of ml_dtypes' "bfloat16"."""
+        """Returns NumPy's name of the type, such as "float64", "int32" or "bool"; "bfloat16" is the name of ml_dtypes."""
         stem = {"c": "complex", "f": "float", "i": "int", "u": "uint", "b": "bool"}[self.kind]
         brain = "b" if self.name == "bf16" else ""
         return "bool" if self.kind == "b" else f"{brain}{stem}{self.bits}"

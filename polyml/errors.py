@@ -17,10 +17,10 @@ class PolymlError(Exception):
               ^^^^^^
           note: what would be accepted
 
-    message: one sentence, without the place.
-    loc: the place in the source; None where there is none.
-    notes: lines that follow, such as what would be accepted.
-    code: the reason, of `polyml.reasons`, for which a call runs as plain Python because of the error.
+    message: one sentence, without the location.
+    loc: the location in the source; None where there is none.
+    notes: lines that follow the message, such as what would be accepted.
+    code: the number, one of `polyml.reasons`, that the warning gives where a call runs as plain Python because of this error.
 
     >>> import polyml
     >>> try:
@@ -39,17 +39,17 @@ class PolymlError(Exception):
         super().__init__(self.render())
 
     def noted(self, *notes: str) -> PolymlError:
-        """Returns the same error with more notes."""
+        """Returns a copy of the error with `notes` after those it has."""
         return type(self)(self.message, loc=self.loc, notes=[*self.notes, *notes], code=self.code)
 
     def render(self) -> str:
-        """Returns the error's text: its place, its message, the source line with carets, and its notes."""
+        """Returns the error's text: its location, its message, the source line with carets, and its notes."""
         head = f"{self.loc}: error: {self.message}\n{self.loc.excerpt()}" if self.loc else f"error: {self.message}"
         return "\n".join([head, *(f"  note: {note}" for note in self.notes)])
 
 
 def shortened(text: str) -> str:
-    """Returns a text without its middle, where it is very long.
+    """Returns a very long text with its middle replaced by how many characters are left out, and any other text unchanged.
 
     >>> shortened("x" * 5000).replace("x" * 700, "x")
     'x ... (3,600 characters) ... x'
@@ -59,7 +59,7 @@ def shortened(text: str) -> str:
 
 
 class LanguageError(PolymlError):
-    """A source uses something outside the language. Nothing has run when it is raised.
+    """The source of a kernel uses something that polyml's language does not have. None of the kernel has run when it is raised.
 
     >>> import polyml
     >>> @polyml.kernel(fallback="error")
@@ -76,8 +76,9 @@ class LanguageError(PolymlError):
 
 
 class NotAffineError(LanguageError):
-    """A function is legal Python, but not affine. It runs as plain Python, with a PolymlPerformanceWarning, unless
-    `fallback="error"`.
+    """A function is legal Python, but not affine, so that it is not compiled as a whole.
+
+    Unless `fallback="error"`, a call does not raise it, but runs the function as plain Python with a PolymlPerformanceWarning.
 
     >>> import numpy as np, polyml
     >>> @polyml.kernel(fallback="error")
@@ -95,7 +96,7 @@ class NotAffineError(LanguageError):
 
 
 class SizesNeeded(NotAffineError):
-    """A function is affine only where its sizes and numbers are known, so that it is compiled for those of each call."""
+    """A function is affine only for known sizes and integer arguments, so it has to be compiled for the values of each call."""
 
 
 class PolymlTypeError(PolymlError, TypeError):
@@ -115,7 +116,7 @@ class PolymlTypeError(PolymlError, TypeError):
 
 
 class PolymlValueError(PolymlError, ValueError):
-    """An argument has the right type and cannot be used: it is read-only where it is written, or a size is below zero.
+    """An argument has the right type but cannot be used, such as a read-only array that the kernel writes, or a size below zero.
 
     >>> import numpy as np, polyml
     >>> @polyml.kernel(fallback="error")
@@ -148,7 +149,7 @@ class PolymlMemoryError(PolymlError, MemoryError):
 
 
 class BoundsError(PolymlError, IndexError):
-    """A subscript would leave its array for the sizes of this call. It is raised before anything is written.
+    """A subscript would leave its array for the sizes of this call. It is raised before the kernel writes anything.
 
     >>> import numpy as np, polyml
     >>> @polyml.kernel
@@ -186,7 +187,7 @@ class PolymlOverflowError(PolymlError, OverflowError):
 
 
 class IllegalSchedule(PolymlError):
-    """A schedule breaks a dependence. The message names a smallest pair of instances that shows it.
+    """A schedule breaks a dependence. The message names a smallest pair of instances which shows that.
 
     >>> import polyml
     >>> @polyml.kernel
@@ -202,7 +203,7 @@ class IllegalSchedule(PolymlError):
 
 
 class ScheduleError(PolymlError, ValueError):
-    """A schedule cannot be made: it names a loop that does not exist, a step does not fit, or its file is damaged.
+    """A schedule cannot be made: it names a loop that does not exist, a step cannot be applied, or its file is damaged.
 
     >>> import polyml
     >>> @polyml.kernel
@@ -218,7 +219,7 @@ class ScheduleError(PolymlError, ValueError):
 
 
 class TextError(PolymlError, ValueError):
-    """The text of a kernel, a SCoP or a program has something that its grammar does not. The message shows where."""
+    """The text of a kernel, a SCoP or a program does not follow its grammar. The message says where."""
 
 
 class NoFileError(ScheduleError, FileNotFoundError):
@@ -226,7 +227,7 @@ class NoFileError(ScheduleError, FileNotFoundError):
 
 
 class ConfigError(PolymlError, ValueError):
-    """A setting does not exist, or does not take the value that it is given. The message says what it takes.
+    """A setting or an option does not exist, or does not take the value that it is given. The message says what it takes.
 
     >>> import polyml
     >>> try:
@@ -259,9 +260,9 @@ class RecompileError(PolymlError):
 class CompileError(PolymlError):
     """A stage of the compiler failed, which is always a defect of polyml. The message names the stage.
 
-    It is raised where the setting `on_defect="raise"` says so; else the call goes on in a simpler form.
+    It is raised where `on_defect="raise"`; otherwise the call goes on with code made by fewer transformations, or as plain Python.
 
-    stages: (name, text) of what the stages before it made, where that is known.
+    stages: (name, text) of what each stage before the failing one made, where that is known.
 
     >>> import polyml
     >>> print(polyml.CompileError("stage vectorize failed: KeyError: 'S0'", notes=["this is a defect of polyml"]))
@@ -273,15 +274,17 @@ class CompileError(PolymlError):
 
 
 class PassError(PolymlError):
-    """A pass made something that means something else than what it was given, which the setting `check` looks for.
+    """A pass changed the meaning of what it was given, which is looked for where the setting `check` is on.
 
-    The message names the pass, the statement's instance and the element. It is always a defect of polyml, and is always raised.
+    The message names the pass, the statement's instance and the element that differs. It is always a defect of polyml, and is
+    raised whatever `on_defect` says.
     """
 
 
 class PolymlDefectWarning(UserWarning):
-    """The compiler failed on a kernel, which goes on in a simpler form. The text names the stage and the form. It is a defect of
-    polyml.
+    """The compiler failed on a kernel, a defect of polyml, and the call goes on with fewer transformations or as plain Python.
+
+    The text names the stage that failed, and what the kernel runs as instead.
 
     >>> import warnings, polyml
     >>> with warnings.catch_warnings():

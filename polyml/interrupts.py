@@ -23,10 +23,10 @@ _Handler = Callable[[int, FrameType | None], object]
 
 
 class _Deferral:
-    """A deferral keeps the handlers that the main thread had before a block of `deferred`, and the signals that came inside it.
+    """A deferral remembers the signals that come during a block of `deferred`, and the handlers that the main thread had before it.
 
     owner: the identifier of the main thread.
-    depth: how many blocks of `deferred` the thread is in.
+    depth: how many nested blocks of `deferred` the thread is in.
     """
 
     def __init__(self, owner: int):
@@ -36,9 +36,9 @@ class _Deferral:
         self._own = self._remember
 
     def begin(self) -> None:
-        """Puts handlers that remember signals in place of the thread's own.
+        """Replaces the thread's signal handlers by one that only remembers the signals.
 
-        Raises ValueError where this thread may have no handlers: in an interpreter beside the main one.
+        Raises ValueError in a subinterpreter, whose threads may set no handlers.
         """
         try:
             for number in _SIGNALS:
@@ -51,13 +51,13 @@ class _Deferral:
             raise
 
     def end(self) -> None:
-        """Puts the thread's own handlers back, except where a handler that was called has put another one there."""
+        """Puts the thread's own signal handlers back, except where a handler that ran in between has set another one."""
         for number, handler in reversed(self._handlers.items()):
             if signal.getsignal(number) is self._own:  # else a handler that was called has put another one there
                 signal.signal(number, handler)
 
     def deliver(self) -> None:
-        """Calls the handlers of the signals that came, each one even if the one before raises."""
+        """Calls the handlers of the remembered signals, each one even if another one raises."""
         if self._came:
             number, frame = self._came.pop(0)
             try:
@@ -66,7 +66,7 @@ class _Deferral:
                 self.deliver()
 
     def deliver_soon(self) -> None:
-        """Sends the signals that came to the thread once more after a moment, for places where Python takes no exception."""
+        """Sends the remembered signals to the thread again after 10 ms, for places where Python ignores exceptions."""
         for number, _ in self._came:
             send = threading.Timer(_SOON_SECONDS, signal.pthread_kill, (self.owner, number))
             send.daemon = True
@@ -82,9 +82,10 @@ _current: _Deferral | None = None  # the main thread's, in which alone handlers 
 
 @contextmanager
 def deferred() -> Iterator[None]:
-    """Makes signals wait for the next `checkpoint`, or for the end of the outermost such block.
+    """Delays the handling of signals such as Ctrl-C inside a `with` block, until the next `checkpoint` or the end of the outermost
+    block.
 
-    In threads other than the main one, where Python handles no signals, nothing changes.
+    In threads other than the main one, where Python handles no signals, it does nothing.
     """
     begin()
     try:
@@ -95,14 +96,14 @@ def deferred() -> Iterator[None]:
 
 
 def checkpoint() -> None:
-    """Handles the signals that came inside `deferred`. It is called where an exception leaves nothing half done."""
+    """Calls the handlers of the signals that have come inside `deferred`. It stands where an exception leaves nothing half done."""
     if (mine := _mine()) is not None:
         mine.deliver()
 
 
 @contextmanager
 def answered() -> Iterator[None]:
-    """Handles signals as they come again, inside a block of `deferred`, for what takes long."""
+    """Handles signals at once again inside a `with` block that is within one of `deferred`, for work that takes long."""
     global _current
     outer = _mine()
     if outer is None:
@@ -120,7 +121,7 @@ def answered() -> Iterator[None]:
 
 
 def begin() -> None:
-    """Begins what `deferred` does, for places where no `with` block can stand."""
+    """Begins to delay signals as `deferred` does, for places where no `with` block can stand; `end` is its counterpart."""
     global _current
     if (mine := _mine()) is not None:
         mine.depth += 1
@@ -134,8 +135,9 @@ def begin() -> None:
 
 
 def end() -> _Deferral | None:
-    """Ends what `begin` began. Returns the deferral if this was the outermost one, so that the caller delivers its signals; else
-    None.
+    """Ends what `begin` began, and puts the signal handlers back if that was the outermost block.
+
+    Returns the deferral in that case, whose remembered signals the caller has to deliver; None otherwise.
     """
     global _current
     ended = _mine()
@@ -150,12 +152,12 @@ def end() -> _Deferral | None:
 
 
 def _mine() -> _Deferral | None:
-    """Returns the deferral of this thread; None where it has none."""
+    """Returns the deferral that this thread has begun; None where there is none."""
     return _current if _current is not None and _current.owner == threading.get_ident() else None
 
 
 def _forget() -> None:
-    """Ends the deferral in the child of a fork by another thread: the thread that would end it does not exist there."""
+    """Ends, in the child of a fork, a deferral of a thread other than the forking one: that thread does not exist in the child."""
     global _current
     if _current is not None and _mine() is None:
         ended, _current = _current, None

@@ -11,7 +11,7 @@ from polyml.dtypes import BF16, OF_PYTHON, DType
 
 @cache
 def numpy_dtype(dtype: DType) -> np.dtype:
-    """Returns NumPy's type object of a type, the same object every time.
+    """Returns NumPy's dtype for a type of polyml, the same object every time.
 
     >>> numpy_dtype(BF16).itemsize
     2
@@ -22,7 +22,7 @@ def numpy_dtype(dtype: DType) -> np.dtype:
 
 
 def number_type(dtype: DType) -> type:
-    """Returns the Python type of such numbers: int, float, complex or bool, or a scalar type of NumPy.
+    """Returns the Python class of a type's numbers: int, float, complex or bool for a weak type, else a scalar class of NumPy.
 
     >>> number_type(DType("float", "f", 64, weak=True))
     <class 'float'>

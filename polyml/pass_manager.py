@@ -21,24 +21,24 @@ Watcher = Callable[["Pass", Any, Any, float], object]
 
 
 def itself(made: Any, *given: Any, **named: Any) -> Any:
-    """Returns the value, whatever else is given with it."""
+    """Returns its first argument, and ignores the others."""
     return made
 
 
 @dataclass(frozen=True)
 class Pass:
-    """A pass is a named function between values of one kind, or the translation from one kind to the next.
+    """A pass is a named function from a value to another value of the same kind, or the translation from one kind of value to the
+    next.
 
-    name: the name of the function's module and of its test file, by which the pass is dumped, shown, traced and switched off.
-    function: what the pass does; the docstring of its module has a picture of before and after, its source and the names that
-        others use.
-    why: why it stands where it stands in its list.
+    name: the name of the function's module and of its test file, by which the pass is dumped, shown, traced and left out.
+    function: what the pass does; the docstring of its module has a picture of before and after, its source, and other names for it.
+    why: why the pass stands at its position in its list.
     takes: the names of the arguments that it takes besides the value.
-    only: the name of a fact without which it does not run; "": it always runs.
-    stage: the stage under which its time is counted; "": that of its list.
-    required: why it may not be left out; "" where it may.
-    value: the value in what the function takes and returns; None where there is none, so that nothing changes.
-    left_out: what stands in place of the function where the pass is left out; it returns the same kind of thing.
+    only: the name of a fact without which the pass does not run; "": it always runs.
+    stage: the stage to whose time it counts; "": that of its list.
+    required: why the pass may not be left out; "" where it may.
+    value: picks the value out of what the function takes or returns; it gives None where the pass has left the value unchanged.
+    left_out: the function that runs instead where the pass is left out; it returns the same kind of thing.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Pass:
 
     @property
     def place(self) -> tuple[str, int]:
-        """Returns the file and the line of the function."""
+        """Returns the file and the line at which the pass's function is defined."""
         code = inspect.unwrap(self.function).__code__
         return code.co_filename, code.co_firstlineno
 
@@ -63,8 +63,8 @@ instead: dict[str, Callable[..., Any]] = {}  # name of a pass -> what tests run 
 
 
 def run(step: Pass, before: Any, *given: Any, **named: Any) -> Any:
-    """Runs a pass on a value, and returns what the pass makes of it. Watchers are told the pass, the value before and after it, and
-    the seconds.
+    """Runs a pass on a value and returns what it makes. All watchers are called with the pass, the value before and after, and the
+    seconds.
     """
     function = instead.get(step.name, step.function) if instead else step.function
     if not _watchers:
@@ -79,8 +79,9 @@ def run(step: Pass, before: Any, *given: Any, **named: Any) -> Any:
 
 
 def apply(function: Callable[..., Made], before: Any, *given: Any, **named: Any) -> Made:
-    """Runs a pass that is a part of another one, and returns what its function does. The pass is known by the name of the
-    function's module.
+    """Runs the function of a pass that is part of another pass, and returns what it makes. Watchers are told of it as of any pass.
+
+    The pass is known by the name of the function's module.
     """
     if not _watchers and not instead:
         return function(before, *given, **named)
@@ -89,16 +90,19 @@ def apply(function: Callable[..., Made], before: Any, *given: Any, **named: Any)
 
 
 def _of_kind(kind: type, made: Any) -> Any:
-    """Returns the value of this kind among what a function returns, besides notes and facts about it; None where there is none."""
+    """Returns the first part of a function's result that is of class `kind`; None where there is none.
+
+    made: the result, a tuple or an object whose attributes are searched.
+    """
     parts = made if isinstance(made, tuple) else (made, *getattr(made, "__dict__", {}).values())
     return next((part for part in parts if isinstance(part, kind)), None)
 
 
 @contextmanager
 def watched(watcher: Watcher) -> Iterator[None]:
-    """Calls the watcher with (pass, before, after, seconds) after each pass that runs inside the block.
+    """Calls `watcher(pass, before, after, seconds)` after each pass that runs inside a `with` block.
 
-    What the watcher raises is raised in place of what the pass returns, so that a checker stands in the pipeline as the pass does.
+    An exception of the watcher leaves the pass as if the pass had raised it, so that a checker can stop the compilation.
     """
     _watchers.append(watcher)
     try:
@@ -109,7 +113,10 @@ def watched(watcher: Watcher) -> Iterator[None]:
 
 @contextmanager
 def replaced(functions: Mapping[str, Callable[..., Any]]) -> Iterator[None]:
-    """Runs other functions in place of the passes of these names, for all that run inside the block. Tests use it."""
+    """Runs other functions in place of the passes that are named, for all passes that run inside a `with` block. Tests use it.
+
+    functions: {name of a pass: the function that runs instead}.
+    """
     before = dict(instead)
     instead.update(functions)
     try:

@@ -41,7 +41,9 @@ REASONS = {
 
 
 def remedy(code: str) -> str:
-    """Returns what to write instead of what a reason names.
+    """Returns what to write instead of the construct for which a call runs as plain Python.
+
+    code: the number of the reason, such as "PML-F002".
 
     >>> remedy("PML-F002")
     'let the loop run all of its range, with a flag or a mask that ends its effect'

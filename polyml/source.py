@@ -9,7 +9,7 @@ _LONGEST = 300  # characters of a line that an excerpt shows
 
 @dataclass(frozen=True)
 class Source:
-    """A source is the text that a kernel came from.
+    """A source is the text of a kernel's function, with its place in a file.
 
     file: the path, as Python reports it.
     first_line: the line of the file, from 1, on which `lines[0]` stands.
@@ -21,16 +21,19 @@ class Source:
     lines: tuple[str, ...]
 
     def line(self, number: int) -> str:
-        """Returns the text of a line of the file, counted from 1; "" for one outside the kernel."""
+        """Returns the text of a line of the file; "" for a line that is not part of the kernel.
+
+        number: the line's number in the file, from 1.
+        """
         index = number - self.first_line
         return self.lines[index] if 0 <= index < len(self.lines) else ""
 
 
 @dataclass(frozen=True)
 class Loc:
-    """A location is a stretch of one source line.
+    """A location is a range of characters in one line of a source.
 
-    line, column: counted from 1; columns count characters, not bytes.
+    line, column: where it begins, both counted from 1; columns count characters, not bytes.
     width: the number of characters.
     """
 
@@ -44,14 +47,15 @@ class Loc:
 
     @property
     def text(self) -> str:
-        """Returns the characters that the stretch covers."""
+        """Returns the characters of the location."""
         return self.source.line(self.line)[self.column - 1 : self.column - 1 + self.width]
 
     def excerpt(self) -> str:
-        """Returns the source line with a caret under every covered character.
+        """Returns the source line, or 300 characters of a longer one, and below it a line with a caret under every character of the
+        location.
 
-        A[i * i] = B[i]
-          ^^^^^
+            A[i * i] = B[i]
+              ^^^^^
         """
         line = self.source.line(self.line).rstrip("\n")
         start = 0 if len(line) <= _LONGEST else max(0, self.column - 1 - _LONGEST // 2)  # a line may be longer than anyone can read

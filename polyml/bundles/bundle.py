@@ -39,10 +39,10 @@ _MOST_BYTES = 1 << 30  # size of an argument at most
 class BundledArgument:
     """A bundled argument describes an argument of the call that failed, without its values.
 
-    element: NumPy's name of its type, or "int", "float", "complex", "pybool" for Python's numbers.
-    shape: its shape; None for a number.
+    element: NumPy's name of the element type, or "int", "float", "complex", "pybool" for Python's numbers.
+    shape: the shape of an array; None for a number.
     layout: "C", "F", or "A", with gaps between elements.
-    number: the number, where code depends on it.
+    number: the value of a number on which code depends; None: any value will do.
     """
 
     name: str
@@ -52,7 +52,9 @@ class BundledArgument:
     number: int | None = None
 
     def make(self, rng: np.random.Generator) -> object:
-        """Returns an argument, the same for the same generator: floats below 1, integers and Python's numbers below 7."""
+        """Returns an argument with random values, the same for the same generator: floats below 1, integers and Python's numbers
+        below 7.
+        """
         if self.shape is None:
             one = int(rng.integers(1, 7)) if self.number is None else self.number
             return (_PYTHON.get(self.element) or dtype_of(self.element).type)(one)
@@ -64,23 +66,26 @@ class BundledArgument:
         return values[..., ::2] if gaps else values
 
     def with_lengths(self, lengths: Mapping[int, int]) -> BundledArgument:
-        """Returns the argument with other lengths of dimensions in the place of these. Equal lengths stay equal."""
+        """Returns the argument with other dimensions, so that all dimensions of one length stay equal.
+
+        lengths: {old length: new length}; other lengths stay as they are.
+        """
         return self if self.shape is None else replace(self, shape=tuple(lengths.get(length, length) for length in self.shape))
 
 
 @dataclass(frozen=True)
 class Bundle:
-    """A bundle is a failure of the compiler, with all that repeats it.
+    """A bundle is a failure of the compiler, with all that is needed to repeat it.
 
     function: the name of the function.
-    source: the text of a module that defines it.
-    values: the arguments.
-    settings: those that differ from the defaults.
-    error: the name of the error's type.
+    source: the text of a module that defines the function.
+    values: the arguments of the call, without their values.
+    settings: the settings that differ from their defaults.
+    error: the class name of the error.
     message: the error's message.
-    versions: polyml's and its libraries', a line each.
+    versions: the versions of polyml and its libraries, one line each.
     shared: whether array arguments of one type and shape are one array.
-    stages: (name, text of what it made) of each stage before the failure, as comments of the file.
+    stages: (name, text of what it made) of each stage before the failure; they become comments of the file.
     """
 
     function: str
@@ -94,7 +99,7 @@ class Bundle:
     stages: tuple[tuple[str, str], ...] = ()
 
     def arguments(self) -> list[object]:
-        """Returns arguments, made anew and always the same."""
+        """Returns new arguments for the call that failed, with random values that are the same every time."""
         rng = np.random.default_rng(0)
         known: dict[tuple, object] = {}
         made: list[object] = []
@@ -105,7 +110,10 @@ class Bundle:
         return made
 
     def defined(self) -> FunctionType:
-        """Returns the function, whose text stands where tracebacks and the compiler look for it. Raises whatever the source raises."""
+        """Runs the bundle's source and returns the function that it defines. Raises whatever the source raises.
+
+        The function's text is put where tracebacks and the compiler look for it.
+        """
         file = f"<bundle {self.digest}>"
         linecache.cache[file] = (len(self.source), None, self.source.splitlines(keepends=True), file)
         scope: dict[str, object] = {"__name__": "bundle"}
@@ -114,17 +122,17 @@ class Bundle:
 
     @property
     def digest(self) -> str:
-        """Returns eight digits that tell the bundle from others."""
+        """Returns eight hexadecimal digits that tell the bundle from others."""
         facts = repr((self.function, self.source, self.values, sorted(self.settings.items()), self.shared, self.error))
         return hashlib.sha256(facts.encode(errors="surrogatepass")).hexdigest()[:8]
 
     @property
     def file(self) -> str:
-        """Returns the name of its file."""
+        """Returns the name of the bundle's file, such as "product-3f2a91c0.py"."""
         return f"{self.function}-{self.digest}.py"
 
     def text(self) -> str:
-        """Returns the text of its file."""
+        """Returns the text of the bundle's file, a Python program that repeats the failure."""
         head = [
             f"A defect of polyml in `{self.function}`: this file alone repeats it.",
             "",
@@ -144,7 +152,7 @@ def _commented(text: str) -> str:
 
 
 def read(path: str | os.PathLike) -> Bundle:
-    """Returns the bundle of a file. Raises ConfigError for a file that is none."""
+    """Returns the bundle that a file holds. Raises ConfigError for a file that is no bundle. Nothing of the file is run."""
     text = read_text(path, LIMIT_BYTES)
     try:
         (line,) = (line for line in text.splitlines() if line.startswith(_DATA))
@@ -162,7 +170,7 @@ def read(path: str | os.PathLike) -> Bundle:
 
 
 def _value(known: Mapping[str, Any]) -> BundledArgument:  # JSON, whose values are tested below
-    """Returns an argument from JSON. Raises ValueError, KeyError or TypeError for what is none."""
+    """Returns the argument that a bundle's JSON describes. Raises ValueError, KeyError or TypeError where it describes none."""
     shape = known["shape"] if known["shape"] is None else tuple(known["shape"])
     found = BundledArgument(**{**known, "shape": shape})
     if found.element not in _PYTHON:
@@ -176,14 +184,14 @@ def _value(known: Mapping[str, Any]) -> BundledArgument:  # JSON, whose values a
 
 
 def _source(text: str) -> str:
-    """Returns what stands between the docstring and the last statement, which repeats the failure."""
+    """Returns the part of a bundle file's text that defines the function: what is between the docstring and the last statement."""
     body = ast.parse(text).body
     lines = text.splitlines(keepends=True)
     return "".join(lines[body[0].end_lineno : body[-1].lineno - 1]).strip() + "\n"
 
 
 def first_line(path: str | os.PathLike) -> str:
-    """Returns what failed, as the file says it; "" for a file that cannot be read. Nothing of the file is run."""
+    """Returns the line of a bundle's file that says what failed; "" for a file that cannot be read. Nothing of the file is run."""
     try:
         found = re.search(r"^    (.+)$", read_text(path, LIMIT_BYTES), re.MULTILINE)
     except ConfigError:
@@ -192,7 +200,7 @@ def first_line(path: str | os.PathLike) -> str:
 
 
 def dtype_of(name: str) -> np.dtype:
-    """Returns NumPy's type of a name. Raises TypeError for a name that NumPy and ml_dtypes do not know."""
+    """Returns the dtype of a name. Raises TypeError for one that NumPy and ml_dtypes do not know, or that is no type of numbers."""
     if name == "bfloat16":
         import ml_dtypes
 

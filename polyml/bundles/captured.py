@@ -15,11 +15,12 @@ from polyml.runtime.calling.guards import captures
 
 
 def as_module(function: FunctionType) -> str:
-    """Returns the text of the module.
+    """Returns the text of a module that defines the function, and binds the names that the function takes from outside.
 
-    What is captured and is no module, function, number or text is left out, as the compiler takes nothing else; modules of the
-    user's own are imported.
-    Raises OSError, TypeError or SyntaxError where the function's text is not to be had.
+    Captured values other than modules, functions, numbers and texts are left out, since the compiler does not take them; modules of
+    the user's own are imported.
+
+    Raises OSError, TypeError or SyntaxError where the function's text cannot be found.
     """
     known = {guard.key: guard.expected for guard in captures(function).guards}
     lines = [line for name, value in sorted(known.items()) for line in _bound(name, value)]
@@ -27,12 +28,15 @@ def as_module(function: FunctionType) -> str:
 
 
 def name_of(function: FunctionType) -> str:
-    """Returns the function's name in the module."""
+    """Returns the name that the function has in the module of `as_module`: its own, or "kernel" where that is no identifier."""
     return function.__name__ if function.__name__.isidentifier() else "kernel"
 
 
 def _own_text(function: FunctionType, with_defaults: bool) -> str:
-    """Returns the function's text without decorators and annotations, which need names that the function itself does not."""
+    """Returns the function's text without decorators and annotations, which would need names that the function itself does not.
+
+    with_defaults: whether parameters keep their default values.
+    """
     tree = definition_of(function).tree
     if not isinstance(tree, ast.FunctionDef):
         raise TypeError(f"{function.__name__} is no function with a text of its own")
@@ -48,7 +52,7 @@ def _own_text(function: FunctionType, with_defaults: bool) -> str:
 
 
 def _bound(name: str, value: object) -> Iterator[str]:
-    """Yields statements that bind a name to a value."""
+    """Yields the text of statements that bind a name to a value; none for a value that a module's text cannot have."""
     helper = python_function(value)
     if isinstance(value, ModuleType):
         yield f"import {value.__name__} as {name}"

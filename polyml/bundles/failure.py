@@ -21,9 +21,9 @@ SIZE = 20  # the length of a dimension of which nothing is known
 class FailedCompilation:
     """A failed compilation says what was to be compiled when the compiler failed.
 
-    names, types: those of the arguments.
-    layouts: of the arguments that are arrays.
-    sizes: those of the call; None: not known.
+    names, types: the names and types of the arguments.
+    layouts: the layouts of the array arguments, each "C", "F" or "A".
+    sizes: the sizes for which code was made; None: for all sizes.
     aliased: whether arguments share memory.
     """
 
@@ -37,7 +37,11 @@ class FailedCompilation:
 
 
 def of_failure(tried: FailedCompilation, problem: PolymlError) -> Bundle:
-    """Returns the bundle of a failure. Raises OSError, TypeError or SyntaxError where the function's text is not to be had."""
+    """Returns the bundle that repeats a failed compilation.
+
+    problem: the error that the compiler raised.
+    Raises OSError, TypeError or SyntaxError where the function's text cannot be found.
+    """
     changed = {name: getattr(tried.options, name) for name in SETTINGS if getattr(tried.options, name) != getattr(Options(), name)}
     return Bundle(
         function=name_of(tried.function),
@@ -53,7 +57,7 @@ def of_failure(tried: FailedCompilation, problem: PolymlError) -> Bundle:
 
 
 def _values(tried: FailedCompilation) -> Iterator[BundledArgument]:
-    """Yields the arguments of a call for which the same code is made."""
+    """Yields descriptions of arguments for which the same code is made as for those of the call that failed."""
     layouts = iter(tried.layouts)
     extents = {} if tried.sizes is None else dict(tried.sizes.extents or ())
     limits = {} if tried.sizes is None else dict(tried.sizes.limits)

@@ -14,7 +14,9 @@ KEPT = 20  # the newest
 
 
 def keep_failure(cache: Cache | None, tried: FailedCompilation, problem: PolymlError) -> str:
-    """Keeps the bundle of a failure and returns its path; "" where there is no text of the function or no folder to write to."""
+    """Writes the bundle of a failed compilation to the cache folder. Returns the file's path; "" where it cannot be made or
+    written.
+    """
     try:
         return "" if cache is None else keep(cache, of_failure(tried, problem))
     except (OSError, TypeError, ValueError, SyntaxError, RecursionError):
@@ -22,8 +24,10 @@ def keep_failure(cache: Cache | None, tried: FailedCompilation, problem: PolymlE
 
 
 def keep(cache: Cache, bundle: Bundle) -> str:
-    """Keeps a bundle and returns its path; "" where the cache folder cannot be used. Raises OSError where nothing can be written
-    there.
+    """Writes a bundle to the cache folder and returns the file's path; "" where that folder cannot be used. Removes all but the
+    newest 20.
+
+    Raises OSError where the file cannot be written.
     """
     if not cache.made():
         return ""
@@ -36,7 +40,7 @@ def keep(cache: Cache, bundle: Bundle) -> str:
 
 
 def kept(cache: Cache) -> list[Path]:
-    """Returns the files of the bundles, the newest first."""
+    """Returns the files of the bundles in the cache folder, the newest first."""
     try:
         found = [(file.stat().st_mtime, file) for file in _folder(cache).glob("*.py")]
     except OSError:

@@ -29,13 +29,13 @@ MOST_SECONDS = 5  # a limit whose runs take longer is the last one
 
 @dataclass(frozen=True)
 class Bisection:
-    """A bisection says after which pass results begin to differ.
+    """A bisection says after which pass results begin to differ from those of plain Python.
 
-    passes: the passes after which results are right, in order.
-    culprit: the first pass after which they differ, or that fails; "" for none.
+    passes: the names of the passes after which results are right, in order.
+    culprit: the name of the first pass after which results differ, or that fails; "" where there is none.
     difference: what differs, in words.
-    statements: the statements that write it.
-    longest: the length of the longest dimension with which it was found.
+    statements: the names and texts of the statements that write what differs.
+    longest: the length of the longest dimension of the arrays with which it was found.
     """
 
     passes: tuple[str, ...]
@@ -57,10 +57,12 @@ class Bisection:
 
 
 def bisect(bundle: Bundle, tried: Callable[[int], None] = lambda length: None) -> Bisection:
-    """Returns the pass after which results begin to differ.
+    """Compiles and runs a bundle's kernel, and returns the pass after which its results begin to differ from those of plain Python.
 
-    tried: is told the limits of lengths before each is tried.
-    Raises ConfigError where plain Python itself raises.
+    Arrays are small at first, and larger in each further run.
+
+    tried: called before each run with the length of the longest dimension.
+    Raises ConfigError where plain Python itself raises, or the bundle has no arguments.
     """
     found: Bisection | None = None
     for smaller in _smaller(bundle):
@@ -84,7 +86,10 @@ def bisect(bundle: Bundle, tried: Callable[[int], None] = lambda length: None) -
 
 
 def _smaller(bundle: Bundle) -> Iterator[Bundle]:
-    """Yields the bundle with lengths limited more and more loosely. Equal lengths stay equal, others different where there is room."""
+    """Yields variants of the bundle with shorter dimensions, then with longer and longer ones, and at last the bundle itself.
+
+    Equal lengths stay equal, and different ones stay different where the limit leaves room for that.
+    """
     longest = _longest(bundle)
     for limit in LENGTHS:
         if limit >= longest:
@@ -100,7 +105,10 @@ def _longest(bundle: Bundle) -> int:
 
 
 def _right(bundle: Bundle) -> tuple[object, ...]:
-    """Returns the result and the arguments after a call of plain Python."""
+    """Runs the bundle's function as plain Python. Returns (its result, *the arguments after the call).
+
+    Raises ConfigError where the function raises.
+    """
     function, arguments = compiled(bundle).py_func, bundle.arguments()
     try:
         with np.errstate(all="ignore"):
@@ -111,8 +119,11 @@ def _right(bundle: Bundle) -> tuple[object, ...]:
 
 
 def _compiled(bundle: Bundle, arguments: list) -> tuple[PolymlError | None, object, Sequence[tuple[str, Program]]]:
-    """Returns why there is no code, None where there is; what it returns; and the programs that passes made, for the candidate that
-    was taken.
+    """Compiles the bundle's kernel and calls it with `arguments`, which it changes. Returns (error, result, programs).
+
+    error: what the call raised; None where it raised nothing.
+    result: what the call returned.
+    programs: (pass, program after it) for each pass on programs, of the last candidate for code that the compiler tried.
     """
     programs: list[tuple[str, Program]] = []
     called = compiled(bundle)
@@ -126,7 +137,10 @@ def _compiled(bundle: Bundle, arguments: list) -> tuple[PolymlError | None, obje
 
 
 def _compared(bundle: Bundle, right: Sequence[object]) -> Bisection:
-    """Returns where the results of a bundle begin to differ from the right ones."""
+    """Returns the first pass after which the results of a bundle differ from the right ones.
+
+    right: (result, *arguments after the call) of plain Python.
+    """
     names, longest = [value.name for value in bundle.values], _longest(bundle)
     passes: list[str] = []
     arguments = bundle.arguments()
@@ -152,13 +166,19 @@ def _compared(bundle: Bundle, right: Sequence[object]) -> Bisection:
 
 
 def _failing(problem: PolymlError) -> str:
-    """Returns the pass that a CompileError names."""
+    """Returns the name of the pass that a CompileError's message names; "the compiler" where the message names none."""
     words = problem.message.split()
     return words[1] if words[:1] == ["stage"] else "the compiler"
 
 
 def _difference(names: Sequence[str], got: Sequence[object], right: Sequence[object]) -> tuple[str, str]:
-    """Returns the first element that differs by more than rounding, in words, and the argument that has it, "" for the result."""
+    """Returns the first element that differs by more than rounding, in words, and the name of the argument that it is in.
+
+    The name is "" for the result of the call; both are "" where nothing differs.
+
+    names: the names of the arguments.
+    got, right: (result, *arguments after the call) of the run that is tested, and of plain Python.
+    """
     for name, mine, wanted in zip(("", *names), got, right, strict=True):
         results = mine if isinstance(wanted, tuple) and isinstance(mine, tuple) else (mine,)
         for one, other in zip(results, wanted if isinstance(wanted, tuple) else (wanted,)):
@@ -168,7 +188,7 @@ def _difference(names: Sequence[str], got: Sequence[object], right: Sequence[obj
 
 
 def _element(mine: np.ndarray, right: np.ndarray) -> str:
-    """Returns the first element that differs by more than rounding, in words; "" where there is none."""
+    """Returns in words how the first element of an array that differs by more than rounding does so; "" where none differs."""
     if mine.shape != right.shape:
         return f" has the shape {mine.shape}, not {right.shape}"
     if right.dtype.kind in "biu":
@@ -186,7 +206,10 @@ def _element(mine: np.ndarray, right: np.ndarray) -> str:
 
 
 def _writers(program: Program, array: str) -> tuple[str, ...]:
-    """Returns the statements that write the array, "" for one that is no argument, by name and text."""
+    """Returns the name and the source line of each statement that writes an array; of all statements where none does.
+
+    array: the argument's name; "" for an array that is no argument.
+    """
     arrays = program.scop.arrays
     statements = program.scop.statements.values()
     found = [s for s in statements if array in (s.write.array, arrays[s.write.array].source_name)]

@@ -22,8 +22,10 @@ _NAMES = re.compile(r"'[^']*'|`[^`]*`|[0-9]+")
 def reduced(given: Bundle, tried: Callable[[int], None] = lambda count: None, budget: int = 300) -> Bundle | None:
     """Returns a smaller bundle that fails in the same way; None where the given one does not fail.
 
-    tried: is told how many variants have been tried.
-    budget: how many may be.
+    Every variant is run in a process of its own.
+
+    tried: called with the number of variants that have been tried, after each one.
+    budget: how many variants are tried at most.
     """
     wanted, count = failure(given), 0
     if not wanted:
@@ -39,8 +41,10 @@ def reduced(given: Bundle, tried: Callable[[int], None] = lambda count: None, bu
 
 
 def failure(bundle: Bundle) -> str:
-    """Returns what a failure and that of a smaller bundle have in common: how the process ends, or the error without names and
-    numbers; "" for no failure.
+    """Runs a bundle in a new process and returns how it fails: two bundles fail in the same way where this text is the same.
+
+    It is "signal 11" and the like where a signal ends the process, "no end" where it takes over a minute, the type and first line
+    of a CompileError or IllegalSchedule with names and numbers removed, and "" where the bundle does not fail.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / bundle.file
@@ -68,7 +72,7 @@ if isinstance(problem, (CompileError, IllegalSchedule)):
 
 
 def _variants(bundle: Bundle) -> Iterator[Bundle]:
-    """Yields the bundles that are one step smaller."""
+    """Yields every bundle that is one step smaller: with less source, fewer arguments or settings, or smaller arguments."""
     bundle = replace(bundle, stages=())
     for source in smaller_sources(bundle.source):
         if any(isinstance(s, ast.FunctionDef) and s.name == bundle.function for s in ast.parse(source).body):
@@ -86,7 +90,7 @@ def _variants(bundle: Bundle) -> Iterator[Bundle]:
 
 
 def _without_arguments(bundle: Bundle) -> Iterator[Bundle]:
-    """Yields the bundle without each argument that the function does not use."""
+    """Yields, for each argument that the function does not use, the bundle without that argument."""
     tree = ast.parse(bundle.source)
     (function,) = (s for s in tree.body if isinstance(s, ast.FunctionDef) and s.name == bundle.function)
     used = {node.id for statement in function.body for node in ast.walk(statement) if isinstance(node, ast.Name)}

@@ -10,8 +10,10 @@ from polyml.errors import ConfigError, PolymlError
 
 
 def compiled(bundle: Bundle) -> Kernel:
-    """Returns the kernel of a bundle, which raises what the compiler does. Raises ConfigError where the bundle's source does not
-    run.
+    """Returns the kernel of a bundle, with settings under which a call raises the compiler's failure instead of going on without
+    it.
+
+    Raises ConfigError where the bundle's source does not run.
     """
     try:
         function = bundle.defined()
@@ -22,7 +24,7 @@ def compiled(bundle: Bundle) -> Kernel:
 
 
 def repeat(bundle: Bundle) -> PolymlError | None:
-    """Returns what the compiler raises; None where it does not fail."""
+    """Compiles and calls the kernel of a bundle. Returns the error that it raises; None where it raises none."""
     called = compiled(bundle)
     try:
         called(*bundle.arguments())
@@ -32,7 +34,10 @@ def repeat(bundle: Bundle) -> PolymlError | None:
 
 
 def main(path: str) -> None:
-    """Does what `python BUNDLE` does: ends with the error and status 1, or says that there is none."""
+    """Repeats the failure of the bundle in the file `path`, as `python BUNDLE` does.
+
+    Raises the failure, or prints that there is none; exits with status 2 where the file is no bundle that can be run.
+    """
     try:
         found = read(path)
         problem = repeat(found)

@@ -17,10 +17,11 @@ Case = TypeVar("Case")
 
 
 def shrink(case: Case, variants: Callable[[Case], Iterator[Case]], fails: Callable[[Case], bool], budget: int = 400) -> Case:
-    """Returns a smaller case for which `fails` holds as it does for `case`.
+    """Returns the smallest case found by going from `case` to smaller variants as long as one of them still fails.
 
-    variants: yields all cases that are one step smaller, the largest steps first.
-    budget: how many are tried.
+    variants: yields all cases that are one step smaller than a case, the largest steps first.
+    fails: whether a case fails as the first one does.
+    budget: how many variants are tried at most.
     """
     progress = True
     while progress and budget > 0:
@@ -36,7 +37,9 @@ def shrink(case: Case, variants: Callable[[Case], Iterator[Case]], fails: Callab
 
 
 def smaller_sources(source: str) -> Iterator[str]:
-    """Yields every text that is one step smaller."""
+    """Yields every text that is one edit smaller than a Python source: a statement less, a loop unwrapped, an expression replaced
+    by a part.
+    """
     count = sum(1 for _ in _edits(ast.parse(source)))
     for index in range(count):
         tree = ast.parse(source)
@@ -50,7 +53,10 @@ def smaller_sources(source: str) -> Iterator[str]:
 
 
 def _edits(tree: ast.AST) -> Iterator[Callable[[], None]]:
-    """Yields edits in place: to drop a statement, unwrap a loop or a condition, or replace an expression by a part of it."""
+    """Yields functions each of which changes the tree in place by one edit that makes it smaller.
+
+    An edit drops a statement, unwraps a loop or a condition, or replaces an expression by a part of it.
+    """
     for node in ast.walk(tree):
         for name in ("body", "orelse"):
             block = getattr(node, name, None)
@@ -72,7 +78,10 @@ def _edits(tree: ast.AST) -> Iterator[Callable[[], None]]:
 
 
 def _block_edits(block: list[ast.stmt], may_empty: bool) -> Iterator[Callable[[], None]]:
-    """Yields edits of the statements of a block."""
+    """Yields functions each of which drops or simplifies one statement of a block in place.
+
+    may_empty: whether the block may lose its last statement; if not, `pass` replaces that one.
+    """
     for position, statement in enumerate(block):
         here = slice(position, position + 1)
         if len(block) > 1 or may_empty:
@@ -93,7 +102,10 @@ def _block_edits(block: list[ast.stmt], may_empty: bool) -> Iterator[Callable[[]
 
 
 def _substituted(block: list[ast.stmt], position: int, loop: ast.For, value: ast.expr) -> None:
-    """Puts the loop's body in its place once, with its variable replaced by its first value."""
+    """Replaces a loop in its block by one copy of its body, in which `value` stands for the loop variable.
+
+    position: the loop's index in the block.
+    """
 
     name = cast(ast.Name, loop.target).id
 
@@ -105,7 +117,7 @@ def _substituted(block: list[ast.stmt], position: int, loop: ast.For, value: ast
 
 
 def _parts(value: ast.expr) -> Iterator[ast.expr]:
-    """Yields smaller expressions that may stand for `value`."""
+    """Yields smaller expressions that may replace `value`: its operands, its arguments, or 1 for a number."""
     if isinstance(value, ast.BinOp):
         yield value.left
         yield value.right
