@@ -32,7 +32,7 @@ class Figures:
             return ()
         table = self._table.table(key)
         table.check_keys(NUMBERS)
-        return tuple(Peak(n, self._spread(self._rate(table, n, "operations"), True)) for n in NUMBERS if table.has(n))
+        return tuple(Peak(n, self._spread(table, n, "operations", True)) for n in NUMBERS if table.has(n))
 
     def memory(self, *others: str) -> tuple[Bandwidth, ...]:
         """Returns the bandwidth of the memory; () where the file says nothing of it.
@@ -54,8 +54,13 @@ class Figures:
         """
         if known:
             table.check_keys(known)
-        rates = [self._rate(table, key, "bandwidth") if table.has(key) else Rate() for key in ("read", "update")]
-        return Bandwidth(place, *(self._spread(rate, private) if spread else rate for rate in rates))
+
+        def rate(key: str) -> Rate:
+            if not table.has(key):
+                return Rate()
+            return self._spread(table, key, "bandwidth", private) if spread else self._rate(table, key, "bandwidth")
+
+        return Bandwidth(place, rate("read"), rate("update"))
 
     def latency(self, table: TomlTable) -> Figure | None:
         """Returns how long data of a level take to arrive, in seconds; None where its table does not say."""
@@ -81,35 +86,50 @@ class Figures:
         found = {n: self._figure(table, n, Energies.kind(n), None, origin, source) for n in names if table.has(n)}
         return Energies(**found)
 
-    def _spread(self, rate: Rate, private: bool) -> Rate:
-        """Returns a rate with that of all parts, where the file lacks it, as one part's times their number, at the clock of all.
+    def _spread(self, table: TomlTable, key: str, kind: str, private: bool) -> Rate:
+        """Returns the rate of a key, with that of all parts, where the table lacks it, as one part's times their number, at the
+        clock of all.
 
+        kind: what is measured, of `units.UNITS`.
         private: whether the parts do not get in each other's way; else the result is an estimate.
         """
-        if rate.all or not rate.one:
-            return rate
-        clock = self.frequency
-        slower = clock.all.value / clock.one.value if clock.one and clock.all else 1.0
-        return Rate(rate.one, rate.one.times(self._parts * slower, None if private else "estimate"))
+        rate = self._rate(table, key, kind)
+        if rate.all or not rate.one or self._parts == 1 and self.frequency.one == self.frequency.all:
+            return Rate(rate.one, rate.all or rate.one)
+        inside, keys, origin, source = self._told(table, key)
+        one, together = self.frequency.one, self.frequency.all
+        each = self._figure(inside, keys["one"], kind, together, origin, source)
+        value, text = each.value, each.source
+        if not inside.quantity(keys["one"], kind).per_cycle:
+            text = "one part's"
+            if one and together and one.value != together.value:
+                value *= together.value / one.value
+                text += f" at {together.value / 1e9:.4g} in place of {one.value / 1e9:.4g} GHz"
+            text += f"; {source}" if source else ""
+        return Rate(rate.one, Figure(value * self._parts, each.origin if private else "estimate", f"{self._parts} times {text}"))
 
     def _rate(self, table: TomlTable, key: str, kind: str) -> Rate:
         """Returns the rate of a key: a text is one part's; a table may tell that of one part, of all parts, and their origin.
 
         kind: what is measured, of `units.UNITS`.
         """
+        inside, keys, origin, source = self._told(table, key)
+        clocks = {"one": self.frequency.one, "all": self.frequency.all}
+        found = Rate(**{which: self._figure(inside, keys[which], kind, clocks[which], origin, source) for which in keys})
+        if found.one and found.all and kind != "frequency" and found.all.value < found.one.value:
+            raise inside.error("all", f"`{key}` of all together is less than of one", "expected at least as much")
+        return found
+
+    def _told(self, table: TomlTable, key: str) -> tuple[TomlTable, dict[str, str], str, str]:
+        """Returns the table in which a key's figures are, the keys there of "one" and "all", their origin and their source."""
         if not isinstance(table.data[key], dict):
-            return Rate(one=self._figure(table, key, kind, self.frequency.one, self._origin, self._source))
+            return table, {"one": key}, self._origin, self._source
         inside = table.table(key)
         inside.check_keys(("one", "all", "origin", "source"))
         if not inside.has("one") and not inside.has("all"):
             raise inside.error(None, f"`{key}` has neither `one` nor `all`", "what one core reaches, and all together")
-        origin, source = inside.choice("origin", ORIGINS, self._origin), inside.text("source", self._source)
-        clocks = {"one": self.frequency.one, "all": self.frequency.all}
-        found = Rate(**{which: self._figure(inside, which, kind, clock, origin, source)
-                        for which, clock in clocks.items() if inside.has(which)})  # fmt: skip
-        if found.one and found.all and kind != "frequency" and found.all.value < found.one.value:
-            raise inside.error("all", f"`{key}` of all together is less than of one", "expected at least as much")
-        return found
+        keys = {which: which for which in ("one", "all") if inside.has(which)}
+        return inside, keys, inside.choice("origin", ORIGINS, self._origin), inside.text("source", self._source)
 
     def _figure(self, table: TomlTable, key: str, kind: str, clock: Figure | None, origin: str, source: str) -> Figure:
         found = table.quantity(key, kind)
