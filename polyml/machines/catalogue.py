@@ -17,8 +17,8 @@ FOLDER = Path(__file__).parent / "presets"
 def names() -> tuple[str, ...]:
     """Returns the names of the presets, in alphabetical order.
 
-    >>> names()[:3]
-    ('avx2', 'avx512', 'gemmini')
+    >>> "zen5" in names()
+    True
     """
     return tuple(sorted(file.stem for file in FOLDER.glob("*.toml")))
 

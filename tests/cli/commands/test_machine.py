@@ -62,7 +62,7 @@ def test_the_names_are_listed():
 
 
 @pytest.mark.parametrize("words, message", [
-    (["zen6"], "error: there is no machine 'zen6' (did you mean zen5?; known: host, "),
+    (["zenn5"], "error: there is no machine 'zenn5' (did you mean zen5?; known: host, "),
     (["nothing.toml"], "error: there is no file nothing.toml (expected a TOML file, or one of host, "),
     (["zen4", "--measure"], "error: zen4 cannot be measured from here (--measure is for the host)\n"),
     (["wrong.toml"], "wrong.toml:1:1: error: `kind` does not take \"cup\" (expected \"cpu\", \"gpu\", \"systolic\")\n"),
