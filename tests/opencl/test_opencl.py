@@ -270,6 +270,15 @@ def test_a_kernel_whose_loops_are_not_found_parallel_in_time_runs_on_one_thread(
     assert np.array_equal(A, np.full((2, 3), 2.0)) and "one thread" in kernel.explain()
 
 
+@pytest.mark.parametrize("tile", [((4, 4), (2, 2)), ((8, 2), (1, 3)), ((2, 2), (4, 1))])
+@pytest.mark.parametrize("name", ["gemm", "syr2k", "symm", "k2mm", "covariance", "doitgen"])
+def test_threads_with_several_iterations_compute_what_references_do(name, tile, monkeypatch):
+    """At these sizes some threads have all of their iterations and some do not."""
+    monkeypatch.setattr("polyml.schedule.gpu.launch_plan.TILE", tile)
+    (outcome,) = polybench((name,))
+    assert outcome.problem == outcome.refused == ""
+
+
 def test_a_device_that_there_is_not_is_refused():
     kernel = polyml.kernel(scaled, target=polyml.Target.opencl("no such device"))
     with pytest.raises(ConfigError, match="no OpenCL device 'no such device'"):
