@@ -17,6 +17,7 @@ from itertools import chain
 
 from polyml import kernels
 from polyml.kernels.arrays import workloads
+from polyml.schedule.gpu import launch_plan
 from tests.fuzz.check import check
 from tests.fuzz.generate import program
 from tests.opencl.oclgrind import watched
@@ -31,12 +32,18 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="the number of the first one")
     parser.add_argument("--device", default="", help="a part of the device's or its platform's name")
     parser.add_argument("--oclgrind", default="", metavar="LIBRARY", help="run each program in Oclgrind, whose driver this is")
+    parser.add_argument(
+        "--tile", default="", metavar="TX,TY,IX,IY", help="threads along x and y and iterations of each, of register tiles"
+    )
     options = parser.parse_args()
+    if options.tile:
+        tx, ty, ix, iy = map(int, options.tile.split(","))
+        launch_plan.TILE = (tx, ty), (ix, iy)
     names = tuple(name for name in kernels.NAMES if options.only in name)
     arrays = tuple(name for name in workloads() if options.only in name)
     start, wrong, refused, total = time.monotonic(), 0, 0, 0
     if options.oclgrind:
-        return watched(options.oclgrind, (*names, *arrays), range(options.seed, options.seed + options.random))
+        return watched(options.oclgrind, (*names, *arrays), range(options.seed, options.seed + options.random), options.tile)
     groups = [polybench(names, device=options.device)] if names else []
     groups += [array_programs(arrays, device=options.device)] if arrays else []
     for outcome in chain(*groups, _random(options.seed, options.random)):

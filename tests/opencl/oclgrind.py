@@ -20,7 +20,7 @@ SIGNS = re.compile(
 MOST_SECONDS = 300
 
 
-def watched(library: str, names: Sequence[str], seeds: Iterable[int]) -> int:
+def watched(library: str, names: Sequence[str], seeds: Iterable[int], tile: str = "") -> int:
     """Prints the programs that are wrong or that Oclgrind reports, and returns 1 where there is one."""
     start, wrong, total = time.monotonic(), 0, 0
     runs = [(name, ["--only", name]) for name in dict.fromkeys(names)]
@@ -29,7 +29,7 @@ def watched(library: str, names: Sequence[str], seeds: Iterable[int]) -> int:
         Path(folder, "oclgrind.icd").write_text(f"{library}\n")
         for name, given in runs:
             total += 1
-            problem = _problem(folder, given)
+            problem = _problem(folder, [*given, *(["--tile", tile] if tile else [])])
             wrong += bool(problem)
             if problem:
                 print(f"{name}: {problem}", flush=True)

@@ -22,6 +22,7 @@ class Dialect:
     splits: by axis, whether there may be more blocks along it than one launch takes, so that several launches take them.
     atomics: names of functions, by what they do.
     preamble: what a text begins with; {contract} is ON in it where a*b + c may be rounded once, else OFF.
+    half_header: what a text begins with where float16 occurs.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Dialect:
     splits: tuple[bool, bool, bool]
     atomics: Mapping[str, str]
     preamble: str = ""
+    half_header: str = ""
 
     def register_type(self, dtype: DType) -> str:
         """Returns the name of the type that a value is computed in; halves (f16 and bf16) are computed in float."""
@@ -89,5 +91,6 @@ CUDA = Dialect(
     restrict="__restrict__",
     splits=(False, True, True),
     atomics={"cas": "atomicCAS"},
+    half_header="#include <cuda_fp16.h>\n",
 )  # fmt: skip
 DIALECTS = {each.name: each for each in (OPENCL, CUDA)}

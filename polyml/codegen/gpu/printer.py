@@ -72,6 +72,7 @@ def source(program: GpuProgram, dialect: Dialect, strict: bool = True) -> Launch
         needs |= kernel.needs.functions
     functions = definitions(needs, dialect)
     preamble = dialect.preamble.replace("{contract}", "OFF" if strict else "ON")
+    preamble += dialect.half_header if any("f16" in name and "bf16" not in name for name in needs) else ""
     return LaunchSource("\n\n".join(filter(None, (preamble.rstrip(), functions, *kernels))) + "\n", signatures)
 
 

@@ -1,0 +1,65 @@
+"""Compiles kernels for NVIDIA's GPUs:  python -m tests.cuda [--only TEXT] [--arch sm_90,sm_100]
+
+Prints each kernel that nvcc refuses or whose registers do not suffice, and how many registers the others take. The exit status is 1 where
+one is refused.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+from polyml import kernels
+from polyml.kernels.arrays import workloads
+from tests.cuda.compiler import ARCHITECTURES, compiled, nvcc
+
+
+def texts(only: str = "") -> Iterator[tuple[str, str]]:
+    """Yields names and CUDA texts of PolyBench's kernels in loops and of the array programs."""
+    for name in kernels.NAMES:
+        if only in name:
+            benchmark = kernels.load(name)
+            arguments = benchmark.inputs(benchmark.sizes["MINI"], np.random.default_rng(0), benchmark.dtype)
+            yield name, benchmark.kernel.inspect_cuda(*arguments.values())
+    for name, workload in workloads().items():
+        if only in name:
+            smallest = min(workload.sizes, key=lambda each: np.prod([*workload.sizes[each].values()], dtype=float))
+            yield f"arrays {name}", workload.kernel.inspect_cuda(*workload.arguments(smallest))
+
+
+def main() -> int:
+    """The number of refused programs decides the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.cuda", description=__doc__)
+    parser.add_argument("--only", default="", help="the programs whose names contain this text")
+    parser.add_argument("--arch", default=",".join(ARCHITECTURES), help=f"some of {', '.join(ARCHITECTURES)}")
+    options = parser.parse_args()
+    compiler = nvcc()
+    if compiler is None:
+        parser.error("there is no nvcc; pip install polyml[gpu-test]")
+    start, refused, spilling, total, most = time.monotonic(), 0, 0, 0, 0
+    for name, text in texts(options.only):
+        for architecture in options.arch.split(","):
+            try:
+                found = compiled(text, architecture, compiler)
+            except ValueError as problem:
+                refused += 1
+                print(f"{name}, {architecture}: refused\n{problem}", flush=True)
+                continue
+            total += len(found)
+            most = max(most, *(each.registers for each in found))
+            for each in found:
+                if each.spilled or each.stack_bytes:
+                    spilling += 1
+                    print(f"{name}, {architecture}: {each.name} spills {each.spilled} bytes, stack {each.stack_bytes}", flush=True)
+    print(
+        f"{total} kernels in {time.monotonic() - start:.0f} s: {refused} programs refused, {spilling} kernels spill, at most {most} registers"
+    )
+    return 1 if refused else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,59 @@
+"""nvcc, and what it says of kernels."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
+_FUNCTION = re.compile(r"Compiling entry function '(\w+)'")
+_SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_REGISTERS = re.compile(r"Used (\d+) registers")
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What ptxas says of a kernel. spilled: bytes stored for want of registers."""
+
+    name: str
+    registers: int
+    stack_bytes: int
+    spilled: int
+
+
+def nvcc() -> str | None:
+    """Returns the path of nvcc: of the PATH, or of NVIDIA's wheels; None where there is none."""
+    found = shutil.which("nvcc")
+    package = None if found else importlib.util.find_spec("nvidia")
+    for folder in (package.submodule_search_locations or ()) if package else ():
+        found = found or next(map(str, Path(folder).glob("*/bin/nvcc")), None)
+    return found
+
+
+def compiled(text: str, architecture: str, compiler: str) -> list[Compiled]:
+    """Returns the kernels of a text, compiled for an architecture such as sm_90. Raises ValueError with what nvcc says of an error."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "kernels.cu")
+        source.write_text(text)
+        command = [
+            compiler,
+            f"-arch={architecture}",
+            "-cubin",
+            "-Xptxas",
+            "-v",
+            "-o",
+            str(source.with_suffix(".cubin")),
+            str(source),
+        ]
+        ran = subprocess.run(command, capture_output=True, text=True)
+    if ran.returncode:
+        raise ValueError(ran.stderr)
+    names = _FUNCTION.findall(ran.stderr)
+    spills = [tuple(map(int, each)) for each in _SPILLS.findall(ran.stderr)]
+    registers = list(map(int, _REGISTERS.findall(ran.stderr)))
+    return [Compiled(name, used, stack, stored) for name, used, (stack, stored, _) in zip(names, registers, spills, strict=True)]
