@@ -60,15 +60,15 @@ _RECENT = 8  # entries tried natively before Python looks at the arguments
 
 
 class Kernel(Schedulable, Reported, Specialised, OnGpu):
-    """A kernel is a function that is compiled on its first call for each combination of argument types.
+    """A kernel is a function that polyml compiles on its first call for each combination of argument types.
 
-    py_func: the function itself.
-    settings: those given to the decorator, by name.
-    target: what it runs on; None: the processor. A call on another target is simulated, and `compiled` stays as it is.
-    compiled: None before the first call, then whether the last call that was not like the one before it ran as native code; False:
-        it ran as plain Python.
-    timings: stage -> seconds of the last compilation or load.
-    from_cache: whether that was a load from the cache.
+    py_func: the Python function.
+    settings: the settings that were given to the decorator, by name.
+    target: the systolic array that a call is simulated on; None: calls run on the processor or a GPU.
+    compiled: None before the first call, then whether the last call ran as native code; False: it ran as plain Python. Calls that
+        are simulated, and calls like the one before, leave it unchanged.
+    timings: {stage: seconds} of the last compilation, or of the last load from the cache.
+    from_cache: whether `timings` are those of a load from the cache.
 
     >>> import numpy as np
     >>> @kernel
@@ -106,7 +106,7 @@ class Kernel(Schedulable, Reported, Specialised, OnGpu):
         return self._call_otherwise(args, kwargs)
 
     def __get__(self, instance: object, owner: type | None = None) -> Kernel | MethodType:
-        """Returns a method of the class in which the kernel stands, as a function does."""
+        """Returns the kernel bound to `instance`, so that a kernel defined in a class is a method, as a function would be."""
         return self if instance is None else MethodType(self, instance)
 
     def __repr__(self) -> str:
@@ -118,7 +118,7 @@ class Kernel(Schedulable, Reported, Specialised, OnGpu):
         return self.__qualname__  # pickled by reference, as functions are
 
     def explain(self) -> str:
-        """Returns what the last call's types were compiled to, why, how long each stage took, and what runs as Python.
+        """Returns a text: what code was made for the types of the last call, why, the time of each stage, and what runs as Python.
 
         >>> import numpy as np
         >>> @kernel
@@ -155,7 +155,7 @@ class Kernel(Schedulable, Reported, Specialised, OnGpu):
         return "\n".join(lines)
 
     def status(self) -> KernelStatus:
-        """Returns the kernel's form, the reasons for it, and how much of its calls ran as plain Python so far.
+        """Returns whether the kernel is compiled, the reasons why calls ran as plain Python, and how many did and for how long.
 
         >>> @kernel
         ... def double(A):
@@ -179,7 +179,7 @@ class Kernel(Schedulable, Reported, Specialised, OnGpu):
     # A call that the last entry does not take
 
     def _call_otherwise(self, args: tuple, kwargs: Mapping[str, object]):
-        """Returns the result of a call that the last entry does not take."""
+        """Calls the kernel where the native entry of the last call does not take the arguments, and returns the result."""
         if (always := self._always) is not None and always.scope is active():
             result = always(*args, **kwargs)
             if result is not MISS:
@@ -190,7 +190,7 @@ class Kernel(Schedulable, Reported, Specialised, OnGpu):
         return self._call_slowly(self._bound(args, kwargs))
 
     def _without_names(self) -> PolymlError:
-        """Returns the error that says why a function whose parameters take any arguments is not compiled."""
+        """Returns the error that says why a function with *args or **kwargs is not compiled."""
         try:
             self._parsed()
         except PolymlError as problem:
@@ -198,8 +198,8 @@ class Kernel(Schedulable, Reported, Specialised, OnGpu):
         raise CompileError(f"the parameters of `{self.__name__}` were read as named ones")
 
     def _call_slowly(self, values: tuple[object, ...]):
-        """Returns the result of a call whose values are bound to the parameters: by an entry used before, as plain Python, or by a
-        specialisation.
+        """Calls the kernel with one value for each parameter: on its target, by native code, or as plain Python. Returns the
+        result.
         """
         if self.target is not None:
             self._simulation = self._simulated(self._arguments(values), self._target_settings())
@@ -239,7 +239,10 @@ class Kernel(Schedulable, Reported, Specialised, OnGpu):
         return self._failed(self._last, result.status, given)
 
     def _call_specialised(self, types: tuple[ArgType, ...], layouts: tuple[str, ...], given: tuple[CallArgument, ...]) -> object:
-        """Returns what the specialisation for these types returns, or the Outcome of a call that it is not made for."""
+        """Calls the code for arguments of these types and layouts, made now where there is none yet, and returns its result.
+
+        An Outcome is returned where the code is not for the call's sizes: it names the test at entry that failed.
+        """
         options, found = config.resolve(self.settings), captures(self.py_func)
         wanted = Request(types, layouts, options, found)
         chosen = self._specialised(wanted, given)
@@ -268,13 +271,13 @@ class Kernel(Schedulable, Reported, Specialised, OnGpu):
         return result if is_unusual(chosen, result) else self._failed(chosen, result.status, given)
 
     def _not_writable(self, artifact: Artifact, given: tuple[CallArgument, ...]) -> PolymlError | None:
-        """Returns the error of an argument that the kernel writes and that cannot be written; None where there is none."""
+        """Returns the error for the first argument that the kernel would write but that is read-only; None where there is none."""
         found = (arguments.not_writable(a) for a in given if a.name in artifact.written)
         problem = next(filter(None, found), None)
         return None if problem is None else self._in_call(problem)
 
     def _unusable(self, artifact: Artifact, given: tuple[CallArgument, ...]) -> PolymlError:
-        """Returns the error of arguments that the entry made for them does not take: their sizes make no array."""
+        """Returns the error for arguments whose sizes give a result that cannot be allocated."""
         try:
             results.allocator(artifact)(*(a.value for a in given))
         except (MemoryError, ValueError) as problem:
@@ -282,13 +285,15 @@ class Kernel(Schedulable, Reported, Specialised, OnGpu):
         return CompileError(f"the entry of `{self.__name__}` refuses the arguments it was made for")
 
     def _remember(self, hot: Hot) -> None:
-        """Puts an entry in front of those that are tried first."""
+        """Makes a native entry the first one that later calls try, before the seven others that were used last."""
         others = [h for h in self._recent if h.scope is hot.scope and h.specialisation is not hot.specialisation]
         self._recent = (hot, *others[: _RECENT - 1])
         self._hot = hot
 
     def _ended(self, chosen: Specialisation, status: int, values: Sequence[object]):
-        """Returns the result of a call that ended with a status: Python's at once where Python ran after the same status before."""
+        """Returns plain Python's result for a call whose code ended with a status, or raises the error that the status stands
+        for.
+        """
         if (chosen, status) in self._left_by_data and all(map(is_exact, values)):
             self._hot, self.compiled = NO_ENTRY, False  # the next call says whether it is compiled
             positional, named = self._passed(values)
@@ -296,7 +301,7 @@ class Kernel(Schedulable, Reported, Specialised, OnGpu):
         return self._failed(chosen, status, self._arguments(values))
 
     def _failed(self, chosen: Specialisation, status: int, given: tuple[CallArgument, ...]):
-        """Returns Python's result where only Python can decide what happens. Raises the error of the status otherwise."""
+        """Raises the error that a call's status stands for; returns plain Python's result where only Python can tell an error."""
         artifact, values = chosen.made, {a.name: a.value for a in given}
         with alone():  # it asks isl
             error = bounds_errors.failure(artifact, status, values)
@@ -307,12 +312,15 @@ class Kernel(Schedulable, Reported, Specialised, OnGpu):
         raise error
 
     def _run_refused(self, given: tuple[CallArgument, ...], problem: PolymlError, decided: bool = True):
-        """Returns what the function returns as plain Python, on what the caller passed or on the arrays that foreign objects are."""
+        """Runs the function as plain Python because of `problem`, and returns its result. Foreign objects are passed as arrays.
+
+        decided: whether types and source are the reason, so that later calls of this kind need not be looked at again.
+        """
         values = [for_python(a) for a in given]
         return originals(self._run_as_python(*self._passed(values), problem, values if decided else None, decided), given)
 
     def _call_of_part(self, part: LiftedPart) -> PartCall:
-        """Returns what calls a lifted part of the function, by a kernel of its own."""
+        """Returns a callable that runs a part of the function, which was lifted out of it, by a kernel of its own."""
         own = Kernel(part.lifted, self.settings)
         own._is_part = True
         return PartCall(part, own, self._without_a_part)
@@ -331,10 +339,11 @@ def kernel(
 def kernel(
     function: Callable[..., object] | None = None, /, *, target: AnyTarget | str | None = None, **settings
 ) -> Kernel | Callable[[Callable[..., object]], Kernel]:
-    """Makes a function of loops over NumPy arrays a kernel, which is compiled on its first call.
+    """Makes a function of loops over NumPy arrays a kernel, which is compiled on its first call. It is a decorator, also with
+    arguments.
 
-    settings: the fields of `polyml.config.Options`; they win over scopes and the environment.
-    target: what the kernel runs on instead of the processor, as in polyml.Target.systolic(rows=16, cols=16).
+    settings: fields of `polyml.config.Options`; they win over scopes and the environment.
+    target: what the kernel runs on instead of the processor, such as polyml.Target.systolic(rows=16, cols=16).
     Raises ConfigError for a setting that does not exist or a value that it does not take.
 
     >>> import numpy as np, polyml
@@ -366,7 +375,7 @@ def kernel(
 
 
 def status() -> ProcessStatus:
-    """Returns what all kernels of the process are compiled to, why not, and how much time went to plain Python.
+    """Returns, for all kernels of the process, what they are compiled for, why calls ran as plain Python, and how long these took.
 
     >>> import polyml
     >>> {each.form for each in polyml.status()} <= {"compiled", "in parts", "plain Python", "not called"}
@@ -379,7 +388,7 @@ _kernels: weakref.WeakSet[Kernel] = weakref.WeakSet()
 
 
 def _renew_locks() -> None:
-    """Gives every kernel a new lock in the child of a fork, where the threads that held the old ones do not exist."""
+    """Gives every kernel a new lock in the child of a fork, where the threads that held the old locks do not exist."""
     for each in list(_kernels):
         each._renew_lock()
 

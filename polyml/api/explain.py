@@ -14,7 +14,9 @@ _MEANING = {"C": "", "F": ", first dimension contiguous", "A": ", any strides"}
 
 
 def signature(types: Sequence[ArgType], layouts: Sequence[str]) -> str:
-    """Returns types as text, with the layout of an array where it is not C: (float, f64[:, :], f64[:] A)."""
+    """Returns argument types as a text such as (float, f64[:, :], f64[:] A), with the layout of each array whose layout is not
+    C.
+    """
     remaining = iter(layouts)
     shown = []
     for kind in types:
@@ -24,9 +26,9 @@ def signature(types: Sequence[ArgType], layouts: Sequence[str]) -> str:
 
 
 def compiled(artifact: Artifact, options: Options, timings: Mapping[str, float], from_cache: bool, where: str) -> str:
-    """Returns the lines of `Kernel.explain` for compiled code: arguments, settings, stages with their times, notes.
+    """Returns the text of `Kernel.explain` for compiled code: arguments, settings, stages with their times, notes.
 
-    where: the kernel and its place.
+    where: the kernel's name, file and line.
     """
     lines = [f"{where}: compiled{', from the disk cache' if from_cache else ''}"]
     if artifact.aliased:
@@ -41,18 +43,22 @@ def compiled(artifact: Artifact, options: Options, timings: Mapping[str, float],
 
 
 def python(called: str, reason: str, where: str) -> str:
-    """Returns the lines of `Kernel.explain` for a call that runs as plain Python.
+    """Returns the text of `Kernel.explain` for a call that runs as plain Python.
 
-    called: the signature; "" where the arguments have no types.
+    called: the signature; "" where the arguments have no types of polyml.
+    reason: why the call is not compiled.
+    where: the kernel's name, file and line.
     """
     return "\n".join([f"{where}: runs as plain Python{f' for {called}' if called else ''}", *_indented(reason)])
 
 
 def refused(where: str, problems: Sequence[PolymlError], partly: bool, is_part: bool) -> str:
-    """Returns the text of the warning that a call runs as plain Python.
+    """Returns the text of the warning that calls of a function run as plain Python.
 
-    partly: whether parts of the function are compiled.
-    is_part: whether the function is such a part itself.
+    where: the kernel's name, file and line.
+    problems: the reasons.
+    partly: whether some loops of the function are compiled nevertheless.
+    is_part: whether the function was itself made of some loops of another one.
     """
     what = "a part of it runs" if is_part else "runs"
     codes = ", ".join(dict.fromkeys(problem.code for problem in problems))
@@ -62,15 +68,17 @@ def refused(where: str, problems: Sequence[PolymlError], partly: bool, is_part: 
 
 
 def reason(problem: PolymlError) -> str:
-    """Returns why a call runs as plain Python, with the number of the reason and what to write instead."""
+    """Returns an error's text with the number of the reason why the call runs as plain Python, and what to write instead."""
     text = str(problem) if problem.loc or problem.notes else problem.message
     return f"{text}\n  {problem.code}: {remedy(problem.code)}"
 
 
 def simulated(target: str, runs: Sequence[tuple[str, str, int]], where: str) -> str:
-    """Returns the lines of `Kernel.explain` for a call that was simulated.
+    """Returns the text of `Kernel.explain` for a call that was simulated on a systolic array.
 
-    runs: (nest, mapping, cycles) of each nest.
+    target: the array in words.
+    runs: (nest, space-time mapping, cycles) for each nest of loops.
+    where: the kernel's name, file and line.
     """
     return "\n".join(
         [f"{where}: simulated on {target}", *(f"  {nest}: {mapping}; {cycles:,} cycles" for nest, mapping, cycles in runs)]

@@ -33,12 +33,12 @@ Made = TypeVar("Made")
 
 
 class KernelFunction:
-    """A kernel function is a function that is compiled, with its settings.
+    """The base of `Kernel`: a Python function with its settings and target, and how it is parsed and compiled.
 
-    py_func: the function itself.
-    settings: those given to the decorator, which win over scopes and the environment.
-    target: the systolic array that it runs on; None: none.
-    gpu: the GPU that it runs on; both None: the processor.
+    py_func: the Python function.
+    settings: the settings that were given to the decorator, which win over scopes and the environment.
+    target: the systolic array that calls are simulated on; None: there is none.
+    gpu: the GPU that calls run on; None: there is none. Where both are None, calls run on the processor.
     """
 
     __name__: str
@@ -82,10 +82,11 @@ class KernelFunction:
         return problem.noted(f"in a call of {self._where}")
 
     def _compile(self, wanted: Request, schedules: Cache | None = None) -> tuple[Compiled, dict[str, float]]:
-        """Returns what the compiler makes of a request, and {stage: seconds}. One compilation runs at a time, since isl's state is
-        the process's.
+        """Compiles the function for a request, and returns the compiled stages and {stage: seconds}.
 
-        schedules: where schedules that were found before are kept; None: nowhere.
+        Only one thread compiles at a time, since isl's state is shared by the whole process.
+
+        schedules: the cache of schedules that were found before; None: none is kept.
         """
         timings: dict[str, float] = {}
         options = wanted.options
@@ -104,10 +105,12 @@ class KernelFunction:
         return compiled, timings | compiled.timings
 
     def _compiling(self, made: Callable[[], Made], lasting: bool = False) -> Made:
-        """Returns what `made` makes in the compiler. What goes wrong in it is a CompileError, or a PolymlMemoryError for want of
-        memory.
+        """Calls `made`, which uses the compiler, while no other thread does, and returns its result.
 
-        lasting: whether it may take minutes, so that Ctrl-C is answered at any moment of it, not only between the stages of a
+        An unexpected exception is raised as a CompileError, or as a PolymlMemoryError where memory was short. Expressions that are
+        too deep for the stack are tried again on a thread with a larger one.
+
+        lasting: whether it may take minutes, so that Ctrl-C has to be answered at once, and not only between the stages of a
             compilation.
         """
         try:
@@ -138,7 +141,7 @@ class KernelFunction:
 
     @contextmanager
     def _loading(self) -> Iterator[None]:
-        """Makes what goes wrong inside the block, where code is loaded, a CompileError, except for want of memory."""
+        """Raises a CompileError for any unexpected exception inside a `with` block that loads code; a MemoryError stays one."""
         try:
             yield
         except (PolymlError, MemoryError):
@@ -150,7 +153,10 @@ class KernelFunction:
             ) from problem
 
     def _by_itself(self, made: Callable[[], Made], lasting: bool) -> Made:
-        """Returns what `made` makes while no other thread compiles and Python looks for no garbage."""
+        """Calls `made` while no other thread compiles and Python's garbage collector is off, and returns its result.
+
+        lasting: whether Ctrl-C is answered at once meanwhile.
+        """
         with alone(), without_collections():
             memory_shortage.require_room(self.__name__)
             if not lasting:
@@ -163,7 +169,7 @@ class KernelFunction:
 
 @dataclass(frozen=True)
 class KernelReference:
-    """A reference finds a kernel by its module and its name, as pickles have it."""
+    """A kernel reference names a kernel by module and qualified name, as a pickle stores it. A call of it returns the kernel."""
 
     module: str
     name: str
@@ -174,13 +180,15 @@ class KernelReference:
 
 
 def given_to(reference: KernelReference, settings: dict[str, object], given: Saved) -> KernelFunction:
-    """Returns the kernel of a pickle, with its settings and the schedule it was given."""
+    """Returns the kernel of a reference with other settings and a schedule to compile with; pickles of such kernels call it."""
     found = reference()
     return type(found)(found.py_func, settings, given)
 
 
 def outside() -> int:
-    """Returns the stack level of the first caller outside this folder, for a warning that is raised in the calling function."""
+    """Returns the `stacklevel` with which a warning names the nearest caller outside polyml's API, counted for the function that
+    calls this.
+    """
     here, folder = inspect.currentframe(), os.path.dirname(__file__)
     level, frame = 1, here and here.f_back
     while frame is not None and frame.f_code.co_filename.startswith(folder + os.sep):

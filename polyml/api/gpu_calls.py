@@ -40,7 +40,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GpuForm:
-    """What a kernel is compiled to for arguments of some types and classes of sizes. problem: why it is not, in place of the rest."""
+    """A GPU form is the code of a kernel for arguments of some types and sizes, or the reason why there is none.
+
+    types: the types of the arguments.
+    sizes: the sizes that the code was made for; None: for all.
+    compiled: the launches and their text; None where there is a problem.
+    code: the text, compiled by the driver; None where there is a problem.
+    problem: why there is no code; None where there is.
+    """
 
     types: tuple[ArgType, ...]
     sizes: Sizes | None
@@ -50,7 +57,7 @@ class GpuForm:
 
 
 class OnGpu(Inspected, LeftToPython):
-    """A kernel that runs on a GPU where it has such a target."""
+    """The part of `Kernel` that compiles a function for GPUs and runs its calls on one."""
 
     _run_refused: Callable[..., object]  # as `Kernel` does it
 
@@ -63,7 +70,9 @@ class OnGpu(Inspected, LeftToPython):
         self._gpu_form: GpuForm | None = None  # of the last call
 
     def inspect_opencl(self, *args_or_types: object) -> str:
-        """Returns the text in OpenCL C for these arguments, or for their types; of the last call's types where none are given.
+        """Returns the kernel's code for a GPU in OpenCL C.
+
+        args_or_types: arguments, types, or texts such as "f32[:]" to compile for; none: the types of the last call.
 
         >>> import polyml
         >>> @polyml.kernel
@@ -79,7 +88,9 @@ class OnGpu(Inspected, LeftToPython):
         return self._gpu_text("opencl", args_or_types)
 
     def inspect_cuda(self, *args_or_types: object) -> str:
-        """Returns the text in CUDA C++ for these arguments, or for their types; of the last call's types where none are given.
+        """Returns the kernel's code for a GPU in CUDA C++.
+
+        args_or_types: arguments, types, or texts such as "f32[:]" to compile for; none: the types of the last call.
 
         >>> import polyml
         >>> @polyml.kernel
@@ -102,7 +113,9 @@ class OnGpu(Inspected, LeftToPython):
         return made.source.text
 
     def _explained_on_gpu(self, target: GpuTarget) -> str:
-        """Returns what the last call ran on, and how long the stages of its compilation took."""
+        """Returns the text of `Kernel.explain` for a call on a GPU: the device, its launches, and the times of the compilation's
+        stages.
+        """
         form = self._gpu_form
         if form is None or form.compiled is None:
             return f"{self._where}: plain Python: {self._python_reason}"
@@ -110,7 +123,10 @@ class OnGpu(Inspected, LeftToPython):
         return "\n".join([f"{self._where}: {target}", *(f"  {note}" for note in form.compiled.notes), f"  compiled in {spent}"])
 
     def _on_gpu(self, values: tuple[object, ...], target: GpuTarget) -> object:
-        """Returns what the call returns: on the device, or as plain Python where no code for it is to be had."""
+        """Calls the kernel on the GPU, or as plain Python where there is no code for the arguments, and returns the result.
+
+        values: one for each parameter of the function.
+        """
         try:
             given = self._arguments(values)
             if problem := left_to_python(given):
@@ -137,7 +153,11 @@ class OnGpu(Inspected, LeftToPython):
         return originals(result, given)
 
     def _unfit(self, given: tuple[CallArgument, ...], written: tuple[str, ...]) -> PolymlError | None:
-        """Returns why the arrays of a call are not for the code; None where they are."""
+        """Returns the error for arguments that are read-only but written, or that overlap, which GPU code does not take; None
+        otherwise.
+
+        written: the names of the arguments that the code writes.
+        """
         found = (arguments.not_writable(a) for a in given if a.name in written)
         problem = next(filter(None, found), None)
         if problem is not None:
@@ -149,7 +169,7 @@ class OnGpu(Inspected, LeftToPython):
         return self._in_call(NotAffineError(f"`{pair[0]}` and `{pair[1]}` overlap, and code for GPUs is for arrays that do not"))
 
     def _form_for(self, given: tuple[CallArgument, ...], target: GpuTarget, driver: Driver) -> GpuForm:
-        """Returns the code for the types of these arguments, which is made at the first call."""
+        """Returns the GPU code for arguments of these types and sizes, compiled at the first call that needs it."""
         options, found, types = config.resolve(self.settings), captures(self.py_func), types_of(given)[0]
         if types in self._sized:
             types = exact_types(given)
@@ -185,7 +205,12 @@ class OnGpu(Inspected, LeftToPython):
 
 @lru_cache(maxsize=8)
 def opened(dialect: str, device: str) -> Driver:
-    """Returns the device, with one queue for all kernels of the process."""
+    """Returns the driver of a device, the same object for all kernels of the process. Raises ConfigError for a dialect without a
+    driver.
+
+    dialect: "opencl" or "cuda".
+    device: a part of the device's name.
+    """
     if dialect == "opencl":
         from polyml.runtime.gpu.opencl import open_device
 

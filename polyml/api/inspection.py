@@ -17,13 +17,12 @@ from polyml.runtime.storage.size_classes import Sizes, sizes_of
 
 
 class Inspected(KernelFunction):
-    """An inspected function shows what it is compiled to, for given arguments or for their types."""
+    """The part of `Kernel` that shows what a function is compiled to, stage by stage."""
 
     def lower(self, *args_or_types):
-        """Returns every stage of the compilation for these arguments, as a `pipeline.compile.Compiled`. Nothing is taken from the
-        disk cache.
+        """Compiles the function and returns what every stage made, as a `pipeline.compile.Compiled`. The disk cache is not used.
 
-        args_or_types: values, types, or texts such as "f64[:, :]"; none: the types of the last call.
+        args_or_types: arguments, types, or texts such as "f64[:, :]" to compile for; none: the types of the last call.
 
         >>> import polyml
         >>> @polyml.kernel
@@ -41,7 +40,7 @@ class Inspected(KernelFunction):
     def inspect_domain(self, *args_or_types) -> str:
         """Returns the text of the statements, with the set of their instances { S[i] } and their accesses { S[i] -> A[i] }.
 
-        args_or_types: as for `lower`, here and in the methods that follow.
+        args_or_types: arguments, types, or texts such as "f64[:, :]" to compile for; none: the types of the last call.
 
         >>> import polyml
         >>> @polyml.kernel
@@ -58,7 +57,9 @@ class Inspected(KernelFunction):
         return self._stage("domain", args_or_types)
 
     def inspect_deps(self, *args_or_types) -> str:
-        """Returns the text of the dependences, { S[i] -> S[i'] }, by their kinds.
+        """Returns the text of the dependences { S[i] -> S[i'] }: flow, anti and output.
+
+        args_or_types: arguments, types, or texts such as "f64[:, :]" to compile for; none: the types of the last call.
 
         >>> import polyml
         >>> @polyml.kernel
@@ -73,7 +74,9 @@ class Inspected(KernelFunction):
         return self._stage("deps", args_or_types)
 
     def inspect_schedule(self, *args_or_types) -> str:
-        """Returns the text of the schedule tree.
+        """Returns the text of the schedule tree, in isl's notation.
+
+        args_or_types: arguments, types, or texts such as "f64[:, :]" to compile for; none: the types of the last call.
 
         >>> import polyml
         >>> @polyml.kernel
@@ -88,7 +91,9 @@ class Inspected(KernelFunction):
         return self._stage("schedule", args_or_types)
 
     def inspect_ast(self, *args_or_types) -> str:
-        """Returns the text of the loops that the schedule becomes.
+        """Returns the text of the loops that are generated from the schedule.
+
+        args_or_types: arguments, types, or texts such as "f64[:, :]" to compile for; none: the types of the last call.
 
         >>> import polyml
         >>> @polyml.kernel(vectorize=False, parallel=False)
@@ -104,7 +109,9 @@ class Inspected(KernelFunction):
         return self._stage("ast", args_or_types)
 
     def inspect_llvm(self, *args_or_types) -> str:
-        """Returns the text of LLVM's intermediate representation.
+        """Returns the text of LLVM's intermediate representation of the kernel.
+
+        args_or_types: arguments, types, or texts such as "f64[:, :]" to compile for; none: the types of the last call.
 
         >>> import polyml
         >>> @polyml.kernel
@@ -117,7 +124,9 @@ class Inspected(KernelFunction):
         return self._stage("llvm", args_or_types)
 
     def inspect_asm(self, *args_or_types) -> str:
-        """Returns the text of the processor's instructions.
+        """Returns the assembly text of the kernel for this processor.
+
+        args_or_types: arguments, types, or texts such as "f64[:, :]" to compile for; none: the types of the last call.
 
         >>> import polyml
         >>> @polyml.kernel
@@ -150,8 +159,9 @@ class Inspected(KernelFunction):
         return tuple(kind for kind, _ in pairs), tuple(layout for _, layout in pairs if layout), sizes
 
     def _of_these(self, args_or_types: tuple, make: Callable[[tuple[ArgType, ...], tuple[str, ...], Sizes | None], object]):
-        """Returns what `make` makes of the types, layouts and sizes of these arguments; of their numbers too where it is affine for
-        given ones alone.
+        """Returns what `make(types, layouts, sizes)` returns for arguments or types as `lower` takes them.
+
+        Where the function is affine for known sizes and numbers only, `types` has those of the arguments in it.
         """
         types, layouts, sizes = self._signature(args_or_types)
         try:

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 
 class LeftToPython(KernelFunction):
-    """A function of this class runs as plain Python where it is not compiled, with one warning for each reason.
+    """The part of `Kernel` that runs a function as plain Python where it is not compiled, with one warning for each reason.
 
-    compiled: None before the first call, then whether the last call that was not like the one before it ran as native code; False:
-        it ran as plain Python.
+    compiled: None before the first call, then whether the last call ran as native code; False: it ran as plain Python. Calls like
+        the one before leave it unchanged.
     """
 
     _call_of_part: Callable[[LiftedPart], PartCall]  # makes a part's kernel; `Kernel` defines it
@@ -53,7 +53,9 @@ class LeftToPython(KernelFunction):
         self._is_part = False  # whether it is a part of a function that runs partly as Python
 
     def compiled_parts(self) -> Iterator[tuple[int, int]]:
-        """Yields the first and the last line of each part that the last call of it ran as native code, in order.
+        """Yields (first line, last line) of each part of the function that ran as native code in its last call, in order.
+
+        There are such parts where the function as a whole is not compiled.
 
         >>> import numpy as np, polyml
         >>> @polyml.kernel(fallback="silent")
@@ -71,7 +73,7 @@ class LeftToPython(KernelFunction):
                 yield from call.compiled_lines()
 
     def _passed(self, values: Sequence[object]) -> tuple[tuple[object, ...], dict[str, object]]:
-        """Returns the arguments as the function takes them: by position, and by name."""
+        """Returns (positional arguments, keyword arguments) with which to call the function, from one value for each parameter."""
         positional = self.py_func.__code__.co_argcount
         return tuple(values[:positional]), dict(zip(self._names[positional:], values[positional:]))
 
@@ -79,14 +81,13 @@ class LeftToPython(KernelFunction):
         self, args: Sequence[object], kwargs: Mapping[str, object], problem: PolymlError, kinds: Sequence[object] | None = None, decided: bool = True,
         about: frozenset[str] | None = None,
     ):  # fmt: skip
-        """Runs the function on the arguments, around parts that may be compiled, with one warning for each reason, and returns its
-        result.
+        """Runs the function as Python, in which loops that can be compiled are, and returns its result. Warns once for each reason.
 
-        problem: why the call is not compiled.
-        kinds: the arguments, where others like them run as plain Python for the same reason; else None.
-        decided: whether the text and the types are the reason, not the data of this call, so that `fallback="error"` raises the
+        problem: why the call is not compiled as a whole.
+        kinds: the arguments, where later calls with such arguments run as plain Python for the same reason; else None.
+        decided: whether the source and the types are the reason, not this call's data, so that `fallback="error"` raises the
             problem.
-        about: the parameters whose arguments are the problem; None: it is no argument.
+        about: the parameters whose arguments are the reason; None: no argument is.
         """
         options = config.resolve(self.settings)
         refuses = decided and (options.fallback == "error" or self._given is not None)
@@ -118,8 +119,11 @@ class LeftToPython(KernelFunction):
         return self._as_python.run(run, args, kwargs)
 
     def _refusals(self, decided: bool) -> tuple[Refusals, tuple[CaptureGuard, ...]]:
-        """Returns the statements that no argument makes affine, none where the data decide, and guards of the names on which that
+        """Returns the statements that cannot be compiled whatever the arguments are, and guards of the outside names on which that
         depends.
+
+        decided: whether the source and the types are why the call is not compiled; if not, there are no such statements and no
+            guards.
         """
         if not decided:
             from polyml.frontend.parsing.refusals import NO_REFUSALS
@@ -130,12 +134,18 @@ class LeftToPython(KernelFunction):
         return found, tuple(g for g in captures(self.py_func).guards if g.key in names)
 
     def _own_place(self, problem: PolymlError) -> tuple[Loc, ...]:
-        """Returns the place of a problem, if it is in this function's file."""
+        """Returns the location of a problem in a tuple; an empty tuple where it has none or lies in another file than the
+        function.
+        """
         is_own = problem.loc is not None and problem.loc.source.file == self.py_func.__code__.co_filename
         return (problem.loc,) if problem.loc is not None and is_own else ()
 
     def _with_parts_lifted(self, places: tuple[Loc, ...]) -> FunctionType | None:
-        """Returns the function with its parts compiled around the statements at these places; None where it has no such parts."""
+        """Returns a Python function that runs the statements at these locations as Python and calls compiled code for the loops
+        around them.
+
+        Returns None where there are no loops that could be compiled.
+        """
         known = self._parts.get(places)
         idle = set() if known is None else {call.part.lines for call in known[1] if call.does_not_pay}
         if known is None or idle:
@@ -153,7 +163,7 @@ class LeftToPython(KernelFunction):
         return known[0]
 
     def _where_read(self, names: frozenset[str]) -> tuple[Loc, ...]:
-        """Returns the places of the statements that read these parameters."""
+        """Returns the locations of the statements that read any of these parameters."""
         if names not in self._reads:
             from polyml.frontend.regions import loop_lifting
 
@@ -161,6 +171,6 @@ class LeftToPython(KernelFunction):
         return self._reads[names]
 
     def _without_a_part(self) -> None:
-        """Makes the next call lift the parts anew, without those that do not pay."""
+        """Makes the next call choose anew which loops are compiled, without those that Python has run as fast."""
         self._always, self._hot = None, NO_ENTRY
         self._kinds.forget()

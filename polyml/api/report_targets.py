@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReportTarget:
-    """A report target is a kind of machine that reports are made for.
+    """A report target is a kind of machine for which reports can be made.
 
-    machine: the name of the machine that is taken if none is given; "": none.
-    needs: the class of its machines.
+    machine: the name of the machine that is taken if none is given; "": there is no usual one.
+    needs: the class of the descriptions of such machines.
     noun: what such a machine is, in words.
-    takes: the names of the settings of a report that mean something for it.
-    make: makes the report of a call, from the arguments of `report`.
+    takes: the names of the `ReportSettings` that mean something for the target.
+    make: makes the report from (call, arguments, where, machine, settings).
     """
 
     machine: str
@@ -81,9 +81,11 @@ def report(
 ) -> AnyReport:
     """Returns the report of a call on a target.
 
-    arguments: those of the call, by name.
-    where: the kernel and its place, as the report's first line has them.
-    machine: None: the usual one of the target.
+    arguments: the arguments of the call, by name.
+    where: the kernel's name, file and line, for the report's first line.
+    target: "cpu", "cuda" or "systolic".
+    machine: the description of the machine; None: the usual one of the target.
+    asked: the settings of the report.
     Raises ConfigError for settings, targets and machines that do not fit together.
     """
     check(target, machine, asked)
@@ -93,7 +95,9 @@ def report(
 
 
 def check(target: str, machine: Described | None, asked: ReportSettings) -> None:
-    """Raises ConfigError for a target that does not exist, a machine of another kind, and settings that the target does not take."""
+    """Raises ConfigError for a target that does not exist, a machine of another kind, or a setting that the target does not
+    take.
+    """
     if target not in TARGETS:
         raise ConfigError(f"there is no target {target!r}", notes=[f"expected {' or '.join(TARGETS)}"])
     made = TARGETS[target]

@@ -31,31 +31,34 @@ if TYPE_CHECKING:
 
 
 class Reported(KernelFunction):
-    """A function of this class can be reported on and simulated."""
+    """The part of `Kernel` that makes reports of a call on a machine, and simulates it on systolic arrays."""
 
     def report(
         self, *args, target: str = "", machine=None, caches=(), tile=(), threads: int = 0, simulate: bool = True, coherent: bool = False,
         addresses: Mapping[str, int] = MappingProxyType({}), block=(), array=(), dataflow: str = "auto", links: str = "manhattan", mapping=(), rank: str = "cycles",
     ) -> Report | GpuReport | SystolicReport:  # fmt: skip
-        """Returns where the data of a call come from, what bounds the kernel, and why: in the source's order, in tiles of it, in
-        polyml's.
+        """Returns a report that says where the data of a call come from, what bounds the kernel, and why.
 
-        target: "cpu", "cuda" or "systolic"; "": the kernel's own.
+        It compares the loops in the source's order, in tiles of that order, and in polyml's schedule.
+
+        target: "cpu", "cuda" or "systolic"; "": that of the kernel.
         machine: as polyml.measure.lookup.find gives it; None: the host, measured if it has not been, or an H100.
         caches: CacheLevels in place of the machine's, nearest first.
         tile: sizes of tiles of the source's loops, outermost first.
         threads: how many threads run polyml's schedule; 0: as many as the machine has.
-        simulate: whether caches are simulated; if not, nothing is said of misses.
-        coherent: whether lines that one of the threads writes leave the caches of others.
-        addresses: the bytes at which arrays begin, by name, as in {"B": 8192}; the others follow one another.
-        block: for "cuda", sizes of the blocks along x, y and z; (): the best of some.
-        array: for "systolic", rows and columns; (): the machine's.
-        dataflow: for "systolic", "os", "ws" or "is": mappings in which results, weights or inputs stay.
-        links: which units are connected, "manhattan", "diagonal" or "broadcast".
-        mapping: a text such as "t = i + j + k, x = i, y = j" in place of the mappings that are found, or one for each nest, as in
-            ["S1: t = ...", ...].
-        rank: by what the best mapping is chosen, "cycles", "utilisation", "ports", "registers", "traffic" or "energy".
-        Raises ConfigError for what does not fit together.
+        simulate: whether caches are simulated; if not, the report has no misses.
+        coherent: whether a line that one thread writes leaves the caches of the other threads.
+        addresses: the byte address at which each array begins, by name, as in {"B": 8192}; arrays without one follow one another.
+        block: for "cuda", sizes of the thread blocks along x, y and z; (): the best of some.
+        array: for "systolic", rows and columns; (): those of the machine.
+        dataflow: for "systolic", "os", "ws" or "is": mappings in which results, weights or inputs stay in their units; "auto": the
+            best of all three.
+        links: for "systolic", which units are connected, "manhattan", "diagonal" or "broadcast".
+        mapping: for "systolic", a text such as "t = i + j + k, x = i, y = j" in place of the mappings that are found, or one for
+            each nest, as in ["S1: t = ...", ...].
+        rank: for "systolic", the quantity by which the best mapping is chosen, "cycles", "utilisation", "ports", "registers",
+            "traffic" or "energy".
+        Raises ConfigError for values that do not fit together.
 
         >>> import numpy as np, polyml
         >>> from polyml.measure.lookup import find
@@ -95,12 +98,13 @@ class Reported(KernelFunction):
         self, *args, machine=None, array=(), dataflow: str = "auto", links: str = "manhattan", mapping=(),
         engine: str = "compiled", plans: Sequence[Plan] = (),
     ) -> ArraySimulation:  # fmt: skip
-        """Returns a call on a systolic array whose units are simulated cycle by cycle: its result, and what each nest took.
+        """Simulates a call on a systolic array cycle by cycle, and returns its result and what each nest of loops took.
 
-        The arguments are changed as by a call. Parameters are those of `report`; what is left out is the kernel's target's.
+        The arguments are changed as by a call.
 
+        machine, array, dataflow, links, mapping: as for `report`; those of the kernel's target where they are left out.
         engine: what simulates, "compiled" or "numpy".
-        plans: the mappings, one for each nest in the order of `report(...).nests`, in place of the fastest.
+        plans: the mappings, one for each nest in the order of `report(...).nests`, in place of the fastest ones.
         Raises IllegalSchedule where there is no mapping.
 
         >>> import numpy as np, polyml
@@ -124,14 +128,17 @@ class Reported(KernelFunction):
         engine: str = "compiled", trace: bool = False, listing: bool | Sequence[tuple[int, ...]] = False,
         errors: Callable[[], Mapping[str, object]] | None = None,
     ) -> SimulationReport:  # fmt: skip
-        """Returns a simulation of every mapping that is asked for, each beside what the processor makes of the same arguments.
+        """Simulates a call with every mapping that is asked for, and returns the results beside those of the kernel compiled for
+        the processor.
 
-        The arguments stay as they are. Parameters are those of `simulate`; dataflow "all" is every mapping there is.
+        The arguments are left unchanged.
 
-        trace: whether the text of the result has the units at work over time.
-        listing: whether it has what each unit does in the first fold, or the rows and columns of the units that are listed.
-        errors: gives, by argument, how far its elements, rounded, may be from exact ones, where that is known better than it is
-            derived.
+        machine, array, dataflow, links, mapping: as for `report`; dataflow "all" takes every mapping that is found.
+        engine: what simulates, "compiled" or "numpy".
+        trace: whether the printed result shows which units are at work in each cycle.
+        listing: whether the printed result lists what each unit does in the first fold; or the (row, column) of each unit to be
+            listed.
+        errors: returns, by argument, how far rounded elements may be from exact ones; None: a bound is derived.
 
         >>> import numpy as np, polyml
         >>> @polyml.kernel
@@ -161,11 +168,15 @@ class Reported(KernelFunction):
         return self._compiling(made, lasting=True)
 
     def _target_settings(self) -> _ArraySettings:
-        """Returns the settings of the kernel's target."""
+        """Returns the settings of the kernel's systolic array, for a simulation of which nothing else is said."""
         return self._array_settings(_ArraySettings())
 
     def _array_settings(self, given: _ArraySettings, kind: str = "systolic") -> _ArraySettings:
-        """Returns the settings with those of the kernel's target in place of what the caller left out."""
+        """Returns the settings with those of the kernel's target in place of the ones that the caller left out.
+
+        given: the settings that the caller gave.
+        kind: the target of the report; for any but "systolic" the settings stay as they are.
+        """
         if self.target is None or kind != "systolic":
             return given
         own, default = self.target, _ArraySettings()
@@ -178,12 +189,15 @@ class Reported(KernelFunction):
         )
 
     def _machine(self, machine: object, kind: str) -> Described | None:
-        """Returns the machine that is asked for, or the target's where none is."""
+        """Returns the machine that the caller gave, or else that of the kernel's target; None where there is neither.
+
+        kind: the target of the report, "cpu", "cuda" or "systolic".
+        """
         found = _described(machine)
         return self.target.machine if found is None and self.target is not None and kind == "systolic" else found
 
     def _call(self, given: tuple[CallArgument, ...]) -> KernelCall:
-        """Returns what a report's variants are compiled for."""
+        """Returns the parsed kernel with the types, layouts and sizes of a call, for which a report compiles variants of it."""
         from polyml.performance.variants import KernelCall
 
         return KernelCall(
@@ -193,9 +207,11 @@ class Reported(KernelFunction):
     def _simulated(
         self, given: tuple[CallArgument, ...], asked: _ArraySettings, engine: str = "compiled", plans: tuple[Plan, ...] = ()
     ) -> ArraySimulation:
-        """Returns the simulation of a call, which changes its arguments.
+        """Simulates a call on a systolic array, which changes its arguments, and returns the simulation.
 
-        asked: the systolic array and its mappings, by the names of `report`'s parameters.
+        asked: the systolic array and the mappings onto it.
+        engine: what simulates, "compiled" or "numpy".
+        plans: the mappings, one for each nest; (): the fastest ones.
         """
 
         def made() -> ArraySimulation:
@@ -209,8 +225,8 @@ class Reported(KernelFunction):
 
 @dataclass(frozen=True)
 class _ArraySettings:
-    """The array settings say which systolic array is used, and which mappings onto it, by the names of `Kernel.report`'s
-    parameters.
+    """The array settings say which systolic array is used, and which mappings onto it; the fields are parameters of
+    `Kernel.report`.
     """
 
     machine: Described | None = None
@@ -220,14 +236,14 @@ class _ArraySettings:
     mapping: tuple[str, ...] = ()
 
     def request(self) -> MappingRequest:
-        """Returns the settings as the reports on systolic arrays take them. Raises ConfigError for another kind of machine."""
+        """Returns the settings as a MappingRequest. Raises ConfigError for a machine that is no systolic array."""
         from polyml.systolic.report.request import MappingRequest, systolic_machine
 
         return MappingRequest(systolic_machine(self.machine), self.array, self.dataflow, self.links, self.mapping)
 
     @staticmethod
     def checked(machine: object, array: object, dataflow: object, links: object, mapping: object) -> _ArraySettings:
-        """Returns the settings that a caller gives. Raises ConfigError for those of other types."""
+        """Returns the settings made of what a caller gave. Raises ConfigError for values of other types."""
         described, flow = _described(machine), checked.text("dataflow", dataflow)
         shape = checked.sequence("array", array, "rows and columns, as in (16, 16)")
         return _ArraySettings(described, shape, flow, checked.text("links", links), checked.texts("mapping", mapping))

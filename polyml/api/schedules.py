@@ -23,13 +23,16 @@ Same = TypeVar("Same", bound="Schedulable")
 
 
 class Schedulable(Inspected):
-    """A function of this class has a schedule that can be looked at, changed, saved and given."""
+    """The part of `Kernel` whose methods return, change, load and set the schedule that a function is compiled with."""
 
     def schedule(self, *args_or_types) -> Schedule:
-        """Returns the schedule for these arguments, to be changed step by step: see polyml.schedule.script.schedule.Schedule.
+        """Returns the kernel's schedule for some arguments, to be changed step by step as polyml.schedule.script.schedule.Schedule
+        describes.
 
-        k.schedule() is what the kernel is compiled with: what `with_schedule` gave it, else what the compiler finds, as
-        k.schedule("auto") always is. k.schedule("source") is the order of the source. Arguments or types follow, as for `lower`.
+        k.schedule() is the schedule that the kernel is compiled with: the one that `with_schedule` set, or else the one that the
+        compiler finds. k.schedule("auto") is always the one that the compiler finds, k.schedule("source") the order of the source.
+
+        args_or_types: "auto" or "source", if wanted, and then arguments or types as for `lower`.
 
         >>> import polyml
         >>> @polyml.kernel
@@ -62,11 +65,11 @@ class Schedulable(Inspected):
         return self._of_these(given, lambda *of: self._compiling(lambda: made(*of)))
 
     def load_schedule(self, path: str | PathLike, *args_or_types) -> Schedule:
-        """Returns the schedule of a file that `Schedule.save` wrote, proved again: for these arguments, or for types like those it
-        was made for.
+        """Returns the schedule of a file that `Schedule.save` wrote, after proving again that it is legal.
 
+        args_or_types: arguments or types as for `lower`; none: the types that the file names.
         Raises NoFileError where the file does not exist, ScheduleError where it is damaged or for another kernel, IllegalSchedule
-        where it breaks a dependence.
+        where the schedule breaks a dependence.
 
         >>> import os, tempfile, polyml
         >>> @polyml.kernel
@@ -92,10 +95,10 @@ class Schedulable(Inspected):
         return self._from_saved(saved, types, layouts)
 
     def with_schedule(self: Same, schedule: Schedule) -> Same:
-        """Returns a kernel that compiles with this schedule, whatever the sizes of its arguments.
+        """Returns a new kernel that is compiled with `schedule` for all sizes of its arguments.
 
         Arguments that overlap still run in the source's order. Raises ScheduleError for a schedule of another kernel, and for
-        types for which the statements are others.
+        argument types for which the kernel's statements are different ones.
 
         >>> import numpy as np, polyml
         >>> @polyml.kernel
@@ -121,7 +124,10 @@ class Schedulable(Inspected):
         return type(self)(self.py_func, self.settings, schedule.saved)
 
     def _from_saved(self, saved: Saved, types: tuple[ArgType, ...], layouts: tuple[str, ...], with_code: bool = True) -> Schedule:
-        """Returns a saved schedule for these types, proved again; with code, where directives have to be followed."""
+        """Returns a saved schedule for these argument types, after proving again that it is legal.
+
+        with_code: whether code is generated too, so that directives that cannot be followed raise ScheduleError.
+        """
 
         def made() -> Schedule:
             from polyml.pipeline import compile as pipeline
@@ -132,7 +138,12 @@ class Schedulable(Inspected):
         return self._compiling(made)
 
     def _saved_types(self, arguments_: tuple[str, ...], where: str) -> tuple[tuple[ArgType, ...], tuple[str, ...], None]:
-        """Returns the types and the layouts that a file names. Raises ScheduleError where they are none."""
+        """Returns (types, layouts, None) of the arguments that a schedule's file names. Raises ScheduleError for texts that are no
+        types.
+
+        arguments_: the texts, such as "f64[:] C" or "int".
+        where: the file, as messages call it.
+        """
         types, layouts = [], []
         for text in arguments_:
             is_array = text.endswith((" C", " F", " A"))

@@ -31,10 +31,10 @@ SPECIALISATIONS = 64  # forms of one kernel at most; the one made first goes fir
 
 
 class Specialised(KernelFunction):
-    """A function of this class has its compiled forms.
+    """The part of `Kernel` that keeps the compiled forms of a function, one for each combination of argument types and sizes.
 
-    timings: stage -> seconds of the last compilation or load.
-    from_cache: whether that was a load from the cache.
+    timings: {stage: seconds} of the last compilation, or of the last load from the cache.
+    from_cache: whether `timings` are those of a load from the cache.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Specialised(KernelFunction):
 
     @property
     def signatures(self) -> tuple[str, ...]:
-        """Returns the argument types and layouts for which code was made so far, as texts.
+        """Returns the argument types and layouts for which there is code so far, as texts.
 
         >>> import numpy as np, polyml
         >>> @polyml.kernel
@@ -66,8 +66,9 @@ class Specialised(KernelFunction):
         return tuple(dict.fromkeys(found))
 
     def _specialised(self, wanted: Request, given: tuple[CallArgument, ...]) -> Specialisation:
-        """Returns the form for these arguments' sizes, or the one for all sizes where they do not matter or there are many forms
-        already.
+        """Returns the compiled form for arguments of these types and sizes, made now where there is none.
+
+        It is a form for all sizes where sizes do not matter, or where there are many forms for these types already.
         """
         extents = arguments.shapes(given)
         sizes = sizes_of(extents)
@@ -82,7 +83,7 @@ class Specialised(KernelFunction):
         return chosen
 
     def _form(self, wanted: Request) -> Specialisation:
-        """Returns the form that is wanted: a known one, or one that is made now."""
+        """Returns the compiled form for a request, made now where there is none."""
         chosen = self._known(wanted)
         if chosen is not None:
             return chosen
@@ -99,7 +100,9 @@ class Specialised(KernelFunction):
         return chosen
 
     def _forbidden(self, wanted: Request) -> PolymlError | None:
-        """Returns why no more code is made, where `recompile` says so; raises it where that is "fail"."""
+        """Returns why the setting `recompile` forbids more code; None where it allows it. Raises that error where the setting is
+        "fail".
+        """
         options = wanted.options
         if options.recompile == "default" or not any(s.artifact is not None for s in self._specialisations.values()):
             return None
@@ -111,12 +114,15 @@ class Specialised(KernelFunction):
         return problem
 
     def _known(self, wanted: Request) -> Specialisation | None:
-        """Returns the form made for these sizes, or for which sizes do not matter."""
+        """Returns the form that was made for the request's sizes, or one for all sizes; None where there is neither."""
         exact, any_ = (self._specialisations.get((wanted.key, each)) for each in (wanted.sizes, None))
         return any_ if exact is None and any_ is not None and not any_.is_sized else exact
 
     def _made(self, wanted: Request) -> Specialisation:
-        """Returns the form from the cache on disk, or compiled; one with a `reason` where Python runs the function."""
+        """Makes the form for a request: loads it from the disk cache or compiles it, and returns it.
+
+        Where the function cannot be compiled, the form has a `reason`, and Python runs the function.
+        """
         made = Specialisation(wanted, None, None, {})
         place = self._place(wanted, made.timings)
         if place.cache is not None and place.name is not None:
@@ -135,7 +141,9 @@ class Specialised(KernelFunction):
         return made
 
     def _place(self, wanted: Request, timings: dict[str, float]) -> _CacheEntry:
-        """Returns where the form may be kept on disk."""
+        """Returns the cache and the name under which the form is kept on disk, and adds the seconds that this takes to
+        `timings`.
+        """
         options, captured = wanted.options, wanted.captured
         is_kept = captured is not None and captured.portable and not options.debug  # a dump needs every stage to run
         cache = open_cache(options) if is_kept else None
@@ -147,8 +155,9 @@ class Specialised(KernelFunction):
             return _CacheEntry(cache, cache_key.content_key(self.py_func, inputs))
 
     def _compiled_somehow(self, made: Specialisation, place: _CacheEntry) -> None:
-        """Makes `made` what `_compile` makes, loaded. Where the compiler fails it is a simpler form, with one warning, and is not
-        kept on disk.
+        """Compiles the form `made` and loads its code into it.
+
+        Where the compiler itself fails, the code is made with fewer transformations, with one warning, and is not kept on disk.
         """
         wanted, options = made.request, made.request.options
         marked = place.cache if simpler_forms.goes_on(options) else None
@@ -173,7 +182,7 @@ class Specialised(KernelFunction):
             simpler_forms.made(compiled, options, failed, compile_markers.ended_in(marked, place.name))
 
     def _bundle(self, wanted: Request, problem: PolymlError) -> str:
-        """Returns the file that repeats the failure, "" where it is not kept."""
+        """Writes a file that repeats a failure of the compiler, and returns its path; "" where it cannot be written."""
         from polyml.bundles import failure, folder
 
         tried = failure.FailedCompilation(
@@ -185,10 +194,10 @@ class Specialised(KernelFunction):
 
 @dataclass(frozen=True)
 class _CacheEntry:
-    """A cache entry is the place on disk at which a form may be kept.
+    """A cache entry is the place on disk at which a compiled form may be kept.
 
     cache: the cache; None: nothing is kept.
-    name: the name of the form for all sizes; None where the function's text is not to be had.
+    name: the name of the form for all sizes; None where the function's text cannot be found.
     """
 
     cache: Cache | None

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class KernelStatus:
-    """A kernel status is the state of one kernel, and prints as text.
+    """A kernel status says how the calls of one kernel have run so far. It prints as text.
 
-    name, where: the kernel and its place.
+    name, where: the kernel's name, and its file and line.
     form: "compiled", "in parts", "plain Python" or "not called".
-    signatures: the types for which code was made.
+    signatures: the argument types for which code was made.
     reasons: (number, first line) of each reason why calls ran as plain Python; see `polyml.reasons`.
-    parts: the first and last line of what ran as compiled code around what did not.
+    parts: (first line, last line) of each part that ran as compiled code, where the function as a whole is not compiled.
     calls, seconds: how many calls ran as plain Python, wholly or in parts, and how long they took.
 
     >>> print(KernelStatus("f", "f.py:3", "plain Python", (), (("PML-F001", "a while loop"),), (), 2, 0.5))
@@ -41,8 +41,9 @@ class KernelStatus:
 
 @dataclass(frozen=True)
 class ProcessStatus:
-    """A process status is the state of all kernels that exist, in the order of their places in files. It prints as text, those
-    first that took longest.
+    """A process status holds the status of each kernel that exists, in the order of files and lines.
+
+    It prints as text, with the kernels first that took longest as plain Python.
 
     >>> ProcessStatus(())
     there are no kernels
@@ -64,5 +65,5 @@ class ProcessStatus:
 
 
 def of(kernels: Iterable[KernelStatus]) -> ProcessStatus:
-    """Returns the status of these kernels."""
+    """Returns the process status that has the status of these kernels, in the order of their files and lines."""
     return ProcessStatus(tuple(sorted(kernels, key=lambda k: k.where)))

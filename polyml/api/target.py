@@ -14,10 +14,10 @@ LANGUAGES = ("opencl", "cuda")
 
 @dataclass(frozen=True)
 class Target:
-    """A target is a systolic array, whose units are simulated one by one when a kernel for it is called.
+    """A target is a systolic array, on which calls of a kernel are simulated unit by unit.
 
-    array: rows and columns, or the length of an array of one dimension; (): the machine's.
-    dataflow: which operands stay in the units, "os", "ws", "is", or "auto", the fastest.
+    array: rows and columns, or the length of an array of one dimension; (): those of the machine.
+    dataflow: which operands stay in the units: "os" results, "ws" weights, "is" inputs, or "auto", the fastest of these.
     links: which units are connected, "manhattan", "diagonal" or "broadcast".
     machine: the description that the array is taken from; None: there is none.
 
@@ -40,11 +40,11 @@ class Target:
     ) -> Target:
         """Returns a systolic array as the target of a kernel.
 
-        rows, cols: of the array, the machine's if left out; rows alone: an array of one dimension.
+        rows, cols: the size of the array, that of the machine if both are left out; rows alone: an array of one dimension.
         dataflow: "os", "ws" or "is": results, weights or inputs stay in their units; "auto": the fastest of these.
         links: which units are connected, "manhattan", "diagonal" or "broadcast".
         machine: a name of `polyml machine --list`, a TOML file, or what `polyml.measure.lookup.find` gives.
-        Raises ConfigError for what is none of these.
+        Raises ConfigError for any other value.
 
         >>> Target.systolic(rows=16, cols=8).array, Target.systolic(machine="gemmini").array
         ((16, 8), (16, 16))
@@ -67,9 +67,11 @@ class Target:
 
     @staticmethod
     def opencl(device: str = "") -> GpuTarget:
-        """Returns a device of OpenCL, which `pip install polyml[opencl]` and a driver (ICD) of the device make ready.
+        """Returns a GPU, or another device that OpenCL reaches, as the target of a kernel.
 
-        device: a part of its name or of its platform's; "": the first one, GPUs before others.
+        It needs `pip install polyml[opencl]` and the device's driver (ICD), which are looked for at the first call.
+
+        device: a part of the name of the device or of its platform; "": the first device, GPUs before others.
 
         >>> print(Target.opencl("pocl"))
         opencl on pocl
@@ -77,7 +79,7 @@ class Target:
         return GpuTarget("opencl", device)
 
     def __str__(self) -> str:
-        """Returns the array in words.
+        """Returns the array in words, with its links and its dataflow.
 
         >>> print(Target.systolic(16, 16, dataflow="ws"))
         a systolic array of 16 x 16 units, manhattan links, dataflow ws
@@ -88,7 +90,8 @@ class Target:
 
     @property
     def asked(self) -> dict[str, object]:
-        """Returns the array as `Kernel.report` and `Kernel.simulate` are asked for it, by the names of their parameters.
+        """Returns the target as arguments of `Kernel.report` and `Kernel.simulate`: {"machine": ..., "array": ..., "dataflow": ...,
+        "links": ...}.
 
         >>> Target.systolic(4, 4, dataflow="ws").asked["dataflow"]
         'ws'
@@ -97,8 +100,9 @@ class Target:
 
 
 def _machine(machine: Systolic | str | os.PathLike | None) -> Systolic | None:
-    """Returns the systolic array of a name, a file or a description; None for None. Raises ConfigError for what is no systolic
-    array.
+    """Returns the systolic array that a name, a file or a description stands for; None for None.
+
+    Raises ConfigError for a machine that is no systolic array.
     """
     found: object = machine
     if isinstance(machine, (str, os.PathLike)):
@@ -114,9 +118,10 @@ def _machine(machine: Systolic | str | os.PathLike | None) -> Systolic | None:
 
 @dataclass(frozen=True)
 class GpuTarget:
-    """A GPU, or another device of its languages.
+    """A GPU target is a device that runs OpenCL or CUDA, such as a GPU.
 
-    language: "opencl" or "cuda". device: a part of its name or of its platform's; "": the first one, GPUs before others.
+    language: "opencl" or "cuda".
+    device: a part of the name of the device or of its platform; "": the first device, GPUs before others.
     """
 
     language: str
@@ -130,7 +135,8 @@ class GpuTarget:
             )
 
     def __str__(self) -> str:
-        """
+        """Returns the language, and the part of the device's name where one is given.
+
         >>> print(GpuTarget("opencl"), GpuTarget("opencl", "pocl"), sep="; ")
         opencl; opencl on pocl
         """
@@ -141,7 +147,10 @@ AnyTarget = Target | GpuTarget
 
 
 def as_target(target: object) -> AnyTarget | None:
-    """Returns the target that `polyml.kernel(target=...)` names, None for the processor. Raises ConfigError for what is none."""
+    """Returns the target for the argument of `polyml.kernel(target=...)`; None for None, which is the processor.
+
+    target: a target, or the name of a GPU language. Raises ConfigError for anything else.
+    """
     if isinstance(target, str):
         return GpuTarget(target)
     if target is None or isinstance(target, (Target, GpuTarget)):

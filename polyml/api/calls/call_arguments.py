@@ -10,23 +10,25 @@ from polyml.runtime.calling.arguments import CallArgument
 
 
 def types_of(given: tuple[CallArgument, ...]) -> tuple[tuple[ArgType, ...], tuple[str, ...]]:
-    """Returns the types of the arguments, and the layouts of those that are arrays."""
+    """Returns the types of all arguments, and the layouts, "C", "F" or "A", of those that are arrays."""
     return tuple(a.type for a in given), tuple(a.layout for a in given if a.layout)
 
 
 def exact_types(given: tuple[CallArgument, ...]) -> tuple[ArgType, ...]:
-    """Returns the types of the arguments with all sizes of arrays and values of ints in them."""
+    """Returns the types of the arguments with the sizes of arrays and the values of ints as constants in them."""
     return tuple(with_sizes(a.type, a.value) for a in given)
 
 
 def for_python(argument: CallArgument) -> object:
-    """Returns what plain Python gets of an argument: an array for a foreign object that was converted, else what the caller passed."""
+    """Returns the value to pass to plain Python: the array that a foreign object was converted to, or else what the caller
+    passed.
+    """
     converted = isinstance(argument.value, np.ndarray) and not isinstance(argument.original, (np.ndarray, list, tuple))
     return argument.value if converted else argument.original
 
 
 def originals(result: object, given: tuple[CallArgument, ...]) -> object:
-    """Returns a result in which arrays that are arguments are replaced by what the caller passed."""
+    """Returns a result in which each array that is an argument is replaced by the object that the caller passed for it."""
     if isinstance(result, tuple):
         return tuple(originals(part, given) for part in result)
     return next((a.original for a in given if a.value is result), result)

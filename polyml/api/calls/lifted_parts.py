@@ -18,7 +18,7 @@ _SHORT = 50e-6  # seconds of a compiled call, above which loops are not tried as
 
 
 class PartKernel(Protocol):
-    """A part kernel is what a part of a function needs of the kernel that runs it.
+    """A part kernel is a kernel that runs a part of a function; the protocol has what the part's calls need of it.
 
     compiled: whether the last call ran as native code.
     """
@@ -28,16 +28,17 @@ class PartKernel(Protocol):
     def __call__(self, *values): ...
 
     def compiled_parts(self) -> Iterator[tuple[int, int]]:
-        """Yields the first and last line of each part that is compiled."""
+        """Yields (first line, last line) of each part that ran as native code in the last call."""
 
 
 class PartCall:
-    """A part call is a part of a function, run by a kernel of its own where that is worth a call.
+    """A part call runs some loops of a function that is not compiled as a whole, by a kernel of their own or as Python.
 
-    Calls take turns between compiled code and Python until it is known which is faster for what is passed here.
+    Calls take turns between the two until it is known which is faster for the arguments that are passed here.
 
-    part: the statements that are lifted, as a function.
-    dropped: called once, when Python is to run the statements from then on.
+    part: the statements, lifted out of the function.
+    kernel: the kernel that compiles them.
+    dropped: called once, when it is decided that Python runs the statements from then on.
     """
 
     def __init__(self, part: LiftedPart, kernel: PartKernel, dropped: Callable[[], None]):
@@ -65,7 +66,10 @@ class PartCall:
         return self._compared(values, given) if self._large > _WARM else self._tried(values, given)
 
     def _tried(self, values: tuple, given: tuple):
-        """Returns the result of one of the first calls, by the kernel where it takes the arguments, else by Python."""
+        """Calls the kernel, or Python where the kernel does not take the arguments, and returns the result.
+
+        After a few calls that ran as Python, Python runs the statements from then on.
+        """
         try:
             result = self._kernel(*given)
         except (LanguageError, PolymlTypeError):  # before anything has happened
@@ -76,19 +80,19 @@ class PartCall:
         return result
 
     def _left_to_python(self) -> None:
-        """Counts another call that is not compiled for what is passed, and drops the part after a few of them."""
+        """Counts a call that ran as Python; after more than three of them, Python runs the statements from then on."""
         self._as_python += 1
         if self._as_python > _OFTEN:
             self._drop()
 
     def _drop(self) -> None:
-        """Leaves the part to Python from now on."""
+        """Makes Python run the statements from now on, and tells the function's kernel so."""
         self._is_refused = True
         self._dropped()
 
     def _compared(self, values: tuple, given: tuple):
-        """Returns the result of a call that is timed, by the kernel and by Python in turn, and decides once both were timed often
-        enough.
+        """Returns the result of a call that is timed, by the kernel and by Python in turn; after six calls of each, the faster
+        one is kept.
         """
         compiled, plain = self._times
         if len(compiled) <= len(plain):
@@ -109,7 +113,7 @@ class PartCall:
         return result
 
     def compiled_lines(self) -> Iterator[tuple[int, int]]:
-        """Yields the first and last line of what the last call ran as native code."""
+        """Yields (first line, last line) of the statements that ran as native code in the last call."""
         if self._kernel.compiled:
             yield self.part.lines
         else:
@@ -117,5 +121,5 @@ class PartCall:
 
     @property
     def does_not_pay(self) -> bool:
-        """Says whether Python runs the statements from now on."""
+        """Returns whether it is decided that Python runs the statements from now on."""
         return self._is_refused

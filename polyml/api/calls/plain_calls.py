@@ -23,7 +23,7 @@ SETTLED = 3  # calls of one kind that ran as plain Python, after which such argu
 
 @dataclass
 class Tally:
-    """A tally counts the calls that ran as plain Python, wholly or around parts, without those that the function makes of itself.
+    """A tally counts the calls of a kernel that ran as plain Python, wholly or in part. Recursive calls are not counted.
 
     calls: how many there were.
     seconds: how long they took together.
@@ -33,7 +33,7 @@ class Tally:
     seconds: float = 0.0
 
     def run(self, function: Callable, args: Sequence[object], kwargs: Mapping[str, object]) -> object:
-        """Runs the function, counts the call, and returns the result."""
+        """Calls the function, adds the call and its seconds to the tally, and returns the result."""
         start = perf_counter()
         try:
             return function(*args, **kwargs)
@@ -44,12 +44,12 @@ class Tally:
 
 @dataclass(frozen=True)
 class Plain:
-    """A plain call runs a function as Python, under given settings and while given names mean what they meant.
+    """A plain call runs a function as Python, as long as the names that it takes from outside are bound to the same objects.
 
-    scope: the settings, by identity.
-    guards: the names, with the objects that they have to hold.
+    scope: the settings in force for which it was made; they are compared by identity.
+    guards: tests that the outside names are bound to the same objects.
     run: the function that is run.
-    tally: what counts the calls.
+    tally: counts the calls.
     """
 
     scope: object
@@ -58,7 +58,7 @@ class Plain:
     tally: Tally
 
     def __call__(self, *args, **kwargs):
-        """Returns the result, or MISS where a name means something else by now."""
+        """Runs the function and returns its result; MISS where an outside name is bound to another object by now."""
         for guard in self.guards:
             if not guard.holds():
                 return MISS
@@ -67,34 +67,42 @@ class Plain:
 
 @dataclass
 class Kinds:
-    """The kinds of arguments are remembered for which it is settled that they run as plain Python.
+    """The memory of a kernel for the kinds of arguments, as `kinds` returns them, with which its calls run as plain Python.
 
-    settled: kinds -> what is run for them.
-    seen: kinds -> how many calls ran as plain Python.
+    settled: {kinds: the plain call to run at once}.
+    seen: {kinds: how many calls ran as plain Python}.
     """
 
     settled: dict[tuple, Plain] = field(default_factory=dict)
     seen: dict[tuple, int] = field(default_factory=dict)
 
     def find(self, values: Sequence[object], scope: object) -> Plain | None:
-        """Returns what is run for these values; None where that is not settled."""
+        """Returns the plain call to run at once for arguments of these kinds; None where they have to be looked at.
+
+        scope: the settings in force.
+        """
         found = self.settled.get(kinds(values))
         return found if found is not None and found.scope is scope else None
 
     def add(self, values: Sequence[object], plain: Plain) -> None:
-        """Counts another call with such values that ran as plain Python, and settles their kinds after a few."""
+        """Counts a call that ran as plain Python; from the third with arguments of these kinds on, `find` returns `plain` for
+        them.
+        """
         place = kinds(values)
         self.seen[place] = self.seen.get(place, 0) + 1
         if self.seen[place] >= SETTLED:
             self.settled[place] = plain
 
     def forget(self) -> None:
-        """Forgets what is settled, since what is to be run has changed."""
+        """Forgets which plain calls to run, because the function that they run has changed."""
         self.settled.clear()
 
 
 def refusals(function: FunctionType) -> Refusals:
-    """Returns the statements of a function that no argument makes affine; none where the function as a whole is refused."""
+    """Returns the statements of a function that cannot be compiled whatever its arguments are.
+
+    Where the function as a whole cannot be, there are no statements, and `whole` is set.
+    """
     from polyml.frontend.parsing.parse import refused
     from polyml.frontend.parsing.refusals import NO_REFUSALS
 
@@ -105,29 +113,33 @@ def refusals(function: FunctionType) -> Refusals:
 
 
 def reasons(refused: Refusals, problem: PolymlError) -> tuple[PolymlError, ...]:
-    """Returns why calls that end in the problem run as plain Python: the problem, and every statement that is refused whatever is
-    passed.
+    """Returns the errors that say why a call runs as plain Python: one for each refused statement, and the one that ended the call.
+
+    refused: the statements that cannot be compiled whatever the arguments are.
+    problem: the error that ended the attempt to compile the call; it is not repeated where a statement has it too.
     """
     found = tuple(r.problem for r in refused.statements)
     return found if any(str(problem) == str(each) for each in found) else (*found, problem)
 
 
 def kinds(values: Sequence[object]) -> tuple:
-    """Returns what decides whether arguments are compiled for, as far as one can see at once: types, dimensions, and whether there
-    are elements.
+    """Returns a key that arguments have in common for which a call is compiled alike, as far as can be seen quickly.
+
+    It has the class of each argument, and for an array the element type, the number of dimensions and whether it has several
+    elements.
     """
     return tuple([(v.dtype, v.ndim, v.size > 1) if type(v) is np.ndarray else type(v) for v in values])
 
 
 def is_exact(value: object) -> bool:
-    """Returns whether a part of a function takes the value: a number or an array, of no class that is derived from those."""
+    """Returns whether a value is a number or an array itself, of no class derived from Python's numbers or NumPy's array."""
     return type(value) in _EXACT or isinstance(value, np.generic)
 
 
 def left_to_python(given: Sequence[CallArgument]) -> PolymlTypeError | None:
-    """Returns why these arguments mean something else to Python than to compiled code; None where they do not.
+    """Returns the error for the first list, tuple or instance of a class derived from NumPy's array; None where there is none.
 
-    The operators of lists and tuples, and of classes derived from NumPy's array, are other ones than an array's.
+    A call with such an argument runs as plain Python, since its operators mean something else than those of an array.
     """
     for argument in given:
         kind = type(argument.original)

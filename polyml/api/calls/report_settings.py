@@ -9,20 +9,20 @@ from polyml.machines.cpu import CacheLevel
 
 @dataclass(frozen=True)
 class ReportSettings:
-    """The settings of a report are values that only some targets take; what is left out has its default.
+    """The settings of a report, each of which only some targets take; a setting that is left out has its default.
 
-    caches: levels in place of the machine's, nearest first.
+    caches: CacheLevels in place of the machine's, nearest first.
     tile: sizes of tiles of the source's loops, outermost first.
     threads: how many threads run polyml's schedule; 0: as many as the machine has.
     simulate: whether caches are simulated.
-    coherent: whether lines that one thread writes leave the caches of others.
-    addresses: (array, byte at which it begins).
-    block: sizes of a GPU's blocks along x, y and z.
+    coherent: whether a line that one thread writes leaves the caches of the other threads.
+    addresses: (array, byte at which it begins) pairs.
+    block: sizes of a GPU's thread blocks along x, y and z.
     array: rows and columns of a systolic array.
-    dataflow: which operands stay in its units.
-    links: which of its units are connected.
-    mapping: mappings in place of those that are found.
-    rank: the quantity by which the best mapping is chosen.
+    dataflow: which operands stay in the array's units, "os", "ws", "is" or "auto".
+    links: which of the array's units are connected, "manhattan", "diagonal" or "broadcast".
+    mapping: space-time mappings in place of those that are found, as texts.
+    rank: the quantity by which the best mapping is chosen, such as "cycles".
     """
 
     caches: tuple[CacheLevel, ...] = ()
@@ -39,7 +39,7 @@ class ReportSettings:
     rank: str = "cycles"
 
     def given(self) -> tuple[str, ...]:
-        """Returns the names of the settings that are not at their default.
+        """Returns the names of the settings that do not have their defaults.
 
         >>> ReportSettings(tile=(32, 32), rank="energy").given()
         ('tile', 'rank')

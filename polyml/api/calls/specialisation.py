@@ -22,11 +22,11 @@ from polyml.runtime.storage.size_classes import Sizes
 
 @dataclass(frozen=True)
 class Hot:
-    """A hot entry is one that is tried first.
+    """A hot entry is a native function that a kernel's next call tries first.
 
-    scope: the settings under which it was made, by identity.
-    entry: what is called.
-    specialisation: the form that the entry belongs to; None: it runs plain Python.
+    scope: the settings in force for which it was made; they are compared by identity.
+    entry: the function that is called with the arguments.
+    specialisation: the compiled form that the entry belongs to; None: it runs plain Python.
     """
 
     scope: object
@@ -45,10 +45,10 @@ NO_ENTRY = Hot(object(), _no_entry, None)  # its scope is that of no call, so th
 class Request:
     """A request says what code a call needs.
 
-    types: those of the arguments.
-    layouts: of the arguments that are arrays, each "C", "F" or "A".
+    types: the types of the arguments.
+    layouts: the layouts of the array arguments, each "C", "F" or "A".
     options: the settings.
-    captured: what the function's names mean; None: that does not matter.
+    captured: the objects that the function's outside names are bound to; None: they do not matter.
     aliased: whether arguments share memory.
     sizes: the sizes for which the code is made; None: for all.
     """
@@ -62,21 +62,23 @@ class Request:
 
     @property
     def key(self) -> tuple:
-        """Returns what tells the request from others, but for the sizes."""
+        """Returns a key that two requests have in common where the same code is for both, except for their sizes."""
         captured = None if self.captured is None else self.captured.content
         return self.types, self.layouts, self.options.compile_key(), captured, self.aliased
 
 
 @dataclass(eq=False)
 class Specialisation:
-    """A specialisation is one compiled form of a kernel.
+    """A specialisation is one compiled form of a kernel, for some types, layouts and sizes of arguments.
 
-    artifact: the code as data; None where the form runs as plain Python, because of `reason`.
-    code: the artifact's code in memory.
-    timings: stage -> seconds.
-    from_cache: whether the artifact was kept on disk.
-    is_simpler: whether it is a form after a defect of the compiler.
-    entries: (threads, whether overlap is tested) -> the guards, and the entry made for them.
+    request: what the form is for.
+    artifact: the machine code with what its caller needs; None where the form runs as plain Python.
+    code: the machine code in memory; None where it is not loaded.
+    timings: {stage: seconds} of the compilation or the load.
+    from_cache: whether the artifact came from the disk cache.
+    reason: why the form runs as plain Python; None where there is code.
+    is_simpler: whether it was made with fewer transformations, after a defect of the compiler.
+    entries: {(threads, whether overlap is tested): (guards, the function to call)}.
     """
 
     request: Request
@@ -89,7 +91,7 @@ class Specialisation:
     entries: dict[tuple[int, bool], tuple[tuple[CaptureGuard, ...], Entry]] = field(default_factory=dict)
 
     def take(self, artifact: Artifact) -> None:
-        """Makes an artifact this form's, and loads its code."""
+        """Makes `artifact` that of the form, and loads its machine code into memory."""
         with alone(), timed(self.timings, "load"):  # LLVM may link
             finish_preparation()
             self.code = load.load(artifact.object_code, artifact.entry)
@@ -97,25 +99,30 @@ class Specialisation:
 
     @property
     def made(self) -> Artifact:
-        """Returns the artifact of a form that is compiled."""
+        """Returns the artifact. Raises ValueError where the form runs as plain Python."""
         if self.artifact is None:
             raise ValueError("the form runs as plain Python")
         return self.artifact
 
     @property
     def refusal(self) -> PolymlError:
-        """Returns the error that says why a form is not compiled."""
+        """Returns the error that says why the form runs as plain Python. Raises ValueError where it is compiled."""
         if self.reason is None:
             raise ValueError("the form is compiled")
         return self.reason
 
     @property
     def is_sized(self) -> bool:
-        """Says whether the code is for some sizes alone."""
+        """Returns whether the form has code that is for some sizes of arrays only."""
         return self.artifact is not None and self.artifact.sized
 
     def entry(self, count: int, guards: tuple[CaptureGuard, ...], check_overlap: bool) -> Entry:
-        """Returns what calls the code, made once for each count of threads and for the guards as they are."""
+        """Returns a function that calls the code with a kernel's arguments; it is kept for later calls of the same form.
+
+        count: how many threads run the code; 0: one for every core.
+        guards: tests at entry that the function's outside names are bound to the same objects.
+        check_overlap: whether the function tests that arrays do not overlap.
+        """
         made = self.entries.get((count, check_overlap))
         if made is None or not _same(made[0], guards):
             number = thread_pool.count(count)
@@ -131,17 +138,21 @@ def _same(old: tuple[CaptureGuard, ...], new: tuple[CaptureGuard, ...]) -> bool:
 
 
 def is_unusual(specialisation: Specialisation, outcome: Outcome) -> bool:
-    """Returns whether the call is not one of those the code was made for, so that another specialisation may take it."""
+    """Returns whether a call's sizes are not those that the code was made for, so that other code has to run it.
+
+    outcome: what the code returned instead of a result.
+    """
     checks = () if specialisation.artifact is None else specialisation.artifact.checks
     return outcome.status is not None and 0 < outcome.status <= len(checks) and checks[outcome.status - 1].kind == "usual"
 
 
 def take_kept(made: Specialisation, cache: Cache, names: Sequence[str], wanted: tuple, guards: tuple[CaptureGuard, ...]) -> bool:
-    """Takes an artifact that is kept under one of the names, the one for these sizes first, and returns whether the form can be
-    called now.
+    """Loads the form `made` from the disk cache if it is there, and returns whether it can be called now.
 
-    wanted: what the artifact has to be for, as `Artifact.is_for` takes it.
-    An artifact that is another one, or cannot be loaded, is removed and counts as not kept.
+    names: the names under which it may be kept, that for the request's sizes first.
+    wanted: what the artifact has to be for, the arguments of `Artifact.is_for`.
+    guards: tests that the function's outside names are bound to the same objects.
+    An artifact that is for something else or cannot be loaded is removed from the cache.
     """
     for name in names:
         with timed(made.timings, "cache"):
@@ -163,7 +174,7 @@ def take_kept(made: Specialisation, cache: Cache, names: Sequence[str], wanted: 
 
 
 def _artifact(cache: Cache, name: str) -> Artifact | None:
-    """Returns the artifact that is kept under a name; None where there is none. A damaged one is removed."""
+    """Returns the artifact that the cache has under a name; None where it has none. A damaged one is removed from the cache."""
     content = cache.get(name)
     if content is None:
         return None
@@ -175,7 +186,7 @@ def _artifact(cache: Cache, name: str) -> Artifact | None:
 
 
 class timed:  # noqa: N801 (used as a function, in `with`)
-    """Adds the seconds of a block to timings[stage]."""
+    """A context manager that adds the seconds that its `with` block takes to timings[stage]."""
 
     def __init__(self, timings: dict[str, float], stage: str):
         self._timings, self._stage = timings, stage

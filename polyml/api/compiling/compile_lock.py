@@ -22,9 +22,10 @@ _forking: list[threading.RLock] = []  # held through the fork
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Holds the lock of isl and LLVM, whose state is the process's, inside the block.
+    """Holds the lock of isl and LLVM inside a `with` block, since their state is shared by the whole process.
 
-    Forks wait, and signals are handled at checkpoints. A main thread that waits for the lock still answers them.
+    Forks of other threads wait, and signals such as Ctrl-C are handled at checkpoints. A main thread that waits for the lock still
+    handles them.
     """
     with interrupts.deferred():
         lock = _locks[0]
@@ -39,16 +40,16 @@ def alone() -> Iterator[None]:
 
 
 def is_alone() -> bool:
-    """Returns whether this thread is inside `alone`."""
+    """Returns whether this thread holds the lock of isl and LLVM, inside a block of `alone`."""
     return _holders[0] == threading.get_ident()
 
 
 @contextmanager
 def without_collections() -> Iterator[None]:
-    """Keeps Python from collecting garbage inside the block.
+    """Switches Python's garbage collector off inside a `with` block.
 
-    After a compilation has made some objects Python would look for cycles in all that was ever imported, which takes as long as a
-    stage does and finds few.
+    A compilation makes so many objects that Python would look for cycles in all that was ever imported, which takes as long as a
+    stage and finds few.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -62,9 +63,9 @@ def without_collections() -> Iterator[None]:
 
 @functools.cache
 def _make_old() -> None:
-    """Makes all objects there are old ones for the garbage collector, once, after the first compilation of a process.
+    """Moves all existing objects to the garbage collector's oldest generation, once in a process, after its first compilation.
 
-    Else the next new object would have Python look through all that was imported and made meanwhile.
+    Otherwise the next new object would make Python look through all that was imported and made meanwhile.
     """
     if gc.get_freeze_count() == 0:  # someone else may have frozen objects
         gc.freeze()

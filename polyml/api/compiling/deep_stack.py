@@ -21,11 +21,12 @@ STACK_BYTES = 256 << 20  # address space; memory is taken as it is used
 
 
 def on_deep_stack(run: Callable[[], Result]) -> Result:
-    """Returns what `run` returns, run on a thread of its own that has a large stack, with this thread's context variables.
+    """Calls `run` on a new thread with a large stack and this thread's context variables, and returns its result.
 
-    Its errors are raised here, and signals wait until it has ended. `run` must not ask for a lock that the caller holds. The limit
-    of recursion, which is the process's, is raised meanwhile. Raises RecursionError where even that is too little, or the system
-    gives no thread.
+    Its exceptions are raised here, and signals wait until it has ended. The recursion limit of the process is raised meanwhile.
+    `run` must not ask for a lock that the caller holds.
+
+    Raises RecursionError where even that stack is too small, or the system gives no thread.
     """
     context, limit = contextvars.copy_context(), sys.getrecursionlimit()
     made: list[Result] = []

@@ -15,7 +15,9 @@ _SIGNS = ("failed to map segment", "cannot allocate memory", "allocation failure
 
 
 def require_room(name: str) -> None:
-    """Raises PolymlMemoryError where the limits of this process leave too little memory for the compilation of the kernel `name`."""
+    """Raises PolymlMemoryError where the limits of this process leave too little memory for the compilation of the kernel
+    `name`.
+    """
     for what, limit_bytes, used_bytes, needed_bytes in _limits():
         if limit_bytes - used_bytes < needed_bytes:
             needed, limit, used = (f"{size >> 20} MiB" for size in (needed_bytes, limit_bytes, used_bytes))
@@ -26,7 +28,10 @@ def require_room(name: str) -> None:
 
 
 def of(problem: BaseException, name: str) -> PolymlMemoryError | None:
-    """Returns the error for a failed compilation that failed for want of memory; None where it failed for another reason."""
+    """Returns a PolymlMemoryError where `problem`, or an error that caused it, came of too little memory; None where none did.
+
+    name: the name of the kernel whose compilation failed.
+    """
     seen: BaseException | None = problem
     first = None  # the error that caused the others
     while seen is not None:
@@ -46,7 +51,7 @@ _FLAGS = {"address space": "-v", "data": "-d"}
 
 
 def _limits() -> Iterator[tuple[str, int, int, int]]:
-    """Yields (what, limit, in use, needed) in bytes for each limit of memory that this process has."""
+    """Yields (name, limit, in use, needed by a compilation), in bytes, for each limit on memory that this process has."""
     import resource
 
     limits = {"address space": (resource.RLIMIT_AS, 0), "data": (resource.RLIMIT_DATA, 5)}
@@ -58,7 +63,7 @@ def _limits() -> Iterator[tuple[str, int, int, int]]:
 
 
 def _pages(column: int) -> int | None:
-    """Returns a number of /proc/self/statm, in pages; None on other systems than Linux."""
+    """Returns a column of /proc/self/statm, a number of pages; None on systems other than Linux."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:
             return int(file.read().split()[column])

@@ -39,7 +39,7 @@ _FORMS: tuple[tuple[str, Callable[[Options], Options]], ...] = (
 
 
 def forms(options: Options) -> Iterator[tuple[str, Options]]:
-    """Yields what each simpler form is, in words, and the settings that make it, the least simple first."""
+    """Yields (what is left out in words, settings) for each set of settings with fewer transformations, the one with most first."""
     seen = {options.compile_key()}
     for what, simplified in _FORMS:
         simpler = simplified(options)
@@ -49,19 +49,21 @@ def forms(options: Options) -> Iterator[tuple[str, Options]]:
 
 
 def goes_on(options: Options) -> bool:
-    """Returns whether a defect leads to a simpler form."""
+    """Returns whether the settings ask for code with fewer transformations where the compiler fails, instead of an error."""
     return options.on_defect != "raise" and options.fallback != "error"
 
 
 def made(
     compiled: Callable[[Options, int], Made], options: Options, failed: Callable[[PolymlError, str], None], ended_in: int = -1
 ) -> Made:
-    """Returns what `compiled` makes with these settings, or with simpler ones after a defect.
+    """Returns what `compiled` returns with the settings, or, where the compiler fails, with settings that allow fewer
+    transformations.
 
-    compiled: is given the settings, and the number of the form: 0 for the settings as they are.
-    failed: is told of the first defect, and of what the call goes on with.
-    ended_in: the form up to which earlier processes ended; -1: none.
-    Raises NotAffineError where no form can be made.
+    compiled: called with the settings and the number of the attempt, 0 for the settings as they are; it raises where the compiler
+        fails.
+    failed: called with the first error, and with words for what the call goes on with.
+    ended_in: the number of the attempt up to which earlier processes crashed; -1: none did.
+    Raises NotAffineError where every attempt fails.
     """
     first: PolymlError = CompileError(ENDED)
     if ended_in < 0:
