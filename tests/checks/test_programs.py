@@ -22,6 +22,7 @@ from polyml.codegen.passes import (
 )
 from polyml.codegen.passes.packing import pack
 from polyml.codegen.register_tiles import register_tile
+from polyml.pipeline import passes
 from polyml.quasi_affine.affine import Affine, variable
 from tests.checks.passing import compiled, finding, small
 from tests.codegen.loop_nests import lower_update
@@ -249,6 +250,14 @@ PLANTED = [  # the pass, its bug, a kernel, what is said of it, and settings
     ("vectorize", one_lane_too_many, strips, "S"),
     ("fold_storage", short_ring, three_rows_back, "whose memory holds", {"schedule": "source"}),
 ]
+
+
+def test_a_bug_is_planted_in_every_pass():
+    steps = (*passes.PROGRAM_PASSES, *passes.TILE_PASSES, *passes.VECTOR_PASSES)
+    left = {step.name for step in steps} - {planted[0] for planted in PLANTED}
+    assert left == {"mark_scans"}, (
+        "PLANTED has a bug of every pass from a Program to a Program but mark_scans, which adds marks alone"
+    )
 
 
 @pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: f"{planted[0]}-{planted[1].__name__}")

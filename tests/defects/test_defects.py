@@ -39,10 +39,7 @@ VALUES = (
     BundledArgument("alpha", "float", None),
 )
 BUNDLE = Bundle("f", SOURCE.strip() + "\n", VALUES, {}, "CompileError", "stage vectorize failed: KeyError: 'injected'")
-PASSES = (
-    "build", "index_bounds", "privatize_reductions", "prefetch", "mark_scans", "balance", "pack", "full_tiles", "privatize", "split_loops",
-    "vectorize", "fold_storage",
-)  # fmt: skip
+PASSES = tuple(step.name for step in (passes.BUILD, *passes.PROGRAM_PASSES, *passes.TILE_PASSES, *passes.VECTOR_PASSES))
 
 
 def stopped(*given, **named):

@@ -43,24 +43,27 @@ def module_of(step):
 
 def test_names_are_used_once_and_known_without_the_compiler():
     assert len(NAMES) == len(PASSES)
-    assert config.PASSES == tuple(name for name in NAMES if name not in ("deps", "reductions", "schedule", "llvm", "object"))
+    shown = tuple(name for name in NAMES if name not in ("deps", "reductions", "schedule", "llvm", "object"))
+    assert config.PASSES == shown, "config.PASSES has the names of pipeline.passes in its order: put the new one there"
     assert not set(config.PASSES) & set(config.STAGES)
 
 
 def test_every_pass_says_why_it_stands_where_it_stands():
-    assert [step.name for step in PASSES if len(step.why) < 15] == []
+    assert [step.name for step in PASSES if len(step.why) < 15] == [], "`why` is a sentence"
 
 
 def test_every_pass_shows_before_and_after():
     texts = {step.name: f"{module_of(step).__doc__}{step.function.__doc__}" for step in PASSES if step.name not in TRANSLATIONS}
-    assert [name for name, text in texts.items() if "->" not in text] == []
+    missing = [name for name, text in texts.items() if "->" not in text]
+    assert missing == [], "the docstring of the function or of its module shows what is before -> what is after"
 
 
 @pytest.mark.parametrize("step", [step for step in PASSES if step.name not in TRANSLATIONS], ids=lambda step: step.name)
 def test_every_pass_has_a_test_file_of_its_name(step):
     *folders, module = module_of(step).__name__.split(".")[1:]
-    names = {step.name, module}
-    assert any((TESTS.joinpath(*folders) / f"test_{name}.py").exists() for name in names), names
+    files = [f"test_{name}.py" for name in {step.name, module}]
+    folder = TESTS.joinpath(*folders)
+    assert any((folder / file).exists() for file in files), f"{folder} has no {' or '.join(files)}"
 
 
 def test_who_asks_for_a_pass_that_does_not_exist_is_told_the_names():
