@@ -28,6 +28,8 @@ def main() -> int:
     """The number of wrong programs decides the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.opencl", description=__doc__)
     parser.add_argument("--only", default="", help="the kernels and array programs whose names contain this text")
+    parser.add_argument("--loops", metavar="NAME", help="this kernel of PolyBench in loops alone")
+    parser.add_argument("--arrays", metavar="NAME", help="this array program alone")
     parser.add_argument("--random", type=int, default=0, help="how many random programs")
     parser.add_argument("--seed", type=int, default=1, help="the number of the first one")
     parser.add_argument("--device", default="", help="a part of the device's or its platform's name")
@@ -39,11 +41,12 @@ def main() -> int:
     if options.tile:
         tx, ty, ix, iy = map(int, options.tile.split(","))
         launch_plan.TILE = (tx, ty), (ix, iy)
-    names = tuple(name for name in kernels.NAMES if options.only in name)
-    arrays = tuple(name for name in workloads() if options.only in name)
+    alone = options.loops or options.arrays
+    names = (options.loops,) if options.loops else tuple(name for name in kernels.NAMES if options.only in name and not alone)
+    arrays = (options.arrays,) if options.arrays else tuple(name for name in workloads() if options.only in name and not alone)
     start, wrong, refused, total = time.monotonic(), 0, 0, 0
     if options.oclgrind:
-        return watched(options.oclgrind, (*names, *arrays), range(options.seed, options.seed + options.random), options.tile)
+        return watched(options.oclgrind, names, arrays, range(options.seed, options.seed + options.random), options.tile)
     groups = [polybench(names, device=options.device)] if names else []
     groups += [array_programs(arrays, device=options.device)] if arrays else []
     for outcome in chain(*groups, _random(options.seed, options.random)):

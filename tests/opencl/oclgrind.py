@@ -20,10 +20,11 @@ SIGNS = re.compile(
 MOST_SECONDS = 300
 
 
-def watched(library: str, names: Sequence[str], seeds: Iterable[int], tile: str = "") -> int:
+def watched(library: str, names: Sequence[str], arrays: Sequence[str], seeds: Iterable[int], tile: str = "") -> int:
     """Prints the programs that are wrong or that Oclgrind reports, and returns 1 where there is one."""
     start, wrong, total = time.monotonic(), 0, 0
-    runs = [(name, ["--only", name]) for name in dict.fromkeys(names)]
+    runs = [(name, ["--loops", name]) for name in names]
+    runs += [(f"arrays {name}", ["--arrays", name]) for name in arrays]
     runs += [(f"random {seed}", ["--only", "(none)", "--random", "1", "--seed", str(seed)]) for seed in seeds]
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "oclgrind.icd").write_text(f"{library}\n")
