@@ -1,5 +1,7 @@
 """What kernels accept, found by trying:  python -m tests.arrays.accepted > docs/accepted.md
 
+`python -m tests.arrays.accepted NAME` prints the rows with that word alone, which takes seconds.
+
 Every construct and every function with its keywords is put into a kernel of its own and compiled for arrays of every type.
 "yes": compiled, and the result is NumPy's. "Python": it runs as plain Python, with a warning. "refused": an error that says
 where and what would be accepted; NumPy raises there too where the entry says "as NumPy".
@@ -9,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import re
 import sys
 import warnings
 from dataclasses import dataclass
@@ -241,11 +244,21 @@ def table() -> str:
             section = probe.section
             lines += ["", f"## {section}", "", f"| | {' | '.join(TYPES)} |", "|---" * (len(TYPES) + 1) + "|"]
         print(probe.text, file=sys.stderr, flush=True)
-        cells = [outcome(probe, dtype) for dtype in TYPES]
-        text = probe.text.replace("|", "\\|")
-        lines.append(f"| `{text}` | {' | '.join(cells)} |")
+        lines.append(row(probe))
     return "\n".join(lines)
 
 
+def row(probe: Probe) -> str:
+    """A line of a table."""
+    text = probe.text.replace("|", "\\|")
+    return f"| `{text}` | {' | '.join(outcome(probe, dtype) for dtype in TYPES)} |"
+
+
+def with_word(word: str) -> list[Probe]:
+    """The rows with a word, such as the name of a function."""
+    return [probe for probe in probes() if re.search(rf"\b{re.escape(word)}\b", probe.text)]
+
+
 if __name__ == "__main__":
-    print(table())
+    words = sys.argv[1:]
+    print("\n".join(row(probe) for word in words for probe in with_word(word)) or f"no row has {words}" if words else table())

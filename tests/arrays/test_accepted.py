@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.arrays.accepted import TYPES, is_typed, outcome, probes
+from tests.arrays.accepted import TYPES, is_typed, outcome, probes, row, with_word
 
 LINES = (Path(__file__).parents[2] / "docs/accepted.md").read_text().splitlines()
 
@@ -17,7 +17,12 @@ CELLS = {
 
 
 def test_the_table_has_every_entry_and_no_other():
-    assert list(CELLS) == [probe.text for probe in probes()]
+    rows = [probe.text for probe in probes()]
+    assert list(CELLS) == rows, "`python -m tests.arrays.accepted NAME` prints the rows of NAME, which go where `probes` has them"
+
+
+def test_the_rows_of_one_function_are_those_of_the_table():
+    assert [row(probe) for probe in with_word("deg2rad")] == [line for line in LINES if "np.deg2rad(" in line]
 
 
 @pytest.mark.parametrize("probe", probes(), ids=lambda p: p.text)
