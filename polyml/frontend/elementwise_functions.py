@@ -13,7 +13,8 @@ from polyml.dtypes import BY_NUMPY_NAME, DType
 UNARY = (
     "sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh "
     "floor ceil trunc rint abs fabs sign cbrt isnan isinf isfinite reciprocal square conj negative positive invert "
-    "logical_not deg2rad rad2deg"
+    "logical_not "
+    "deg2rad rad2deg"
 ).split()
 BINARY = (
     "power arctan2 hypot fmod minimum maximum fmin fmax copysign add subtract multiply true_divide floor_divide remainder "

@@ -43,7 +43,9 @@ def test_the_first_change_is_all_that_its_function_needs(copy):
     [diff] = [block.text for block in blocks("CONTRIBUTING.md") if block.kind == "diff"]
     for path, before, after in changes(diff):
         text = (copy / path).read_text()
-        assert text.count(before) == 1, path
+        assert text.count(before) == 1, (
+            f"a line of {path} that the diff in CONTRIBUTING.md takes out has changed: change it there too"
+        )
         (copy / path).write_text(text.replace(before, after))
     done = run(copy)
     assert done.returncode == 0, done.stderr
