@@ -23,16 +23,14 @@ TASKS: dict[str, tuple[str, tuple[tuple[str, ...], ...]]] = {
 
 
 def main() -> int:
-    """The exit status of the task's first command that fails, or 0."""
+    """The exit status of the task's first command that fails, or 0; all of its commands run."""
     name, *options = sys.argv[1:] or [""]
     if name not in TASKS:
         print(__doc__, *(f"    {each:<10}{what}" for each, (what, _) in TASKS.items()), sep="\n")
         return 0 if name in ("", "-h", "--help") else 2
     *before, last = TASKS[name][1]
-    for command in (*before, (*last, *options)):
-        if status := subprocess.run([sys.executable, *command]).returncode:
-            return status
-    return 0
+    ends = [subprocess.run([sys.executable, *command]).returncode for command in (*before, (*last, *options))]
+    return next((status for status in ends if status), 0)
 
 
 if __name__ == "__main__":
