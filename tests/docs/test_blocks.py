@@ -18,7 +18,10 @@ def test_the_blocks_of_a_page_run_and_print_what_they_say(page, tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("POLYML_CACHE_DIR", str(tmp_path / "cache"))
     for command, printed in run_page(page, tmp_path):
-        assert agrees(command.output, printed), f"{' '.join(command.words)} prints\n" + "\n".join(printed)
+        now = "\n".join(printed)
+        assert agrees(command.output, printed), (
+            f"`python -m tests.docs {page}` prints the page anew; {' '.join(command.words)} prints\n{now}"
+        )
 
 
 @pytest.mark.parametrize("page", PAGES)
