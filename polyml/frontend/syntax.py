@@ -134,16 +134,14 @@ class IfExp(Expr):
 class Call(Expr):
     """A Call is a function of numbers, by its NumPy name whichever module it came from.
 
-    Functions of one operand are sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh
-    arccosh arctanh floor ceil trunc rint abs fabs sign erf cbrt isnan isinf isfinite reciprocal square real imag conj; those of two
-    are pow arctan2 hypot fmod minimum maximum fmin fmax copysign complex. Before types are inferred there are also those of
-    `elementwise_functions.OPERATORS` and COMPARISONS, deg2rad and rad2deg, angle and round, where and clip of three, wide, which
-    makes halves float32, inexact, which makes integers float64, norm, the square of the absolute value, and, for their type alone,
-    matmul and einsum.
+    The functions are those of `elementwise_functions.UNARY` and BINARY, of which power is named pow, and erf, real, imag and
+    complex. Before types are inferred there are also angle and round, where and clip of three, wide, which makes halves float32,
+    inexact, which makes integers float64, norm, the square of the absolute value, and, for their type alone, matmul and einsum.
 
-    Once typed, all operands have the type of the result; except that those of isnan, isinf and isfinite are floats, and real, imag
-    and abs of a complex number and complex are not of its type. pow is then Binary "**", fabs is abs, and only abs, sign, minimum
-    and maximum also take integers.
+    Once typed, those of `elementwise_functions.OPERATORS` and COMPARISONS and the conversions of angles are operators, pow is
+    Binary "**", and fabs is abs. All operands have the type of the result; except that those of `elementwise_functions.TESTS` are
+    floats, and real, imag and abs of a complex number and complex are not of its type. Only abs, sign, minimum and maximum also
+    take integers.
 
     module: whose rules it follows: "numpy"; "math", whose functions take and give Python floats; "builtins" for abs; "method" for
         A.conj(). It is always "numpy" once typed.
