@@ -31,6 +31,6 @@ def test_every_count_of_misses_has_a_column():
 
     total = MissTotal(*range(1, len(fields(MissTotal)) + 1))
     columns = list(_counts(Found))
-    assert [column.cell(("all", total)) for column in columns] == [str(getattr(total, each.name)) for each in fields(MissTotal)]
+    assert {str(getattr(total, each.name)) for each in fields(MissTotal)} <= {column.cell(("all", total)) for column in columns}
     Found.coherent = False
     assert {column.head for column in columns} - {column.head for column in _counts(Found)} == {"coherence"}

@@ -15,6 +15,7 @@ from polyml.frontend.argument_types import arg_type
 from polyml.frontend.interpreter import interpret
 from polyml.frontend.parsing.parse import parse
 from polyml.frontend.syntax import ScalarType
+from polyml.frontend.types import promotion
 from polyml.frontend.types.infer import infer
 from polyml.frontend.types.promotion import embeds, join
 from polyml.numpy_dtypes import numpy_dtype
@@ -359,6 +360,12 @@ def fill(A, x):
 def fill_like(A, x):
     F = np.full_like(A, x)
     A[0] = F[1]
+
+
+def test_every_function_has_a_rule_of_types():
+    named = [*elementwise_functions.UNARY, *elementwise_functions.BINARY]
+    without = [name for name in named if not isinstance(getattr(np, name), np.ufunc) and name not in promotion._BY_EXAMPLE]
+    assert without == [], "a function that is no ufunc needs a line in _BY_EXAMPLE of polyml/frontend/types/promotion.py"
 
 
 def test_a_store_converts_as_numpy_does():
