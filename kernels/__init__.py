@@ -48,7 +48,23 @@ _ALIASES = {"2mm": "k2mm", "3mm": "k3mm"}
 
 @dataclass(frozen=True, kw_only=True)
 class Benchmark:
-    """A kernel with all that is needed to run, check and time it. `polyml.kernels` describes the fields."""
+    """A benchmark is a kernel with all that is needed to run, check and time it.
+
+    name, title: the name of the kernel's file, and PolyBench's name.
+    kernel: the kernel itself.
+    reference: a function of the kernel's arguments that returns {output: expected array}, and leaves its arguments unchanged.
+    sizes: {preset: {parameter: size}}.
+    inputs: a function of (size, rng, dtype) that returns {argument: random value} in the order of the call.
+    outputs: the names of the arguments that hold the results.
+    flops: a function of the size that returns the arithmetic operations of one call.
+    terms: a function of the size that returns the roundings on the longest way from an input to an output; None: results are exact.
+    dtype: NumPy's name of the element type.
+    numpy: whether the reference is a NumPy program that one would write, so that its time may be compared.
+    traffic_bytes: a function of (size, item_bytes) that returns the least memory traffic of one call; None: memory does not bind.
+    magnitude: a function of the arguments that returns {output: scale of the rounding errors}; None: the reference on absolute
+        values.
+    determined: a function of the size that returns {output: index of the part that the inputs determine}; None: all of it.
+    """
 
     name: str
     title: str
@@ -67,19 +83,24 @@ class Benchmark:
 
     @property
     def unit(self) -> str:
-        """The unit of `rate`: GB/s when memory binds, else GFLOP/s, Gop/s on integers."""
+        """Returns the unit of `rate`: "GB/s" for a kernel that memory binds, else "GFLOP/s", or "Gop/s" on integers."""
         if self.traffic_bytes is not None:
             return "GB/s"
         return "GFLOP/s" if self.dtype.startswith("float") else "Gop/s"
 
     def rate(self, size: Mapping[str, int], seconds: float, item_bytes: int) -> float:
-        """Returns the work of one call per second, in `unit`."""
+        """Returns the operations or the bytes of one call per second, in `unit`.
+
+        size: {parameter: size}.
+        seconds: the time of the call.
+        item_bytes: the size of one element.
+        """
         work = self.flops(size) if self.traffic_bytes is None else self.traffic_bytes(size, item_bytes)
         return work / seconds / 1e9
 
 
 def canonical(name: str) -> str:
-    """Returns the name of the kernel's file for any accepted spelling: "2mm" gives k2mm, "jacobi-2d" gives jacobi_2d.
+    """Returns the name of the kernel's file for any accepted spelling of the kernel: k2mm for "2mm", jacobi_2d for "jacobi-2d".
 
     Raises ConfigError for a name that is none of the 30.
     """
@@ -93,14 +114,14 @@ def canonical(name: str) -> str:
 
 
 def preset(name: str) -> str:
-    """Returns the name of a size set in upper case. Raises ConfigError where there is none of this name."""
+    """Returns the name of a size set in upper case. Raises ConfigError where there is no such set."""
     if name.upper() in PRESETS:
         return name.upper()
     raise ConfigError(f"there is no size set named {name!r}", notes=[f"the size sets are {', '.join(PRESETS)}"])
 
 
 def load(name: str) -> Benchmark:
-    """Returns the benchmark of this name; its file is imported on first use."""
+    """Imports the kernel of this name and returns it as a benchmark. Raises ConfigError for a name that is none of the 30."""
     key = canonical(name)
     module = importlib.import_module(f"polyml.kernels.{key}")
     return Benchmark(

@@ -12,12 +12,12 @@ from polyml.kernels import Benchmark
 
 @dataclass(frozen=True)
 class Accuracy:
-    """The comparison of one call with the reference.
+    """An accuracy compares the results of one call with the reference.
 
-    error: the largest |got - expected| over all outputs. ratio: the largest |got - expected| / bound, at most 1 for a correct
-    result; inf where one of the two is not finite and the other
-        differs, or where an exact output differs at all.
-    output: the argument in which the ratio is reached.
+    error: the largest |got - expected| over all outputs.
+    ratio: the largest |got - expected| / bound, at most 1 for a correct result; inf where one of the two is not finite and the
+        other differs, or where an exact output differs at all.
+    output: the name of the argument in which the ratio is reached.
     """
 
     error: float
@@ -26,23 +26,22 @@ class Accuracy:
 
     @property
     def ok(self) -> bool:
-        """Whether the result is correct."""
+        """Returns whether the result is correct."""
         return self.ratio <= 1.0
 
 
 def compare(benchmark: Benchmark, size: Mapping[str, int], arguments: Mapping, got: Mapping,
             expected: Mapping | None = None, scales: Mapping | None = None) -> Accuracy:  # fmt: skip
-    """Returns the accuracy of the arguments' values after a call.
+    """Returns how far the results of a call are from the reference, and whether within the bound
 
         bound = 2 terms(size) eps magnitude
 
     A chain of n roundings gives a result within n eps of the exact one, relative to the sum of the absolute values of what was
-    added (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sec. 3.1); the reference rounds as well, hence the
-    2.
+    added (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sec. 3.1); the reference rounds as well, hence the 2.
 
-    arguments, got: by name, the values before and after the call.
-    expected: `reference(*arguments)`, where it is known.
-    scales: `magnitude(...)`, where it is known.
+    arguments, got: {argument: value} before and after the call.
+    expected: `reference(*arguments)`; None: it is computed.
+    scales: `magnitude(...)`; None: it is computed.
     """
     values = tuple(arguments.values())
     expected = benchmark.reference(*values) if expected is None else expected
@@ -58,7 +57,10 @@ def compare(benchmark: Benchmark, size: Mapping[str, int], arguments: Mapping, g
 
 
 def magnitude(benchmark: Benchmark, values: tuple) -> dict:
-    """Returns, by output, the scale of its rounding errors as a number or an array; {} where results are exact."""
+    """Returns {output: scale of its rounding errors, a number or an array}; {} where results are exact.
+
+    values: the kernel's arguments.
+    """
     if benchmark.terms is None:
         return {}
     if benchmark.magnitude is not None:
@@ -67,7 +69,11 @@ def magnitude(benchmark: Benchmark, values: tuple) -> dict:
 
 
 def _bound(benchmark: Benchmark, size: Mapping[str, int], dtype: np.dtype, scale, part):
-    """Returns the largest error that is allowed, for part of an output."""
+    """Returns the largest error that is allowed for a part of an output: a number, or an array like that part.
+
+    scale: the scale of the output's rounding errors, a number or an array.
+    part: an index of the output.
+    """
     if benchmark.terms is None:
         return 0.0
     scale = scale[part] if np.ndim(scale) else scale
@@ -75,7 +81,12 @@ def _bound(benchmark: Benchmark, size: Mapping[str, int], dtype: np.dtype, scale
 
 
 def _accuracy(name: str, have: np.ndarray, want: np.ndarray, bound) -> Accuracy:
-    """Returns the comparison of one output."""
+    """Returns the comparison of one output with the reference.
+
+    name: the output.
+    have, want: its value after the call, and the expected one.
+    bound: the largest error that is allowed.
+    """
     if have.shape != want.shape:
         return Accuracy(np.inf, np.inf, name)
     if have.size == 0:

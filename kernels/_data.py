@@ -10,18 +10,18 @@ import numpy as np
 
 
 def uniform(rng: np.random.Generator, shape, dtype) -> np.ndarray:
-    """Returns independent values in [-1, 1)."""
+    """Returns an array of independent random values in [-1, 1)."""
     return rng.uniform(-1.0, 1.0, shape).astype(dtype)
 
 
 def positive_definite(rng: np.random.Generator, n: int, dtype) -> np.ndarray:
-    """Returns a dense symmetric n x n matrix with eigenvalues in about [1, 5]: I + G G^T / n with G normal."""
+    """Returns a random dense symmetric n x n matrix with eigenvalues in about [1, 5]: I + G G^T / n with G normal."""
     g = rng.standard_normal((n, n))
     return (np.eye(n) + g @ g.T / max(n, 1)).astype(dtype)
 
 
 def factorable(rng: np.random.Generator, n: int, dtype) -> np.ndarray:
-    """Returns a dense unsymmetric n x n matrix 3 I + G / sqrt(n), which LU factors stably without pivoting.
+    """Returns a random dense unsymmetric n x n matrix, 3 I + G / sqrt(n) with G normal, which LU factors stably without pivoting.
 
     The singular values of G / sqrt(n) are at most about 2, so that the symmetric part is positive definite.
     """

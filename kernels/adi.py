@@ -53,7 +53,7 @@ def adi(tsteps, u, v, p, q):
 
 
 def reference(tsteps, u, v, p, q):
-    """Solves both sweeps by one routine, for all lines of a direction together."""
+    """Returns {"u": u after all time steps}. One routine runs both sweeps, for all lines of a direction together."""
     n = u.shape[0]
     x_ratio, y_ratio = (b * n * n / max(tsteps, 1) for b in (2.0, 1.0))
     u, v = u.copy(), v.copy()
@@ -66,9 +66,13 @@ def reference(tsteps, u, v, p, q):
 
 
 def _sweep(old, new, implicit, explicit):
-    """Solves  -m/2 new[j-1] + (1+m) new[j] - m/2 new[j+1] = rhs[j] + ...  for all columns i, where m = implicit.
+    """Runs one sweep of a time step: solves a tridiagonal system for each column i of `new`, in place.
 
-    The right side takes the explicit difference of `old` across the columns; boundary rows of `new` are 1.
+        -m/2 new[j - 1, i] + (1 + m) new[j, i] - m/2 new[j + 1, i] = rhs[j, i],    m = implicit
+
+    The right side is an explicit step of `old` across its columns; boundary rows of `new` are 1.
+
+    implicit, explicit: the time step over the squared grid spacing, in the direction of the rows and of the columns.
     """
     n = old.shape[0]
     if n < 3:
@@ -86,7 +90,7 @@ def _sweep(old, new, implicit, explicit):
 
 
 def inputs(size, rng, dtype=np.float64):
-    """Returns a smooth random field: a few waves of random phase and amplitude over the unit square."""
+    """Returns the arguments with a smooth random field u: a few waves of random phase and amplitude over the unit square."""
     n = size["N"]
     x = np.linspace(0.0, 1.0, n)
     u = np.ones((n, n))
@@ -102,10 +106,12 @@ def flops(size):
 
 
 def terms(size):
-    """A step is two sweeps, each 11 roundings deep."""
+    """Returns 22 roundings for each time step, which is two sweeps of 11 each."""
     return 22 * size["TSTEPS"]
 
 
 def magnitude(tsteps, u, v, p, q):
-    """The explicit half of a sweep multiplies short waves, so also rounding errors, by up to N^2 / TSTEPS."""
+    """Returns the scale of u's errors: the explicit half of a sweep multiplies short waves, and rounding errors, by up to N^2 /
+    TSTEPS.
+    """
     return {"u": (1.0 + u.shape[0] ** 2 / max(tsteps, 1)) * max(1.0, largest(u))}

@@ -40,5 +40,5 @@ def terms(size):
 
 
 def magnitude(A):
-    """Returns the backward error (Higham, Theorem 10.3) times the condition number, which is at most about 5."""
+    """Returns the scale of A's errors: the backward error (Higham, Theorem 10.3) times the condition number, at most about 5."""
     return {"A": 5.0 * largest(A)}

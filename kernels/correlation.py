@@ -55,7 +55,7 @@ def reference(float_n, data, corr, mean, stddev):
 
 
 def inputs(size, rng, dtype=np.float64):
-    """Returns variables that share one factor, so that they are correlated, with means of their own.
+    """Returns the arguments with variables that share one factor, so that they are correlated, and have means of their own.
 
     One in eight is almost constant, so that the floor of the standard deviation is used.
     """
@@ -81,7 +81,7 @@ def terms(size):
 
 
 def magnitude(float_n, data, corr, mean, stddev):
-    """Returns the scale of the errors: entries of corr are at most 1.
+    """Returns the scale of each output's errors: entries of corr are at most 1.
 
     An error of the mean enters relative to the standard deviation, which is near 1 but for the columns that are not normalised.
     """

@@ -36,7 +36,7 @@ def reference(float_n, data, cov, mean):
 
 
 def inputs(size, rng, dtype=np.float64):
-    """Returns variables that share one factor, so that they are correlated, with means of their own."""
+    """Returns the arguments with variables that share one factor, so that they are correlated, and have means of their own."""
     m, n = size["M"], size["N"]
     data = rng.standard_normal((n, m)) + rng.standard_normal((n, 1)) + rng.uniform(-1.0, 1.0, m)
     return {

@@ -85,7 +85,7 @@ def reference(alpha, imgIn, imgOut, y1, y2):
 
 
 def _smooth(alpha, image):
-    """Returns the sum of the causal and the anticausal filter along the first dimension, whole rows at a time."""
+    """Returns the image after the causal plus the anticausal filter along its first dimension, which runs on whole rows."""
     decay = np.exp(-alpha)
     gain = (1 - decay) ** 2 / (1 + 2 * alpha * decay - np.exp(2 * alpha))
     feedback, damping = np.exp2(-alpha), np.exp(-2 * alpha)
@@ -122,7 +122,10 @@ def traffic_bytes(size, item_bytes):
 
 
 def terms(size):
-    """The filter forgets: its poles have modulus exp(-0.25), so 60 steps reach float32's eps, each of 7 roundings."""
+    """Returns the roundings of 60 steps of both filters, 7 for each step: older steps are below float32's eps.
+
+    The filter forgets, since its poles have the modulus exp(-0.25).
+    """
     return 2 * 7 * min(60, max(size["W"], size["H"]))
 
 

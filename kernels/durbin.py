@@ -30,7 +30,7 @@ def durbin(r, y):
 
 
 def reference(r, y):
-    """Solves the equations by Levinson's recursion on whole vectors."""
+    """Returns {"y": the solution} of the Yule-Walker equations, by Levinson's recursion on whole vectors."""
     solution = np.zeros_like(r)
     error = r.dtype.type(1.0)
     for k in range(r.shape[0]):
@@ -42,7 +42,7 @@ def reference(r, y):
 
 
 def inputs(size, rng, dtype=np.float64):
-    """Returns correlations that decay and whose absolute values add up to 0.45, so that T is diagonally dominant."""
+    """Returns the arguments with correlations r whose absolute values add up to 0.45, so that T is diagonally dominant."""
     n = size["N"]
     r = rng.uniform(-1.0, 1.0, n) / np.arange(1, n + 1)
     return {"r": (0.45 * r / max(np.sum(np.abs(r)), 1e-300)).astype(dtype), "y": np.zeros(n, dtype)}
@@ -58,5 +58,5 @@ def terms(size):
 
 
 def magnitude(r, y):
-    """Returns the largest entry; sums of |r y| are below it, since T is diagonally dominant with norm at most 1.9."""
+    """Returns the scale of y's errors, twice the largest entry of r: T is diagonally dominant with norm at most 1.9."""
     return {"y": 2.0 * largest(r)}

@@ -49,7 +49,7 @@ def flops(size):
 
 
 def terms(size):
-    """One step is 11 roundings deep. It conserves the energy of the fields, so errors add up and do not grow."""
+    """Returns 11 roundings for each time step. A step conserves the energy of the fields, so errors add up and do not grow."""
     return 11 * size["TMAX"] + 11
 
 

@@ -26,7 +26,10 @@ def reference(path):
 
 
 def inputs(size, rng, dtype=np.int32):
-    """Returns a graph with about one edge in three; a missing edge is longer than any path, and sums stay in range."""
+    """Returns the edge lengths of a random graph with about one edge in three.
+
+    A missing edge is longer than any path, and short enough that sums stay in range.
+    """
     n = size["N"]
     length = rng.integers(1, 1000, (n, n))
     path = np.where(rng.random((n, n)) < 0.3, length, 1_000_000)

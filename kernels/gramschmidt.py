@@ -34,7 +34,9 @@ def gramschmidt(A, R, Q):
 
 
 def reference(A, R, Q):
-    """Factorises the first M columns by Householder's QR, with the signs that make the diagonal of R positive."""
+    """Returns {"R": ..., "Q": ...}, where Householder's QR factorises the first M columns, with signs that make R's diagonal
+    positive.
+    """
     rank = min(A.shape)
     q, upper = np.linalg.qr(A[:, :rank])
     q = q * np.where(np.diag(upper) < 0.0, -1.0, 1.0).astype(A.dtype)
@@ -46,7 +48,7 @@ def reference(A, R, Q):
 
 
 def inputs(size, rng, dtype=np.float64):
-    """Returns a matrix whose leading square block is 3 I + G / sqrt(M), with a condition number of about 5."""
+    """Returns the arguments with a matrix A whose leading square block is 3 I + G / sqrt(M), with a condition number of about 5."""
     m, n = size["M"], size["N"]
     a = rng.standard_normal((m, n)) / np.sqrt(max(m, 1)) + 3.0 * np.eye(m, n)
     return {"A": a.astype(dtype), "R": np.zeros((n, n), dtype), "Q": np.zeros((m, n), dtype)}
@@ -62,7 +64,7 @@ def terms(size):
 
 
 def magnitude(A, R, Q):
-    """Returns the scale of the errors.
+    """Returns the scale of each output's errors.
 
     Modified Gram-Schmidt loses orthogonality in proportion to the condition number (Higham, Theorem 19.13).
     """

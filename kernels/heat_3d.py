@@ -34,7 +34,7 @@ def heat_3d(tsteps, A, B):
 
 
 def reference(tsteps, A, B):
-    """Adds up the centre and its six neighbours, weighted 1/4 and 1/8."""
+    """Returns {"A": ..., "B": ...} after all time steps: each point is 1/4 of itself and 1/8 of each of its six neighbours."""
     A, B = A.copy(), B.copy()
     for _ in range(tsteps):
         _step(A, B)
@@ -61,7 +61,7 @@ def flops(size):
 
 
 def terms(size):
-    """Each half step is 15 roundings deep; its weights are positive and add up to 1, so errors do not grow."""
+    """Returns 15 roundings for each half step, whose weights are positive and add up to 1, so that errors do not grow."""
     return 2 * 15 * size["TSTEPS"]
 
 

@@ -37,7 +37,7 @@ def flops(size):
 
 
 def terms(size):
-    """Each half step is 3 roundings deep; its weights are positive and add up to less than 1."""
+    """Returns 3 roundings for each half step, whose weights are positive and add up to less than 1, so that errors do not grow."""
     return 2 * 3 * size["TSTEPS"]
 
 

@@ -43,7 +43,7 @@ def flops(size):
 
 
 def terms(size):
-    """Each half step is 5 roundings deep; its weights are positive and add up to 1, so errors do not grow."""
+    """Returns 5 roundings for each half step, whose weights are positive and add up to 1, so that errors do not grow."""
     return 2 * 5 * size["TSTEPS"]
 
 

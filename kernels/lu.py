@@ -23,7 +23,7 @@ def lu(A):
 
 
 def reference(A):
-    """Eliminates by rank-1 updates."""
+    """Returns {"A": L and U in one array}, by elimination with rank-1 updates."""
     A = A.copy()
     for k in range(A.shape[0]):
         A[k + 1 :, k] /= A[k, k]
@@ -45,5 +45,5 @@ def terms(size):
 
 
 def magnitude(A):
-    """Returns the backward error (Higham, Theorem 9.3) times the condition number, which is about 5."""
+    """Returns the scale of A's errors: the backward error (Higham, Theorem 9.3) times the condition number, about 5."""
     return {"A": 5.0 * largest(A)}

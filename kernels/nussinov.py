@@ -31,7 +31,9 @@ def nussinov(seq, table):
 
 
 def reference(seq, table):
-    """Fills the table row by row from the bottom; each finished entry is offered to the rest of its row as a left part."""
+    """Returns {"table": the filled table}. Rows are filled from the bottom; each finished entry is offered to the rest of its
+    row as a left part.
+    """
     table = table.copy()
     n = len(seq)
     for i in range(n - 2, -1, -1):

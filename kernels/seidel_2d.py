@@ -26,10 +26,11 @@ def seidel_2d(tsteps, A):
 
 
 def reference(tsteps, A):
-    """Runs row i of step t in wavefront w = i + 2 t, together with rows i - 2, i - 4, ... of the steps before.
+    """Returns {"A": A after all time steps}, computed in wavefronts.
 
-    Within a row, x[j] = (s[j] + x[j-1]) / 9 is solved by recursive doubling of the lag; after five doublings what is
-    left out is x[j-32] / 9^32, far below rounding.
+    Row i of step t runs in wavefront w = i + 2 t, together with rows i - 2, i - 4, ... of later steps. Within a row, x[j] = (s[j] +
+    x[j-1]) / 9 is solved by recursive doubling of the lag; after five doublings what is left out is x[j-32] / 9^32, far below
+    rounding.
     """
     A = A.copy()
     n = A.shape[0]
@@ -43,7 +44,7 @@ def reference(tsteps, A):
 
 
 def _relax(A, rows):
-    """One Gauss-Seidel step of `rows`, no two of which are neighbours."""
+    """Runs one Gauss-Seidel step on some rows of A in place, no two of which are neighbours."""
     above, here, below = A[rows - 1], A[rows], A[rows + 1]
     x = above[:, :-2] + above[:, 1:-1] + above[:, 2:] + here[:, 1:-1] + here[:, 2:]
     x += below[:, :-2] + below[:, 1:-1] + below[:, 2:]
@@ -64,7 +65,7 @@ def flops(size):
 
 
 def terms(size):
-    """Each step is 14 roundings deep; its weights are positive and add up to 1, so errors do not grow."""
+    """Returns 14 roundings for each time step, whose weights are positive and add up to 1, so that errors do not grow."""
     return 14 * size["TSTEPS"]
 
 

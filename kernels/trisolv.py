@@ -20,7 +20,7 @@ def trisolv(L, x, b):
 
 
 def reference(L, x, b):
-    """Substitutes column by column."""
+    """Returns {"x": the solution of L x = b}, by substitution column by column."""
     x = b.copy()
     for k in range(L.shape[0]):
         x[k] /= L[k, k]
@@ -47,5 +47,5 @@ def terms(size):
 
 
 def magnitude(L, x, b):
-    """Returns the backward error (Higham, Theorem 8.5) times the condition number, which is about 5."""
+    """Returns the scale of x's errors: the backward error (Higham, Theorem 8.5) times the condition number, about 5."""
     return {"x": 5.0 * largest(b)}

@@ -19,7 +19,7 @@ _FAILED, _USAGE = 1, 2  # exit statuses: what was asked for went wrong; what was
 
 
 class _Errors(click.Group):
-    """A group of this class prints errors instead of tracebacks, and suggests commands."""
+    """A click group that prints errors instead of tracebacks, and suggests similar names for a command that does not exist."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         try:
@@ -60,18 +60,18 @@ class _Errors(click.Group):
 
 
 def _shortened(error: click.ClickException) -> click.ClickException:
-    """Returns the error, whose message lacks most of a very long word that it repeats."""
+    """Shortens a very long message of a click error in place, and returns the error."""
     vars(error)["message"] = shortened(error.message)  # click declares it final, and prints what it says
     return error
 
 
 def _complain(text: str) -> None:
-    """Prints an error on standard error, with its first word in red."""
+    """Prints an error on standard error, with the word "error:" in red."""
     click.echo(text.replace("error:", click.style("error:", fg="red", bold=True), 1), err=True)
 
 
 def _version(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
-    """Prints the version and ends, where --version is given."""
+    """Prints polyml's version and ends the program if --version is given; click calls it with the option's value."""
     if wanted:
         from polyml.cli.commands.doctor import version
 

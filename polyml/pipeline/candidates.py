@@ -28,9 +28,10 @@ from polyml.schedule.script.schedule import OBJECTS
 
 
 def searched(model: Model, wanted: CompileRequest, schedules: Cache | None, runner: PassRunner) -> Generated:
-    """Returns the code of the first candidate that can be generated, from the fastest on.
+    """Tries candidates for the code of a model from the fastest on, and returns the code of the first one that can be generated.
 
-    schedules: where schedules that were found before are kept; None: nowhere.
+    wanted: what the kernel is compiled for.
+    schedules: the cache of schedules that were found before; None: none is kept.
     Raises NotAffineError where no candidate can be generated.
     """
     options, aliased = wanted.options, wanted.aliased
@@ -58,9 +59,11 @@ def searched(model: Model, wanted: CompileRequest, schedules: Cache | None, runn
 
 
 def _candidates(options: Options, transform: bool, aliased: bool, model: Model, forms: list[Model]) -> list[CodeCandidate]:
-    """Returns the candidates from the fastest on, all but the source's order without vectors, which always works.
+    """Returns the candidates for the code of a model, from the fastest on. The source's order without vectors is not one of them.
 
-    forms: the model with index sets split.
+    transform: whether there may be other orders than the source's.
+    aliased: whether arguments may share memory.
+    forms: the model with its index sets split, the fastest first.
     """
     together = options.vectorize and not aliased and not model.unknown
     candidates = []
@@ -76,11 +79,12 @@ def _candidates(options: Options, transform: bool, aliased: bool, model: Model, 
 
 @dataclass
 class _CandidateSearch:
-    """A search tries candidates in their order, and takes the first one that can be generated.
+    """A candidate search tries ways to make code of a model, one after another, until one can be generated.
 
-    schedules: where schedules that were found before are kept.
+    wanted: what the kernel is compiled for.
+    schedules: the cache of schedules that were found before; None: none is kept.
     notes: why candidates were given up.
-    leaves_range: whether the last one was given up because an integer of its loops may leave 64 bits.
+    leaves_range: whether the last candidate was given up because an integer of its loops may leave 64 bits.
     """
 
     model: Model
@@ -93,11 +97,11 @@ class _CandidateSearch:
     _too_much: bool = False
 
     def first(self, candidates: Sequence[CodeCandidate]) -> Generated | None:
-        """Returns the code of the first candidate that can be generated; None where none can."""
+        """Returns the code of the first of the candidates that can be generated; None where none can."""
         return next(filter(None, map(self._made, candidates)), None)
 
     def _made(self, candidate: CodeCandidate) -> Generated | None:
-        """Returns the code of a candidate; None, with a note, where it is given up."""
+        """Returns the code of a candidate; None where it is given up, with a note that says why."""
         if candidate.is_small and not self._too_much:
             return None
         scheduled = self._scheduled(candidate)
@@ -113,7 +117,7 @@ class _CandidateSearch:
             return None
 
     def _scheduled(self, candidate: CodeCandidate) -> Scheduled | None:
-        """Returns the schedule of a candidate; None where it would be one that failed before."""
+        """Returns the schedule of a candidate; None where it would be one for which no code could be generated before."""
         form, options = candidate.model, self.wanted.options
         if not candidate.transform:
             return Scheduled(form.scop.schedule, (_reason(options, self.wanted.aliased, self.model),))
@@ -129,12 +133,12 @@ class _CandidateSearch:
 
     @cached_property
     def _related(self) -> tuple[SizeRelation, ...]:
-        """Returns how sizes follow from one another in calls like this one."""
+        """Returns the relations between sizes, such as N = M + 1, that hold in the call that the code is for."""
         return related_sizes(self.model.scop, self.wanted.sizes)
 
 
 def _reason(options: Options, aliased: bool, model: Model) -> str:
-    """Returns why the source's order is kept, as a note."""
+    """Returns a note that says why the source's order is kept."""
     if aliased:
         return "source order: arguments overlap"
     if model.unknown:

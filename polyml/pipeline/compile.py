@@ -55,15 +55,15 @@ __all__ = ["CompileRequest", "Compiled", "compile", "schedule_from", "schedule_o
 
 @dataclass(frozen=True)
 class Compiled:
-    """A compiled kernel has what every stage made for one request.
+    """A compiled kernel holds what every stage of the compiler made for one request.
 
-    kernel: the syntax, with the types of the arguments.
+    kernel: the syntax tree, with the types of the arguments.
     scop, dependences: the model: instances { S[i] }, accesses { S[i] -> A[i] } and dependences { S[i] -> S[i'] }.
     schedule: the order of the instances, as a schedule tree.
     program: the loops.
     llvm: the LLVM text.
     artifact: the machine code, with what its caller needs.
-    timings: stage -> seconds, in order.
+    timings: {stage: seconds}, in the order of the stages.
     """
 
     kernel: syntax.Kernel
@@ -77,7 +77,7 @@ class Compiled:
 
     @property
     def stages(self) -> dict[str, Callable[[], str]]:
-        """Returns functions that give the readable text of each stage, by the names of `config.STAGES`."""
+        """Returns {stage: a function that returns its readable text} for each stage of `config.STAGES`."""
         return {
             "kernel": lambda: kernel_text.text(self.kernel),
             "domain": lambda: model_text.scop_text(self.scop),
@@ -90,7 +90,9 @@ class Compiled:
 
     @property
     def full(self) -> dict[str, Callable[[], str]]:
-        """Returns functions that give the texts of stages from which `pipeline.from_text` goes on."""
+        """Returns {stage: a function that returns its complete text}, which can be read back, for the stages kernel, domain and
+        ast.
+        """
         return {
             "kernel": lambda: kernel_text.text(self.kernel),
             "domain": lambda: scop_writer.text(self.scop),
@@ -99,7 +101,7 @@ class Compiled:
 
     @property
     def data(self) -> dict[str, Callable[[], object]]:
-        """Returns functions that give the stages that are data, for JSON."""
+        """Returns {stage: a function that returns what it made as data for JSON} for the stages domain, deps, schedule and ast."""
         return {
             "domain": lambda: model_text.scop_data(self.scop),
             "deps": lambda: model_text.dependences_data(self.dependences),
@@ -109,7 +111,7 @@ class Compiled:
 
     @cached_property
     def asm(self) -> str:
-        """Returns the assembly text for the host's processor."""
+        """Returns the assembly text of the LLVM text for this computer's processor."""
         from polyml.runtime.loading.assemble import assembly
 
         host = cpu.host()
@@ -117,12 +119,13 @@ class Compiled:
 
 
 def compile(kernel: syntax.Kernel, wanted: CompileRequest, schedules: Cache | None = None, given: Saved | None = None) -> Compiled:
-    """Returns the machine code of a parsed kernel, with what every stage made on the way.
+    """Compiles a parsed kernel and returns what every stage made, the machine code included.
 
-    schedules: where schedules that were found before are kept; None: nowhere.
+    wanted: the types, layouts, sizes and settings to compile for.
+    schedules: the cache of schedules that were found before; None: none is kept.
     given: the schedule that the code follows; None: the compiler looks for one.
-    Raises LanguageError, NotAffineError or PolymlTypeError for what the language does not have, ScheduleError or
-    IllegalSchedule for a given schedule that is for something else.
+    Raises LanguageError, NotAffineError or PolymlTypeError for what the language does not have, and ScheduleError or
+    IllegalSchedule for a given schedule that does not fit the kernel.
     """
     options, aliased, sizes = wanted.options, wanted.aliased, wanted.sizes
     if options.check:
@@ -154,16 +157,16 @@ def compile(kernel: syntax.Kernel, wanted: CompileRequest, schedules: Cache | No
 
 
 def source_order(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], options: Options) -> Program:
-    """Returns the loops as the source has them, with its own arrays and scalars."""
+    """Returns the program whose loops run in the source's order, with the source's arrays and scalars."""
     scop = model_of(kernel, types, ModelRequest(options, transform=False), PassRunner()).scop
     return build(scop, scop.schedule)
 
 
 def schedule_of(kernel: syntax.Kernel, wanted: CompileRequest, start: str, alone: Callable[[], AbstractContextManager]) -> Schedule:
-    """Returns a schedule for a script to go on from.
+    """Returns a kernel's schedule, to which a script's steps can be applied.
 
-    start: "auto", what `compile` finds, or "source", the source's order.
-    alone: a context in which no other thread uses isl.
+    start: "auto" for the schedule that `compile` finds, or "source" for the source's order.
+    alone: makes a context in which no other thread uses isl.
     """
     runner, options = PassRunner(), wanted.options
     model = model_of(kernel, wanted.types, ModelRequest(options, sizes=wanted.sizes), runner)
@@ -181,7 +184,13 @@ def schedule_of(kernel: syntax.Kernel, wanted: CompileRequest, start: str, alone
 
 
 def _artifact(made: Generated, typed: syntax.Kernel, layouts: tuple[str, ...], code: tuple[bytes, ...], aliased: bool) -> Artifact:
-    """Returns what a caller needs of code: the code itself, tests at entry, results, and which arguments it writes."""
+    """Returns machine code with what a caller needs: the tests at entry, the results, and which arguments are written.
+
+    made: the program that the code was generated from.
+    typed: the kernel with the types of its arguments.
+    layouts: the layouts of the array arguments.
+    aliased: whether arguments may share memory.
+    """
     scop = made.program.scop
     called = {a.name: a.source_name for a in scop.arrays.values() if a.role is Role.ARGUMENT}  # array -> its name in the call
     written = {called.get(s.write.array) for s in scop.statements.values()}

@@ -23,42 +23,45 @@ COPIES_PER_SECOND = 1_500
 
 
 class TooMuchCode(CannotRunTogether):
-    """A program is larger than the budget allows. One without tiles, copies or vectors may not be."""
+    """A program is larger than the compile budget allows; without tiles, copies or vectors it may be small enough."""
 
 
 @dataclass(frozen=True)
 class CompileBudget:
-    """A compile budget says how much work a compilation of about so many seconds may take."""
+    """A compile budget says how much work each part of a compilation may take, so that the whole takes about `seconds`."""
 
     seconds: int
 
     @property
     def model(self) -> int:
-        """Returns isl's operations for domains, dependences and reductions."""
+        """Returns how many operations isl may use for domains, dependences and reductions."""
         return self.seconds * OPERATIONS_PER_SECOND // 2
 
     @property
     def search(self) -> int:
-        """Returns isl's operations for schedules and code of all candidates."""
+        """Returns how many operations isl may use for the schedules and the code of all candidates."""
         return self.seconds * OPERATIONS_PER_SECOND // 2
 
     @property
     def last(self) -> int:
-        """Returns isl's operations for the code of the source's order."""
+        """Returns how many operations isl may use for the code of the source's order, after all candidates were given up."""
         return self.seconds * LAST_PER_SECOND
 
     def check_nodes(self, program: Program) -> None:
-        """Raises TooMuchCode for a program too large to look for vectors in."""
+        """Raises TooMuchCode where a program has too many loops and statements for the search for vectors."""
         _check(sum(1 for _ in every((*program.before, *program.body))), self.seconds * NODES_PER_SECOND, "loops and statements")
 
     def check_copies(self, program: Program) -> None:
-        """Raises TooMuchCode for more copies of statements than LLVM is given."""
+        """Raises TooMuchCode where unrolling makes more copies of statements than LLVM may be given."""
         nodes = (*program.before, *program.body)
         _check(sum(_copies(path) for _, path in with_paths(nodes)), self.seconds * COPIES_PER_SECOND, "copies of statements")
 
 
 def _copies(path: tuple[Node, ...]) -> int:
-    """Returns how many copies of a statement the loops around it make."""
+    """Returns how many copies of a statement unroll-and-jam and unrolling make.
+
+    path: the nodes from the outermost loop to the statement.
+    """
     return prod(node.count for node in path if isinstance(node, (Jam, Unroll)))
 
 

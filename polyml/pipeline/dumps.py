@@ -25,10 +25,12 @@ _KINDS = {
 
 
 def dumps(options: Options, name: str, made: Mapping[str, object]) -> AbstractContextManager[None]:
-    """Dumps what passes make inside the block, at once, and where it fails what stages have made till then.
+    """Returns a context that dumps what passes make, where the setting `debug` names them, as soon as they have run.
 
-    name: the kernel's.
-    made: stage -> what it made last, filled meanwhile in the order of time.
+    Where its block raises, it dumps what the stages that `debug` names have made until then.
+
+    name: the name of the kernel.
+    made: {stage: what it made last}, which the caller fills meanwhile, the latest stage last.
     """
     return _dumps(options, name, made) if options.debug else nullcontext()
 
@@ -52,7 +54,10 @@ def _dumps(options: Options, name: str, made: Mapping[str, object]) -> Iterator[
 
 
 def _last(stage: str, made: Mapping[str, object]) -> Any:
-    """Returns what was made last of the kind that a stage makes; None where there is nothing."""
+    """Returns the last value of the kind that a stage makes; None where there is none.
+
+    made: {stage: what it made last}, the latest stage last.
+    """
     if stage == "llvm":
         return made.get("llvm")
     return next((value for value in reversed(list(made.values())) if isinstance(value, _KINDS.get(stage, ()))), None)

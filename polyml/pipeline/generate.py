@@ -29,14 +29,14 @@ CODE_OPERATIONS = 3_000_000  # isl operations from schedule to code
 
 @dataclass(frozen=True)
 class CodeCandidate:
-    """A candidate is one of the ways to make code of a model, which are tried in turn.
+    """A code candidate is one of the ways to make code of a model, which are tried one after another.
 
-    name: what it is, in notes.
+    name: what the candidate is, for notes.
     model: the statements and their dependences.
-    transform: whether a schedule is looked for; else the source's order is kept.
-    together: whether iterations may run together, as vectors and register tiles.
-    cut: whether components may be cut into block columns or tiles over time.
-    is_small: whether it has no tiles, for where there was too much code with them.
+    transform: whether a schedule is looked for; if not, the source's order is kept.
+    together: whether iterations may run at once, as vectors and register tiles.
+    cut: whether components may be divided into block columns or tiles over time.
+    is_small: whether the candidate has no tiles, for models whose code is too large with them.
     """
 
     name: str
@@ -49,11 +49,11 @@ class CodeCandidate:
 
 @dataclass(frozen=True)
 class CallFacts:
-    """The call facts say what code is made for, besides the model.
+    """The call facts say, besides the model, what code is made for.
 
     wanted: the types, layouts, sizes and settings.
-    typical: values of parameters by which code is chosen; None: not known.
-    related: how sizes follow from one another in the call.
+    typical: values of parameters by which tiles and vectors are chosen; None: not known.
+    related: relations between sizes, such as N = M + 1, that hold in the call.
     """
 
     wanted: CompileRequest
@@ -63,14 +63,14 @@ class CallFacts:
 
 @dataclass(frozen=True)
 class Generated:
-    """Generated code is the code of a candidate.
+    """Generated code holds the program and the LLVM text that were made of a candidate.
 
-    model, tree, program: what it is made of: the model, its schedule and its loops.
-    units: its LLVM text.
-    assembler: what makes machine code of it meanwhile.
+    model, tree, program: the model, its schedule and its loops, from which the text was made.
+    units: the LLVM text, in units.
+    assembler: makes machine code of the text, on other threads.
     notes: what was decided, for `explain`.
-    sized: whether sizes have decided about it.
-    related: the relations of sizes on which it relies.
+    sized: whether the code depends on the sizes of the call.
+    related: the relations between sizes that the code takes for granted.
     """
 
     model: Model
@@ -84,10 +84,13 @@ class Generated:
 
 
 def generate(candidate: CodeCandidate, scheduled: Scheduled, call: CallFacts, runner: PassRunner, emits: str) -> Generated:
-    """Returns the code of a schedule.
+    """Generates code for a schedule, up to LLVM text, and returns it.
 
-    emits: how much of it is made: NOTHING, LLVM's TEXT, or OBJECTS, which other threads begin to make of the text.
-    Raises BudgetExceeded or CannotRunTogether.
+    scheduled: the schedule.
+    call: what the code is made for.
+    emits: how much is made: NOTHING after the program, the LLVM TEXT, or OBJECTS, which other threads begin to make of the text.
+    Raises BudgetExceeded where isl takes too long, or CannotRunTogether where the loops cannot be vectors or there is too much
+    code.
     """
     host, wanted, options = cpu.host(), call.wanted, call.wanted.options
     sized = scheduled.sized or candidate.model.expands
@@ -114,7 +117,10 @@ def generate(candidate: CodeCandidate, scheduled: Scheduled, call: CallFacts, ru
 
 
 def _emitted(program: Program, groups: builder.Groups | None, call: CallFacts, runner: PassRunner) -> tuple[builder.Unit, ...]:
-    """Returns the LLVM text of a program, each function of which is given to the groups as it is made."""
+    """Returns the LLVM text of a program.
+
+    groups: takes each function as soon as its text is there; None: nothing does.
+    """
     wanted, options = call.wanted, call.wanted.options
     finished: dict[str, Any] = {} if groups is None else {"finished": groups.add}
     units = runner.run(

@@ -26,7 +26,9 @@ from polyml.schedule.tree.loop_tree import loops, read
 
 
 def _proved(given: Saved, problem: Problem) -> isl.Schedule:
-    """Returns the tree of a saved schedule. Raises IllegalSchedule where it breaks a dependence of the problem."""
+    """Returns the tree of a saved schedule, once it is proved. Raises IllegalSchedule where it breaks a dependence of the
+    problem.
+    """
     tree = tree_of(given, problem.scop)
     problem.prove(tree)
     return tree
@@ -38,9 +40,10 @@ GIVEN = Pass("schedule", _proved, "in place of one that is looked for", stage="s
 def compiled_as_given(
     given: Saved, model: Model, wanted: CompileRequest, related: tuple[str, ...], runner: PassRunner
 ) -> Generated:
-    """Returns the code of a model in the order that a schedule gives, once it is proved.
+    """Proves that a saved schedule is legal for a model, and returns the code in its order.
 
-    related: relations of sizes on which the code may rely, as text.
+    wanted: the types, layouts, sizes and settings.
+    related: relations between sizes that the code may take for granted, as texts.
     """
     model = form_of({s.name for s in given.statements}, model, wanted.options, runner)
     problem = problem_of(model, wanted, given.sized, related, nullcontext)
@@ -51,10 +54,12 @@ def compiled_as_given(
 def schedule_from(
     kernel: syntax.Kernel, given: Saved, wanted: CompileRequest, alone: Callable[[], AbstractContextManager], with_code: bool = True
 ) -> Schedule:
-    """Returns a saved schedule for this kernel and these arguments, proved again.
+    """Returns a saved schedule for a kernel and argument types, once it is proved legal for these.
 
-    alone: a context in which no other thread uses isl.
-    with_code: whether code is generated too, so that directives that cannot be followed are refused.
+    given: the saved schedule.
+    wanted: the types, layouts and settings.
+    alone: makes a context in which no other thread uses isl.
+    with_code: whether code is generated too, so that directives that cannot be followed raise ScheduleError.
     """
     check_name(given, kernel.name)
     runner = PassRunner()
@@ -69,11 +74,13 @@ def schedule_from(
 def problem_of(
     model: Model, wanted: CompileRequest, sized: bool, related: tuple[str, ...], alone: Callable[[], AbstractContextManager]
 ) -> Problem:
-    """Returns what the steps of a script are for: the model, and how code of a schedule is made.
+    """Returns the Problem that a schedule's steps are checked with: the model, and a function that generates code for a schedule
+    tree.
 
-    sized: whether sizes may decide about code.
-    related: relations of sizes on which the code may rely, as text.
-    alone: a context in which no other thread uses isl.
+    wanted: the types, layouts and settings.
+    sized: whether code may depend on sizes.
+    related: relations between sizes that the code may take for granted, as texts.
+    alone: makes a context in which no other thread uses isl.
     """
 
     def of_tree(tree: isl.Schedule, emits: str = TEXT) -> Program:
@@ -88,8 +95,9 @@ def problem_of(
 def _generated(
     problem: Problem, model: Model, tree: isl.Schedule, wanted: CompileRequest, runner: PassRunner, emits: str
 ) -> Generated:
-    """Returns the code of a schedule that is given. No other schedule is tried.
+    """Returns the code of a given schedule, with vectors where possible. No other schedule is tried.
 
+    emits: how much is made, as for `generate`.
     Raises ScheduleError for directives that settings forbid or that cannot be followed.
     """
     options = wanted.options
@@ -123,8 +131,9 @@ def _generated(
 
 
 def _relations_of(problem: Problem) -> tuple[SizeRelation, ...]:
-    """Returns the relations between sizes on which the code may rely. Raises ScheduleError where they are not of this kernel's
-    arrays.
+    """Returns the relations between sizes that the problem's code may take for granted.
+
+    Raises ScheduleError for a text that is no relation, or that names sizes which the kernel's arrays do not have.
     """
     found = []
     known = {(p.array, p.dim) for p in problem.scop.parameters if p.is_size}

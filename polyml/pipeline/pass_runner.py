@@ -17,11 +17,13 @@ from polyml.polyhedra import BudgetExceeded
 
 
 class PassRunner:
-    """A runner runs passes and adds up their seconds by stage.
+    """A pass runner runs passes, adds up their seconds by stage, and remembers what each stage made.
 
-    timings: stage -> seconds.
-    made: stage -> what was made last in it, the latest one at the end.
-    What goes wrong inside a pass is a CompileError that names the pass, and has the texts of what those before it made.
+    An unexpected exception inside a pass is raised as a CompileError, which names the pass and has the texts of what the stages
+    before it made.
+
+    timings: {stage: seconds}.
+    made: {stage: what it made last}, the latest stage last.
     """
 
     def __init__(self, timings: dict[str, float] | None = None):
@@ -29,9 +31,10 @@ class PassRunner:
         self.made: dict[str, object] = {}  # stage -> what it made, the latest at the end
 
     def run(self, step: Pass, value: Any, *given: Any, stage: str = "", **named: Any) -> Any:
-        """Runs a pass on a value, and returns what it makes.
+        """Runs a pass on a value and returns what it makes. Ctrl-C is handled before it.
 
-        stage: the stage whose time it counts to, where the pass itself names none.
+        given, named: further arguments of the pass.
+        stage: the stage to which the time is counted, where the pass itself names none.
         """
         interrupts.checkpoint()
         stage = step.stage or stage
@@ -52,9 +55,10 @@ class PassRunner:
             self.timings[stage] = self.timings.get(stage, 0.0) + time.perf_counter() - start
 
     def through(self, passes: Iterable[Pass], value: Any, known: Mapping[str, object], *, stage: str) -> Any:
-        """Runs the passes of a list one after another, and returns what the last one makes.
+        """Runs a list of passes one after another, each on what the one before made, and returns what the last one makes.
 
-        known: what passes take besides the value, and the facts without which some do not run, by name.
+        known: by name, the further arguments that passes take, and the facts without which some of them do not run.
+        stage: the stage to which the time is counted, where a pass names none.
         """
         for step in passes:
             if not step.only or known[step.only]:

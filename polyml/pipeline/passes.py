@@ -72,29 +72,35 @@ from polyml.schedule.tiling.time_tiling import tile_time
 
 
 def _scop(made: object) -> object:
-    """Returns the SCoP among what a pass takes or returns, whose dependences may come with it."""
+    """Returns the SCoP of what a pass takes or returns, which may be a SCoP, a tuple that begins with one, or a result with a
+    `scop`.
+    """
     return made[0] if isinstance(made, tuple) else getattr(made, "scop", made)
 
 
 @wraps(compute)
 def _scheduled(scop: Scop, *given: Any, cache: Cache | None, **named: Any) -> Scheduled:
-    """Returns a schedule of the SCoP from the cache, else what `schedule.compute` finds."""
+    """Returns a schedule of the SCoP: the one that the cache has, or else the one that `schedule.compute.compute` finds."""
     return remembered(cache, scop, *given, **named)
 
 
 def _with_nothing_said(value: object, *given: object, **named: object) -> tuple[object, ...]:
-    """Returns the value as it is, and no notes."""
+    """Returns the value unchanged and no notes, in place of a pass that is left out."""
     return value, ()
 
 
 def _only_others(value: isl.Schedule, *given: Any, **named: object) -> tuple[object, ...]:
-    """Returns what the next pass makes of all nests, which is not proved yet."""
+    """Returns (schedule, notes, False) in place of the pass `contraction` where it is left out: every nest is mapped as one without
+    contractions.
+
+    given: ends with the function that maps such nests. False says that the schedule is not proved legal yet.
+    """
     *_, others = given
     return (*others(value), False)
 
 
 def _not_cut(*given: object, **named: object) -> tuple[None, tuple[str, ...]]:
-    """No schedule, so that the component goes on as one that is not cut."""
+    """Returns no schedule and no notes, in place of a pass that is left out, so that the component goes on undivided."""
     return None, ()
 
 
@@ -240,7 +246,7 @@ NAMES = {step.name: step for step in PASSES}
 
 
 def require(name: str) -> Pass:
-    """Returns the pass of a name. Raises ValueError, with the names that exist, for any other."""
+    """Returns the pass of this name. Raises ValueError, with the names that exist, where there is none."""
     if name not in NAMES:
         raise ValueError(f"there is no pass {name!r}; passes: {', '.join(NAMES)}")
     return NAMES[name]
@@ -248,9 +254,9 @@ def require(name: str) -> Pass:
 
 @contextmanager
 def without(*names: str) -> Iterator[None]:
-    """Leaves these passes out of what is compiled inside the block: the value goes on as it is. Tests use it.
+    """Leaves the passes of these names out of all compilations inside a `with` block. Tests use it.
 
-    Raises ValueError for a pass that may not be left out, with the reason.
+    Raises ValueError for a pass that the compiler cannot do without, with the reason.
     """
     for step in map(require, names):
         if step.required:

@@ -15,7 +15,7 @@ from polyml.schedule.compute import Scheduled
 
 
 def typical_sizes(scop: Scop, sizes: Sizes) -> dict[str, int] | None:
-    """Returns the parameters' values in the call that the code is for; None where its extents are not known."""
+    """Returns {parameter: value} in the call that the code is for; None where its extents are not known."""
     if sizes.extents is None:
         return None
     shapes = dict(sizes.extents)
@@ -23,11 +23,11 @@ def typical_sizes(scop: Scop, sizes: Sizes) -> dict[str, int] | None:
 
 
 def guarded(scop: Scop, scheduled: Scheduled, sized: bool, sizes: Sizes | None, related: tuple[SizeRelation, ...]) -> Scop:
-    """Returns the SCoP with the tests that its schedule needs.
+    """Returns the SCoP with tests at entry added, by which a call whose sizes the schedule is not for goes to other code.
 
-    sized: whether sizes have decided about the schedule or the arrays.
-    sizes: those of the call; None: the code is for all.
-    related: how sizes follow from one another in the call.
+    sized: whether the schedule or the arrays depend on sizes.
+    sizes: the sizes of the call; None: the code is for all.
+    related: the relations between sizes that hold in the call.
     """
     if sized and sizes is not None:
         scop = _with_check(scop, _sizes_check(scop, sizes))
@@ -39,13 +39,15 @@ def guarded(scop: Scop, scheduled: Scheduled, sized: bool, sizes: Sizes | None, 
 
 
 def sizes_used(scop: Scop) -> dict[tuple[str, int], str]:
-    """Returns {(array, dim): parameter} of the sizes on which instances depend."""
+    """Returns {(array, dim): parameter} for the sizes of arrays on which the sets of instances depend."""
     used = {name for s in scop.statements.values() for name in polyhedra.used_parameters(s.domain)}
     return {(array, dim): p.name for p, array, dim in _sizes(scop) if p.name in used}
 
 
 def related_sizes(scop: Scop, sizes: Sizes | None) -> tuple[SizeRelation, ...]:
-    """Returns how the sizes that matter follow from one another in calls like the one that the code is for."""
+    """Returns the relations, such as N = M + 1, between sizes on which instances depend, that hold in the call that the code is
+    for.
+    """
     if sizes is None or sizes.extents is None or not sizes.is_related:
         return ()
     used = sizes_used(scop)
@@ -55,12 +57,12 @@ def related_sizes(scop: Scop, sizes: Sizes | None) -> tuple[SizeRelation, ...]:
 
 
 def _sizes(scop: Scop) -> Iterator[tuple[Parameter, str, int]]:
-    """Yields each parameter that is a size, with the array and the dimension that it is the size of."""
+    """Yields (parameter, array, dimension) for each parameter that is the size of an array's dimension."""
     return ((p, p.array, p.dim) for p in scop.parameters if p.array is not None and p.is_size)
 
 
 def _sizes_check(scop: Scop, sizes: Sizes) -> Check:
-    """Returns the test for sizes for which other code is made."""
+    """Returns the test at entry that fails for sizes outside the limits that code is made for."""
     limits = dict(sizes.limits)
     known = {p.name: limits[array][dim] for p, array, dim in _sizes(scop)}
     outside = " or ".join(f"{name} < {low} or {name} > {high}" for name, (low, high) in known.items()) or "false"
@@ -68,24 +70,24 @@ def _sizes_check(scop: Scop, sizes: Sizes) -> Check:
 
 
 def _with_related(scop: Scop, related: tuple[SizeRelation, ...]) -> Scop:
-    """Returns the SCoP for calls with sizes that are so related; others are found at entry."""
+    """Returns the SCoP for calls in which the relations between sizes hold, with a test at entry that fails for other calls."""
     holds = _holds(scop, related)
     return replace(_with_check(scop, _usual(scop, holds.complement())), usual=holds)
 
 
 def _for_others(scop: Scop, related: tuple[SizeRelation, ...]) -> Scop:
-    """Returns the SCoP for calls with sizes that are not all so related, for which there is other code."""
+    """Returns the SCoP for calls in which not all relations between sizes hold, with a test at entry that fails where all do."""
     return _with_check(scop, _usual(scop, _holds(scop, related)))
 
 
 def _with_check(scop: Scop, check: Check) -> Scop:
-    """Returns the SCoP with one more check, before all others but those of numbers too great to compute with."""
+    """Returns the SCoP with one more test at entry, before all others except those for numbers too large to compute with."""
     first = [c for c in scop.checks if c.kind == "limit"]
     return replace(scop, checks=(*first, check, *scop.checks[len(first) :]))
 
 
 def _holds(scop: Scop, related: tuple[SizeRelation, ...]) -> isl.Set:
-    """Returns the sizes that are so related, [N, M] -> { : N = M + 1 }."""
+    """Returns the set of sizes for which the relations hold, such as [N, M] -> { : N = M + 1 }."""
     names = {(array, dim): p.name for p, array, dim in _sizes(scop)}
     facts = [(names[a.name, a.dim], names[a.other, a.dim], a.difference) for a in related]
     space = ", ".join(dict.fromkeys(name for fact in facts for name in fact[:2]))
@@ -94,6 +96,6 @@ def _holds(scop: Scop, related: tuple[SizeRelation, ...]) -> isl.Set:
 
 
 def _usual(scop: Scop, others: isl.Set) -> Check:
-    """Returns the test that the sizes are none of those for which another form is."""
+    """Returns the test at entry that fails for sizes in the set `others`, for which there is other code."""
     what = "sizes of another form"
     return Check(kind="usual", violated=others, instances=others, iterators=(), what=what, may=True)

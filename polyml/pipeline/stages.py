@@ -28,13 +28,13 @@ COMPARED_PAIRS = 20_000  # pairs of statements of a nest that share arrays: more
 
 @dataclass(frozen=True)
 class CompileRequest:
-    """A request says what a kernel is compiled for.
+    """A compile request says what a kernel is compiled for.
 
     types: the types of the arguments.
     layouts: the layouts of the array arguments, each "C", "F" or "A".
     options: the settings.
     aliased: whether arguments may share memory, so that the source's order is kept exactly.
-    sizes: those of the call, by which tiles are chosen; None: the code is for all sizes alike.
+    sizes: the sizes of the call, by which tiles are chosen; None: the code is for all sizes alike.
     """
 
     types: tuple[syntax.ArgType, ...]
@@ -46,12 +46,12 @@ class CompileRequest:
 
 @dataclass(frozen=True)
 class ModelRequest:
-    """A request says what the model of a kernel is made for.
+    """A model request says what the model of a kernel is made for.
 
     options: the settings.
     aliased: whether arguments may share memory.
     transform: whether another order than the source's is looked for.
-    sizes: those of the call, as classes of sizes or as values of parameters; None: not known.
+    sizes: the sizes of the call, as classes of sizes or as {parameter: value}; None: not known.
     """
 
     options: Options
@@ -64,14 +64,14 @@ class ModelRequest:
 class Model:
     """A model is a kernel as a SCoP, with what is known of it before there is a schedule.
 
-    typed: the kernel with its types; without statements where a SCoP is read from a text.
+    typed: the kernel with its types; it has no statements where the SCoP was read from a text.
     scop: the statements, { S[i] }.
     dependences: { S[i] -> S[i'] }; empty where they are not known.
-    reductions: statement -> its updates whose order is free.
-    typical: values of parameters in the call that the code is for; None where they are not known.
-    expands: whether arrays have more elements where these are known.
-    pieces: the statements that are pieces of others.
-    versions: whether values that are overwritten have arrays, which is for block columns alone.
+    reductions: {statement: the reduction that it updates, so that its order is free}.
+    typical: {parameter: value} in the call that the code is for; None where the values are not known.
+    expands: whether array expansion gives arrays more elements once the values of parameters are known.
+    pieces: the statements that index-set splitting made.
+    versions: whether node splitting copied values before they are overwritten, which pays for block columns only.
     unknown: why dependences are not known, so that the source's order is kept; "" where they are.
     """
 
@@ -87,9 +87,10 @@ class Model:
 
 
 def modelled(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wanted: ModelRequest, runner: PassRunner) -> Model:
-    """Returns the model of a kernel for these types, without dependences where the compile budget does not suffice for them.
+    """Returns the model of a kernel for these argument types, within the compile budget.
 
-    Raises NotAffineError where the budget does not suffice for its domains either.
+    Where the budget does not suffice, the model has no dependences; where it does not even suffice for the domains, NotAffineError
+    is raised.
     """
     seconds = wanted.options.compile_budget_s
     limit = CompileBudget(seconds)
@@ -109,7 +110,8 @@ def modelled(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wanted: M
 def model_of(
     kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wanted: ModelRequest, runner: PassRunner, unknown: str = ""
 ) -> Model:
-    """Returns the model of a kernel for these types, within the budget of isl's operations that is in force.
+    """Returns the model of a kernel for these argument types. Raises BudgetExceeded where isl takes longer than the budget in
+    force.
 
     unknown: why dependences are not looked for; "": they are.
     """
@@ -118,15 +120,17 @@ def model_of(
 
 
 def scop_of(typed: syntax.Kernel, wanted: ModelRequest, runner: PassRunner) -> Scop:
-    """Returns the SCoP of a kernel with types, of which dependences are then found."""
+    """Returns the SCoP of a typed kernel, after the passes that run before its dependences are found."""
     scop = extract(typed, aliased=wanted.aliased, fp=wanted.options.fp, runner=runner)
     return runner.through(passes.SCOP_PASSES, scop, {"transform": wanted.transform}, stage="domain")
 
 
 def model_of_scop(typed: syntax.Kernel, scop: Scop, wanted: ModelRequest, runner: PassRunner, unknown: str = "") -> Model:
-    """Returns the model of a SCoP: with its dependences, and with the updates whose order is free.
+    """Returns the model of a SCoP: the SCoP with its dependences and its reductions.
 
+    typed: the kernel with its types.
     unknown: why dependences are not looked for; "": they are.
+    Raises NotAffineError for float16 on a processor that has no instructions for it.
     """
     options, sizes = wanted.options, wanted.sizes
     if _has_halves(scop) and not cpu.host().converts_halves:
@@ -149,13 +153,13 @@ def model_of_scop(typed: syntax.Kernel, scop: Scop, wanted: ModelRequest, runner
 
 
 def extract(kernel: syntax.Kernel, *, aliased: bool = False, fp: str = "strict", runner: PassRunner | None = None) -> Scop:
-    """Returns the SCoP of a typed kernel, before passes change it.
+    """Returns the SCoP of a typed kernel, before any pass on SCoPs.
 
     aliased: whether arguments may share memory; values are then read exactly where the source reads them. Only the source's order
         is right for such a SCoP, since its dependences do not tell which elements are the same.
-    fp: as in `Options`.
-    runner: runs the passes; None: one whose times nobody reads.
-    Raises NotAffineError, with the culprit's location, for a bound, subscript or allocation that is not affine.
+    fp: the floating-point setting, as in `Options`.
+    runner: runs the passes; None: a new one.
+    Raises NotAffineError, with the location, for a bound, subscript or allocation that is not affine.
     """
     runner = runner or PassRunner()
     known: dict[str, object] = {"aliased": aliased, "disjoint": not aliased, "floats": fp != "strict"}
@@ -169,7 +173,11 @@ def extract(kernel: syntax.Kernel, *, aliased: bool = False, fp: str = "strict",
 
 
 def divided(model: Model, options: Options, runner: PassRunner) -> list[Model]:
-    """Returns the model with index sets split where that frees loops, first with what is overwritten in arrays of its own."""
+    """Returns the forms of a model in which index-set splitting makes loops parallel; [] where it makes none, or isl takes too
+    long.
+
+    The first one of two also has copies of values that are overwritten (node splitting).
+    """
     try:
         with budget(DIVISION_OPERATIONS):
             plain = runner.run(passes.SPLITTING, model.scop, model.dependences)
@@ -184,13 +192,15 @@ def divided(model: Model, options: Options, runner: PassRunner) -> list[Model]:
 
 
 def form_of(names: set[str], model: Model, options: Options, runner: PassRunner) -> Model:
-    """Returns the form of the model that has these statements; the model itself where none has."""
+    """Returns the form of a model, as it is or with index sets split, whose statements have these names; the model where none
+    has.
+    """
     if names == {*model.scop.statements}:
         return model
     return next((form for form in divided(model, options, runner) if {*form.scop.statements} == names), model)
 
 
 def _has_halves(scop: Scop) -> bool:
-    """Returns whether an argument or an array is of float16."""
+    """Returns whether an argument or an array of the SCoP is of float16."""
     given = (t.element if isinstance(t, syntax.ArrayType) else t.dtype for t in scop.types)
     return F16 in (*given, *(array.element for array in scop.arrays.values()))

@@ -31,12 +31,12 @@ _TEXTS: dict[type, Callable[[Any], str]] = {
 
 
 def text(made: object) -> str:
-    """Returns the text of a kernel, nest, SCoP, schedule or program, or of dependences; "" for what has none."""
+    """Returns the text of a kernel, nest, SCoP, schedule, program or dependences; "" for any other value."""
     return _TEXTS.get(type(made), lambda _: "")(made)
 
 
 def shown(made: object) -> str:
-    """Returns the text for people who look on: also that of LLVM code, and facts by name, one a line."""
+    """Returns the text of what a pass made, for people: besides the kinds of `text`, LLVM code, and facts as lines "name: fact"."""
     if isinstance(made, dict):
         return "\n".join(f"{name}: {fact}" for name, fact in made.items())
     if isinstance(made, tuple) and made and isinstance(made[0], builder.Unit):
@@ -47,7 +47,7 @@ def shown(made: object) -> str:
 
 
 def _beside_the_loops(program: Program) -> Iterator[str]:
-    """Yields what passes have found of a program that its loops do not show."""
+    """Yields lines on what a program has besides its loops: scans, the parts of arrays that have memory, and prefetches."""
     yield from (f"scan {name}: {scan.operator} over {scan.array}" for name, scan in program.scans.items())
     for name, window in program.windows.items():
         sizes = ("all" if length is None else f"{length} from {low}" for low, length in zip(window.low, window.lengths))
@@ -59,7 +59,7 @@ def _beside_the_loops(program: Program) -> Iterator[str]:
 
 
 def text_of_any(made: object) -> str:
-    """Returns the text of what a failure left, which may be no value that can be printed."""
+    """Returns the text of a value as `text` does; where printing it fails, a text that says so."""
     try:
         return text(made)
     except Exception as problem:

@@ -20,13 +20,13 @@ _CONTEXT_LINES = 3
 
 @dataclass(frozen=True)
 class Ran:
-    """A run records that a pass ran.
+    """A record of one run of a pass.
 
     step: the pass.
-    before, after: the values; their texts are made when they are asked for, after the compilation.
-    end_s: when it ended, by a clock that only goes forward.
-    seconds: how long it took, with the passes that run inside it.
-    own_seconds: how long it took without them.
+    before, after: the values that it took and made; their texts are made when they are asked for, after the compilation.
+    end_s: when it ended, in seconds of a monotonic clock.
+    seconds: how long it took, with the passes that ran inside it.
+    own_seconds: how long it took without these.
     """
 
     step: Pass
@@ -43,9 +43,10 @@ class Ran:
 
     @cached_property
     def difference(self) -> tuple[str, ...]:
-        """Returns a unified diff of the texts before and after, without its heading; no lines where nothing changed.
+        """Returns the lines of a unified diff of the texts before and after the pass, without its heading; () where nothing
+        changed.
 
-        A pass that makes another kind of value has all of its text.
+        For a pass that makes another kind of value than it takes, they are all lines of the text after it.
         """
         if self.after is self.before:
             return ()
@@ -57,18 +58,20 @@ class Ran:
 
     @property
     def translates(self) -> bool:
-        """Says whether the pass makes another kind of value than it takes."""
+        """Returns whether the pass makes another kind of value than it takes."""
         return type(self.after) is not type(self.before)
 
     @property
     def kinds(self) -> str:
-        """Returns the kinds of value that it takes and makes, as in "Nest -> Scop"."""
+        """Returns the kinds of value that the pass takes and makes, such as "Nest -> Scop"."""
         return f"{_kind(self.before)} -> {_kind(self.after)}"
 
 
 @contextmanager
 def recorded() -> Iterator[list[Ran]]:
-    """Gives a list to which each pass that runs inside the block is added when it has run, those inside another one before it."""
+    """Yields a list to which each pass that runs inside a `with` block is added when it ends; passes inside another one come
+    before it.
+    """
     ran: list[Ran] = []
 
     def record(step: Pass, before: Any, after: Any, seconds: float) -> None:
@@ -81,7 +84,9 @@ def recorded() -> Iterator[list[Ran]]:
 
 
 def _known(step: Pass) -> Pass:
-    """Returns the pass as its list has it: one that runs inside another is known by its name there."""
+    """Returns the pass of this name in the compiler's lists, with the function that ran; a pass that is in none is returned
+    unchanged.
+    """
     listed = NAMES.get(step.name, step)
     return step if step.why else replace(listed, function=step.function)
 

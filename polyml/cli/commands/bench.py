@@ -19,7 +19,12 @@ _RIGHT = (2, 3, 4, 5, 6, 7)
 
 
 def bench(names: Sequence[str], spec: BenchSpec, settings: Mapping[str, object], as_json: bool) -> bool:
-    """Runs the kernels, prints the table, and returns whether every kernel was right."""
+    """Runs and times the kernels, prints a table of their figures, and returns whether the results of all are right.
+
+    names: kernels of `polyml.kernels`, or "all".
+    settings: settings of `polyml.kernel`.
+    as_json: whether JSON is printed in place of the table.
+    """
     wanted = [full for name in names for full in _names(name)]
     rows: list[engine.Row] = []
 
@@ -67,7 +72,7 @@ def _cells(row: engine.Row) -> tuple[str, ...]:
 
 
 def _milliseconds(seconds: float | None) -> str:
-    """Returns seconds as milliseconds with three figures: 0.123, 12.3, 1234; "" for None.
+    """Returns a time in seconds as a text in milliseconds with three significant figures; "" for None.
 
     >>> _milliseconds(0.0123)
     '12.3'

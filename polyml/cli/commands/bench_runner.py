@@ -38,15 +38,15 @@ bench.report_compile(sys.argv[1], seconds)
 
 @dataclass(frozen=True, kw_only=True)
 class CompileTimes:
-    """The compile times say what it takes to have a kernel ready in a new process, in seconds.
+    """The times, in seconds, that it takes to have a kernel ready in a new process.
 
     import_s: `import polyml`.
     libraries_s: importing the compiler with isl and LLVM, once in a process.
     compile_s: all stages, and linking the code.
-    stages: the parts of compile_s by name.
-    peak_mb: the process's memory at most, in MB.
-    cached_s: the first call with the kernel in the disk cache, all that is needed after `import polyml`.
-    given_up: what isl's budgets did not suffice for.
+    stages: the parts of compile_s, {stage: seconds}.
+    peak_mb: the most memory that the process had, in MB.
+    cached_s: the first call where the kernel is in the disk cache, which is all that is needed after `import polyml`.
+    given_up: notes on what the compiler gave up because isl took longer than its budgets.
     """
 
     import_s: float
@@ -60,17 +60,17 @@ class CompileTimes:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A row has the figures of one kernel at one size. Figures that were not measured are None.
+    """A row holds the figures of one kernel at one size. Figures that were not measured are None.
 
-    kernel, preset, size: the kernel, the name of its size, and the sizes.
+    kernel, preset, size: the kernel, the name of its size set, and {parameter: size}.
     dtype: the type of its elements.
-    threads: how many run it; 0: one for each core.
-    compile: what it takes to have it ready.
-    run_s: the median time of a call.
+    threads: how many threads run the kernel; 0: one for each core.
+    compile: the times to have the kernel ready.
+    run_s: the median time of a call in seconds.
     rate: work per second, in `unit`.
     error: the largest |result - reference|.
-    bound_ratio: the largest part of the rounding bound that an element's error takes, at most 1 for a right result.
-    numpy_s: the time of the NumPy form, where there is one.
+    bound_ratio: the largest quotient of an element's error and its bound, at most 1 for a right result.
+    numpy_s: the median time of the NumPy form in seconds, where there is one.
     failure: the error that kept the kernel from running; "" for none.
     """
 
@@ -90,24 +90,25 @@ class Row:
 
     @property
     def ok(self) -> bool:
-        """Says whether the kernel ran and its result is right."""
+        """Returns whether the kernel ran and its result is right."""
         return not self.failure and self.bound_ratio is not None and self.bound_ratio <= 1.0
 
     @property
     def numpy_ratio(self) -> float | None:
-        """Returns the time of the NumPy form over polyml's: above 1, polyml is faster."""
+        """Returns NumPy's time divided by polyml's, above 1 where polyml is faster; None where one of them was not measured."""
         return None if self.numpy_s is None or self.run_s is None else self.numpy_s / self.run_s
 
 
 class Runner:
-    """A runner makes a call, whose arguments are put back before each run, outside the time that is taken."""
+    """A runner times calls of a function. Before each one it restores the arguments, outside the time that is taken."""
 
     def __init__(self, call: Callable[..., object], arguments: Mapping[str, object]):
         self.call, self.fresh, self.used = call, arguments, copy.deepcopy(dict(arguments))
 
     def run(self) -> tuple[float, Mapping[str, object]]:
-        """Runs the call, and returns its seconds and {argument: value after the call}; a call that returns a dict of outputs
-        changes nothing.
+        """Calls the function once and returns (seconds, values).
+
+        values: {output: value} where the function returns a dict, as references do; else {argument: value after the call}.
         """
         for name, value in self.used.items():
             if isinstance(value, np.ndarray):
@@ -125,11 +126,12 @@ def run(
     settings: Mapping[str, object] = MappingProxyType({}),
     on_row: Callable[[Row], None] | None = None,
 ) -> list[Row]:
-    """Runs kernels, and returns a row for each.
+    """Runs kernels one after another, compares them with their references and times them. Returns a row of figures for each.
 
-    names: the kernels, as `kernels.canonical` takes them.
+    names: the kernels, in any spelling that `kernels.canonical` accepts.
+    spec: the sizes, threads, repetitions and the seed.
     settings: settings of `polyml.kernel`.
-    on_row: is called with each row as soon as it is there.
+    on_row: called with each row as soon as it is complete.
     Raises ConfigError for a name, a preset or a setting that does not exist.
     """
     rows = []
@@ -142,7 +144,7 @@ def run(
 
 
 def _row(benchmark: Benchmark, spec: BenchSpec, settings: Mapping[str, object]) -> Row:
-    """Returns the row of one kernel: its results compared with the reference, then its times."""
+    """Runs one kernel, compares its results with the reference, times it, and returns its row of figures."""
     preset = kernels.preset(spec.preset)
     size = benchmark.sizes[preset]
     element = np.dtype(benchmark.dtype if spec.dtype is None or benchmark.terms is None else spec.dtype)
@@ -170,9 +172,9 @@ def _row(benchmark: Benchmark, spec: BenchSpec, settings: Mapping[str, object]) 
 
 
 def _median(runner: Runner, repeat: int, known_s: float | None = None) -> float:
-    """Returns the median time of `repeat` runs, or of as many as fit the budget, at least one.
+    """Returns the median time of `repeat` runs, or of as many as fit into 20 seconds, at least one.
 
-    known_s: the time of a run that was already made.
+    known_s: the time of a run that was already made; it counts as one.
     """
     found = [] if known_s is None else [known_s]
     while len(found) < max(repeat, 1) and sum(found) < _RUN_BUDGET_S:
@@ -188,17 +190,19 @@ OVERRIDES = (
 
 
 def overrides() -> tuple[str, ...]:
-    """Returns the variables of the environment that override which code a library chooses for this processor."""
+    """Returns the names of the environment variables that are set and override which code a library chooses for this processor."""
     return tuple(name for name in OVERRIDES if name in os.environ)
 
 
 def compile_times(name: str, dtype: str | None = None, preset: str = "LARGE", **options: object) -> CompileTimes:
-    """Compiles a kernel in one new process without the disk cache, then fills a cache in a second and loads from it in a third.
-    Returns the times.
+    """Returns how long a kernel takes to compile in a new process, and to load from the disk cache in another one.
 
-    dtype: the type of elements, in place of the kernel's own.
-    preset: the sizes for which the first process compiles, without running the kernel. The others run it, at MINI size, which
-        takes microseconds, and peak_mb is theirs.
+    Three processes run: the first compiles without the cache, the second fills a cache, the third loads from it.
+
+    dtype: the type of elements; None: the kernel's own.
+    preset: the sizes for which the first process compiles, without running the kernel. The others run it at MINI size, which takes
+        microseconds; peak_mb is that of the second one.
+    options: settings of `polyml.kernel`.
     """
     order = {"kernel": name, "dtype": dtype, "preset": preset}
     cold = _child({**order, "options": {**options, "cache": False}, "libraries": True})
@@ -215,7 +219,11 @@ def compile_times(name: str, dtype: str | None = None, preset: str = "LARGE", **
 
 
 def _child(order: Mapping[str, object]) -> dict[str, Any]:  # Any: JSON that this module wrote
-    """Returns what a process of its own finds of a compilation."""
+    """Runs `report_compile` in a new process and returns the figures that it prints.
+
+    order: the kernel, dtype, preset and settings, as `report_compile` reads them.
+    Raises PolymlError where the process fails.
+    """
     command = [sys.executable, "-c", _CHILD, json.dumps(order)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -225,7 +233,10 @@ def _child(order: Mapping[str, object]) -> dict[str, Any]:  # Any: JSON that thi
 
 
 def _peak_mb() -> float:
-    """Returns the most memory of this process since it began. Linux's ru_maxrss begins with what the process before it had."""
+    """Returns the most memory that this process has had, in MB.
+
+    It is read from /proc where there is one, since Linux's ru_maxrss begins with what the parent process had.
+    """
     status = Path("/proc/self/status")
     if status.exists():
         (kib,) = (line.split()[1] for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
@@ -236,7 +247,11 @@ def _peak_mb() -> float:
 
 
 def report_compile(order: str, import_s: float) -> None:
-    """Compiles what `order` (JSON) describes, and prints the figures as JSON: what a process of `compile_times` does."""
+    """Compiles a kernel and prints the figures as JSON; the processes that `compile_times` starts run it.
+
+    order: JSON with the kernel, dtype, preset and settings.
+    import_s: how long `import polyml` took in this process, in seconds.
+    """
     job = json.loads(order)
     benchmark = kernels.load(job["kernel"])
     element = np.dtype(job["dtype"] or benchmark.dtype)
@@ -263,13 +278,13 @@ def report_compile(order: str, import_s: float) -> None:
 
 
 def _called(kernel: Kernel, arguments: tuple) -> tuple[dict[str, float], Sequence[str]]:
-    """Returns {stage: seconds} of the first call, and no notes."""
+    """Calls the kernel, and returns {stage: seconds} of its compilation or load, and no notes."""
     kernel(*arguments)
     return dict(kernel.timings), ()
 
 
 def _lowered(kernel: Kernel, arguments: tuple) -> tuple[dict[str, float], Sequence[str]]:
-    """Returns {stage: seconds} to have code for the arguments, and what was decided."""
+    """Compiles and loads code for the arguments without running it. Returns {stage: seconds}, and notes on what was decided."""
     from polyml.runtime.loading import load
 
     compiled = kernel.lower(*arguments)

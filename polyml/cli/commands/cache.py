@@ -13,7 +13,7 @@ from polyml.runtime.storage.disk_cache import Cache, open_cache
 
 
 def info(as_json: bool) -> None:
-    """Prints the cache's folder, how many entries it has, and their size."""
+    """Prints the folder of the disk cache, how many entries it has, their size, and when the oldest was last used."""
     found = _cache().info()
     if as_json:
         output.as_json(asdict(found))
@@ -24,7 +24,7 @@ def info(as_json: bool) -> None:
 
 
 def clear(as_json: bool) -> None:
-    """Removes every entry, and prints how many there were."""
+    """Removes every entry of the disk cache, and prints how many there were and their size."""
     removed = _cache().clear()
     if as_json:
         output.as_json(asdict(removed))
@@ -33,7 +33,7 @@ def clear(as_json: bool) -> None:
 
 
 def verify(as_json: bool) -> None:
-    """Reads every entry, removes the damaged ones, and prints which these were."""
+    """Reads every entry of the disk cache, removes the damaged ones, and prints which these were."""
     found = _cache().verify()
     if as_json:
         output.as_json(asdict(found))
@@ -45,7 +45,7 @@ def verify(as_json: bool) -> None:
 
 
 def _cache() -> Cache:
-    """Returns the cache. Raises ConfigError where there is none."""
+    """Returns the disk cache of the settings in force. Raises ConfigError where it is switched off or its folder cannot be used."""
     options = config.resolve()
     if not options.cache:
         raise ConfigError("the cache is switched off", notes=["POLYML_CACHE=1 switches it on"])
@@ -61,7 +61,7 @@ def _cache() -> Cache:
 
 
 def _age(seconds: float) -> str:
-    """Returns a duration in its largest unit.
+    """Returns a duration as a text in the largest unit of which it has two or more.
 
     >>> _age(7300)
     '2 hours'

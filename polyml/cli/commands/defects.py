@@ -14,7 +14,10 @@ from polyml.reading.userfiles import reason, write_text
 
 
 def reduce(path: str, as_json: bool) -> int:
-    """Writes a smaller bundle beside the given one, and returns the exit status: 1 where the given one does not fail."""
+    """Makes the bundle in a file smaller while it still fails, writes the smaller one to the same folder, and prints its source.
+
+    Returns the exit status: 0, or 1 where the given bundle does not fail.
+    """
     from polyml.defects.reduce import reduced
 
     given = read(path)
@@ -37,7 +40,11 @@ def reduce(path: str, as_json: bool) -> int:
 
 
 def bisect(path: str, as_json: bool) -> int:
-    """Prints the pass after which results differ, and returns the exit status: 1 where one is found."""
+    """Prints after which pass the results of a bundle differ from plain Python's. Returns the exit status: 1 where there is such a
+    pass.
+
+    path: the file of the bundle.
+    """
     from polyml.defects.bisect import bisect
 
     found = bisect(read(path), _progress("lengths up to"))
@@ -49,6 +56,8 @@ def bisect(path: str, as_json: bool) -> int:
 
 
 def _progress(what: str):
-    """Returns what tells a terminal how many variants were tried."""
+    """Returns a function that shows a number on standard error, after the words `what`; it does nothing where that is no
+    terminal.
+    """
     shown = sys.stderr.isatty()
     return (lambda count: click.echo(f"\r{what} {count} ", nl=False, err=True)) if shown else lambda count: None

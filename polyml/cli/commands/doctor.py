@@ -22,11 +22,11 @@ _OPENMP = re.compile(r"/(lib(?:gomp|iomp5|omp5?)(?:-[^/]*)?\.(?:so|dylib)[^/]*)$
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """A diagnosis is one line of what the doctor prints.
+    """A diagnosis is one line of what `polyml doctor` prints.
 
-    name, text: its two columns.
-    data: the same for --json.
-    ok: whether the user has nothing to look at.
+    name, text: the two columns of the line.
+    data: the same content for --json.
+    ok: whether all is well; if not, the line is red and the exit status is 1.
     """
 
     name: str
@@ -36,7 +36,9 @@ class Diagnosis:
 
 
 def examine() -> list[Diagnosis]:
-    """Returns every diagnosis, in the order in which they are printed."""
+    """Runs all examinations of `polyml doctor`, a test compilation included, and returns their diagnoses in the order of
+    printing.
+    """
     options = config.resolve()
     return [
         *_versions(),
@@ -66,7 +68,7 @@ def _versions() -> list[Diagnosis]:
 
 
 def version(package: str) -> str:
-    """Returns the installed version of a package, or where it comes from when it runs from a folder without being installed."""
+    """Returns the installed version of a package; a text that says so where it is not installed but runs from its folder."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
@@ -105,7 +107,7 @@ def _threads(options: config.Options) -> list[Diagnosis]:
 
 
 def _openmp() -> Diagnosis:
-    """Names the OpenMP runtimes in this process, in which NumPy is loaded: polyml starts none and uses none."""
+    """Returns a diagnosis of the OpenMP runtimes that NumPy has loaded into this process; polyml itself uses none."""
     import numpy  # noqa: F401  the libraries it brings are part of the answer
 
     found = loaded_openmp(_maps())
@@ -113,7 +115,7 @@ def _openmp() -> Diagnosis:
 
 
 def loaded_openmp(maps: str) -> list[str]:
-    """Returns the file names of OpenMP runtimes in the text of /proc/self/maps."""
+    """Returns the file names of the OpenMP runtimes in `maps`, the text of /proc/self/maps."""
     return sorted({found[1] for line in maps.splitlines() if (found := _OPENMP.search(line))})
 
 
@@ -142,7 +144,7 @@ def _cache(options: config.Options) -> list[Diagnosis]:
 
 
 def _is_writable(folder: Path) -> bool:
-    """Returns whether files can be made in the folder, or in the nearest folder above it that exists."""
+    """Returns whether files can be made in a folder, or in its nearest parent that exists."""
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     try:
@@ -153,7 +155,7 @@ def _is_writable(folder: Path) -> bool:
 
 
 def _defects(options: config.Options) -> Diagnosis:
-    """Names the failures of the compiler that are kept; those of earlier versions may be mended by now."""
+    """Returns a diagnosis of the compiler's failures that are kept in the cache folder, those of earlier versions included."""
     from polyml.bundles.bundle import first_line
     from polyml.bundles.folder import kept
     from polyml.runtime.storage.disk_cache import open_cache
@@ -172,7 +174,7 @@ def _settings() -> Diagnosis:
 
 
 def _self_test() -> Diagnosis:
-    """Compiles a small kernel from its source, runs it on two threads, and compares it with NumPy."""
+    """Compiles a small kernel, runs it on two threads and compares it with NumPy. Returns a diagnosis of how that went."""
     start = time.perf_counter()
     try:
         wrong = _compiled_differs()

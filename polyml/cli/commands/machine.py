@@ -22,7 +22,7 @@ _POLICY = "\ncaches as the operating system describes them; it does not tell how
 
 
 def names() -> int:
-    """Prints the names of machines that `lookup.find` knows, and returns the exit status."""
+    """Prints the names of the machines that are known, and what is known of each. Returns the exit status."""
     for name in ("host", *catalogue.names()):
         found = lookup.find(name)
         known = found.name if name == "host" or found.has_rates else "vectors and typical caches alone"
@@ -31,7 +31,11 @@ def names() -> int:
 
 
 def describe(name: str, measure: bool, as_json: bool) -> int:
-    """Prints the machine, and returns the exit status."""
+    """Prints the description of a machine, each figure with its origin. Returns the exit status.
+
+    name: "host", a name that `names` prints, or a TOML file.
+    measure: whether the host's peaks and bandwidths are measured first.
+    """
     try:
         found = _measured(name) if measure else lookup.find(name)
     except ConfigError as problem:
@@ -129,7 +133,7 @@ def _peaks(heading: str, peaks: Sequence[Peak], found: Described) -> None:
 
 
 def _levels(found: Described) -> None:
-    """Prints a row for each level; caches of a CPU with what they are."""
+    """Prints a table with a row for each level of the memory hierarchy: its size, a cache's geometry, and its bandwidths."""
     caches = {f"L{c.level}": c for c in found.machine.caches} if isinstance(found, Cpu) else {}
     sizes = _sizes(found)
     rates = {b.place: b for b in found.bandwidths}
@@ -147,7 +151,10 @@ def _levels(found: Described) -> None:
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int]) -> None:
-    """Prints a table without the columns in which nothing is."""
+    """Prints a table without the columns that are empty in every row.
+
+    right: the numbers of the columns that are flush right.
+    """
     kept = [n for n in range(len(headings)) if any(row[n] for row in rows)]
     flush = [kept.index(n) for n in right if n in kept]
     output.table([headings[n] for n in kept], [[row[n] for n in kept] for row in rows], right=flush)
@@ -188,7 +195,7 @@ def _figure(figure: Figure | None, kind: str) -> str:
 
 
 def _origin(*rates: Rate) -> str:
-    """Returns the origins of all figures of a row."""
+    """Returns the origins of the rates' figures, such as "measured", with commas between them; "" where there are no figures."""
     found = {f.origin for rate in rates for f in (rate.one, rate.all) if f}
     return ", ".join(sorted(found, key=ORIGINS.index))
 
@@ -198,7 +205,10 @@ def _directions(place: Bandwidth) -> tuple[tuple[str, Rate], ...]:
 
 
 def _sources(rates: Sequence[tuple[str, Rate]]) -> None:
-    """Prints where figures come from, a line for each source."""
+    """Prints the sources of figures, a line for each source with the names of the figures that come from it.
+
+    rates: (name, rate) pairs.
+    """
     lines: dict[str, list[str]] = {}
     for name, rate in rates:
         for figure in (rate.one, rate.all):

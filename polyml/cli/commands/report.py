@@ -27,7 +27,7 @@ _MOST_SIZES, _LARGEST = 64, 2**63 - 1  # the report itself refuses smaller numbe
 
 
 class PrintableReport(Protocol):
-    """A printable report is what the reports of all targets have in common: they print, draw and write themselves."""
+    """A printable report is a report on any target: it has pictures, a page and data, and prints as text."""
 
     def pictures(self) -> Mapping[str, str]: ...
 
@@ -39,9 +39,13 @@ class PrintableReport(Protocol):
 def report(
     call_spec: CallSpec, spec: ReportSpec, array: ArraySpec, files: ReportFiles, settings: Mapping[str, object], as_json: bool
 ) -> int:
-    """Prints the report, writes the files that are wanted, and returns the exit status.
+    """Makes a report of a kernel's call, prints it, writes the files that are asked for, and returns the exit status.
 
-    Where a picture or the page cannot be drawn, the others are still written, and the text is printed.
+    Where a picture or the page cannot be drawn, the other files are still written, and the text is printed.
+
+    call_spec: the kernel and its arguments.
+    spec: the target, the machine and their settings.
+    array: the systolic array and the mappings onto it.
     """
     try:
         found = _report(call_spec, spec, array, settings)
@@ -86,7 +90,7 @@ def _print(found: PrintableReport, as_json: bool) -> None:
 
 
 def _report(call_spec: CallSpec, spec: ReportSpec, array: ArraySpec, settings: Mapping[str, object]) -> PrintableReport:
-    """Returns the report. Raises ConfigError for what the command line has that a report does not take."""
+    """Returns the report that the command line asks for. Raises ConfigError for options that do not fit the target."""
     from polyml.api import kernel
     from polyml.api.report_targets import check
 
@@ -104,7 +108,7 @@ def _report(call_spec: CallSpec, spec: ReportSpec, array: ArraySpec, settings: M
 
 
 def _settings(spec: ReportSpec, array: ArraySpec) -> ReportSettings:
-    """Returns what the words of the command line mean. Raises ConfigError for those that mean nothing."""
+    """Returns the settings that the words of the command line stand for. Raises ConfigError for words that stand for none."""
     caches = () if spec.cache is None else cache_spec.parse(spec.cache)
     tile = () if spec.tile is None else _sizes("--tile", spec.tile, "of tiles, outermost first, as in 32,32,64")
     threads = whole_number(spec.threads, 0, MOST_THREADS)
@@ -121,7 +125,7 @@ def _settings(spec: ReportSpec, array: ArraySpec) -> ReportSettings:
 
 
 def _address(text: str) -> tuple[str, int]:
-    """Returns the array and the byte that --address names."""
+    """Returns (array, byte) for the text of --address, such as "B=8192". Raises ConfigError for any other text."""
     name, equals, number = text.partition("=")
     found = whole_number(number.strip(), 0, MOST_ADDRESS)
     if not equals or not name.strip() or found is None:
@@ -131,7 +135,7 @@ def _address(text: str) -> tuple[str, int]:
 
 
 def array_shape(text: str) -> tuple[int, ...]:
-    """Returns the rows and columns that --array names, or the length of an array of one dimension."""
+    """Returns (rows, columns), or (length,), for the text of --array, such as "16x16". Raises ConfigError for any other text."""
     found = whole_numbers(text.lower(), "x", 2, _LARGEST)
     if found is None:
         raise ConfigError(f"--array does not take {shown(text)}", notes=["expected rows and columns, as in 16x16, or a length"])
@@ -139,7 +143,10 @@ def array_shape(text: str) -> tuple[int, ...]:
 
 
 def _draw(pictures: Mapping[str, str], folder: Path) -> None:
-    """Writes the pictures that there are into a folder."""
+    """Writes each picture to NAME.svg in a folder, which is made where it does not exist. Raises ConfigError where that fails.
+
+    pictures: {name: SVG text}; "" for a picture that there is not.
+    """
     with _writing("--svg", folder):
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in pictures.items():
@@ -155,7 +162,10 @@ def _write(page: str, path: Path) -> None:
 
 @contextmanager
 def _writing(option: str, path: str | Path) -> Iterator[None]:
-    """Makes what keeps files from being written a ConfigError."""
+    """Raises a ConfigError in place of an error inside its `with` block that keeps a file from being written.
+
+    option: the option that names the file, for the message.
+    """
     try:
         yield
     except (OSError, ValueError) as problem:

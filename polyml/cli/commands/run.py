@@ -21,13 +21,13 @@ from polyml.errors import PolymlError
 
 @dataclass(frozen=True)
 class Result:
-    """A result holds the calls of a kernel that `polyml run` made.
+    """A result holds what `polyml run` found in its calls of a kernel.
 
-    first_s: the seconds of the first call, with compilation.
-    fastest_s: those of the fastest later one; None if there was none.
-    compiled: whether machine code ran, or what the kernel was simulated on.
-    changed: the array arguments after the call that it changed.
-    returned: what the call returned.
+    first_s: the seconds of the first call, compilation included.
+    fastest_s: the seconds of the fastest later call; None if there was none.
+    compiled: whether machine code ran, or the target that the kernel was simulated on.
+    changed: {array argument: its value after the first call}, for those that the call changed.
+    returned: what the first call returned.
     """
 
     first_s: float
@@ -38,7 +38,13 @@ class Result:
 
 
 def run(call_spec: CallSpec, spec: RunSpec, settings: Mapping[str, object], as_json: bool) -> None:
-    """Calls the kernel once, then several times on the same values, and prints the results of the first call, and times."""
+    """Calls a kernel once and then several times on the same arguments; prints the first call's results and the times.
+
+    call_spec: the kernel and its arguments.
+    spec: the threads, repetitions, seed and schedule.
+    settings: settings of `polyml.config`.
+    as_json: whether JSON is printed.
+    """
     target = load_kernel_file(call_spec.kernel)
     call = call_arguments(target, call_spec, spec.seed)
     threads = {} if spec.threads is None else {"threads": spec.threads}
@@ -60,7 +66,7 @@ def run(call_spec: CallSpec, spec: RunSpec, settings: Mapping[str, object], as_j
 
 
 def _timed(target: KernelFile, call: CommandCall, spec: RunSpec) -> Result:
-    """Returns the results of the first call, and the times of all."""
+    """Calls the kernel `spec.repeat` + 1 times, and returns the results of the first call with the times."""
     compiled = target.as_kernel()
     if spec.load is not None:
         compiled = compiled.with_schedule(compiled.load_schedule(spec.load, *call.values.values()))
@@ -71,8 +77,9 @@ def _timed(target: KernelFile, call: CommandCall, spec: RunSpec) -> Result:
 
 
 def _one(target: KernelFile, compiled: Kernel, call: CommandCall) -> tuple[float, Mapping[str, object], object]:
-    """Returns the seconds of a call, the arguments after it, and what it returned. What Python code raises becomes an error with
-    its text.
+    """Calls the kernel once on copies of the arguments. Returns (seconds, arguments after the call, what it returned).
+
+    Raises PolymlError with the text of what the kernel raises where it runs as plain Python.
     """
     values = copy.deepcopy(dict(call.values))
     start = time.perf_counter()
@@ -86,7 +93,7 @@ def _one(target: KernelFile, compiled: Kernel, call: CommandCall) -> tuple[float
 
 
 def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> dict[str, object]:
-    """Returns the array arguments that differ in any bit after the call."""
+    """Returns {name: value after the call} for the array arguments that differ in any bit from before."""
     import numpy as np
 
     arrays = {name: value for name, value in after.items() if isinstance(value, np.ndarray)}

@@ -13,11 +13,12 @@ from polyml.cli.inputs.kernel_file import load_kernel_file
 
 
 def schedule(spec: CallSpec, save: str | None, load: str | None, start: str, settings: Mapping[str, object]) -> None:
-    """Prints a kernel's schedule, which is proved legal, and writes it to the file `save`.
+    """Prints a kernel's schedule, which is proved legal, and writes it to the file `save` where one is given.
 
-    Where the kernel's file makes inputs for sizes, blocks and tiles are chosen for these.
-    load: the file that the schedule is taken from; None: the compiler finds it.
-    start: "auto", what the compiler finds, or "source", the order of the source.
+    If the kernel's file has an `inputs` function, the tiles are chosen for the sizes that it is called with.
+
+    load: the file that the schedule is taken from; None: the compiler looks for one.
+    start: "auto" for the schedule that the compiler finds, or "source" for the source's order.
     """
     from polyml.api import kernel
 

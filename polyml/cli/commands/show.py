@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
 
 def show(spec: CallSpec, stage: str, settings: Mapping[str, object], as_json: bool, full: bool) -> None:
-    """Prints what a stage makes of the kernel. Guessed types are said on stderr, so that stdout can be read back.
+    """Prints what a stage of the compiler makes of a kernel, or its text for GPUs. Guessed types are printed on standard error.
 
-    full: whether the text has all that `show_from` goes on from.
+    stage: a name of `config.STAGES`, "opencl" or "cuda".
+    full: whether the text is complete, so that `show_from` can read it.
     """
     from polyml.api import kernel
 
@@ -48,7 +49,12 @@ def show(spec: CallSpec, stage: str, settings: Mapping[str, object], as_json: bo
 def _show_gpu(
     target: KernelFile, types: Sequence[ArgType], said: Sequence[str], language: str, settings: Mapping[str, object], as_json: bool
 ) -> None:
-    """Prints the text of the launches for a GPU."""
+    """Prints the text of a kernel's launches for a GPU.
+
+    types: the types of the arguments.
+    said: lines on guessed types, for standard error.
+    language: "opencl" or "cuda".
+    """
     from polyml.api import kernel
 
     with config.scope(**settings):
@@ -62,7 +68,10 @@ def _show_gpu(
 
 
 def show_from(path: str, stage: str, settings: Mapping[str, object], full: bool) -> None:
-    """Prints what a stage makes of the kernel, SCoP or program whose text is in the file `path`."""
+    """Prints what a stage makes of the kernel, SCoP or program whose text is in the file `path`.
+
+    full: whether the text is complete, so that it can be read back.
+    """
     from polyml.pipeline.from_text import resume
 
     with config.scope(**settings):
@@ -71,7 +80,11 @@ def show_from(path: str, stage: str, settings: Mapping[str, object], full: bool)
 
 
 def show_after(spec: CallSpec, name: str, settings: Mapping[str, object], as_json: bool) -> None:
-    """Prints what there is after a pass, the last time it runs. Where a later pass fails, its error is raised after that."""
+    """Prints what a pass makes of a kernel, the last time that the pass runs. Where a later pass fails, its error is raised after
+    that.
+
+    name: the name of the pass.
+    """
     _, ran, problem = _traced(spec, settings)
     found = [each for each in ran if each.step.name == name]
     if found and as_json:
@@ -86,7 +99,10 @@ def show_after(spec: CallSpec, name: str, settings: Mapping[str, object], as_jso
 
 
 def trace(spec: CallSpec, page: str | None, settings: Mapping[str, object]) -> None:
-    """Prints every pass in order, or writes a page of them to the file `page`. Where one fails, its error is raised after that."""
+    """Prints every pass that runs for a kernel, in order, or writes them as an HTML page to the file `page`.
+
+    Where a pass fails, its error is raised after that.
+    """
     from polyml.report import trace as report
 
     target, ran, problem = _traced(spec, settings)
@@ -103,7 +119,7 @@ def trace(spec: CallSpec, page: str | None, settings: Mapping[str, object]) -> N
 
 
 def _traced(spec: CallSpec, settings: Mapping[str, object]) -> tuple[KernelFile, list[Ran], PolymlError | None]:
-    """Returns the kernel, the passes that run for it, and the error that ends its compilation; None where none does."""
+    """Compiles a kernel, and returns (its file, the passes that ran, the error that ended the compilation or None)."""
     from polyml.api import kernel
     from polyml.pipeline.trace import recorded
 
@@ -119,7 +135,7 @@ def _traced(spec: CallSpec, settings: Mapping[str, object]) -> tuple[KernelFile,
 
 
 def explain(spec: CallSpec, settings: Mapping[str, object]) -> None:
-    """Compiles the kernel for the call's types, and prints what was done and why."""
+    """Compiles a kernel for its types, and prints what was decided and why."""
     from polyml.api import explain as words
     from polyml.api import kernel
     from polyml.api.calls.plain_calls import reasons, refusals

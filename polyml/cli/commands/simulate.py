@@ -24,9 +24,9 @@ _WRONG, _USAGE = 1, 2  # exit statuses
 def simulate(
     call_spec: CallSpec, machine: str | None, array: ArraySpec, spec: SimulateSpec, settings: Mapping[str, object], as_json: bool
 ) -> int:
-    """Simulates a call, prints how its values agree with the processor's, and returns the exit status.
+    """Simulates a call on a systolic array, prints how its values agree with the processor's, and returns the exit status.
 
-    machine: the systolic array, by its name or its file; None: that of the kernel's own target.
+    machine: the name or the file of the systolic array; None: that of the kernel's own target.
     """
     try:
         shape = () if array.array is None else array_shape(array.array)
@@ -51,17 +51,22 @@ def simulate(
 
 
 def _listing(spec: SimulateSpec) -> bool | tuple[tuple[int, ...], ...]:
-    """Returns the places of the units that are listed, or whether all are."""
+    """Returns the places of the units to be listed; where none is named, whether all are listed."""
     return tuple(map(_unit, spec.units)) or spec.listing
 
 
 def _errors(loaded: KernelFile, call: CommandCall) -> Callable[[], dict[str, object]] | None:
-    """Returns what bounds rounding errors by argument, where the kernel's file does, as those of `kernels` do; else None."""
+    """Returns a function that returns bounds on rounding errors by argument; None where the kernel's file has no `terms`
+    function.
+    """
     return partial(_bounds, loaded, call) if hasattr(loaded.module, "terms") else None
 
 
 def _bounds(loaded: KernelFile, call: CommandCall) -> dict[str, object]:
-    """Returns how far each element may be from an exact one, by argument: terms(size) roundings of its magnitude."""
+    """Returns {argument: how far each of its elements may be from an exact one}: terms(size) roundings, relative to its magnitude.
+
+    Raises ConfigError where a function of the kernel's file fails.
+    """
     import numpy as np
 
     module, given = loaded.module, call.values
@@ -77,7 +82,7 @@ def _bounds(loaded: KernelFile, call: CommandCall) -> dict[str, object]:
 
 
 def _unit(text: str) -> tuple[int, ...]:
-    """Returns the place of a unit that --unit names."""
+    """Returns (row, column), or (place,), for the text of --unit, such as "0,3". Raises ConfigError for any other text."""
     found = whole_numbers(text, ",", 2, LONGEST, least=0)
     if found is None:
         expected = "expected a row and a column, counted from 0, as in 0,3, or a place in a row"

@@ -25,12 +25,12 @@ _MOST_DIMENSIONS = 64  # NumPy's arrays have no more
 
 @dataclass(frozen=True)
 class Spec:
-    """A spec is the type and the value of one parameter.
+    """A spec is what is known of one parameter of a kernel before there is an argument for it.
 
     name, type: the parameter and its type.
-    extents: an expression over the sizes for each dimension; () for a number.
-    value: that of a number; None: one is drawn.
-    guessed: why the type is what it is, where nobody said so.
+    extents: an expression over the sizes for each dimension of an array, such as "N" or "2*N+1"; () for a number.
+    value: the value of a number; None: it is chosen later.
+    guessed: why the type was guessed to be what it is; "" where it was given.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Spec:
 
 
 def sizes_from(definitions: Sequence[str]) -> dict[str, int]:
-    """Returns the sizes that -D N=1000 -D M=20 names: {"N": 1000, "M": 20}."""
+    """Returns {name: size} from the texts of -D options, such as "N=1000". Raises ConfigError for any other text."""
     sizes = {}
     for text in definitions:
         name, equals, value = text.partition("=")
@@ -54,7 +54,9 @@ def sizes_from(definitions: Sequence[str]) -> dict[str, int]:
 
 
 def spec_from(text: str) -> Spec:
-    """Returns what A=f64[N,M], A=f64[:,:], n=int or alpha=1.5 says of a parameter. Raises ConfigError for anything else."""
+    """Returns the spec in the text of --arg: "A=f64[N,M]", "A=f64[:,:]", "n=int" or "alpha=1.5". Raises ConfigError for any
+    other text.
+    """
     name, equals, described = text.partition("=")
     if not equals or not name.isidentifier():
         raise _no_spec(text)
@@ -91,10 +93,12 @@ def _no_spec(text: str) -> ConfigError:
 
 
 def guess(kernel: syntax.Kernel, given: Mapping[str, Spec]) -> tuple[Spec, ...]:
-    """Returns one spec per parameter: the given one, or a guess from how the kernel's text uses the name.
+    """Returns a spec for each parameter: the given one, or a guess from how the kernel's text uses the name.
 
-    A subscripted name is an f64 array of that rank; a name in a loop bound, subscript or shape an int; any other a float.
-    Raises ConfigError for a given name that is no parameter.
+    A subscripted name is taken to be an f64 array of that rank; a name in a loop bound, a subscript or a shape an int; any other
+    name a float.
+
+    given: {parameter: spec}; raises ConfigError where one is no parameter of the kernel.
     """
     names = [p.name for p in kernel.params]
     unknown = [name for name in given if name not in names]
@@ -139,7 +143,7 @@ def _integer_names(kernel: syntax.Kernel) -> set[str]:
 
 
 def _walk(value: object) -> Iterator[object]:
-    """Yields every node of the syntax below `value`."""
+    """Yields every node of a syntax tree, `value` itself included; locations and types are left out."""
     if isinstance(value, tuple):
         for item in value:
             yield from _walk(item)
@@ -151,10 +155,12 @@ def _walk(value: object) -> Iterator[object]:
 
 
 def make(specs: Sequence[Spec], sizes: Mapping[str, int], rng) -> dict[str, object]:
-    """Returns random arguments: floats in [0, 1), integers in 0..9, truth values; numbers as given, or from `sizes` by name.
+    """Returns {parameter: argument}: arrays with random elements, and numbers with the values of their specs or of `sizes`.
+
+    Random floats are in [0, 1), integers in 0..9. A dimension whose extent is ":" has 100 elements.
 
     rng: a numpy.random.Generator.
-    An extent of ":" is DEFAULT_EXTENT.
+    Raises ConfigError for extents without a value, and for arrays that do not fit in memory.
     """
     shapes = {spec.name: tuple(_extent(e, sizes, spec) for e in spec.extents) for spec in specs}
     _check_memory(specs, shapes)
@@ -165,8 +171,9 @@ def make(specs: Sequence[Spec], sizes: Mapping[str, int], rng) -> dict[str, obje
 
 
 def _check_memory(specs: Sequence[Spec], shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """Raises ConfigError for arrays that this machine has no memory for: the system hands it out, and ends the process that uses
-    it.
+    """Raises ConfigError for arrays that are larger than this machine's memory.
+
+    The system would promise such memory, and end the process when it is used.
     """
     if _bytes(specs, shapes) > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
         raise _too_large(specs, shapes)
@@ -210,7 +217,10 @@ def _make_number(spec: Spec, dtype: DType, sizes: Mapping[str, int]):
 
 
 def _extent(text: str, sizes: Mapping[str, int], spec: Spec) -> int:
-    """Returns the value of an extent such as 100, N, 2*N+1 or ":"."""
+    """Returns the value of an extent such as "100", "N", "2*N+1" or ":". Raises ConfigError where it has none or one below 0.
+
+    spec: the parameter that has the extent, for messages.
+    """
     if text == ":":
         return DEFAULT_EXTENT
     try:
@@ -229,7 +239,7 @@ def _extent(text: str, sizes: Mapping[str, int], spec: Spec) -> int:
 
 
 def check_used(specs: Sequence[Spec], sizes: Mapping[str, int]) -> None:
-    """Raises ConfigError for a size that no extent and no number has."""
+    """Raises ConfigError for a size that no extent and no number of the specs uses."""
     names = {s.name for s in specs if isinstance(s.type, ScalarType)}
     names |= set(re.findall(r"[A-Za-z_]\w*", " ".join(extent for s in specs for extent in s.extents)))
     unknown = next((name for name in sizes if name not in names), None)

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CommandCall:
-    """A command call holds the arguments of a call that a command makes.
+    """A command call holds the arguments with which a command calls a kernel.
 
-    values: the arguments by parameter, in the order of the call.
-    size: the sizes by name, as -D and the preset have them.
-    said: lines that tell the user what was chosen for them.
+    values: {parameter: argument}, in the order of the parameters.
+    size: {name: size}, as -D and the preset give them.
+    said: lines that tell the user which sizes and types were chosen.
     """
 
     values: Mapping[str, object]
@@ -32,7 +32,11 @@ class CommandCall:
 
 
 def call_arguments(target: KernelFile, spec: CallSpec, seed: int) -> CommandCall:
-    """Returns random arguments for a call of the kernel. Raises ConfigError for a preset, size or parameter that does not exist."""
+    """Returns random arguments for a call of a kernel. Raises ConfigError for a preset, size or parameter that does not exist.
+
+    spec: what the command line says of the call.
+    seed: the seed of the random numbers.
+    """
     import numpy as np
 
     rng = np.random.default_rng(seed)
@@ -46,7 +50,7 @@ def call_arguments(target: KernelFile, spec: CallSpec, seed: int) -> CommandCall
 
 
 def call_types(target: KernelFile, spec: CallSpec) -> tuple[tuple[ArgType, ...], tuple[str, ...]]:
-    """Returns the types of the arguments, for which no large array is made, and lines that tell the user what was chosen for them."""
+    """Returns the types of a call's arguments, and lines that tell the user which types were guessed. No large array is made."""
     if target.has_inputs and not spec.args:
         return _types_from_file(target, spec)
     _no_preset(target, spec.preset)
@@ -57,7 +61,10 @@ def call_types(target: KernelFile, spec: CallSpec) -> tuple[tuple[ArgType, ...],
 
 
 def _types_from_file(target: KernelFile, spec: CallSpec) -> tuple[tuple[ArgType, ...], tuple[str, ...]]:
-    """Returns the types of the file's inputs. They do not depend on the sizes, so the inputs of the smallest preset are made."""
+    """Returns the types of the arguments that the file's `inputs` makes, and no lines for the user.
+
+    The types do not depend on the sizes, so the inputs of the smallest preset are made.
+    """
     import numpy as np
 
     from polyml.frontend.argument_types import arg_type
@@ -76,7 +83,10 @@ def _from_file(target: KernelFile, spec: CallSpec, rng: Generator) -> CommandCal
 
 
 def _size(target: KernelFile, spec: CallSpec) -> tuple[dict[str, int], str]:
-    """Returns the preset's sizes, with what -D changes of them, and the preset's name."""
+    """Returns {name: size} of the chosen preset, with the changes of -D, and the preset's name.
+
+    Raises ConfigError for a preset or a size that the file does not have.
+    """
     sizes = _sizes(target)
     name = spec.preset.upper() if spec.preset else next(iter(sizes))
     if name not in sizes:
@@ -90,7 +100,7 @@ def _size(target: KernelFile, spec: CallSpec) -> tuple[dict[str, int], str]:
 
 
 def _sizes(target: KernelFile) -> Mapping[str, Mapping[str, int]]:
-    """Returns the file's SIZES. Raises ConfigError where they are no sizes by name."""
+    """Returns SIZES of a kernel's file, {preset: {name: size}}. Raises ConfigError where it is something else."""
     found = target.sizes
     if isinstance(found, Mapping) and found and all(isinstance(name, str) and _are_sizes(each) for name, each in found.items()):
         return found
@@ -104,7 +114,10 @@ def _are_sizes(found: object) -> bool:
 
 
 def _checked_inputs(target: KernelFile, size: Mapping[str, int], rng: Generator) -> dict[str, object]:
-    """Returns what the file's inputs(size, rng) makes. Raises ConfigError where that is not one argument for each parameter."""
+    """Returns {parameter: argument}, made by inputs(size, rng) of a kernel's file.
+
+    Raises ConfigError where that function fails, or does not return one argument for each parameter.
+    """
     described = ", ".join(f"{name}={value}" for name, value in size.items())
     with reported(target.file, f"makes no inputs of {described}"):
         made = target.module.inputs(size, rng)

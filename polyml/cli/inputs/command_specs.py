@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class CallSpec:
-    """A call spec describes a call of a kernel.
+    """A call spec holds what the command line says of a kernel's call.
 
     kernel: the kernel's place, FILE.py:FUNC.
     define: sizes, each NAME=INTEGER.
     args: types and values of arguments, each NAME=TYPE[N,M] or NAME=VALUE.
-    preset: the name of sizes in the kernel's file; None: the first one there.
+    preset: the name of a size set in the kernel's file; None: the first one there.
     """
 
     kernel: str
@@ -25,10 +25,10 @@ class CallSpec:
 class BenchSpec:
     """A bench spec says how `polyml bench` runs the kernels of PolyBench.
 
-    preset: their size, "MINI" to "EXTRALARGE".
-    threads: how many threads run them; 0: one for each core.
+    preset: the size set of the kernels, "MINI" to "EXTRALARGE".
+    threads: how many threads run a kernel; 0: one for each core.
     repeat: how many runs are timed, of which the median counts.
-    dtype: NumPy's name of the element type, in place of the kernel's own; kernels on integers keep theirs.
+    dtype: NumPy's name of the element type; None: the kernel's own. Kernels on integers keep theirs.
     check_only: whether results are compared with the reference without timing.
     seed: the seed of the random arguments.
     """
@@ -45,10 +45,10 @@ class BenchSpec:
 class RunSpec:
     """A run spec says how `polyml run` calls a kernel.
 
-    threads: how many threads run it; 0: one for each core; None: as the settings say.
+    threads: how many threads run the kernel; 0: one for each core; None: as the settings say.
     repeat: how many calls follow the first one, of which the fastest counts.
     seed: the seed of the random arguments.
-    load: the file of a schedule to run with; None: the compiler's own.
+    load: the file of a schedule to run with; None: the compiler looks for one.
     """
 
     threads: int | None
@@ -63,8 +63,8 @@ class ShowSpec:
 
     stage: the name of a stage, of `config.STAGES`; None where `after` is given.
     after: the name of a pass, of `config.PASSES`; None where `stage` is given.
-    file: a file with the text of a kernel, SCoP or program in place of a kernel; None: there is a kernel.
-    full: whether the text has all that `file` takes.
+    file: a file with the text of a kernel, SCoP or program, in place of FILE.py:FUNC; None: there is none.
+    full: whether the printed text is complete, so that it can be read back as such a file.
     """
 
     stage: str | None
@@ -75,17 +75,17 @@ class ShowSpec:
 
 @dataclass(frozen=True)
 class ReportSpec:
-    """A report spec says what `polyml report` looks at: the target, the machine, and what is special to processors and GPUs.
+    """A report spec says what `polyml report` reports on: the target, the machine, and settings for processors and GPUs.
 
     target: "cpu", "cuda" or "systolic".
-    machine: a name of `polyml machine --list`, or a file; None: the usual one of the target.
-    block: sizes of a GPU's blocks.
-    cache: levels of caches in place of the machine's, as `machines.cache_spec` reads them.
-    tile: sizes of tiles of the source's loops.
+    machine: a name of `polyml machine --list`, or a file; None: the usual machine of the target.
+    block: sizes of a GPU's thread blocks, such as "32,8"; None: the best of some.
+    cache: levels of caches in place of the machine's, in the notation of `machines.cache_spec`.
+    tile: sizes of tiles of the source's loops, such as "32,32,64".
     threads: how many threads run polyml's schedule; "0": as many as the machine has.
-    no_simulation: whether misses are left out.
+    no_simulation: whether caches are not simulated, so that the report has no misses.
     addresses: where arrays begin, each ARRAY=BYTES.
-    coherent: whether lines that one thread writes leave the caches of others.
+    coherent: whether a line that one thread writes leaves the caches of the other threads.
     """
 
     target: str
@@ -101,12 +101,13 @@ class ReportSpec:
 
 @dataclass(frozen=True)
 class ArraySpec:
-    """An array spec names a systolic array, and the mappings of a kernel onto it that are looked at.
+    """An array spec names a systolic array, and says which mappings of a kernel onto it are looked at.
 
     array: rows and columns, ROWSxCOLUMNS; None: those of the machine.
-    dataflow: which operands stay in the units, "os", "ws" or "is"; "auto": the fastest; "all": every mapping.
+    dataflow: which operands stay in the units: "os" results, "ws" weights, "is" inputs; "auto": the fastest of these; "all": every
+        mapping.
     links: which units are connected, "manhattan", "diagonal" or "broadcast".
-    mapping: mappings in place of those that are found, each as `systolic.mapping.parse` reads it.
+    mapping: mappings in place of those that are found, each in the notation of `systolic.mapping.parse`.
     rank: the quantity by which the best mapping is chosen, such as "cycles".
     """
 
@@ -119,11 +120,11 @@ class ArraySpec:
 
 @dataclass(frozen=True)
 class ReportFiles:
-    """Report files are what `polyml report` writes besides what it prints; None: not written.
+    """The report files are those that `polyml report` writes besides what it prints; a file that is None is not written.
 
     svg: a folder for the pictures.
     html: a page.
-    save: the schedule with the tiles that were chosen.
+    save: the schedule of the source's loops in the tiles that were chosen.
     """
 
     svg: str | None
@@ -133,12 +134,12 @@ class ReportFiles:
 
 @dataclass(frozen=True)
 class SimulateSpec:
-    """A simulate spec says how `polyml simulate` runs a kernel on a systolic array, and what it prints of it.
+    """A simulate spec says how `polyml simulate` runs a kernel on a systolic array, and what it prints.
 
     engine: what simulates, "compiled" or "numpy".
     trace: whether the units at work in each cycle are printed.
-    listing: whether it is printed what single units do in the first fold.
-    units: the units of the listing, each ROW,COLUMN; none: all.
+    listing: whether what single units do in the first fold is printed.
+    units: the units of that listing, each ROW,COLUMN; (): all units.
     seed: the seed of the random arguments.
     """
 

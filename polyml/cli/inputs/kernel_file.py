@@ -27,13 +27,13 @@ _COMPANIONS = ("inputs", "reference")  # other functions that a kernel's file de
 
 @dataclass(frozen=True)
 class KernelFile:
-    """A kernel file is a user's file with a kernel in it.
+    """A kernel file is a user's Python file, imported, with one kernel chosen in it.
 
     file: the path as it was written.
     name: the kernel's name in the file.
-    function: what Python defined, without a decorator.
+    function: the Python function, without a decorator.
     decorated: what the name is bound to: the function itself, or what a decorator made of it.
-    module: the whole file, imported.
+    module: the whole file as a module.
     """
 
     file: Path
@@ -43,24 +43,27 @@ class KernelFile:
     module: ModuleType
 
     def as_kernel(self) -> Kernel:
-        """Returns the kernel as its file decorates it, or with the settings in force where the file does not."""
+        """Returns the kernel as its file decorates it; where the file does not, one with the settings in force."""
         return self.decorated if isinstance(self.decorated, Kernel) else kernel(self.function)
 
     @property
     def sizes(self) -> dict[str, dict[str, int]]:
-        """Returns the file's SIZES, {preset: {size: value}}, or {} where it has none."""
+        """Returns the file's SIZES, {preset: {size: value}}; {} where it has none."""
         return vars(self.module).get("SIZES", {})
 
     @property
     def has_inputs(self) -> bool:
-        """Says whether the file tells which arguments fit its SIZES: inputs(size, rng) -> {parameter: value}."""
+        """Returns whether the file has SIZES, and a function inputs(size, rng) that returns {parameter: argument} for such
+        sizes.
+        """
         return self.sizes != {} and callable(vars(self.module).get("inputs"))
 
 
 def load_kernel_file(spec: str) -> KernelFile:
-    """Imports the file of a kernel, written FILE.py:FUNC, or FILE.py where the file has one kernel.
+    """Imports the file of a kernel, which runs the file's code, and returns the file with the kernel.
 
-    Raises ConfigError where the file does not exist or cannot be imported, and where it has no such function.
+    spec: FILE.py:FUNC, or FILE.py where the file has one kernel.
+    Raises ConfigError where the file does not exist or cannot be imported, or has no such function.
     """
     file_text, _, name = spec.partition(":") if not _has_drive(spec) else (spec, "", "")
     module = _import(_file(file_text))
@@ -74,7 +77,7 @@ def load_kernel_file(spec: str) -> KernelFile:
 
 
 def _function(decorated: object) -> FunctionType:
-    """Returns the function that a decorator kept as `py_func`, or the function itself."""
+    """Returns the Python function of an object: the one that a decorator kept as `py_func`, or else the object itself."""
     return cast(FunctionType, getattr(decorated, "py_func", decorated))
 
 
@@ -83,7 +86,10 @@ def _has_drive(spec: str) -> bool:
 
 
 def _is(kind: Callable[[Path], bool], path: str | Path) -> bool:
-    """Returns whether a path leads to something of that kind; what is no path does not."""
+    """Returns whether a test such as Path.is_file holds for a path; False for what cannot be a path.
+
+    kind: the test.
+    """
     try:
         return kind(Path(path))
     except (OSError, ValueError):
@@ -91,7 +97,7 @@ def _is(kind: Callable[[Path], bool], path: str | Path) -> bool:
 
 
 def _file(text: str) -> Path:
-    """Returns the regular file of that name. Raises ConfigError where there is none."""
+    """Returns the path of a regular file. Raises ConfigError where there is no such file, or it is too large."""
     file = Path(text)
     try:
         with_kind = kind_of(file.stat())
@@ -106,7 +112,10 @@ def _file(text: str) -> Path:
 
 
 def _import(file: Path) -> ModuleType:
-    """Returns the module of a file. What is wrong with it becomes a ConfigError that names the line."""
+    """Imports a file and returns its module. What the file raises becomes a ConfigError that names the line.
+
+    The file's folder is added to sys.path.
+    """
     folder = str(file.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
@@ -122,7 +131,11 @@ def _import(file: Path) -> ModuleType:
 
 @contextmanager
 def reported(file: Path, what: str) -> Iterator[None]:
-    """Makes whatever a user's file raises a ConfigError with its line. Ctrl-C stays Ctrl-C."""
+    """Raises a ConfigError with the line in place of whatever the user's code raises inside a `with` block, except for Ctrl-C.
+
+    file: the user's file.
+    what: what the file does not do, for the message, such as "cannot be imported".
+    """
     try:
         yield
     except (PolymlError, KeyboardInterrupt):
@@ -132,7 +145,7 @@ def reported(file: Path, what: str) -> Iterator[None]:
 
 
 def _told(error: BaseException) -> str:
-    """Returns the kind of an exception of a user's file, and its text if it has one."""
+    """Returns the class name of an exception, and its text where it can be made."""
     try:
         return f"{type(error).__name__}: {error}"
     except Exception:
@@ -148,7 +161,7 @@ def _where(file: Path, error: BaseException) -> list[str]:
 
 
 def _kernels(module: ModuleType) -> dict[str, object]:
-    """Returns the file's own functions and decorated kernels, by name."""
+    """Returns {name: function or decorated kernel} for those that a module defines itself and whose names are public."""
     return {
         name: value
         for name, value in vars(module).items()

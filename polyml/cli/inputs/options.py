@@ -17,10 +17,10 @@ Decorator = Callable[[Command], Command]
 
 
 def gathered(name: str, make: Callable[..., object], *options: Decorator) -> Decorator:
-    """Returns a decorator that gives a command these options and hands their values on as one.
+    """Returns a decorator that gives a click command several options and passes their values to it as one argument.
 
-    name: the parameter of the command that takes the one value.
-    make: what makes it; its parameters are named as the options are.
+    name: the parameter of the command that takes that argument.
+    make: makes the argument; its parameters have the names of the options.
     """
     parameters = tuple(inspect.signature(make).parameters)
 
@@ -39,7 +39,7 @@ def gathered(name: str, make: Callable[..., object], *options: Decorator) -> Dec
 
 
 def _given(fp: str | None = None, schedule: str | None = None, fusion: str | None = None) -> Mapping[str, object]:
-    """Returns the settings of `polyml.config` that are on the command line, by name."""
+    """Returns {setting: value} for the settings of `polyml.config` that are given on the command line."""
     return {name: value for name, value in (("fp", fp), ("schedule", schedule), ("fusion", fusion)) if value is not None}
 
 

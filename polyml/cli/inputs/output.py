@@ -11,7 +11,7 @@ from polyml.errors import PolymlError
 
 
 def line(error: PolymlError) -> str:
-    """Returns an error on one line, with its notes."""
+    """Returns an error as one line of text: its location, its message and its notes."""
     place = f"{error.loc}: " if error.loc else ""
     notes = f" ({'; '.join(error.notes)})" if error.notes else ""
     return " ".join(f"{place}error: {error.message}{notes}".split())
@@ -23,14 +23,14 @@ def as_json(value: object) -> None:
 
 
 def _plain(value: object) -> object:
-    """Returns NumPy numbers and arrays as Python's, and anything else as text."""
+    """Returns what JSON can hold of a value: the numbers of a NumPy number or array, or the text of anything else."""
     if hasattr(value, "tolist"):
         return value.tolist()
     return str(value)
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> None:
-    """Prints a table for a terminal, plain text in a pipe.
+    """Prints a table, with bold headings and folded cells in a terminal, and as plain text in a pipe.
 
     right: the numbers of the columns that are flush right.
     """
@@ -50,7 +50,10 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequ
 
 
 def pairs(rows: Sequence[tuple[str, str, bool]]) -> None:
-    """Prints aligned lines `name  value`, each with whether it is all right; continuation lines are indented."""
+    """Prints lines `name  text` in two aligned columns; further lines of a text are indented.
+
+    rows: (name, text, whether all is well); if not, the name is red.
+    """
     width = max(len(name) for name, _, _ in rows)
     for name, text, ok in rows:
         first, *rest = text.split("\n")
@@ -60,7 +63,7 @@ def pairs(rows: Sequence[tuple[str, str, bool]]) -> None:
 
 
 def described(value: object) -> str:
-    """Returns an array as its type, shape and a few figures, f64[3, 4] min 0.1 max 0.9 mean 0.5; anything else as its repr."""
+    """Returns an array's type, shape, minimum, maximum and mean as a text; the repr of any other value."""
     import numpy as np
 
     if not isinstance(value, np.ndarray):

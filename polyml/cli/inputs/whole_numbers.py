@@ -8,7 +8,7 @@ from polyml.reading.input_limits import shown, whole_number
 
 
 class Whole(click.ParamType):
-    """An option of this type takes a whole number within limits, which its message names."""
+    """The type of a click option that takes a whole number from `least` to `most`; its error message names these limits."""
 
     name = "integer"
 

@@ -48,12 +48,12 @@ MOST_BYTES = 16 << 20  # size of a file at most
 
 
 def resumed(text: str, file: str, full: bool = False, options: Options | None = None) -> Texts:
-    """Returns what gives the texts of the stages of a text, and of those that follow, by name.
+    """Reads the text of a kernel, a SCoP or a program, and returns {stage: a function that returns its text} from that stage on.
 
     file: the name of the text in messages.
-    full: whether the texts have all that reads back.
+    full: whether the texts are complete, so that they can be read back.
     options: the settings; None: those in force.
-    Raises TextError for what is no text of a kernel, a SCoP or a program. What a stage raises, its text does.
+    Raises TextError for a text that is none of the three. An error of a stage is raised when its text is asked for.
     """
     settings = options or config.resolve()
     kind = kind_of(text)
@@ -70,7 +70,11 @@ def resumed(text: str, file: str, full: bool = False, options: Options | None = 
 
 
 def after_kernel(kernel: syntax.Kernel, options: Options, full: bool = False) -> Texts:
-    """Returns the stages of a kernel with types. Raises TextError for one without."""
+    """Returns {stage: a function that returns its text} for a kernel and all stages after it.
+
+    full: whether the texts are complete, so that they can be read back.
+    Raises TextError where the kernel's arguments have no types.
+    """
     if kernel.params and not kernel.types:
         notes = ["expected `def f(A: f64[:], n: int)`, as `polyml show --stage kernel` has it for a call"]
         raise TextError("the arguments of the kernel have no types", loc=kernel.params[0].loc, notes=notes)
@@ -84,7 +88,11 @@ def after_kernel(kernel: syntax.Kernel, options: Options, full: bool = False) ->
 
 
 def after_scop(scop: Scop, options: Options, full: bool = False) -> Texts:
-    """Returns the stages of a SCoP. Raises TextError for one whose order lacks a statement."""
+    """Returns {stage: a function that returns its text} for a SCoP and all stages after it.
+
+    full: whether the texts are complete, so that they can be read back.
+    Raises TextError where the SCoP's order lacks a statement.
+    """
     lacking = [name for name in scop.statements if name not in scop.times]
     if lacking:
         notes = ["only the SCoP inside the text of a program may have such statements"]
@@ -116,7 +124,11 @@ def _after_domain(kernel: syntax.Kernel, scop: Callable[[], Scop], options: Opti
 
 
 def after_program(program: Program, options: Options, full: bool = False) -> Texts:
-    """Returns the stages of a program, which runs as it is. Its text raises ScheduleError where there is no code for it."""
+    """Returns {stage: a function that returns its text} for a program, whose loops are taken as they are, and the stages after it.
+
+    full: whether the text of the program is complete, so that it can be read back.
+    The function of the stage llvm raises ScheduleError where no code can be generated.
+    """
 
     @cache
     def llvm() -> str:
@@ -149,7 +161,7 @@ def _layouts(scop: Scop) -> tuple[str, ...]:
 
 
 def stage_of(texts: Texts, stage: str) -> str:
-    """Returns the text of a stage. Raises ConfigError for one that comes before what was read."""
+    """Returns the text of a stage. Raises ConfigError for a stage that comes before the one that was read."""
     if stage not in texts:
         raise ConfigError(
             f"the stage `{stage}` comes before what the file has", notes=[f"stages from there on: {', '.join(texts)}"]

@@ -21,9 +21,12 @@ from polyml.schedule.gpu.mapping import Mapped
 
 @dataclass(frozen=True)
 class GpuCompiled:
-    """The launches of a kernel, and their text.
+    """A compiled GPU kernel holds the launches of a kernel and their text in a language of GPUs.
 
-    timings: stage -> seconds. notes: what each launch runs on, one line each.
+    program: the launches, and the host's loops around them.
+    source: the text of the launches.
+    timings: {stage: seconds}.
+    notes: a line for each launch that says which threads run it.
     """
 
     program: GpuProgram
@@ -35,9 +38,13 @@ class GpuCompiled:
 def compile_for_gpu(
     kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], options: Options, dialect: str, sizes: Sizes | None = None
 ) -> GpuCompiled:
-    """Returns the launches of a parsed kernel for arguments of these types that do not overlap, in a dialect: "opencl" or "cuda".
+    """Compiles a parsed kernel for a GPU, for arguments of these types that do not overlap, and returns its launches and their
+    text.
 
-    Raises what `pipeline.compile` does, and NotAffineError for what GPUs do not have or where it takes too long to find the launches.
+    dialect: "opencl" or "cuda".
+    sizes: the sizes to compile for; None: not known.
+    Raises what `pipeline.compile.compile` does, and NotAffineError for what GPUs do not have or where the launches take too long to
+    find.
     """
     runner = PassRunner()
     model = modelled(kernel, types, ModelRequest(options, sizes=sizes), runner)
@@ -47,7 +54,11 @@ def compile_for_gpu(
 
 
 def _launches(model: Model, runner: PassRunner) -> tuple[tuple[Mapped, ...], GpuProgram]:
-    """Returns the launches and their loops, in the first of three forms for which both are found in time."""
+    """Returns how the launches are mapped to threads, and the program of the launches.
+
+    Three plans are tried, each simpler than the one before, until one takes isl no longer than its budget: launches of transformed
+    loops, of the source's loops, and of all loops on one thread.
+    """
     scop = model.scop
     for plan in (passes.LAUNCHES, passes.LAUNCHES_AS_WRITTEN):
         try:
@@ -63,7 +74,7 @@ def _launches(model: Model, runner: PassRunner) -> tuple[tuple[Mapped, ...], Gpu
 
 
 def _note(name: str, mapped: Mapped) -> str:
-    """Returns what a launch runs on, as a line."""
+    """Returns a line that says which loops are the threads of a launch, and how often the launch runs."""
     nest = mapped.nest
     host = f", once for each iteration of {', '.join(around.name for around in nest.host)}" if nest.host else ""
     if nest.serial:
