@@ -4,7 +4,7 @@
 is run, always the same one, `keep=3` of them where it says so (0: none), and all of them with `--sweeps`. Of cases whose names
 have one of `long=("fdtd", "[1]")` in them none is run but with `--sweeps`.
 
-`-m quick` runs the files of `tests/quick.py` alone: some of every package, in less than a minute.
+`-m quick` runs the files and tests of `tests/quick.py` alone: some of every package, in less than a minute.
 """
 
 import os
@@ -23,7 +23,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "quick: of a file of tests/quick.py; they touch every package and take less than a minute")
+    config.addinivalue_line("markers", "quick: listed in tests/quick.py; they touch every package and take less than a minute")
     config.addinivalue_line(
         "markers",
         "sweep(*each, keep=1, long=()): for each value of these parameters `keep` cases are run, of those without these words; all with --sweeps",
@@ -33,7 +33,8 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
-        if item.nodeid.partition("::")[0].removeprefix("tests/") in QUICK:
+        name = item.nodeid.partition("[")[0].removeprefix("tests/")
+        if name in QUICK or name.partition("::")[0] in QUICK:
             item.add_marker("quick")
     if config.getoption("--sweeps"):
         return

@@ -1,10 +1,13 @@
-"""The files that `pytest -m quick` runs, from the folder of tests: some of every package, all of them in less than a minute."""
+"""What `pytest -m quick` runs, from the folder of tests: some files of every package, and some tests of longer files (`FILE::test_...`)
+that a first change may fail, all of them in less than a minute.
+"""
 
 QUICK = frozenset(
     """
     api/calls/test_lifted_parts.py
     api/test_decorator.py
     api/test_status.py
+    arrays/test_accepted.py::test_the_table_has_every_entry_and_no_other
     arrays/test_overlap.py
     bundles/test_bundle.py
     caches/analytic/test_set_conflicts.py
@@ -34,6 +37,7 @@ QUICK = frozenset(
     frontend/test_name_resolution.py
     frontend/test_samples.py
     frontend/test_trace.py
+    frontend/types/test_promotion.py::test_every_function_has_a_rule_of_types
     gpu/test_occupancy.py
     gpu/test_thread_accesses.py
     kernels/test_references.py
@@ -42,6 +46,7 @@ QUICK = frozenset(
     machines/test_cache_spec.py
     machines/test_catalogue.py
     machines/test_cpu.py
+    machines/test_toml_machine.py
     machines/test_units.py
     measure/test_measurement.py
     model/core/test_printer.py
@@ -62,6 +67,10 @@ QUICK = frozenset(
     performance/test_throughput.py
     performance/test_trip_counts.py
     pipeline/test_large_programs.py
+    pipeline/test_passes.py::test_every_pass_has_a_test_file_of_its_name
+    pipeline/test_passes.py::test_every_pass_says_why_it_stands_where_it_stands
+    pipeline/test_passes.py::test_every_pass_shows_before_and_after
+    pipeline/test_passes.py::test_names_are_used_once_and_known_without_the_compiler
     polyhedra/test_polyhedra.py
     quasi_affine/test_affine.py
     quasi_affine/test_to_isl.py
@@ -96,6 +105,7 @@ QUICK = frozenset(
     systolic/simulate/test_types.py
     test_benchmarks.py
     test_doctests.py
+    test_layering.py
     reading/test_files.py
     reading/test_function_source.py
     reading/test_input_limits.py

@@ -1,4 +1,4 @@
-"""The quick tests touch every package, and name files that there are."""
+"""The quick tests touch every package, and name files and tests that there are."""
 
 from pathlib import Path
 
@@ -8,8 +8,10 @@ from tests.quick import QUICK
 TESTS = Path(__file__).parent
 
 
-def test_every_file_is_there():
-    assert [name for name in sorted(QUICK) if not (TESTS / name).is_file()] == []
+def test_every_file_and_every_test_is_there():
+    for file, _, test in (name.partition("::") for name in sorted(QUICK)):
+        assert (TESTS / file).is_file(), file
+        assert not test or f"def {test}(" in (TESTS / file).read_text(), (file, test)
 
 
 def test_every_package_has_a_quick_test():
