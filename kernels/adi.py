@@ -72,7 +72,7 @@ def _sweep(old, new, implicit, explicit):
 
     The right side is an explicit step of `old` across its columns; boundary rows of `new` are 1.
 
-    implicit, explicit: the time step over the squared grid spacing, in the direction of the rows and of the columns.
+    implicit, explicit: the diffusion coefficient times the time step over the squared grid spacing, in either direction.
     """
     n = old.shape[0]
     if n < 3:

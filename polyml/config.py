@@ -87,8 +87,7 @@ class Options:
     debug_dir: str | None = None
 
     def compile_key(self) -> Options:
-        """Returns the settings on which compiled code depends, with all others at their defaults, to be compared with those of
-        other code.
+        """Returns the settings on which compiled code depends, with all others at their defaults: equal keys stand for equal code.
 
         Code depends on `threads` only by whether there is one: it is 1 here, or 0 for more.
         """
@@ -253,12 +252,11 @@ def environment() -> dict[str, object]:
 
 @lru_cache(maxsize=1)
 def _environment(values: tuple[str | None, ...]) -> dict[str, object]:
-    """Returns {setting: value} from the environment's POLYML_* variables, as long as `values` is the same without reading them
-    again.
+    """Returns {setting: value} from the environment's POLYML_* variables, which are read again only where `values` has changed.
 
     The look for misspelt variables, for which ConfigError is raised, would be too slow for every call.
 
-    values: the texts of the known variables, in the order of _VARIABLES; they only tell whether the environment has changed.
+    values: the texts of the known variables, in the order of _VARIABLES.
     """
     found = {}
     for variable, text in os.environ.items():

@@ -100,7 +100,7 @@ class SizesNeeded(NotAffineError):
 
 
 class PolymlTypeError(PolymlError, TypeError):
-    """The types of arguments, or an operation between types, are outside the language.
+    """A kernel's arguments have types, or an operation combines types, that polyml's language does not have.
 
     >>> import polyml
     >>> @polyml.kernel
@@ -239,7 +239,7 @@ class ConfigError(PolymlError, ValueError):
 
 
 class RecompileError(PolymlError):
-    """A call needs code that has not been made, and the setting `recompile="fail"` forbids to make it.
+    """A call needs code that has not been compiled, and the setting `recompile="fail"` forbids compiling it.
 
     >>> import numpy as np, polyml
     >>> @polyml.kernel(recompile="fail")
@@ -293,7 +293,8 @@ class PolymlDefectWarning(UserWarning):
 
 
 class PolymlPerformanceWarning(UserWarning):
-    """A kernel, or a part of it, runs slower than it could. The text names the file, the line and the reason.
+    """A kernel, or a part of it, runs slower than it could, such as one that runs as plain Python. The text names file, line and
+    reason.
 
     >>> import warnings, numpy as np, polyml
     >>> @polyml.kernel

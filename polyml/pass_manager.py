@@ -34,7 +34,7 @@ class Pass:
     function: what the pass does; the docstring of its module has a picture of before and after, its source, and other names for it.
     why: why the pass stands at its position in its list.
     takes: the names of the arguments that it takes besides the value.
-    only: the name of a fact without which the pass does not run; "": it always runs.
+    only: the name of a condition under which alone the pass runs; "": it always runs.
     stage: the stage to whose time it counts; "": that of its list.
     required: why the pass may not be left out; "" where it may.
     value: picks the value out of what the function takes or returns; it gives None where the pass has left the value unchanged.

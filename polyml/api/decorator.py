@@ -301,7 +301,9 @@ class Kernel(Schedulable, Reported, Specialised, OnGpu):
         return self._failed(chosen, status, self._arguments(values))
 
     def _failed(self, chosen: Specialisation, status: int, given: tuple[CallArgument, ...]):
-        """Raises the error that a call's status stands for; returns plain Python's result where only Python can tell an error."""
+        """Raises the error that a call's status stands for; where only plain Python can decide whether there is one, runs the
+        function as plain Python and returns its result.
+        """
         artifact, values = chosen.made, {a.name: a.value for a in given}
         with alone():  # it asks isl
             error = bounds_errors.failure(artifact, status, values)

@@ -186,9 +186,7 @@ def given_to(reference: KernelReference, settings: dict[str, object], given: Sav
 
 
 def outside() -> int:
-    """Returns the `stacklevel` with which a warning names the nearest caller outside polyml's API, counted for the function that
-    calls this.
-    """
+    """Returns the `stacklevel` with which a warning of the calling function points at the nearest caller outside polyml's API."""
     here, folder = inspect.currentframe(), os.path.dirname(__file__)
     level, frame = 1, here and here.f_back
     while frame is not None and frame.f_code.co_filename.startswith(folder + os.sep):

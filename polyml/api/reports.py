@@ -39,7 +39,7 @@ class Reported(KernelFunction):
     ) -> Report | GpuReport | SystolicReport:  # fmt: skip
         """Returns a report that says where the data of a call come from, what bounds the kernel, and why.
 
-        It compares the loops in the source's order, in tiles of that order, and in polyml's schedule.
+        On a CPU it compares the loops in the source's order, in tiles of that order, and in polyml's schedule.
 
         target: "cpu", "cuda" or "systolic"; "": that of the kernel.
         machine: as polyml.measure.lookup.find gives it; None: the host, measured if it has not been, or an H100.
@@ -168,7 +168,7 @@ class Reported(KernelFunction):
         return self._compiling(made, lasting=True)
 
     def _target_settings(self) -> _ArraySettings:
-        """Returns the settings of the kernel's systolic array, for a simulation of which nothing else is said."""
+        """Returns the kernel's systolic array and its dataflow and links, for a simulation in which the caller gives no others."""
         return self._array_settings(_ArraySettings())
 
     def _array_settings(self, given: _ArraySettings, kind: str = "systolic") -> _ArraySettings:

@@ -35,7 +35,7 @@ class CodeCandidate:
     model: the statements and their dependences.
     transform: whether a schedule is looked for; if not, the source's order is kept.
     together: whether iterations may run at once, as vectors and register tiles.
-    cut: whether components may be divided into block columns or tiles over time.
+    cut: whether strongly connected components may be divided into block columns or tiles over time.
     is_small: whether the candidate has no tiles, for models whose code is too large with them.
     """
 
@@ -66,7 +66,7 @@ class Generated:
     """Generated code holds the program and the LLVM text that were made of a candidate.
 
     model, tree, program: the model, its schedule and its loops, from which the text was made.
-    units: the LLVM text, in units.
+    units: the LLVM text, one unit for each function.
     assembler: makes machine code of the text, on other threads.
     notes: what was decided, for `explain`.
     sized: whether the code depends on the sizes of the call.

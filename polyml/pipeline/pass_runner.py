@@ -57,7 +57,8 @@ class PassRunner:
     def through(self, passes: Iterable[Pass], value: Any, known: Mapping[str, object], *, stage: str) -> Any:
         """Runs a list of passes one after another, each on what the one before made, and returns what the last one makes.
 
-        known: by name, the further arguments that passes take, and the facts without which some of them do not run.
+        known: by name, the further arguments that passes take, and the conditions, true or false, under which alone some of them
+            run.
         stage: the stage to which the time is counted, where a pass names none.
         """
         for step in passes:

@@ -36,7 +36,9 @@ def text(made: object) -> str:
 
 
 def shown(made: object) -> str:
-    """Returns the text of what a pass made, for people: besides the kinds of `text`, LLVM code, and facts as lines "name: fact"."""
+    """Returns the text of what a pass made, for people to read: that of `text`, also for LLVM code, and for facts as lines
+    "name: fact".
+    """
     if isinstance(made, dict):
         return "\n".join(f"{name}: {fact}" for name, fact in made.items())
     if isinstance(made, tuple) and made and isinstance(made[0], builder.Unit):

@@ -38,7 +38,7 @@ class Ran:
 
     @cached_property
     def text(self) -> str:
-        """Returns the text of what the pass made."""
+        """Returns the readable text of what the pass made; "" for a value that has none."""
         return texts.shown(self.after)
 
     @cached_property

@@ -69,6 +69,9 @@ class PartCall:
         """Calls the kernel, or Python where the kernel does not take the arguments, and returns the result.
 
         After a few calls that ran as Python, Python runs the statements from then on.
+
+        values: the arguments of the statements as a Python function.
+        given: the arguments of the kernel, which are some of these.
         """
         try:
             result = self._kernel(*given)
@@ -91,8 +94,11 @@ class PartCall:
         self._dropped()
 
     def _compared(self, values: tuple, given: tuple):
-        """Returns the result of a call that is timed, by the kernel and by Python in turn; after six calls of each, the faster
-        one is kept.
+        """Returns the result of a call that is timed, by the kernel and by Python in turn; after six calls of each, the faster one
+        is kept.
+
+        values: the arguments of the statements as a Python function.
+        given: the arguments of the kernel, which are some of these.
         """
         compiled, plain = self._times
         if len(compiled) <= len(plain):

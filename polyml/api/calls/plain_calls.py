@@ -67,7 +67,7 @@ class Plain:
 
 @dataclass
 class Kinds:
-    """The memory of a kernel for the kinds of arguments, as `kinds` returns them, with which its calls run as plain Python.
+    """A record of the kinds of arguments, as the function `kinds` returns them, with which a kernel's calls run as plain Python.
 
     settled: {kinds: the plain call to run at once}.
     seen: {kinds: how many calls ran as plain Python}.

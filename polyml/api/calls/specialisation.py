@@ -22,10 +22,10 @@ from polyml.runtime.storage.size_classes import Sizes
 
 @dataclass(frozen=True)
 class Hot:
-    """A hot entry is a native function that a kernel's next call tries first.
+    """A hot entry is the function that a kernel's next call tries first, which runs native code or plain Python.
 
     scope: the settings in force for which it was made; they are compared by identity.
-    entry: the function that is called with the arguments.
+    entry: the function, which is called with the arguments.
     specialisation: the compiled form that the entry belongs to; None: it runs plain Python.
     """
 

@@ -39,7 +39,9 @@ _FORMS: tuple[tuple[str, Callable[[Options], Options]], ...] = (
 
 
 def forms(options: Options) -> Iterator[tuple[str, Options]]:
-    """Yields (what is left out in words, settings) for each set of settings with fewer transformations, the one with most first."""
+    """Yields (what is left out in words, settings) for each set of settings with fewer transformations than these, the fewest
+    last.
+    """
     seen = {options.compile_key()}
     for what, simplified in _FORMS:
         simpler = simplified(options)

@@ -18,7 +18,7 @@ def line(error: PolymlError) -> str:
 
 
 def as_json(value: object) -> None:
-    """Prints a value as JSON."""
+    """Prints a value as indented JSON, with NumPy's numbers and arrays as Python's."""
     click.echo(json.dumps(value, indent=2, default=_plain))
 
 
