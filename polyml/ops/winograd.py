@@ -283,11 +283,16 @@ class Winograd:
         return -(-g.out_height // self.m), -(-g.out_width // self.m)
 
     def _is_exact(self, g: Geometry) -> bool:
-        """Returns whether tiles can be written to the result itself: it has channels last, and whole tiles fill it."""
+        """Returns whether tiles can be written to the result without a copy: the result has channels last, and whole tiles fill
+        it.
+        """
         return g.layout == "NHWC" and g.out_height % self.m == 0 and g.out_width % self.m == 0
 
     def _block(self, g: Geometry, size_bytes: int) -> tuple[int, int]:
-        """Returns how many images, and rows of tiles of each, are transformed at a time. size_bytes: of the transformed data."""
+        """Returns (images, rows of tiles of each image) that are transformed at a time.
+
+        size_bytes: about how much memory their transformed inputs and results may take.
+        """
         down, across = self._tiles(g)
         tile_bytes = self.side**2 * (g.group_in + g.group_out) * g.element_bytes
         return block_shape(g.images, down, across, max(size_bytes // tile_bytes, LEAST_TILES))
@@ -307,15 +312,19 @@ class Winograd:
 
 
 def _by_position(name: str, side: int, count: int, dtype: np.dtype) -> np.ndarray:
-    """Returns an array (side^2, count), kept by name from call to call, with rows one cache line longer in memory than needed.
+    """Returns an array (side^2, count) with a row for each position in a transformed tile of side x side elements.
 
-    Rows whose length is a power of two, which they often have otherwise, would compete for the same few sets of a cache.
+    It is kept by name from call to call. Its rows are one cache line longer in memory than needed: their length is often a power of
+    two otherwise, so that they would compete for the same few sets of a cache.
     """
     return piece(name, (side * side, count + LINE_BYTES // dtype.itemsize), dtype)[:, :count]
 
 
 def _tiles_of(x: np.ndarray, m: int, down: int, across: int) -> np.ndarray:
-    """Returns a view (n, i, j, m + 2, m + 2, c) of the overlapping tiles of an image (n, h, w, c), one every m pixels."""
+    """Returns a view (n, i, j, m + 2, m + 2, c) of the overlapping tiles of images (n, h, w, c); a tile begins every m pixels.
+
+    down, across: how many tiles an image has from top to bottom, and from left to right
+    """
     n, h, w, c = x.strides
     return strided(x, (x.shape[0], down, across, m + 2, m + 2, x.shape[3]), (n, h * m, w * m, h, w, c))
 

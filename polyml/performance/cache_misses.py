@@ -96,9 +96,10 @@ def misses(
 ) -> Misses:  # fmt: skip
     """Returns the misses of a kernel in one order of its instances, found by simulation of all accesses.
 
-    threads: how many run it; one does where no loop is parallel.
-    coherent: whether their writes invalidate lines in one another's caches.
-    addresses: where arrays begin, for those whose address is given.
+    form: the kernel in this order.
+    threads: how many run it; only one is simulated where no loop is parallel.
+    coherent: whether a write by one thread invalidates the line in the caches of the others.
+    addresses: array -> the byte at which it begins; the other arrays get addresses one after another.
 
     Raises PolymlValueError for what cannot be simulated.
     """

@@ -17,7 +17,7 @@ class Advice:
     lines: how many different lines the reference uses along the loop.
     sets: how many sets of the level these lines fall into.
     stride_bytes: the distance of the reference's addresses in one iteration and the next.
-    padding_bytes: what to add to the stride so that the lines spread over more sets; 0 where no length helps.
+    padding_bytes: what to add to the stride so that the lines spread over more sets; 0 where no padding helps.
     """
 
     reference: ArrayReference
@@ -37,7 +37,13 @@ class Advice:
 
 
 def advice(walks: Sequence[StridedWalk]) -> Iterator[Advice]:
-    """Yields advice for each walk whose lines are too many for their sets in some level, about the nearest such level."""
+    """Yields advice for each walk that crowds a cache level: its lines would fit the level, but not the few sets that they fall
+    into.
+
+    The advice is about the nearest such level.
+
+    walks: the lines that one reference uses along one loop, each
+    """
     for walk in walks:
         crowded = next((k for k in range(len(walk.levels)) if walk.crowded(k)), None)
         if crowded is not None:

@@ -28,7 +28,7 @@ def roofline(form: Form, misses: Misses, sizes: Mapping[str, int], machine: Cpu,
 
 
 def _work(form: Form, sizes: Mapping[str, int], machine: Cpu, threads: int) -> Iterator[Roof]:
-    """Yields a roof of the peak rate for each type of number, with the operations of all statements."""
+    """Yields a roof for each type of number: the kernel's operations of that type against the machine's peak rate for it."""
     total: dict[str, int] = {}
     slots: dict[str, float] = {}  # of operations in lanes that could run in the same instructions
     for name, statement in form.scop.statements.items():
@@ -48,7 +48,10 @@ def _work(form: Form, sizes: Mapping[str, int], machine: Cpu, threads: int) -> I
 
 
 def _traffic(misses: Misses, machine: Described, threads: int) -> Iterator[Roof]:
-    """Yields a roof of the bandwidth for each cache level behind the first and for memory, with the bytes of lines that move."""
+    """Yields a roof for each cache level behind the first and for memory: the bytes of the lines that come from it or are written
+    back to
+    it, against its bandwidth.
+    """
     line = misses.levels[0].line_bytes
     places = [f"L{level.level}" for level in misses.levels[1:]] + ["memory"]
     for number, place in enumerate(places):

@@ -31,22 +31,22 @@ Around = tuple[Jam | Unroll, ...]
 
 @dataclass(frozen=True)
 class Cycles:
-    """A Cycles is how long a program's instructions take, in cycles.
+    """A Cycles is how long a program's instructions take on one thread, in cycles, in two parts.
 
-    alone: of what one thread runs.
-    shared: of what threads share.
+    alone: of the code that is in no parallel loop, which one thread runs.
+    shared: of the code in parallel loops, which threads share.
     """
 
     alone: float
     shared: float
 
     def on(self, threads: int) -> float:
-        """Returns the cycles on so many threads, if none of them waits."""
+        """Returns the cycles on so many threads that share the parallel loops evenly, so that none waits for another."""
         return self.alone + self.shared / threads
 
 
 def cycles(program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed], vector_bytes: int) -> Cycles:
-    """Returns the estimated cycles of a program all of whose elements are in the first cache."""
+    """Returns the estimated cycles of a program's instructions, where every load and store finds its element in the first cache."""
     return cycles_of(executions(program, sizes, places), program, places, vector_bytes)
 
 
@@ -63,12 +63,12 @@ def cycles_of(sites: Sequence[Site], program: Program, places: Mapping[str, Plac
 
 @dataclass(frozen=True)
 class _InstanceAccess:
-    """An _InstanceAccess is an access of an instance, with its distance between the lanes of a vector.
+    """An _InstanceAccess is an access of an instance, with the distance of its elements in neighbouring lanes of a vector.
 
     subscripts: those of the element, in the variables of the loops around.
     around: the jams (iterations that run together) and unrolled loops around it, the outermost first.
-    lane: by how many elements the next lane is further; None where that differs.
-    lanes: how many run together.
+    lane: how many elements lie between the element of one lane and that of the next; None where the distance is not constant.
+    lanes: how many lanes the vector has; 1 where it is no vector.
     """
 
     access: Access
@@ -80,7 +80,10 @@ class _InstanceAccess:
 
 
 class _Stretch:
-    """A _Stretch estimates the cycles of one stretch of straight code. site: the code, with how often it runs."""
+    """A _Stretch estimates the cycles of the instances of one site: straight code, in a loop or condition or in neither.
+
+    site: the code, with how often it runs.
+    """
 
     def __init__(self, program: Program, table: AccessTable, places: Mapping[str, Placed], vector_bytes: int, site: Site):
         self._program, self._table, self._places, self._site = program, table, places, site
@@ -90,16 +93,16 @@ class _Stretch:
 
     @property
     def cycles(self) -> float:
-        """Returns the cycles of all iterations and starts of the stretch."""
+        """Returns the cycles of all iterations of the code, and of what is done once each time its loop starts."""
         site = self._site
         inside, outside = self._terms(moving=True), self._terms(moving=False)
         once = outside.per_iteration + (START_CYCLES if self._var is not None else 0.0)
         return site.iterations * inside.per_iteration + site.starts * once
 
     def _terms(self, moving: bool) -> CycleTerms:
-        """Returns the work of one iteration of the stretch if `moving`, else that of one start of its loop.
+        """Returns the work of one iteration of the loop if `moving`, else the work that is done once each time the loop starts.
 
-        What does not change with the iterations is done once, before the loop or behind it.
+        What has the same value in all iterations is computed once, before the loop or behind it.
         """
         loads = stores = arithmetic = slow = 0.0
         for accesses in self._by_array().values():
@@ -141,7 +144,10 @@ class _Stretch:
         return frozenset(names)
 
     def _updated(self, read: Access, instance: Instance) -> frozenset[str]:
-        """Returns the variables of all loops around if the statement updates the element that it reads in place, else none."""
+        """Returns the variables of the loops whose iterations change the value of an element that an instance reads, by writing it.
+
+        These are all loops around where the statement writes the element that it reads (an update in place), else none.
+        """
         write = self._program.scop.statements[instance.statement].write
         is_it = write.array == read.array and self._subscripts(write, instance) == self._subscripts(read, instance)
         around = self._around(instance)
@@ -183,9 +189,9 @@ class _Stretch:
         return _InstanceAccess(access, subscripts, writes, around, lane, jam.lanes)
 
     def _places_of(self, accesses: Sequence[_InstanceAccess], moving: bool) -> tuple[float, float]:
-        """Returns how many loads and how many stores the accesses to one array take, where each element counts once.
+        """Returns (loads, stores): how many instructions the accesses to one array take, where each different element counts once.
 
-        moving: whether to count accesses that move with the loop, not those that stay.
+        moving: whether to count the accesses whose element changes with the loop's iterations; else those whose element does not.
         """
         read: dict[tuple, float] = {}
         written: dict[tuple, float] = {}
@@ -224,9 +230,11 @@ class _Stretch:
 
 
 def _first(subscripts: tuple[Affine, ...], around: Around, offsets: Mapping[str, int] = MappingProxyType({})) -> tuple[Affine, ...]:
-    """Returns subscripts with the values of the first of the iterations that run together, or of the one that is `offsets` further.
+    """Returns subscripts for one of the iterations that run together: with numbers in place of the variables of jams and unrolled
+    loops.
 
-    around: the jams and unrolled loops whose variables are replaced.
+    around: these jams and unrolled loops.
+    offsets: variable -> how many iterations after the first one; 0 for the other variables.
     """
     for node in reversed(around):
         value = {node.var: node.base + offsets.get(node.var, 0)}
@@ -235,7 +243,9 @@ def _first(subscripts: tuple[Affine, ...], around: Around, offsets: Mapping[str,
 
 
 def _copies(access: _InstanceAccess) -> Iterator[tuple]:
-    """Yields a key for the element of each copy of an access in unrolled code; copies with the same key access the same element."""
+    """Yields, for each copy of an access that unrolling makes, its subscripts as a key: copies with the same key access the same
+    element.
+    """
     moved = [node for node in access.around if any(node.var in e.names for e in access.subscripts)]
     ranges = [range(0, node.count * _lanes(node), _lanes(node)) for node in moved]
     for offsets in product(*ranges):

@@ -27,11 +27,11 @@ class Site:
     """A Site is straight code: the instances of a loop, a condition or the program that are in no other loop or condition in it.
 
     node: that loop or condition; None for the program.
-    instances: each with the jams (iterations that run together) and unrolled loops around it, the outermost first; those around the
-        node are among them, since it runs once for all of their iterations.
-    is_shared: whether threads may share a loop around.
-    starts: how often the node is reached.
-    iterations: how often the code runs.
+    instances: each with all jams (iterations that run together) and unrolled loops around it, the outermost first, those around
+        the node included.
+    is_shared: whether a loop around it, or the node itself, is parallel.
+    starts: how often the node is reached, on one thread.
+    iterations: how often the code runs, on one thread.
     """
 
     node: Loop | Guard | None
@@ -91,9 +91,9 @@ def _counted(program: Program, nodes: Sequence[Loop | Guard], sizes: Mapping[str
 
 
 class _Counting(ConstantBody):
-    """A _Counting emits a program's loops without their statements: they compute their bounds and count how often they run.
+    """A _Counting emits code that runs a program's loops and conditions without their statements, to count how often each one runs.
 
-    numbers: by identity of a loop or condition, its number among the counters.
+    numbers: by `id` of a loop or condition, its number among the counters.
     """
 
     def __init__(self, program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed], numbers: Mapping[int, int]):
@@ -116,7 +116,11 @@ class _Counting(ConstantBody):
                 self.nodes(copy)
 
     def loop(self, node: Loop, following: Loop | None = None, handed: HandOver = NOTHING) -> HandOver:
-        """Emits a loop that counts its starts and iterations; one whose body is straight code is counted without running."""
+        """Emits a loop that counts its starts and iterations. Where no loop or condition is inside it, the iterations are computed,
+        not run.
+
+        following, handed: of the overridden method; not used. The result says that nothing is handed to the next loop.
+        """
         number = self._numbers[id(node)]
         counter(self.fn, "%counters", 2 * number)
         if any(True for _ in _holders(node.body)):
@@ -126,7 +130,10 @@ class _Counting(ConstantBody):
         return NOTHING
 
     def guard(self, node: Guard) -> None:
-        """Emits a condition that counts how often it is reached and holds. Of iterations that run together the first decides."""
+        """Emits a condition that counts how often it is reached and how often it holds.
+
+        In a jam (iterations that run together) the condition of the first iteration decides for all.
+        """
         number, condition = self._numbers[id(node)], node.condition
         for jam in reversed(self.jams.jams):
             condition = condition.substitute({jam.var: jam.base})

@@ -42,8 +42,9 @@ class Form:
 
 @dataclass(frozen=True)
 class KernelCall:
-    """A KernelCall is what the compiler is asked for: a kernel with types and layouts of arguments, and sizes to choose by.
+    """A KernelCall is what the compiler is asked for: a kernel, with the types and layouts of its arguments.
 
+    sizes: the sizes of the call, by which tiles and vectors are chosen.
     alone: returns a context in which no other thread compiles.
     given: a schedule, where none is to be looked for.
     """
@@ -105,7 +106,10 @@ def _tiled(call: KernelCall, tile: tuple[int, ...]) -> Form:
 
 
 def _chain(node: Node) -> list[str]:
-    """Returns the names of loops that are directly around each other: those of the nest with most of them."""
+    """Returns the names of loops each of which contains the next directly, without statements between them, outermost first.
+
+    Where there are several such nests side by side, it is the one with most loops.
+    """
     if isinstance(node, Leaf):
         return []
     if isinstance(node, Block):

@@ -72,7 +72,10 @@ def lanes(source: Schedule, places: Mapping[str, Placed], vector_bytes: int) -> 
 
 
 def _refusal(source: Schedule, address: str) -> str:
-    """Returns why the loop's iterations may not run together, though the source's order is legal; "" where they may."""
+    """Returns why the loop's iterations may not run together as lanes of a vector; "" where they may.
+
+    address: the loop, as schedule scripts name it, such as "i" or "S0.i"
+    """
     problem = source.problem
     try:
         lanes = transforms.direct(source.loops, address, lambda directives: replace(directives, vectorize=True))
@@ -83,7 +86,7 @@ def _refusal(source: Schedule, address: str) -> str:
 
 
 def _moves(scop: Scop, loop: Loop, places: Mapping[str, Placed]) -> Iterator[LoopStride]:
-    """Yields, for each reference in a loop, how it moves from one iteration to the next."""
+    """Yields, for each reference to an array in memory inside a loop, how it moves from one iteration of the loop to the next."""
     for piece in loop_tree.pieces(loop.member):
         statement = scop.statements[piece.domain().get_tuple_name()]
         counted = counted_by(piece)
@@ -94,7 +97,10 @@ def _moves(scop: Scop, loop: Loop, places: Mapping[str, Placed]) -> Iterator[Loo
 
 
 def counted_by(member: isl.PwAff) -> tuple[int, int] | None:
-    """Returns (iterator, direction): the number of the iterator that a loop counts, and 1 or -1; None where it counts none."""
+    """Returns (position of an iterator, 1 or -1) if a loop is that iterator plus a constant, or counts it backwards; else None.
+
+    member: the loop as a function of the iterators, such as { S[i, j] -> [(j + 1)] }, which gives (1, 1)
+    """
     rows = set(iterator_coefficients(member))
     if len(rows) != 1:
         return None
@@ -107,7 +113,7 @@ def _move(
 ) -> LoopStride:
     """Returns how one reference moves from one iteration of a loop to the next.
 
-    counted: the number of the iterator that the loop counts and its direction, 1 or -1; None where it counts none.
+    counted: (position of the iterator that the loop runs through, 1 or -1 for its direction); None where it is no single iterator.
     """
     steps = set() if counted is None else {
         counted[1] * sum(row[counted[0]] * stride for row, stride in zip(rows, place.strides)) for rows in _rows(access)
@@ -133,7 +139,11 @@ def _rows(access: Access) -> Iterator[tuple[tuple[int, ...], ...]]:
 
 
 def _efficiency(scop: Scop, loop: Loop, moves: tuple[LoopStride, ...], vector_bytes: int) -> float:
-    """Returns how many fewer instructions vectors take than single iterations, as a fraction of the lanes, from 0 to 1."""
+    """Returns the instructions of one iteration divided by those of a vector of iterations, at most 1: 1.0 where vectors cost
+    nothing more.
+
+    An access that is strided or uneven takes an instruction for each lane of the vector.
+    """
     names = {piece.domain().get_tuple_name() for piece in loop_tree.pieces(loop.member)}
     widest = max((scop.arrays[scop.statements[name].write.array].element.size_bytes for name in names), default=8)
     count = max(1, vector_bytes // widest)

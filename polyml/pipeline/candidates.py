@@ -117,7 +117,11 @@ class _CandidateSearch:
             return None
 
     def _scheduled(self, candidate: CodeCandidate) -> Scheduled | None:
-        """Returns the schedule of a candidate; None where it would be one for which no code could be generated before."""
+        """Returns the schedule of a candidate; None where the candidate is not worth its code.
+
+        That is so where it would get the same schedule as the last one that was given up, and where copies of overwritten values
+        (node splitting) led to no block columns.
+        """
         form, options = candidate.model, self.wanted.options
         if not candidate.transform:
             return Scheduled(form.scop.schedule, (_reason(options, self.wanted.aliased, self.model),))
@@ -138,7 +142,7 @@ class _CandidateSearch:
 
 
 def _reason(options: Options, aliased: bool, model: Model) -> str:
-    """Returns a note that says why the source's order is kept."""
+    """Returns a note that says why the source's order is kept, for a candidate without a schedule of its own."""
     if aliased:
         return "source order: arguments overlap"
     if model.unknown:

@@ -23,7 +23,7 @@ COPIES_PER_SECOND = 1_500
 
 
 class TooMuchCode(CannotRunTogether):
-    """A program is larger than the compile budget allows; without tiles, copies or vectors it may be small enough."""
+    """Raised where a program is larger than the compile budget allows; without tiles, copies or vectors it may be small enough."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class CompileBudget:
 
     @property
     def search(self) -> int:
-        """Returns how many operations isl may use for the schedules and the code of all candidates."""
+        """Returns how many operations isl may use for all candidates together: their schedules, and their loops."""
         return self.seconds * OPERATIONS_PER_SECOND // 2
 
     @property
@@ -58,7 +58,7 @@ class CompileBudget:
 
 
 def _copies(path: tuple[Node, ...]) -> int:
-    """Returns how many copies of a statement unroll-and-jam and unrolling make.
+    """Returns how many copies of a statement unroll-and-jam and unrolling make in the code.
 
     path: the nodes from the outermost loop to the statement.
     """

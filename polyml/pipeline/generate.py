@@ -117,9 +117,9 @@ def generate(candidate: CodeCandidate, scheduled: Scheduled, call: CallFacts, ru
 
 
 def _emitted(program: Program, groups: builder.Groups | None, call: CallFacts, runner: PassRunner) -> tuple[builder.Unit, ...]:
-    """Returns the LLVM text of a program.
+    """Returns the LLVM text of a program, one unit for each function.
 
-    groups: takes each function as soon as its text is there; None: nothing does.
+    groups: is handed each function as soon as its text is there, so that machine code is made meanwhile; None: nothing is.
     """
     wanted, options = call.wanted, call.wanted.options
     finished: dict[str, Any] = {} if groups is None else {"finished": groups.add}

@@ -26,8 +26,9 @@ from polyml.schedule.tree.loop_tree import loops, read
 
 
 def _proved(given: Saved, problem: Problem) -> isl.Schedule:
-    """Returns the tree of a saved schedule, once it is proved. Raises IllegalSchedule where it breaks a dependence of the
-    problem.
+    """Returns the schedule tree of a saved schedule, after the proof that it keeps all dependences of the problem.
+
+    Raises IllegalSchedule where it breaks one.
     """
     tree = tree_of(given, problem.scop)
     problem.prove(tree)

@@ -80,7 +80,9 @@ def _scop(made: object) -> object:
 
 @wraps(compute)
 def _scheduled(scop: Scop, *given: Any, cache: Cache | None, **named: Any) -> Scheduled:
-    """Returns a schedule of the SCoP: the one that the cache has, or else the one that `schedule.compute.compute` finds."""
+    """Returns a schedule of the SCoP: the one that the cache of schedules has, else the one that `compute` finds, which is then
+    cached.
+    """
     return remembered(cache, scop, *given, **named)
 
 
@@ -90,17 +92,17 @@ def _with_nothing_said(value: object, *given: object, **named: object) -> tuple[
 
 
 def _only_others(value: isl.Schedule, *given: Any, **named: object) -> tuple[object, ...]:
-    """Returns (schedule, notes, False) in place of the pass `contraction` where it is left out: every nest is mapped as one without
-    contractions.
+    """Runs in place of the pass `contraction` where that is left out, and maps all nests as those that are no contractions.
 
-    given: ends with the function that maps such nests. False says that the schedule is not proved legal yet.
+    given: its last item is the function that does so; it returns (schedule, notes).
+    Returns (schedule, notes, False); False says that the schedule is not proved legal yet.
     """
     *_, others = given
     return (*others(value), False)
 
 
 def _not_cut(*given: object, **named: object) -> tuple[None, tuple[str, ...]]:
-    """Returns no schedule and no notes, in place of a pass that is left out, so that the component goes on undivided."""
+    """Returns no schedule and no notes, in place of a pass that divides a strongly connected component, so that it stays whole."""
     return None, ()
 
 
@@ -246,7 +248,7 @@ NAMES = {step.name: step for step in PASSES}
 
 
 def require(name: str) -> Pass:
-    """Returns the pass of this name. Raises ValueError, with the names that exist, where there is none."""
+    """Returns the pass of this name. Raises ValueError, which lists the passes' names, where there is none."""
     if name not in NAMES:
         raise ValueError(f"there is no pass {name!r}; passes: {', '.join(NAMES)}")
     return NAMES[name]

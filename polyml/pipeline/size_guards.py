@@ -15,7 +15,9 @@ from polyml.schedule.compute import Scheduled
 
 
 def typical_sizes(scop: Scop, sizes: Sizes) -> dict[str, int] | None:
-    """Returns {parameter: value} in the call that the code is for; None where its extents are not known."""
+    """Returns {parameter: value} in the call that the code is for; None where `sizes` does not have that call's extents of
+    arrays.
+    """
     if sizes.extents is None:
         return None
     shapes = dict(sizes.extents)
@@ -45,8 +47,9 @@ def sizes_used(scop: Scop) -> dict[tuple[str, int], str]:
 
 
 def related_sizes(scop: Scop, sizes: Sizes | None) -> tuple[SizeRelation, ...]:
-    """Returns the relations, such as N = M + 1, between sizes on which instances depend, that hold in the call that the code is
-    for.
+    """Returns the relations between sizes, such as N = M + 1, that hold in the call that the code is for.
+
+    Only sizes on which the sets of instances depend count. The result is () where the code may not rely on relations.
     """
     if sizes is None or sizes.extents is None or not sizes.is_related:
         return ()
@@ -62,7 +65,7 @@ def _sizes(scop: Scop) -> Iterator[tuple[Parameter, str, int]]:
 
 
 def _sizes_check(scop: Scop, sizes: Sizes) -> Check:
-    """Returns the test at entry that fails for sizes outside the limits that code is made for."""
+    """Returns the test at entry that fails where a size is below or above the limits in `sizes`, between which the code is used."""
     limits = dict(sizes.limits)
     known = {p.name: limits[array][dim] for p, array, dim in _sizes(scop)}
     outside = " or ".join(f"{name} < {low} or {name} > {high}" for name, (low, high) in known.items()) or "false"
@@ -76,7 +79,9 @@ def _with_related(scop: Scop, related: tuple[SizeRelation, ...]) -> Scop:
 
 
 def _for_others(scop: Scop, related: tuple[SizeRelation, ...]) -> Scop:
-    """Returns the SCoP for calls in which not all relations between sizes hold, with a test at entry that fails where all do."""
+    """Returns the SCoP with a test at entry that fails where all the relations between sizes hold, for which there is other
+    code.
+    """
     return _with_check(scop, _usual(scop, _holds(scop, related)))
 
 

@@ -51,7 +51,7 @@ class ModelRequest:
     options: the settings.
     aliased: whether arguments may share memory.
     transform: whether another order than the source's is looked for.
-    sizes: the sizes of the call, as classes of sizes or as {parameter: value}; None: not known.
+    sizes: the sizes of the call with the limits between which the code is used, or just {parameter: value}; None: not known.
     """
 
     options: Options
@@ -67,11 +67,12 @@ class Model:
     typed: the kernel with its types; it has no statements where the SCoP was read from a text.
     scop: the statements, { S[i] }.
     dependences: { S[i] -> S[i'] }; empty where they are not known.
-    reductions: {statement: the reduction that it updates, so that its order is free}.
+    reductions: {statement: the reduction that it is an update of, so that its updates may run in any order}.
     typical: {parameter: value} in the call that the code is for; None where the values are not known.
-    expands: whether array expansion gives arrays more elements once the values of parameters are known.
+    expands: whether array expansion changes the arrays for given sizes, so that the code depends on them.
     pieces: the statements that index-set splitting made.
-    versions: whether node splitting copied values before they are overwritten, which pays for block columns only.
+    versions: whether values are copied before they are overwritten (node splitting), which pays only where a strongly connected
+        component is then divided into blocks of columns.
     unknown: why dependences are not known, so that the source's order is kept; "" where they are.
     """
 
@@ -120,7 +121,7 @@ def model_of(
 
 
 def scop_of(typed: syntax.Kernel, wanted: ModelRequest, runner: PassRunner) -> Scop:
-    """Returns the SCoP of a typed kernel, after the passes that run before its dependences are found."""
+    """Returns the SCoP of a typed kernel, after all passes of the stage "domain", which come before dependences are looked for."""
     scop = extract(typed, aliased=wanted.aliased, fp=wanted.options.fp, runner=runner)
     return runner.through(passes.SCOP_PASSES, scop, {"transform": wanted.transform}, stage="domain")
 
@@ -173,10 +174,10 @@ def extract(kernel: syntax.Kernel, *, aliased: bool = False, fp: str = "strict",
 
 
 def divided(model: Model, options: Options, runner: PassRunner) -> list[Model]:
-    """Returns the forms of a model in which index-set splitting makes loops parallel; [] where it makes none, or isl takes too
+    """Returns the forms of a model in which index-set splitting makes loops parallel; [] where there is none, or isl takes too
     long.
 
-    The first one of two also has copies of values that are overwritten (node splitting).
+    It is one form, or two, of which the first also copies values before they are overwritten (node splitting).
     """
     try:
         with budget(DIVISION_OPERATIONS):

@@ -61,7 +61,7 @@ def _beside_the_loops(program: Program) -> Iterator[str]:
 
 
 def text_of_any(made: object) -> str:
-    """Returns the text of a value as `text` does; where printing it fails, a text that says so."""
+    """Returns what `text` returns; where `text` fails, a line in parentheses with the exception instead of an error."""
     try:
         return text(made)
     except Exception as problem:

@@ -39,8 +39,8 @@ class Palette:
     """A palette has the colours of one scheme, light or dark.
 
     colours: by the names of COLOURS.
-    lanes: those of the elements, by lane.
-    accent: that of what is pointed at.
+    lanes: the colours of processing elements, by their lane (their number along an axis); further lanes begin again with the first.
+    accent: the colour of what is pointed at.
     """
 
     colours: dict[str, str]
@@ -108,7 +108,8 @@ def picture(parts: Iterable[str], width: float, height: float, label: str, kind:
     parts: SVG texts.
     width, height: in pixels.
     label: what it shows, as its accessible name.
-    kind: a class of its root element.
+    kind: a CSS class of its root element.
+    role: the ARIA role of its root element.
     """
     paper = f'<rect class="paper" width="{width:g}" height="{height:g}"/>'
     return document([style(), paper, *parts], width, height, attributes=f' class="{ROOT} {kind}"', label=label, role=role)

@@ -21,6 +21,7 @@ def document(parts: Iterable[str], width: float, height: float, *, attributes: s
     width, height: in pixels.
     attributes: more attributes of the root element, each with a space in front.
     label: the accessible name; "": none.
+    role: the ARIA role of a document that has a label.
     """
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}"'
     named = f' role="{role}" aria-label="{escape(label)}"' if label else ""

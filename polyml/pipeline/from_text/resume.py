@@ -48,7 +48,9 @@ MOST_BYTES = 16 << 20  # size of a file at most
 
 
 def resumed(text: str, file: str, full: bool = False, options: Options | None = None) -> Texts:
-    """Reads the text of a kernel, a SCoP or a program, and returns {stage: a function that returns its text} from that stage on.
+    """Reads the text of a kernel, a SCoP or a program, and returns {stage: a function that returns its text}.
+
+    The stages are the one that the text is of and all later ones.
 
     file: the name of the text in messages.
     full: whether the texts are complete, so that they can be read back.
@@ -91,7 +93,7 @@ def after_scop(scop: Scop, options: Options, full: bool = False) -> Texts:
     """Returns {stage: a function that returns its text} for a SCoP and all stages after it.
 
     full: whether the texts are complete, so that they can be read back.
-    Raises TextError where the SCoP's order lacks a statement.
+    Raises TextError where the SCoP's schedule does not say when some statement runs.
     """
     lacking = [name for name in scop.statements if name not in scop.times]
     if lacking:

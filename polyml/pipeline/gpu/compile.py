@@ -54,10 +54,10 @@ def compile_for_gpu(
 
 
 def _launches(model: Model, runner: PassRunner) -> tuple[tuple[Mapped, ...], GpuProgram]:
-    """Returns how the launches are mapped to threads, and the program of the launches.
+    """Returns how loops are mapped to the threads of launches, and the program that makes the launches.
 
-    Three plans are tried, each simpler than the one before, until one takes isl no longer than its budget: launches of transformed
-    loops, of the source's loops, and of all loops on one thread.
+    The first of three mappings is taken that isl finds within its budget: of transformed loops, of the source's loops, or the whole
+    kernel on one thread. Raises NotAffineError where even the last takes too long.
     """
     scop = model.scop
     for plan in (passes.LAUNCHES, passes.LAUNCHES_AS_WRITTEN):
@@ -74,7 +74,7 @@ def _launches(model: Model, runner: PassRunner) -> tuple[tuple[Mapped, ...], Gpu
 
 
 def _note(name: str, mapped: Mapped) -> str:
-    """Returns a line that says which loops are the threads of a launch, and how often the launch runs."""
+    """Returns a line that says which loops become the threads of a launch, and in which loops of the host it is repeated."""
     nest = mapped.nest
     host = f", once for each iteration of {', '.join(around.name for around in nest.host)}" if nest.host else ""
     if nest.serial:
