@@ -16,6 +16,8 @@ class Dialect:
     kernel: what stands before the name of a kernel.
     function: what stands before a function that kernels call.
     pointer: what stands before the type of an array in global memory.
+    shared: what stands before the type of an array that the threads of a block share.
+    barrier: the statement at which the threads of a block wait for one another.
     block, thread: expressions of the number of a block and of a thread along x, y and z.
     launch_bounds: what says how many threads a block has, with {x}, {y}, {z} and {threads}, their product.
     restrict: the word for pointers to arrays that do not overlap.
@@ -30,6 +32,8 @@ class Dialect:
     kernel: str
     function: str
     pointer: str
+    shared: str
+    barrier: str
     block: tuple[str, str, str]
     thread: tuple[str, str, str]
     launch_bounds: str
@@ -68,6 +72,8 @@ OPENCL = Dialect(
     kernel="__kernel void",
     function="",
     pointer="__global ",
+    shared="__local ",
+    barrier="barrier(CLK_LOCAL_MEM_FENCE);",
     block=("get_group_id(0)", "get_group_id(1)", "get_group_id(2)"),
     thread=("get_local_id(0)", "get_local_id(1)", "get_local_id(2)"),
     launch_bounds="__attribute__((reqd_work_group_size({x}, {y}, {z})))",
@@ -85,6 +91,8 @@ CUDA = Dialect(
     kernel='extern "C" __global__ void',
     function="__device__ ",
     pointer="",
+    shared="__shared__ ",
+    barrier="__syncthreads();",
     block=("blockIdx.x", "blockIdx.y", "blockIdx.z"),
     thread=("threadIdx.x", "threadIdx.y", "threadIdx.z"),
     launch_bounds="__launch_bounds__({threads})",

@@ -6,13 +6,15 @@ GpuProgram   ->   __kernel void copy_0(__global double *restrict B, ...) { const
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 
 from polyml.codegen.gpu.dialect import Dialect
 from polyml.codegen.gpu.functions import definitions
 from polyml.codegen.gpu.integers import condition, extreme, factor
 from polyml.codegen.gpu.program import GpuProgram, Launch, LaunchAxis, Version
 from polyml.codegen.gpu.registers import Registers
+from polyml.codegen.gpu.shared_tiles import CHUNK, SharedTile, Staged
 from polyml.codegen.gpu.values import Needs, Text, Values
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, instances, loops
@@ -26,7 +28,7 @@ _KEYWORDS = frozenset(
     "short signed sizeof static struct switch typedef union unsigned void volatile while bool half uchar ushort uint ulong kernel global "
     "local constant private read_only write_only read_write event_t sampler_t image2d_t image3d_t size_t ptrdiff_t complex imaginary "
     "class new delete this template typename namespace using public protected virtual operator friend throw try catch true false NULL "
-    "and or not xor asm mutable explicit export static_cast status abs min max".split()
+    "and or not xor asm thread e e0 e1 e2 e3 e4 status mutable explicit export static_cast status abs min max".split()
 )
 
 
@@ -91,6 +93,8 @@ class _KernelText:
         self._outer = _outer_names(launch, scop)
         self._begin(launch.versions[0])
         self._filled: list[Registers] = []
+        self._tiles: list[tuple[SharedTile, str]] = []  # those that the lines that follow read, with their names
+        self._shared: dict[str, str] = {}  # name in shared memory -> its declaration
         self._held: dict[str, str] = {}  # array -> the register that stands for its element
         self._values = Values(scop, dialect, self.needs, self._element, self._renamed)
 
@@ -119,24 +123,45 @@ class _KernelText:
         for node in instances(tuple(node for version in self._launch.versions for node in version.body)):
             self._arrays[self._scop.statements[node.statement].write.array] = True
         body = [_STEP + line for line in self._versions()]
-        starts = [_STEP + self._start(number, axis) for number, axis in enumerate(self._launch.axes)]
+        starts = [_STEP + line for line in (*self._shared.values(), *self._starts())]
         sizes = [axis.threads for axis in self._launch.axes[:3]] + [1] * (3 - len(self._launch.axes))
         bounds = self._dialect.launch_bounds.format(x=sizes[0], y=sizes[1], z=sizes[2], threads=sizes[0] * sizes[1] * sizes[2])
         head = f"{self._dialect.kernel} {bounds}\n{self._launch.name}({', '.join(self._parameters())})"
         return "\n".join([f"{head}\n{{", *starts, *body, "}"])
 
-    def _start(self, number: int, axis: LaunchAxis) -> str:
+    def _starts(self) -> Iterator[str]:
+        """Yields the C lines that declare a thread's first iterations, and its numbers in the block where a block shares memory."""
+        shares = {axis.start: axis for axis in self._launch.blocks} if self._shared else {}
+        for number, axis in enumerate(self._launch.axes):
+            found = shares.get(axis.start)
+            if found is None:
+                yield self._start(number, axis, _named(axis.start))
+                continue
+            thread = self._dialect.thread[number] if axis.threads > 1 else "0"
+            yield f"const int {found.thread} = {thread};"
+            yield self._start(number, axis, found.block, is_block=True)
+            yield f"const {self._dialect.index} {_named(axis.start)} = {found.block} + {found.thread};"
+        if shares:
+            thread = ""
+            for number, axis in reversed(list(enumerate(self._launch.axes[:3]))):
+                own = self._dialect.thread[number]
+                thread = f"({thread})*{axis.threads} + {own}" if thread else own
+            yield f"const int thread = {thread};"
+
+    def _start(self, number: int, axis: LaunchAxis, name: str, is_block: bool = False) -> str:
         """Returns the C line that declares a thread's first iteration along an axis.
 
         number: that of the axis, from 0 on.
+        name: of what is declared.
+        is_block: whether it is the first iteration of the block in place of the thread's.
         """
         block, index = self._block_number(number), self._dialect.index
         if number in self._firsts:
             block = f"({block} + {_first(axis)})"
-        thread = f" + {self._dialect.thread[number]}" if axis.threads > 1 else ""
+        thread = f" + {self._dialect.thread[number]}" if axis.threads > 1 and not is_block else ""
         extent = axis.threads * axis.items
         scaled = f"({index}){block} * {extent}" if extent > 1 else f"({index}){block}"
-        return f"const {index} {_named(axis.start)} = {scaled}{thread};"
+        return f"const {index} {name} = {scaled}{thread};"
 
     def _block_number(self, number: int) -> str:
         """Returns the C text of the number of a thread's block along an axis. Axes from the third one on share the third axis of
@@ -179,7 +204,7 @@ class _KernelText:
 
     def _begin(self, version: Version) -> None:
         """Makes the version's registers, and the names of its loops in the C text, those of the lines that follow."""
-        self._registers = version.registers
+        self._registers, self._staged = version.registers, version.staged
         self._names = {**self._outer, **_loop_names(version, self._outer, self._scop)}
         self._renaming = {name: variable(new) for name, new in self._names.items() if new != name}
 
@@ -222,11 +247,69 @@ class _KernelText:
         loaded = self._values.loaded(memory, element).text
         yield from (_STEP + line for line in self._for_items(held, f"{register} = {loaded};"))
         self._held[held.array] = register
-        yield from (_STEP + line for line in self._lines(loop))
+        tiles = next((each for each in self._staged if each.loop is loop), None)
+        inside = self._lines(loop) if tiles is None else self._chunks(tiles)
+        yield from (_STEP + line for line in inside)
         del self._held[held.array]
         stored = self._values.stored(Text(register), element)
         yield from (_STEP + line for line in self._for_items(held, f"{memory} = {stored};"))
         yield "}"
+
+    def _chunks(self, tiles: Staged) -> Iterator[str]:
+        """Yields the C lines of a loop in chunks: for each, the block copies its tiles to shared memory, between barriers, and the thread
+        runs the iterations.
+        """
+        loop, chunk, index = tiles.loop, variable(tiles.chunk), self._dialect.index
+        lower = extreme("max", [self._renamed(e) for e in loop.lower], self._use)
+        end = extreme("min", [self._renamed(e + 1) for e in loop.upper], self._use)
+        named = [(tile, self._tile_name(tile)) for tile in tiles.tiles]
+        names = " and ".join(name for _, name in named)
+        yield f"for ({index} {tiles.chunk} = {lower}; {tiles.chunk} < {end}; {tiles.chunk} += {CHUNK}) {{"
+        for tile, name in named:
+            yield from (_STEP + line for line in self._copy(tile, name, tiles))
+        yield f"{_STEP}{self._dialect.barrier} // {names}: filled by all threads before any reads"
+        self._tiles = named
+        inner = replace(loop, lower=(chunk,), upper=(*loop.upper, chunk + (CHUNK - 1)))
+        yield from (_STEP + line for line in self._lines(inner))
+        self._tiles = []
+        yield f"{_STEP}{self._dialect.barrier} // {names}: read by all threads before any fills them again"
+        yield "}"
+
+    def _tile_name(self, tile: SharedTile) -> str:
+        """Returns a name for a tile, which is declared in the kernel's shared memory."""
+        name, number = f"{_named(tile.array)}_tile", 2
+        while name in self._shared:
+            name, number = f"{_named(tile.array)}_tile_{number}", number + 1
+        moving = [each for each in tile.dimensions if each.extent > 1]
+        lengths = [each.extent + (each.moves and each is moving[-1] and len(moving) > 1) for each in moving]
+        element = self._dialect.memory_type(self._scop.arrays[tile.array].element)
+        self._shared[name] = f"{self._dialect.shared}{element} {name}{''.join(f'[{length}]' for length in lengths)};"
+        return name
+
+    def _copy(self, tile: SharedTile, name: str, tiles: Staged) -> Iterator[str]:
+        """Yields the C lines by which the threads of a block copy a tile, consecutive elements of a row by consecutive threads."""
+        moving = [each for each in tile.dimensions if each.extent > 1]
+        numbers = [variable(f"e{k}") for k in range(len(moving))]
+        at = dict(zip(map(id, moving), numbers))
+        subscripts = [each.first + at.get(id(each), Affine()) for each in tile.dimensions]
+        texts = [self._values.index(each) for each in subscripts]
+        along = next(number for each, number in zip(moving, numbers) if each.moves)
+        there = conjunction(*(Compare(">=", self._renamed(last - variable(tiles.chunk) - along)) for last in tiles.loop.upper))
+        yield f"for (int e = thread; e < {tile.elements}; e += {self._threads}) {{"
+        inner = 1
+        for each, number in reversed(list(zip(moving, numbers))):
+            quotient = "e" if inner == 1 else f"e / {inner}"
+            whole = each is moving[0]
+            yield f"{_STEP}const int {number} = {quotient if whole else f'{quotient} % {each.extent}'};"
+            inner *= each.extent
+        yield f"{_STEP}if ({condition(there, self._use)})"
+        yield f"{_STEP * 2}{name}{''.join(f'[{number}]' for number in numbers)} = {self._element(tile.array, texts)};"
+        yield "}"
+
+    @property
+    def _threads(self) -> int:
+        """How many threads a block has."""
+        return prod(axis.threads for axis in self._launch.axes[:3])
 
     def _for_items(self, held: Registers, line: str) -> Iterator[str]:
         """Yields the C lines of unrolled loops over all of a thread's items, around the given line."""
@@ -258,21 +341,30 @@ class _KernelText:
         yield from (_STEP + line for line in lines)
         yield "}"
 
-    def _element(self, array: str, subscripts: Sequence[str]) -> str:
+    def _element(self, array: str, texts: Sequence[str], subscripts: tuple[Affine, ...] = ()) -> str:
         """Returns the C text of an element of an array that is stored row by row, or of the register that holds the element. In
         the former case, notes that the kernel refers to the array.
 
-        subscripts: their C texts, by dimension.
+        texts: the C texts of its subscripts, by dimension.
+        subscripts: the same as expressions, () where data decide them or the element is in the array itself.
         """
         if array in self._held:
             return self._held[array]
+        for tile, name in self._tiles:
+            if tile.array == array and self._same(tile.subscripts, subscripts):
+                indices = (self._values.index(each.index) for each in tile.dimensions if each.extent > 1)
+                return name + "".join(f"[{index}]" for index in indices)
         self._arrays.setdefault(array, False)
-        offset = subscripts[0] if subscripts else "0"
-        for text, extent in zip(subscripts[1:], self._scop.arrays[array].shape[1:]):
+        offset = texts[0] if texts else "0"
+        for text, extent in zip(texts[1:], self._scop.arrays[array].shape[1:]):
             size = factor(self._renamed(self._table.affine(extent)), self._use)
             rows = offset if offset.isidentifier() or offset.isdigit() else f"({offset})"
             offset = f"{rows}*{size} + {f'({text})' if '?' in text else text}"
         return f"{_named(array)}[{offset}]"
+
+    def _same(self, some: tuple[Affine, ...], others: tuple[Affine, ...]) -> bool:
+        """Returns whether subscripts are the same once loops have the names of the text."""
+        return [each.substitute(self._renaming) for each in some] == [each.substitute(self._renaming) for each in others]
 
     def _renamed(self, value: Affine) -> Affine:
         """Returns the expression with the names of the C text in place of the program's, and notes that the kernel refers

@@ -16,9 +16,10 @@ import islpy as isl
 
 from polyml.codegen.astgen.build import nodes_of
 from polyml.codegen.gpu.registers import Registers, registers
-from polyml.codegen.ir.program import Node
+from polyml.codegen.gpu.shared_tiles import BlockAxis, Staged, staged
+from polyml.codegen.ir.program import Node, instances
 from polyml.model.core.scop import Scop
-from polyml.polyhedra import dimensions
+from polyml.polyhedra import dimensions, forget, parameter_names
 from polyml.quasi_affine.affine import TRUE, Affine, Condition, negate
 from polyml.quasi_affine.from_isl import condition_expression, integer_expression
 from polyml.schedule.gpu.mapping import GridAxis, LaunchNest, Mapped, SurroundingLoop
@@ -52,11 +53,14 @@ class Version:
     condition: on the sizes, the host's loops and the starts of the axes.
     body: the thread's loops, in terms of the same names.
     registers: elements that are in registers while loops of the body run.
+    staged: loops whose loads come from shared memory. Where there is one, the condition is on the starts of blocks in place of those of
+        threads, so that all threads of a block run the version or none.
     """
 
     condition: Condition
     body: tuple[Node, ...]
     registers: tuple[Registers, ...] = ()
+    staged: tuple[Staged, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,7 @@ class Launch:
     host: tuple[str, ...]
     axes: tuple[LaunchAxis, ...]
     versions: tuple[Version, ...]
+    blocks: tuple[BlockAxis, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -105,17 +110,30 @@ def _launch(name: str, mapped: Mapped, scop: Scop) -> Launch:
     nest, taken = mapped.nest, {*scop.arrays, *scop.params, *(p.name for p in scop.parameters)}
     names = _fresh([around.name for around in (*nest.host, *(axis.loop for axis in mapped.axes))], taken)
     host, starts = names[: len(nest.host)], names[len(nest.host) :]
-    instances = reduce(_at, zip(host, nest.host), nest.instances)
-    axes = [_grid_axis(axis, start, instances, scop) for axis, start in zip(mapped.axes, starts)]
-    inside, context = instances, scop.checked.intersect(instances.params())
+    whole = reduce(_at, zip(host, nest.host), nest.instances)
+    axes = [_grid_axis(axis, start, whole, scop) for axis, start in zip(mapped.axes, starts)]
+    inside, context = whole, scop.checked.intersect(whole.params())
     for axis, start in zip(mapped.axes, starts):
-        context = context.intersect(_starts(axis, start, instances))
+        context = context.intersect(_starts(axis, start, whole))
         inside = inside.intersect(_of_thread(inside, axis, start))
     several = [(axis, start) for axis, start in zip(mapped.axes, starts) if axis.items > 1]
     called = _fresh([f"{axis.loop.name}_item" for axis, _ in several], {*taken, *names})
     items = [_ItemLoop.of(axis, start, inside, item) for (axis, start), item in zip(several, called)]
     body = reduce(_with_items, items, nest.body)
-    return Launch(name, host, tuple(axes), _versions(inside, body, context, items, scop))
+    blocks = _block_axes(axes, items, {*taken, *names, *called})
+    return Launch(name, host, tuple(axes), _versions(inside, body, context, items, blocks, scop), blocks)
+
+
+def _block_axes(axes: Sequence[LaunchAxis], items: Sequence[_ItemLoop], taken: Set[str]) -> tuple[BlockAxis, ...]:
+    """Returns the axes along which a block has more than one iteration. taken: names that others have."""
+    found, rest = [], list(items)
+    for axis in axes:
+        if axis.threads * axis.items == 1:
+            continue
+        item = rest.pop(0).name if axis.items > 1 else ""
+        block, thread = _fresh([f"{axis.start}_block", f"{axis.start}_thread"], taken)
+        found.append(BlockAxis(axis.start, block, thread, item, axis.threads, axis.items))
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -142,14 +160,20 @@ class _ItemLoop:
 
 
 def _versions(
-    inside: isl.UnionSet, body: loop_tree.Node, context: isl.Set, items: Sequence[_ItemLoop], scop: Scop
+    inside: isl.UnionSet,
+    body: loop_tree.Node,
+    context: isl.Set,
+    items: Sequence[_ItemLoop],
+    blocks: Sequence[BlockAxis],
+    scop: Scop,
 ) -> tuple[Version, ...]:
     """Returns the versions of what a thread runs: where it has several items, one without tests for threads that have all of
-    them, which keeps in registers what it may, and one for other threads.
+    them, which keeps in registers and in shared memory what it may, and one for other threads.
 
     inside: the instances of the thread.
     context: what is known of the parameters.
     items: the loops over the thread's items, along each axis that has several.
+    blocks: the axes along which a block has more than one iteration.
     """
     if not items:
         return (Version(TRUE, tuple(nodes_of(loop_tree.write(inside, body), context))),)
@@ -157,8 +181,25 @@ def _versions(
     full = context.subtract(missing).coalesce()
     whole = tuple(nodes_of(loop_tree.write(inside.intersect_params(full), body), full))
     kept = tuple(registers(whole, scop, {each.name: each.count for each in items}))
+    written = frozenset(scop.statements[each.statement].write.array for each in instances(whole))
+    alone = [held for held in kept if any(held.loop is node for node in whole)]
+    taken = {*scop.arrays, *scop.params, *parameter_names(context)}
+    chunks = _fresh([f"{held.loop.name or held.loop.var}_chunk" for held in alone], taken)
+    tiles = tuple(filter(None, (staged(held, chunk, blocks, written, scop) for held, chunk in zip(alone, chunks))))
+    rest = tuple(nodes_of(loop_tree.write(inside, body), context))
+    if tiles:
+        known = _of_blocks(context, blocks)
+        full, context = known.subtract(_of_blocks(missing, blocks)).coalesce(), known
     condition = condition_expression(full.gist(context), context)
-    return Version(condition, whole, kept), Version(negate(condition), tuple(nodes_of(loop_tree.write(inside, body), context)))
+    return Version(condition, whole, kept, tiles), Version(negate(condition), rest)
+
+
+def _of_blocks(threads: isl.Set, blocks: Sequence[BlockAxis]) -> isl.Set:
+    """Returns { : some thread of the block is in the set }: a condition on the starts of threads as one on the starts of blocks."""
+    for axis in blocks:
+        near = f"[{axis.block}, {axis.start}] -> {{ : {axis.block} <= {axis.start} < {axis.block} + {axis.threads} }}"
+        threads = forget(threads.intersect(isl.Set(near)), [axis.start])
+    return threads
 
 
 def _missing(inside: isl.UnionSet, items: Sequence[_ItemLoop]) -> isl.Set:

@@ -53,6 +53,20 @@ def registers(nodes: tuple[Node, ...], scop: Scop, items: Mapping[str, int]) -> 
             yield from registers(node.body, scop, items)
 
 
+def accesses_of(held: Registers, scop: Scop) -> Iterator[tuple[str, tuple[Affine, ...]]]:
+    """Yields the arrays and subscripts of all reads inside the loop, subscripts over the items' variables in place of loops' own."""
+    table = AccessTable(scop.context)
+    for run in _runs(held.loop.body, {}, dict(held.items)):
+        if run is None:
+            continue
+        instance, names = run
+        statement = scop.statements[instance.statement]
+        point = {name: value.substitute(names) for name, value in zip(statement.iterators, instance.point)}
+        for access in statement.reads:
+            if not access.may:
+                yield access.array, tuple(each.substitute(point) for each in table.subscripts(access))
+
+
 def _of_loop(loop: Loop, scop: Scop, table: AccessTable, items: Mapping[str, int]) -> Registers | None:
     """Returns the loop with the elements that may be in registers while it runs; None unless all instances in it write one
     array, and access one element of that per item of the thread, the same in each iteration.

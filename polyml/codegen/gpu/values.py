@@ -25,7 +25,7 @@ from polyml.model.core.nest import always_fits, children
 from polyml.model.core.scop import Access, Gather, Index, Load, ScalarArg, Scop, Statement, Value
 from polyml.quasi_affine.affine import Affine
 
-Address = Callable[[str, Sequence[str]], str]  # an array and its subscripts -> the element, as C names it
+Address = Callable[[str, Sequence[str], tuple[Affine, ...]], str]  # an array and its subscripts -> the element, as C names it
 
 # how tightly C binds, the tightest last
 _CHOICE, _OR, _AND, _BIT_OR, _BIT_XOR, _BIT_AND, _EQUAL, _LESS, _SUM, _PRODUCT, _PREFIX, _ATOM = range(12)
@@ -134,9 +134,13 @@ class Values:
         """Returns { S[i, j] -> [(e)] } as an expression of i and j."""
         return self._table.affine(value)
 
-    def element(self, array: str, subscripts: Sequence[str]) -> str:
-        """Returns the C text of an element of an array. subscripts: their C texts."""
-        return self._element(array, subscripts)
+    def element(self, array: str, texts: Sequence[str], subscripts: tuple[Affine, ...] = ()) -> str:
+        """Returns the C text of an element of an array.
+
+        texts: the C texts of its subscripts.
+        subscripts: the same as expressions, () where data decide them.
+        """
+        return self._element(array, texts, subscripts)
 
     @property
     def scop(self) -> Scop:
@@ -158,8 +162,8 @@ class _StatementText:
 
     def access(self, access: Access) -> str:
         """Returns the C text of the element that the access refers to."""
-        subscripts = [self._values.index(e.substitute(self._point)) for e in self._values.subscripts(access)]
-        return self._values.element(access.array, subscripts)
+        subscripts = tuple(e.substitute(self._point) for e in self._values.subscripts(access))
+        return self._values.element(access.array, [self._values.index(each) for each in subscripts], subscripts)
 
     def value(self, e: Value) -> Text:
         """Returns the C text of a value; where several operands share the value, this is the name of a constant."""

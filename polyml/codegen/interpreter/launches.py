@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import product
 from random import Random
 
@@ -51,10 +51,14 @@ def threads(launch: Launch, values: Env) -> Iterator[dict[str, int]]:
 
     values: the values of parameters and of the host's loop variables.
     """
-    along: list[Sequence[int]] = []
+    along: list[list[dict[str, int]]] = []
+    names = {axis.start: axis.block for axis in launch.blocks}
     for axis in launch.axes:
         first, blocks = axis.first.evaluate(values), axis.blocks.evaluate(values)
         extent = axis.threads * axis.items
-        along.append([block * extent + thread for block in range(first, first + blocks) for thread in range(axis.threads)])
-    for starts in product(*along):
-        yield {axis.start: start for axis, start in zip(launch.axes, starts)}
+        starts = [(block * extent, thread) for block in range(first, first + blocks) for thread in range(axis.threads)]
+        along.append(
+            [{axis.start: block + thread, names.get(axis.start, axis.start + "_block"): block} for block, thread in starts]
+        )
+    for each in product(*along):
+        yield {name: value for axis in each for name, value in axis.items()}

@@ -1,0 +1,143 @@
+"""Parts of arrays that the threads of a block copy to shared memory together, chunk by chunk of a loop, since several of them load
+each element.
+
+    for k:                                          for k_chunk by 16:
+        C_held[a][b] += A[i + 16*a, k]*B[k, j]  ->      A_tile = A[block's rows, k_chunk ... k_chunk + 15], and so B_tile
+                                                        barrier
+                                                        for k in the chunk: C_held[a][b] += A_tile[...]*B_tile[...]
+                                                        barrier
+
+Verdoolaege et al.: "Polyhedral parallel code generation for CUDA", ACM TACO 9(4), 2013, sec. 5. Arrays that the launch writes stay where
+they are. All threads of the block reach each barrier: the loop stands alone in a version whose condition is on the block, and its bounds are
+the same for all threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from polyml.codegen.gpu.registers import Registers, accesses_of
+from polyml.codegen.ir.program import Loop
+from polyml.model.core.scop import Scop
+from polyml.quasi_affine.affine import Affine, variable
+
+CHUNK = 16  # iterations of a loop whose elements are in shared memory at a time
+MOST_BYTES = 48 << 10  # of shared memory that a block has on every device since sm_20
+
+
+@dataclass(frozen=True)
+class BlockAxis:
+    """An axis of a block, as subscripts see it.
+
+    start: the name of a thread's first iteration.
+    block: the name of the first iteration of the block.
+    thread: the name of the thread's number along the axis.
+    item: the name of the number of a thread's item, "" where it has one.
+    threads, items: how many there are.
+    """
+
+    start: str
+    block: str
+    thread: str
+    item: str
+    threads: int
+    items: int
+
+
+@dataclass(frozen=True)
+class TileDimension:
+    """A dimension of an array, as a tile has it.
+
+    first: the subscript of the tile's first element, over block starts, the chunk's first iteration and names that all threads share.
+    extent: how many elements the tile has along it; 1 where the subscript does not move in a chunk.
+    index: the subscript within the tile, over numbers of threads and items and the loop's variable.
+    moves: whether it moves with the loop, so that the last chunk may have fewer elements.
+    """
+
+    first: Affine
+    extent: int
+    index: Affine
+    moves: bool = False
+
+
+@dataclass(frozen=True)
+class SharedTile:
+    """A part of an array in shared memory.
+
+    array: the array.
+    subscripts: those of the accesses that it serves.
+    dimensions: the array's, outermost first.
+    """
+
+    array: str
+    subscripts: tuple[Affine, ...]
+    dimensions: tuple[TileDimension, ...]
+
+    @property
+    def elements(self) -> int:
+        """How many elements the tile has, a column of padding not counted."""
+        return prod(each.extent for each in self.dimensions)
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A loop that runs in chunks, whose loads come from tiles in shared memory.
+
+    loop: the loop.
+    chunk: the name of the first iteration of a chunk.
+    tiles: what the block copies for each chunk.
+    """
+
+    loop: Loop
+    chunk: str
+    tiles: tuple[SharedTile, ...]
+
+
+def staged(held: Registers, chunk: str, axes: Sequence[BlockAxis], written: frozenset[str], scop: Scop) -> Staged | None:
+    """Returns the loop of registers with the tiles that serve its loads; None where no tile does.
+
+    chunk: a name for the first iteration of a chunk.
+    axes: of the block, with more than one thread or item each.
+    written: arrays that the launch writes.
+    """
+    loop = held.loop
+    own = {name for axis in axes for name in (axis.start, axis.item)}
+    if loop.step != 1 or any(own & each.names for each in (*loop.lower, *loop.upper)):
+        return None
+    found = dict.fromkeys(each for each in accesses_of(held, scop) if each[0] not in written)
+    tiles = [tile for array, subscripts in found for tile in _tile(array, subscripts, loop, chunk, axes)]
+    size = sum(tile.elements * scop.arrays[tile.array].element.size_bytes for tile in tiles)
+    return Staged(loop, chunk, tuple(tiles)) if tiles and size * (CHUNK + 1) // CHUNK <= MOST_BYTES else None
+
+
+def _tile(array: str, subscripts: tuple[Affine, ...], loop: Loop, chunk: str, axes: Sequence[BlockAxis]) -> Iterator[SharedTile]:
+    """Yields the tile for an access that moves with the loop and that more than one thread of a block makes."""
+    dimensions = [_dimension(each, loop, chunk, axes) for each in subscripts]
+    known = [each for each in dimensions if each is not None]
+    used = frozenset().union(*(each.names for each in subscripts))
+    if len(known) < len(dimensions) or sum(each.moves for each in known) != 1 or all(axis.start in used for axis in axes):
+        return
+    yield SharedTile(array, subscripts, tuple(known))
+
+
+def _dimension(value: Affine, loop: Loop, chunk: str, axes: Sequence[BlockAxis]) -> TileDimension | None:
+    """Returns a subscript as the dimension of a tile: one that moves with the loop, with the threads along one axis, or not at all;
+    None for any other.
+    """
+    own = {name for axis in axes for name in (axis.start, axis.item) if name}
+    if loop.var in value.names:
+        rest = value - variable(loop.var)
+        if value.coefficient(loop.var) != 1 or own & rest.names:
+            return None
+        return TileDimension(rest + variable(chunk), CHUNK, variable(loop.var) - variable(chunk), moves=True)
+    for axis in axes:
+        if axis.start not in value.names:
+            continue
+        within = variable(axis.item) * axis.threads if axis.item else Affine()
+        rest = value - variable(axis.start) - within
+        if value.coefficient(axis.start) != 1 or own & rest.names:
+            return None
+        return TileDimension(rest + variable(axis.block), axis.threads * axis.items, variable(axis.thread) + within)
+    return None if own & value.names else TileDimension(value, 1, Affine())
