@@ -16,7 +16,10 @@ from collections.abc import Iterator
 from itertools import chain
 
 from polyml import kernels
+from polyml.codegen.gpu.dialect import OPENCL
+from polyml.errors import CompileError
 from polyml.kernels.arrays import workloads
+from polyml.runtime.gpu.opencl import OpenCl, OpenClModule
 from polyml.schedule.gpu import launch_plan
 from tests.fuzz.check import check
 from tests.fuzz.generate import program
@@ -37,10 +40,15 @@ def main() -> int:
     parser.add_argument(
         "--tile", default="", metavar="TX,TY,IX,IY", help="threads along x and y and iterations of each, of register tiles"
     )
+    parser.add_argument(
+        "--without-barrier", type=int, metavar="K", help="leave out barrier K of each text, from 0 on, which Oclgrind finds"
+    )
     options = parser.parse_args()
     if options.tile:
         tx, ty, ix, iy = map(int, options.tile.split(","))
         launch_plan.TILE = (tx, ty), (ix, iy)
+    if options.without_barrier is not None:
+        _leave_out(options.without_barrier)
     alone = options.loops or options.arrays
     names = (options.loops,) if options.loops else tuple(name for name in kernels.NAMES if options.only in name and not alone)
     arrays = (options.arrays,) if options.arrays else tuple(name for name in workloads() if options.only in name and not alone)
@@ -57,6 +65,21 @@ def main() -> int:
             print(f"{outcome.name}: {outcome.problem or f'not run: {outcome.refused}'}", flush=True)
     print(f"{total} programs in {time.monotonic() - start:.0f} s: {wrong} wrong, {refused} not run")
     return 1 if wrong else 0
+
+
+def _leave_out(number: int) -> None:
+    """Makes devices compile texts without one of their barriers; a text that has not so many is not compiled."""
+    compile_whole = OpenCl.compile
+
+    def compile_without(device: OpenCl, text: str) -> OpenClModule:
+        parts = text.split(OPENCL.barrier)
+        if number + 1 >= len(parts):
+            raise CompileError(f"there are {len(parts) - 1} barriers")
+        return compile_whole(
+            device, OPENCL.barrier.join([*parts[:number], parts[number] + parts[number + 1], *parts[number + 2 :]])
+        )
+
+    OpenCl.compile = compile_without  # type: ignore[method-assign]
 
 
 def _random(first: int, count: int) -> Iterator[Outcome]:

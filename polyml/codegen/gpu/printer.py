@@ -5,31 +5,25 @@ GpuProgram   ->   __kernel void copy_0(__global double *restrict B, ...) { const
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
 from polyml.codegen.gpu.dialect import Dialect
 from polyml.codegen.gpu.functions import definitions
 from polyml.codegen.gpu.integers import condition, extreme, factor
+from polyml.codegen.gpu.names import block_count, first_block, loop_names, named, outer_names
 from polyml.codegen.gpu.program import GpuProgram, Launch, LaunchAxis, Version
 from polyml.codegen.gpu.registers import Registers
 from polyml.codegen.gpu.shared_tiles import CHUNK, SharedTile, Staged
 from polyml.codegen.gpu.values import Needs, Text, Values
 from polyml.codegen.ir.accesses import AccessTable
-from polyml.codegen.ir.program import Guard, Instance, Loop, Node, instances, loops
+from polyml.codegen.ir.program import Guard, Instance, Loop, Node, instances
 from polyml.dtypes import DType
 from polyml.model.core.scop import Scop
 from polyml.quasi_affine.affine import Affine, Compare, Condition, conjunction, variable
 
 _STEP = "    "
-_KEYWORDS = frozenset(
-    "auto break case char const continue default do double else enum extern float for goto if inline int long register restrict return "
-    "short signed sizeof static struct switch typedef union unsigned void volatile while bool half uchar ushort uint ulong kernel global "
-    "local constant private read_only write_only read_write event_t sampler_t image2d_t image3d_t size_t ptrdiff_t complex imaginary "
-    "class new delete this template typename namespace using public protected virtual operator friend throw try catch true false NULL "
-    "and or not xor asm thread e e0 e1 e2 e3 e4 status mutable explicit export static_cast status abs min max".split()
-)
 
 
 @dataclass(frozen=True)
@@ -90,7 +84,7 @@ class _KernelText:
         self._table = AccessTable(scop.context)
         self._arrays: dict[str, bool] = {}
         self._integers: dict[str, None] = {}
-        self._outer = _outer_names(launch, scop)
+        self._outer = outer_names(launch, scop)
         self._begin(launch.versions[0])
         self._filled: list[Registers] = []
         self._tiles: list[tuple[SharedTile, str]] = []  # those that the lines that follow read, with their names
@@ -135,12 +129,12 @@ class _KernelText:
         for number, axis in enumerate(self._launch.axes):
             found = shares.get(axis.start)
             if found is None:
-                yield self._start(number, axis, _named(axis.start))
+                yield self._start(number, axis, named(axis.start))
                 continue
             thread = self._dialect.thread[number] if axis.threads > 1 else "0"
             yield f"const int {found.thread} = {thread};"
             yield self._start(number, axis, found.block, is_block=True)
-            yield f"const {self._dialect.index} {_named(axis.start)} = {found.block} + {found.thread};"
+            yield f"const {self._dialect.index} {named(axis.start)} = {found.block} + {found.thread};"
         if shares:
             thread = ""
             for number, axis in reversed(list(enumerate(self._launch.axes[:3]))):
@@ -157,7 +151,7 @@ class _KernelText:
         """
         block, index = self._block_number(number), self._dialect.index
         if number in self._firsts:
-            block = f"({block} + {_first(axis)})"
+            block = f"({block} + {first_block(axis)})"
         thread = f" + {self._dialect.thread[number]}" if axis.threads > 1 and not is_block else ""
         extent = axis.threads * axis.items
         scaled = f"({index}){block} * {extent}" if extent > 1 else f"({index}){block}"
@@ -173,8 +167,8 @@ class _KernelText:
         if len(axes) <= 3 or number < 2:
             return text
         for axis in axes[2:number]:
-            text = f"{text} / {_blocks(axis)}"
-        return f"({text} % {_blocks(axes[number])})" if number in self._extents else f"({text})"
+            text = f"{text} / {block_count(axis)}"
+        return f"({text} % {block_count(axes[number])})" if number in self._extents else f"({text})"
 
     def _parameters(self) -> Iterator[str]:
         """Yields the declarations of the kernel's parameters, in order."""
@@ -182,11 +176,11 @@ class _KernelText:
         for array, is_written in signature.arrays:
             element = dialect.memory_type(self._scop.arrays[array].element)
             const = "" if is_written else "const "
-            yield f"{dialect.pointer}{const}{element} *{dialect.restrict} {_named(array)}"
-        yield from (f"const {dialect.index} {_named(name)}" for name in signature.integers)
-        yield from (f"const {dialect.index} {_first(self._launch.axes[k])}" for k in signature.firsts)
-        yield from (f"const {dialect.index} {_blocks(self._launch.axes[k])}" for k in signature.extents)
-        yield from (f"const {dialect.memory_type(dtype)} {_named(name.replace('.', '_'))}" for name, dtype in signature.numbers)
+            yield f"{dialect.pointer}{const}{element} *{dialect.restrict} {named(array)}"
+        yield from (f"const {dialect.index} {named(name)}" for name in signature.integers)
+        yield from (f"const {dialect.index} {first_block(self._launch.axes[k])}" for k in signature.firsts)
+        yield from (f"const {dialect.index} {block_count(self._launch.axes[k])}" for k in signature.extents)
+        yield from (f"const {dialect.memory_type(dtype)} {named(name.replace('.', '_'))}" for name, dtype in signature.numbers)
         if signature.status:
             yield f"{dialect.pointer}int *status"
 
@@ -205,7 +199,7 @@ class _KernelText:
     def _begin(self, version: Version) -> None:
         """Makes the version's registers, and the names of its loops in the C text, those of the lines that follow."""
         self._registers, self._staged = version.registers, version.staged
-        self._names = {**self._outer, **_loop_names(version, self._outer, self._scop)}
+        self._names = {**self._outer, **loop_names(version, self._outer, self._scop)}
         self._renaming = {name: variable(new) for name, new in self._names.items() if new != name}
 
     # -- what a thread runs ---------------------------------------------------------------------------------------
@@ -236,7 +230,7 @@ class _KernelText:
         behind a test of whether the loop runs.
         """
         loop, element = held.loop, self._scop.arrays[held.array].element
-        kind, name = self._dialect.register_type(element), f"{_named(held.array)}_held"
+        kind, name = self._dialect.register_type(element), f"{named(held.array)}_held"
         sizes = "".join(f"[{count}]" for _, count in held.items)
         self._filled.append(held)
         memory = self._element(held.array, [self._values.index(each) for each in held.subscripts])
@@ -277,9 +271,9 @@ class _KernelText:
 
     def _tile_name(self, tile: SharedTile) -> str:
         """Returns a name for a tile, which is declared in the kernel's shared memory."""
-        name, number = f"{_named(tile.array)}_tile", 2
+        name, number = f"{named(tile.array)}_tile", 2
         while name in self._shared:
-            name, number = f"{_named(tile.array)}_tile_{number}", number + 1
+            name, number = f"{named(tile.array)}_tile_{number}", number + 1
         moving = [each for each in tile.dimensions if each.extent > 1]
         lengths = [each.extent + (each.moves and each is moving[-1] and len(moving) > 1) for each in moving]
         element = self._dialect.memory_type(self._scop.arrays[tile.array].element)
@@ -360,7 +354,7 @@ class _KernelText:
             size = factor(self._renamed(self._table.affine(extent)), self._use)
             rows = offset if offset.isidentifier() or offset.isdigit() else f"({offset})"
             offset = f"{rows}*{size} + {f'({text})' if '?' in text else text}"
-        return f"{_named(array)}[{offset}]"
+        return f"{named(array)}[{offset}]"
 
     def _same(self, some: tuple[Affine, ...], others: tuple[Affine, ...]) -> bool:
         """Returns whether subscripts are the same once loops have the names of the text."""
@@ -385,46 +379,3 @@ class _KernelText:
     def _use(self, function: str) -> str:
         """Returns the name of a device function, and notes that the kernel calls it."""
         return self.needs.function(function)
-
-
-def _first(axis: LaunchAxis) -> str:
-    """Returns the name of the kernel's parameter that is the number of the axis's first block."""
-    return f"first_{axis.start}"
-
-
-def _blocks(axis: LaunchAxis) -> str:
-    """Returns the name of the kernel's parameter that is how many blocks the axis has."""
-    return f"blocks_{axis.start}"
-
-
-def _named(name: str) -> str:
-    """Returns the name as C may have it: with an underscore behind it if it is a word of C."""
-    return f"{name}_" if name in _KEYWORDS else name
-
-
-def _outer_names(launch: Launch, scop: Scop) -> dict[str, str]:
-    """Returns { name in the program -> name in the C text } of what is the same in all loops of a thread: sizes, loops of the
-    host, and where the axes start.
-    """
-    return {
-        name: _named(name) for name in (*launch.host, *(axis.start for axis in launch.axes), *(p.name for p in scop.parameters))
-    }
-
-
-def _loop_names(version: Version, outer: Mapping[str, str], scop: Scop) -> dict[str, str]:
-    """Returns { loop variable -> its name in the C text }: the name that the schedule gives the loop, changed if it is a word of
-    C or in use.
-
-    outer: { name in the program -> name in the C text } of what the loops are over.
-    """
-    items = {item for held in version.registers for item, _ in held.items}
-    taken = {*outer.values(), *map(_named, (*scop.arrays, *scop.params)), *items}
-    found: dict[str, str] = {}
-    for loop in loops(version.body):
-        wanted = _named(loop.name or loop.var)
-        name, number = wanted, 2
-        while name in taken and name not in items:
-            name, number = f"{wanted}_{number}", number + 1
-        found[loop.var] = name
-        taken.add(name)
-    return found

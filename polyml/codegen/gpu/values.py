@@ -80,7 +80,7 @@ class Values:
     """A Values writes the statements of one kernel in C."""
 
     def __init__(self, scop: Scop, dialect: Dialect, needs: Needs, element: Address, rename: Callable[[Affine], Affine]):
-        self._scop, self._dialect, self._needs, self._element, self._rename = scop, dialect, needs, element, rename
+        self.scop, self.dialect, self._needs, self._element, self._rename = scop, dialect, needs, element, rename
         self._table = AccessTable(scop.context)
 
     def assignment(self, statement: Statement, point: Sequence[Affine]) -> list[str]:
@@ -88,7 +88,7 @@ class Values:
         instance = _StatementText(self, statement, dict(zip(statement.iterators, point, strict=True)))
         target = instance.access(statement.write)
         value = instance.value(statement.value)
-        stored = self.stored(value, self._scop.arrays[statement.write.array].element)
+        stored = self.stored(value, self.scop.arrays[statement.write.array].element)
         return [*instance.constants, f"{target} = {stored};"]
 
     def stored(self, value: Text, element: DType) -> str:
@@ -110,11 +110,6 @@ class Values:
             self._needs.status = True
             texts.append("status")
         return Text(f"{self._needs.function(function)}({', '.join(texts)})")
-
-    @property
-    def dialect(self) -> Dialect:
-        """The language that the text is in."""
-        return self._dialect
 
     def number(self, name: str, dtype: DType) -> str:
         """Returns the C name of an argument that is a number, and notes that the kernel refers to it."""
@@ -141,11 +136,6 @@ class Values:
         subscripts: the same as expressions, () where data decide them.
         """
         return self._element(array, texts, subscripts)
-
-    @property
-    def scop(self) -> Scop:
-        """The SCoP whose statements are written."""
-        return self._scop
 
 
 class _StatementText:

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import polyml
 from polyml.codegen.gpu.program import gpu_program
 from polyml.schedule.gpu.mapping import every_nest, mapped
 from polyml.schedule.tree import loop_tree
@@ -54,39 +53,3 @@ def triangular(C, A, B):
 ])  # fmt: skip
 def test_an_element_stays_in_a_register_where_the_loop_does_not_move_it(function, shapes, expected):
     assert held(function, *shapes) == expected
-
-
-def test_the_text_fills_registers_before_the_loop_and_stores_them_behind_it():
-    text = polyml.kernel(kernels.gemm).inspect_cuda("f32[:, :]", "f32[:, :]", "f32[:, :]")
-    assert (
-        text.partition("__launch_bounds__(256)")[2].partition("    else {")[0]
-        == """
-gemm_0(float *__restrict__ C, const float *__restrict__ A, const float *__restrict__ B, const long long A_1, const long long B_1, const long long C_0, const long long C_1, const long long first_i)
-{
-    const long long j = (long long)blockIdx.x * 64 + threadIdx.x;
-    const long long i = (long long)(blockIdx.y + first_i) * 64 + threadIdx.y;
-    if (C_0 > i + 48 && C_1 > j + 48) {
-        if (A_1 > 0) {
-            float C_held[4][4];
-            #pragma unroll
-            for (int j_item = 0; j_item < 4; j_item++)
-                #pragma unroll
-                for (int i_item = 0; i_item < 4; i_item++)
-                    C_held[j_item][i_item] = C[(i + 16*i_item)*C_1 + j + 16*j_item];
-            for (long long k = 0; k < A_1; k++) {
-                #pragma unroll
-                for (long long j_item = 0; j_item < 4; j_item++) {
-                    #pragma unroll
-                    for (long long i_item = 0; i_item < 4; i_item++)
-                        C_held[j_item][i_item] = C_held[j_item][i_item] + A[(i + 16*i_item)*A_1 + k] * B[k*B_1 + j + 16*j_item];
-                }
-            }
-            #pragma unroll
-            for (int j_item = 0; j_item < 4; j_item++)
-                #pragma unroll
-                for (int i_item = 0; i_item < 4; i_item++)
-                    C[(i + 16*i_item)*C_1 + j + 16*j_item] = C_held[j_item][i_item];
-        }
-    }
-"""
-    )

@@ -1,0 +1,58 @@
+"""Names in the text of kernels for GPUs: those of the program, but for words of C and names in use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from polyml.codegen.gpu.program import Launch, LaunchAxis, Version
+from polyml.codegen.ir.program import loops
+from polyml.model.core.scop import Scop
+
+_KEYWORDS = frozenset(
+    "auto break case char const continue default do double else enum extern float for goto if inline int long register restrict return "
+    "short signed sizeof static struct switch typedef union unsigned void volatile while bool half uchar ushort uint ulong kernel global "
+    "local constant private read_only write_only read_write event_t sampler_t image2d_t image3d_t size_t ptrdiff_t complex imaginary "
+    "class new delete this template typename namespace using public protected virtual operator friend throw try catch true false NULL "
+    "and or not xor asm thread e e0 e1 e2 e3 e4 status mutable explicit export static_cast status abs min max".split()
+)
+
+
+def first_block(axis: LaunchAxis) -> str:
+    """Returns the name of the kernel's parameter that is the number of the axis's first block."""
+    return f"first_{axis.start}"
+
+
+def block_count(axis: LaunchAxis) -> str:
+    """Returns the name of the kernel's parameter that is how many blocks the axis has."""
+    return f"blocks_{axis.start}"
+
+
+def named(name: str) -> str:
+    """Returns the name as C may have it: with an underscore behind it if it is a word of C."""
+    return f"{name}_" if name in _KEYWORDS else name
+
+
+def outer_names(launch: Launch, scop: Scop) -> dict[str, str]:
+    """Returns { name in the program -> name in the C text } of what is the same in all loops of a thread: sizes, loops of the
+    host, and where the axes start.
+    """
+    return {name: named(name) for name in (*launch.host, *(axis.start for axis in launch.axes), *(p.name for p in scop.parameters))}
+
+
+def loop_names(version: Version, outer: Mapping[str, str], scop: Scop) -> dict[str, str]:
+    """Returns { loop variable -> its name in the C text }: the name that the schedule gives the loop, changed if it is a word of
+    C or in use.
+
+    outer: { name in the program -> name in the C text } of what the loops are over.
+    """
+    items = {item for held in version.registers for item, _ in held.items}
+    taken = {*outer.values(), *map(named, (*scop.arrays, *scop.params)), *items}
+    found: dict[str, str] = {}
+    for loop in loops(version.body):
+        wanted = named(loop.name or loop.var)
+        name, number = wanted, 2
+        while name in taken and name not in items:
+            name, number = f"{wanted}_{number}", number + 1
+        found[loop.var] = name
+        taken.add(name)
+    return found

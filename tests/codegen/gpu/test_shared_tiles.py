@@ -1,0 +1,152 @@
+"""Parts of arrays that the threads of a block share."""
+
+import numpy as np
+import pytest
+
+import polyml
+from polyml.codegen.gpu.program import gpu_program
+from polyml.codegen.interpreter import launches
+from polyml.schedule.gpu.mapping import every_nest, mapped
+from polyml.schedule.tree import loop_tree
+from tests.gpu import kernels
+from tests.gpu.mapping import problem
+
+
+def program_of(function, *arrays, block=(4, 2), items=(2, 2)):
+    given, _ = problem(function, *arrays)
+    nests = every_nest(loop_tree.read(given.scop.schedule, given.scop.statements), given.scop, given.dependences)
+    return gpu_program(given.scop, [mapped(n, range(len(n.grid))[::-1], block, items) for n in nests])
+
+
+def tiles(function, *shapes, **given):
+    """The array, first elements and extents of each tile, of the source's loops."""
+    program = program_of(function, *map(np.zeros, shapes), **given)
+    staged = [each for launch in program.launches.values() for version in launch.versions for each in version.staged]
+    return [
+        (t.array, [*map(str, (d.first for d in t.dimensions))], [d.extent for d in t.dimensions])
+        for each in staged
+        for t in each.tiles
+    ]
+
+
+def scaled(C, A, x, B):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A.shape[1]):
+                C[i, j] += A[i, k] * x[k] * B[k + 3, 2 * j]
+
+
+def diagonal(C, A):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A.shape[0]):
+                C[i, j] += A[k, i + j]
+
+
+def own_rows(C, A):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A.shape[2]):
+                C[i, j] += A[i, j, k]
+
+
+def squared(C):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[0]):
+            for k in range(C.shape[0]):
+                C[i, j] += C[i, j] * 2.0
+
+
+@pytest.mark.parametrize("function, shapes, expected", [
+    (kernels.gemm, [(9, 9), (9, 5), (5, 9)], [("A", ["i_block", "k_chunk"], [4, 16]), ("B", ["k_chunk", "j_block"], [16, 8])]),
+    (scaled, [(9, 9), (9, 5), 5, (9, 20)], [("A", ["i_block", "k_chunk"], [4, 16]), ("x", ["k_chunk"], [16])]),  # 2*j leaves gaps
+    (diagonal, [(9, 9), (5, 18)], []),
+    (own_rows, [(9, 9), (9, 9, 5)], []),  # no thread loads what another does
+    (squared, [(9, 9)], []),
+])  # fmt: skip
+def test_a_tile_is_what_several_threads_load_in_a_chunk(function, shapes, expected):
+    assert tiles(function, *shapes) == expected
+
+
+def test_tiles_that_do_not_fit_shared_memory_are_not_made():
+    assert tiles(kernels.gemm, (9, 9), (9, 5), (5, 9), block=(32, 32), items=(8, 8)) == tiles(diagonal, (9, 9), (5, 18))
+
+
+@pytest.mark.parametrize("sizes", [(8, 4, 16), (9, 9, 17), (16, 8, 5), (3, 2, 40)])
+def test_a_block_runs_a_version_as_a_whole(sizes):
+    """The condition is the same for all threads of a block, so that each of them reaches each barrier."""
+    n, m, k = sizes
+    rng = np.random.default_rng(1)
+    A, B = (rng.integers(-5, 5, shape).astype(float) for shape in ((n, k), (k, m)))
+    C = np.zeros((n, m))
+    program = program_of(kernels.gemm, C, A, B)
+    (launch,) = program.launches.values()
+    values = {"C_0": n, "C_1": m, "A_0": n, "A_1": k, "B_0": k, "B_1": m}
+    taken = {}
+    for start in launches.threads(launch, values):
+        block = tuple(start[axis.block] for axis in launch.blocks)
+        holds = [version.condition.evaluate({**values, **start}) for version in launch.versions]
+        assert sum(holds) == 1
+        taken.setdefault(block, set()).add(holds.index(True))
+    assert all(len(each) == 1 for each in taken.values())
+    launches.run(program, {"C": C, "A": A, "B": B}, order="shuffled")
+    assert np.array_equal(C, A @ B)
+
+
+def test_the_text_has_a_barrier_before_and_behind_what_reads_a_tile():
+    text = polyml.kernel(kernels.gemm).inspect_cuda("f32[:, :]", "f32[:, :]", "f32[:, :]")
+    assert (
+        text.partition("__launch_bounds__(256)")[2].partition("    else {")[0]
+        == """
+gemm_0(float *__restrict__ C, const float *__restrict__ A, const float *__restrict__ B, const long long A_1, const long long B_1, const long long C_0, const long long C_1, const long long first_i)
+{
+    __shared__ float A_tile[64][17];
+    __shared__ float B_tile[16][64];
+    const int j_thread = threadIdx.x;
+    const long long j_block = (long long)blockIdx.x * 64;
+    const long long j = j_block + j_thread;
+    const int i_thread = threadIdx.y;
+    const long long i_block = (long long)(blockIdx.y + first_i) * 64;
+    const long long i = i_block + i_thread;
+    const int thread = (threadIdx.y)*16 + threadIdx.x;
+    if (C_0 > i_block + 63 && C_1 > j_block + 63) {
+        if (A_1 > 0) {
+            float C_held[4][4];
+            #pragma unroll
+            for (int j_item = 0; j_item < 4; j_item++)
+                #pragma unroll
+                for (int i_item = 0; i_item < 4; i_item++)
+                    C_held[j_item][i_item] = C[(i + 16*i_item)*C_1 + j + 16*j_item];
+            for (long long k_chunk = 0; k_chunk < A_1; k_chunk += 16) {
+                for (int e = thread; e < 1024; e += 256) {
+                    const int e1 = e % 16;
+                    const int e0 = e / 16;
+                    if (e1 + k_chunk < A_1)
+                        A_tile[e0][e1] = A[(e0 + i_block)*A_1 + e1 + k_chunk];
+                }
+                for (int e = thread; e < 1024; e += 256) {
+                    const int e1 = e % 64;
+                    const int e0 = e / 64;
+                    if (e0 + k_chunk < A_1)
+                        B_tile[e0][e1] = B[(e0 + k_chunk)*B_1 + e1 + j_block];
+                }
+                __syncthreads(); // A_tile and B_tile: filled by all threads before any reads
+                for (long long k = k_chunk; k < min_index(A_1, k_chunk + 16); k++) {
+                    #pragma unroll
+                    for (long long j_item = 0; j_item < 4; j_item++) {
+                        #pragma unroll
+                        for (long long i_item = 0; i_item < 4; i_item++)
+                            C_held[j_item][i_item] = C_held[j_item][i_item] + A_tile[16*i_item + i_thread][k - k_chunk] * B_tile[k - k_chunk][16*j_item + j_thread];
+                    }
+                }
+                __syncthreads(); // A_tile and B_tile: read by all threads before any fills them again
+            }
+            #pragma unroll
+            for (int j_item = 0; j_item < 4; j_item++)
+                #pragma unroll
+                for (int i_item = 0; i_item < 4; i_item++)
+                    C[(i + 16*i_item)*C_1 + j + 16*j_item] = C_held[j_item][i_item];
+        }
+    }
+"""
+    )

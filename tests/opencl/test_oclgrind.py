@@ -1,0 +1,39 @@
+"""Oclgrind finds what is planted, and nothing else."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.opencl import oclgrind
+from tests.opencl.test_opencl import pytestmark as on_devices
+
+LIBRARY = Path("/usr/lib/oclgrind/liboclgrind-rt-icd.so")
+pytestmark = [on_devices, pytest.mark.skipif(not LIBRARY.exists(), reason="there is no Oclgrind")]
+
+
+def problem(tmp_path, *given):
+    (tmp_path / "oclgrind.icd").write_text(f"{LIBRARY}\n")
+    return oclgrind._problem(str(tmp_path), ["--tile", "4,4,2,2", *given])
+
+
+def test_a_product_of_matrices_has_no_race(tmp_path):
+    assert problem(tmp_path, "--loops", "gemm") == ""
+
+
+@pytest.mark.parametrize("barrier", [0, 1])
+@pytest.mark.parametrize("name", ["gemm", "syr2k"])
+def test_a_barrier_that_is_left_out_is_found(tmp_path, name, barrier):
+    assert "data race" in problem(tmp_path, "--loops", name, "--without-barrier", str(barrier))
+
+
+def test_a_barrier_that_there_is_not_is_said_so():
+    ran = subprocess.run(
+        [sys.executable, "-m", "tests.opencl", "--loops", "jacobi_2d", "--without-barrier", "0"],
+        capture_output=True,
+        text=True,
+        env=os.environ,
+    )
+    assert "there are 0 barriers" in ran.stdout
