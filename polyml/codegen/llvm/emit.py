@@ -100,9 +100,8 @@ class KernelEmitter(Body):
             fn.attributes = UNOPTIMIZED
 
     def _check_sizes(self) -> None:
-        """Emits a check that all sizes are small enough for what is computed with them; otherwise the kernel returns
-        TOO_GREAT_A_SIZE. Arrays that exist in memory pass it, but one without elements, or one whose strides are 0, may have
-        any size.
+        """Emits a check that all sizes are small enough that what is computed from them stays within 64 bits; otherwise the kernel
+        returns TOO_GREAT_A_SIZE. Only arrays without elements, or with strides of 0, can fail it: others would not fit into memory.
         """
         sizes = [p.name for p in self.scop.parameters if p.is_size]
         combined = "0"
@@ -187,7 +186,7 @@ class KernelEmitter(Body):
         return self.size_bytes(array)
 
     def _results(self) -> None:
-        """Emits the stores of results that are numbers to the words of the call."""
+        """Emits the stores of results that are numbers into the 64-bit words that kernel and caller share (`SlotMap`)."""
         slot = self.module.slots.first_result
         for result in self.scop.results:
             if not isinstance(result, ScalarResult):
@@ -204,11 +203,11 @@ class KernelEmitter(Body):
             slot += 1
 
     def fork(self, node: Loop) -> bool:
-        """Emits a parallel loop that runs on the pool's threads if it has many iterations, and returns True; returns False
-        without code if the module has no threads.
+        """Emits a parallel loop that runs on the pool's threads if it has many iterations, and returns True; returns False without
+        code if the module has no threads.
 
-        A short loop inside another one is emitted a second time, for calls in which it has few iterations: it runs often, and
-        the second version needs no call.
+        A short loop inside another one has a second version, without a call of the pool, for calls in which it has few iterations;
+        any other loop then calls the pool for one thread.
         """
         if not self.module.threads:
             return False
@@ -260,8 +259,8 @@ class KernelEmitter(Body):
 
 
 def is_short(program: Program, node: Loop) -> bool:
-    """Returns whether the loop is so short that more chunks than threads cost little: chunks are even (`Loop.last`), at most two
-    loops are nested inside, and no chunk needs memory of its own.
+    """Returns whether the loop is divided into more chunks than there are threads, since an extra chunk costs little: chunks are
+    equal (`Loop.last`), loops inside are nested at most two deep, and no chunk needs memory of its own.
     """
     if not node.last or node.private or sum(isinstance(n, Loop) for n in _longest_path(node.body)) > SHORT_DEPTH:
         return False
@@ -292,13 +291,16 @@ def work(body: Body, node: Loop) -> str:
 
 
 def _middle(lower: Sequence[Affine], upper: Sequence[Affine]) -> Affine:
-    """Returns the middle of a range, rounded down, from its lower and upper bounds."""
+    """Returns the middle of a range, rounded down.
+
+    lower, upper: the range's bounds: it begins at the greatest of `lower` and ends at the least of `upper`.
+    """
     return floor_div(extremum("max", lower) + extremum("min", upper), 2)
 
 
 def _longest_path(nodes: tuple[Node, ...]) -> list[Loop | Jam | Unroll]:
-    """Returns the longest chain of nested loops, jams and unrolled loops below the nodes, outermost first; of those of equal
-    length one without masks.
+    """Returns the longest chain of nested loops, Jam nodes and unrolled loops below the nodes, outermost first; of several equally
+    long ones the first without masks, or the first if all have masks.
     """
     best: list[Loop | Jam | Unroll] = []
     for node in nodes:
@@ -311,5 +313,5 @@ def _longest_path(nodes: tuple[Node, ...]) -> list[Loop | Jam | Unroll]:
 
 
 def _depth(path: list[Loop | Jam | Unroll]) -> tuple[int, bool]:
-    """Returns the key that chains are compared by: how long they are, then whether no jam in them has a mask."""
+    """Returns the key by which `_longest_path` compares chains: how long one is, then whether no Jam node in it has a mask."""
     return len(path), not any(isinstance(n, Jam) and n.limit is not None for n in path)

@@ -27,7 +27,9 @@ class InstanceEmitter(Protocol):
         """Emits an instance, for all iterations that the jams around it run together (unroll-and-jam)."""
 
     def enter(self, jam: Jam) -> None:
-        """Emits what has to come before the nodes in a jam; it is called right before they are emitted."""
+        """Emits what has to come before the nodes in a Jam (iterations that run together); it is called right before they are
+        emitted.
+        """
 
 
 class Body(ElementAccess):
@@ -52,7 +54,9 @@ class Body(ElementAccess):
         self.module.finished(self.module.units[-1])
 
     def nodes(self, nodes: tuple[Node, ...]) -> None:
-        """Emits the nodes one after the other. A loop may hand partial results over to a loop right after it."""
+        """Emits the nodes one after the other. A loop may hand its partial results of reductions in registers over to a loop right
+        after it.
+        """
         handed = NOTHING
         for node, following in zip_longest(nodes, nodes[1:]):
             if isinstance(node, Instance):
@@ -71,7 +75,7 @@ class Body(ElementAccess):
                 self._unrolled(node)
 
     def _jam(self, node: Jam) -> None:
-        """Emits the body of a jam, in which each instance stands for all iterations that the jam runs together."""
+        """Emits the body of a Jam node, in which each instance stands for all iterations that the node runs together."""
         around, self.jams = self.jams, self.jams.inside(node)
         self.statements.enter(node)
         self.nodes(node.body)
@@ -99,7 +103,8 @@ class Body(ElementAccess):
     def loop(self, node: Loop, following: Loop | None = None, handed: HandOver = NOTHING) -> HandOver:
         """Emits a loop within this function, and returns what it hands over to the loop that runs next.
 
-        following: the loop that runs next, which may go on with this one's partial results, and begin where this one ends.
+        following: the loop that runs next, or None. It may go on with this loop's partial results, and may begin with the iteration
+            after this loop's last one (`Loop.resumes`).
         handed: what the loop before hands over to this one.
         """
         lower, upper = loop_bounds.ends(self, node)

@@ -54,7 +54,9 @@ class MemoryEmitter:
         return lane_step if stride == self._body.scop.arrays[location.array].element.size_bytes and abs(lane_step) == 1 else 0
 
     def _short_stride(self, location: Location) -> int:
-        """Returns the distance in elements from one lane to the next if it is short, along a row of memory and not 1; else 0."""
+        """Returns the distance in elements from one lane to the next if lanes are 2 to LONGEST_SHORT_STRIDE elements apart along
+        the dimension in which elements are neighbours in memory; else 0.
+        """
         size_bytes = self._body.scop.arrays[location.array].element.size_bytes
         moving = [(s, t) for s, t in zip(location.strides, self._body.module.layout.strides(location.array)) if s]
         (step, stride), *others = moving
@@ -305,7 +307,7 @@ class MemoryEmitter:
 
 
 class Mask:
-    """A Mask says which lanes of a remainder are computed: those up to index `last`.
+    """A Mask says which lanes of a vector are computed where fewer iterations are left than it has lanes: those up to index `last`.
 
     bits: the mask's SSA name, of type <lanes x i1>.
     """

@@ -31,8 +31,8 @@ class OutlinedLoop(Body):
     """An OutlinedLoop emits the function that runs chunk number `share` of the `shares` chunks of a parallel loop: `void f(ptr
     environment, i64 share, i64 shares)`.
 
-    The words at `environment` are the address of the call's words, the next iteration to take, the address of the overflow
-    flag, addresses of local arrays, and values of outer loop variables.
+    The 64-bit words at `environment` are the address of the kernel's arguments (see `SlotMap`), the next iteration to take, the
+    address of the overflow flag, addresses of local arrays, and values of outer loop variables.
     """
 
     thread = "%share"
@@ -77,7 +77,8 @@ class OutlinedLoop(Body):
         fn.current.terminator = "ret void"
 
     def _even(self, lower: str, upper: str) -> None:
-        """Emits one chunk of a loop whose chunks are even and whose body itself stays below the chunk's end (`Loop.last`).
+        """Emits one chunk of a loop whose chunks are equal. The loops in its body end at the chunk's last iteration by themselves,
+        which has the name `Loop.last`.
 
         lower, upper: the first and last iteration of the whole loop.
         """
@@ -119,10 +120,10 @@ def trips(body: Body, node: Loop, lower: str, upper: str) -> str:
 
 
 def balanced_chunk(body: Body, node: Loop, lower: str, upper: str, share: tuple[str, str]) -> tuple[str, str]:
-    """Emits the first and the last iteration of a chunk of a loop that may be cut anywhere (`Loop.last`), and returns their SSA
-    names. Chunks differ in length by at most one step of the point loop.
+    """Emits the first and the last iteration of a chunk of a loop over tiles that may be cut anywhere (`Loop.last`), and returns
+    their SSA names. Chunks differ in length by at most the step of the loop over a tile's iterations.
 
-    lower, upper: the loop's bounds.
+    lower, upper: the first and last iteration of the whole loop.
     share: the chunk's number, and how many chunks there are.
     """
     fn, (number, shares) = body.fn, share
@@ -155,7 +156,9 @@ def equal_chunk(body: Body, node: Loop, lower: str, count: str, share: tuple[str
 
 
 def is_uneven(node: Loop) -> bool:
-    """Returns whether iterations of the loop differ in length: more than one loop inside, or a guard, depends on its variable."""
+    """Returns whether the loop's iterations are taken to differ in length: the bounds of two or more loops inside, or a guard's
+    condition, depend on its variable. A single loop inside that does so is taken to run over a tile of constant size.
+    """
     count = 0
     for inner in loops(node.body):
         if any(node.var in e.names for e in (*inner.lower, *inner.upper)):

@@ -37,7 +37,9 @@ class Location:
 
 
 def disjoint(a: Location, b: Location) -> bool:
-    """Returns whether the locations are known to have no element in common, from constant differences of their subscripts."""
+    """Returns whether the locations are known to have no element in common: they are in different arrays, or in some dimension
+    their subscripts differ by a constant that keeps them apart.
+    """
     if a.array != b.array:
         return True
     for d, (x, y) in enumerate(zip(a.subscripts, b.subscripts)):

@@ -21,8 +21,8 @@ from polyml.quasi_affine.affine import Affine, extremum, floor_div, variable
 
 
 def balance(program: Program) -> Program:
-    """Returns the program with equal chunks in its outermost parallel loops over tiles, each of which gets a name for the last
-    iteration of a chunk (`Loop.last`).
+    """Returns the program in which the outermost parallel loops over tiles are divided into chunks of equally many iterations,
+    where the loops inside allow it. Each gets a name for the last iteration of a chunk (`Loop.last`).
     """
     taken = {p.name for p in program.scop.parameters}
     names = (name for n in count() if (name := f"last{n}") not in taken)
@@ -51,8 +51,10 @@ Bounds = tuple[Affine, ...]
 
 
 def _ranges(tile: Loop) -> list[tuple[Bounds, Bounds]]:
-    """Returns the different ranges, each as lower and upper bounds, that loops over a tile's iterations have over all tiles
-    together; an empty list if anything else inside depends on where tiles begin.
+    """Returns the different ranges, as (lower, upper) bounds, that the loops over a tile's iterations go through when all tiles are
+    taken together; an empty list if anything else inside depends on where tiles begin.
+
+    tile: the loop over tiles.
     """
     ranges: dict[tuple[Bounds, Bounds], None] = {}
     inside: set[str] = {tile.var}
@@ -85,13 +87,17 @@ def _ends(tile: Loop) -> tuple[Affine, Affine]:
 
 
 def _reached(tile: Loop) -> Affine:
-    """Returns the last iteration of the last tile, as an expression of the tile loop's bounds."""
+    """Returns the last iteration in the last tile, as an expression of the bounds of the loop over tiles: where it would end if the
+    last tile were full.
+    """
     first = extremum("max", tile.lower)
     return first + floor_div(extremum("min", tile.upper) - first, tile.step) * tile.step + (tile.step - 1)
 
 
 def _around(tile: Loop, ranges: list[tuple[Bounds, Bounds]]) -> tuple[Bounds, Bounds]:
-    """Returns lower and upper bounds of one range that contains all the ranges."""
+    """Returns the (lower, upper) bounds of one range that contains all the ranges: from the first iteration of the first tile to
+    the last iteration of any of them.
+    """
     return tile.lower, (extremum("max", [extremum("min", upper) for _, upper in ranges]),)
 
 
@@ -101,10 +107,12 @@ def _without(bounds: Bounds, bound: Affine) -> Bounds:
 
 
 def _ending(node: Node, tile: Loop, last: str, keep: bool) -> Node:
-    """Returns the node with its loops over the tile's iterations ending where the chunk does.
+    """Returns the node with the loops over a tile's iterations in it ending where the chunk does.
 
+    tile: the loop over tiles.
     last: the name of the chunk's last iteration.
-    keep: the loops also keep their other bounds.
+    keep: whether these loops also keep their bounds besides the tile's; if not, those bounds are dropped, since the loop over tiles
+        has them.
     """
     if isinstance(node, Instance):
         return node

@@ -132,7 +132,8 @@ def _circular_buffer(tests: ConflictTest, context: isl.Set, array: Array, loop: 
 
 
 def _centres(loop: Loop, places: Sequence[tuple[Affine, tuple[Node, ...]]]) -> Iterator[Affine]:
-    """Yields expressions that move with `loop` and no other one, in either direction, near which the indices may stay.
+    """Yields expressions near which the indices of a circular buffer's dimension may stay while `loop` runs: the loop's variable,
+    and the first index, without its constant, that is another expression of this variable and of no other loop's.
 
     places: the indices along one dimension, each with the nodes around it.
     """

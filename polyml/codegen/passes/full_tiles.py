@@ -26,19 +26,19 @@ LEAST_DEPTH = 3  # loops that a nest needs for two copies of its code to pay
 
 
 def separate_full_tiles(program: Program) -> Program:
-    """Returns the program with two versions, for full and for partial tiles, of every deep nest inside of tile loops, and of those
-    nests for which the schedule asks for them.
+    """Returns the program in which nests of loops inside of loops over tiles have two versions under guards, one for full and one
+    for partial tiles: deep nests where that pays, and those for which the schedule asks for it.
 
-    Raises ScheduleError if the schedule asks for them at a loop inside of which no loop runs over a tile.
+    Raises ScheduleError if the schedule asks for it at a loop inside of which no loop runs over a tile.
     """
     return replace(program, body=_nodes(program.body, False))
 
 
 def _nodes(nodes: tuple[Node, ...], tiled: bool) -> tuple[Node, ...]:
-    """Returns the nodes with their nests in two versions, for full and for partial tiles, where that pays or the schedule asks for
-    it.
+    """Returns the nodes with nests in two versions, for full and for partial tiles: deep nests where that pays, and those for which
+    the schedule asks for it.
 
-    tiled: the nodes stand inside of a loop over tiles.
+    tiled: whether the nodes stand inside of a loop over tiles.
     """
     out: list[Node] = []
     for node in nodes:
@@ -56,8 +56,8 @@ def _nodes(nodes: tuple[Node, ...], tiled: bool) -> tuple[Node, ...]:
 
 
 def _versions(loop: Loop) -> tuple[Node, ...]:
-    """Returns a nest in two versions under guards, for full and for partial tiles, or the nest alone if that does not pay or no
-    test tells the tiles apart.
+    """Returns the nest that begins with a loop in two versions under guards, one for full and one for partial tiles; the nest alone
+    if its bounds make two versions useless, or no condition tells the tiles apart.
     """
     chain, body = chain_of(loop)
     if len(chain) < LEAST_DEPTH or any(not isinstance(n, Instance) for n in body):
@@ -92,10 +92,11 @@ def _isolated(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
 
 
 def _full_version(node: Node, tiles: dict[str, _TileRange], inside: set[str], tests: list[Compare]) -> Node:
-    """Returns the version of a node for full tiles: loops with a tile of constant length run over all of it, other loops stay.
+    """Returns the version of a node for full tiles: each loop whose tile has a constant length runs over all of the tile, other
+    loops stay as they are.
 
-    tiles: the tile of each loop around, by variable.
-    inside: names of the loops around that the tests cannot use.
+    tiles: by variable, the ranges of the loops around that run over whole tiles.
+    inside: variables of the loops around, which have no value where the tests are made.
     tests: the conditions under which the version is right; new ones are appended.
     """
     if isinstance(node, Instance):
@@ -115,15 +116,14 @@ def _full_version(node: Node, tiles: dict[str, _TileRange], inside: set[str], te
 def _remaining_bounds(
     bounds: tuple[Affine, ...], end: Affine, tiles: dict[str, _TileRange], inside: set[str], tests: list[Compare], largest: bool
 ) -> list[Affine]:
-    """Returns the bounds, besides the tile's end, that a loop must keep in full tiles. For each other bound it appends the test
-    that the bound never cuts the tile.
+    """Returns those bounds of a loop that it must keep in full tiles besides the tile's end. For each bound that is dropped, the
+    test that it never cuts the tile is appended to `tests`.
 
     bounds: the loop's lower bounds, or its upper bounds.
-    end: the tile's end on that side.
-    tiles: the tile of each loop around, by variable.
-    inside: names of the loops around that the tests cannot use.
-    tests: the list to append to.
-    largest: the bounds are lower bounds, whose largest value counts.
+    end: the tile's first iteration for lower bounds, its last one for upper bounds.
+    tiles: by variable, the ranges of the loops around that run over whole tiles.
+    inside: variables of the loops around, which have no value where the tests are made.
+    largest: True for lower bounds, of which the largest value counts; False for upper bounds, of which the smallest does.
     """
     left = []
     for bound in bounds:
@@ -137,8 +137,8 @@ def _remaining_bounds(
 
 
 def _has_dependent_bounds(chain: tuple[Loop, ...]) -> bool:
-    """Returns whether a bound of a loop depends on another loop of the chain. If none does, versions for full and for partial tiles
-    would differ only in where loops end.
+    """Returns whether a bound of a loop in the chain depends on the variable of another one. If none does, versions for full and
+    for partial tiles would differ only in where loops end.
     """
     inside = {loop.var for loop in chain}
     return any(e.names & inside for loop in chain for e in (*loop.lower, *loop.upper))
@@ -148,8 +148,8 @@ def _has_dependent_bounds(chain: tuple[Loop, ...]) -> bool:
 class _TileRange:
     """The range of a loop over one tile's iterations.
 
-    low, high: the bounds that come from the tile; high - low is a constant.
-    others: further lower and upper bounds that no loop of the nest changes.
+    low, high: the first and the last iteration of a full tile; high - low is a constant.
+    others: (lower, upper) bounds besides these, which do not depend on the loops of the nest and are kept in full tiles too.
     """
 
     low: Affine
@@ -196,8 +196,8 @@ def _full(chain: tuple[Loop, ...]) -> tuple[Condition, list[_TileRange]] | None:
 
 
 def _tile(loop: Loop, inside: set[str]) -> _TileRange | None:
-    """Returns the shortest range of constant length between a lower and an upper bound of the loop, None if there is none. The
-    range that the other bounds leave may contain it, but never lies inside of it.
+    """Returns the range of the tile that a loop runs over: of its pairs of a lower and an upper bound that are a constant apart,
+    the pair that is the nearest; None if there is none. Other bounds may only make the range shorter.
 
     inside: names that the range's first value must not depend on.
     """
@@ -207,18 +207,21 @@ def _tile(loop: Loop, inside: set[str]) -> _TileRange | None:
 
 
 def _beside(bounds: tuple[Affine, ...], end: Affine, inside: set[str]) -> tuple[Affine, ...]:
-    """Returns those of the bounds, other than the tile's end, that no loop of the nest changes.
+    """Returns those of the bounds, other than the tile's own, that do not depend on any loop of the nest.
 
-    inside: the names that the nest's loops define.
+    bounds: a loop's lower bounds, or its upper bounds.
+    end: the bound among them that comes from the tile.
+    inside: the variables of the nest's loops.
     """
     return tuple(bound for bound in bounds if bound != end and bound.names.isdisjoint(inside))
 
 
 def _extreme(bound: Affine, tiles: dict[str, _TileRange], largest: bool) -> Affine | None:
-    """Returns the largest or smallest value of a bound over all iterations of the loops in `tiles`, or None if the bound is not
+    """Returns the largest or the smallest value of a bound over all iterations of the loops in `tiles`, or None if the bound is not
     linear in these loops' variables.
 
-    tiles: the tiles of loops, by variable.
+    tiles: by variable of a loop, the range that it runs over.
+    largest: whether to return the largest value; if not, the smallest.
     """
     for name, tile in tiles.items():
         c = bound.coefficient(name)

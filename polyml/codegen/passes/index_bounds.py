@@ -33,7 +33,7 @@ from polyml.quasi_affine.affine import Affine, variable
 
 def index_bounds(program: Program) -> Program:
     """Returns the program with loops, in `Program.before`, that find the least or the greatest element of an array for each
-    parameter that is defined as one (`Parameter.extreme`).
+    parameter that stands for such an element (`Parameter.extreme`).
     """
     scop = program.scop
     wanted = [p for p in scop.parameters if p.extreme]
@@ -54,7 +54,9 @@ def index_bounds(program: Program) -> Program:
 
 
 def _start(parameter: Parameter) -> Statement:
-    """Returns the statement that sets the parameter to the value that it has for an empty array."""
+    """Returns the statement that sets the parameter, which stands for an array's least or greatest element, to its value for an
+    empty array.
+    """
     name = f"start_{parameter.name}"
     return Statement(
         name=name,
@@ -67,8 +69,8 @@ def _start(parameter: Parameter) -> Statement:
 
 
 def _step(parameter: Parameter, array: Array) -> Statement:
-    """Returns the statement that updates the parameter, a least or greatest element, with one element of the array: it reads {
-    find_p[i0, i1, ...] -> array[i0, i1, ...] }.
+    """Returns the statement that updates the parameter, which stands for the array's least or greatest element, with one element:
+    it reads { find_p[i0, i1, ...] -> array[i0, i1, ...] }.
     """
     name = f"find_{parameter.name}"
     iterators = tuple(f"i{d}" for d in range(len(array.shape)))
@@ -103,7 +105,11 @@ def _scalar(statement: str, iterators: tuple[str, ...], name: str) -> Access:
 
 
 def _reductions(parameters: list[Parameter]) -> Iterator[tuple[str, Reduction]]:
-    """Yields the updates of the parameters as reductions, each after its statement's name, so that lanes may share them."""
+    """Yields (name of the statement, reduction) for each statement that updates a parameter, the least or greatest element of an
+    array, so that lanes may share the update.
+
+    parameters: those that stand for such elements.
+    """
     for p in parameters:
         yield f"find_{p.name}", Reduction(f"find_{p.name}", p.name, p.extreme, 0)
 

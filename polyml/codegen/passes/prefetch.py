@@ -18,7 +18,9 @@ from polyml.quasi_affine.affine import Affine, variable
 
 
 def prefetch(program: Program) -> Program:
-    """Returns the program in which some reads also prefetch from the same row of the next tile (`Program.prefetches`)."""
+    """Returns the program in which some reads prefetch what they read in the next tile (`Program.prefetches`): reads in the last
+    nest of a tile, of rows that an earlier nest of the tile has read and that are hence in a cache.
+    """
     table = AccessTable(program.scop.context)
     found: dict[str, dict[int, tuple[str, int]]] = {}
     for tile in loops(program.body):
@@ -29,8 +31,10 @@ def prefetch(program: Program) -> Program:
 
 
 def _again(program: Program, table: AccessTable, tile: Loop) -> Iterator[tuple[str, int, str]]:
-    """Yields the reads of the tile's last nest whose rows of an array an earlier nest of the tile has read too, as the statement,
-    the position of the read, and the iterator that counts rows.
+    """Yields (statement, position of the read, iterator that is the row's number) for the reads in the tile's last nest of arrays
+    whose rows an earlier nest in the tile reads too, and nothing in the tile writes.
+
+    tile: the loop over tiles.
     """
     *before, last = tile.body
     if not isinstance(last, Loop):
@@ -45,8 +49,10 @@ def _again(program: Program, table: AccessTable, tile: Loop) -> Iterator[tuple[s
 
 
 def _rows(program: Program, table: AccessTable, tile: Loop, nodes: tuple[Node, ...]) -> Iterator[tuple[str, Instance, int, Affine]]:
-    """Yields the reads that run along rows of an array, of which a loop over the tile's iterations gives the number, as the array,
-    the instance, the position of the read, and the row.
+    """Yields (array, instance, position of the read, number of the row) for the reads below the nodes that run along rows of an
+    array: their first subscript is the variable of a loop over the tile's iterations, and the last one does not contain it.
+
+    tile: the loop over tiles.
     """
     for instance, path in with_paths(nodes):
         around = [node for node in path if isinstance(node, Loop)]

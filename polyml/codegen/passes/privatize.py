@@ -45,7 +45,9 @@ def privatize(program: Program) -> Program:
 
 
 def _strip(array: Array, first: Affine, length: int) -> Window:
-    """Returns the part of the array that one iteration of a loop uses: `length` rows from row `first` on."""
+    """Returns the part of the array that one iteration of a loop uses: all elements whose first index is one of the `length`
+    indices from `first` on.
+    """
     rest = len(array.shape) - 1
     return Window((first, *[Affine(0)] * rest), (length, *[None] * rest))
 
@@ -73,8 +75,8 @@ def _may_be_private(program: Program, name: str) -> bool:
 
 
 def _first(program: Program, tests: ConflictTest, name: str, loop: Loop, guards: tuple[Guard, ...]) -> Affine | None:
-    """Returns the first row of the array that an iteration of the loop uses, if it is proved to use at most as many rows as the
-    loop's step; else None.
+    """Returns the least first index of the elements of the array that an iteration of the loop uses, if it is proved that their
+    first indices are within as many as the loop's step; else None.
 
     guards: the guards around the loop.
     """
@@ -98,7 +100,7 @@ def _touches(
 
 
 def _replaced(nodes: tuple[Node, ...], marked: Mapping[int, Loop], positions: Iterator[int]) -> tuple[Node, ...]:
-    """Returns the nodes with some loops replaced.
+    """Returns the nodes, and those in guards among them, with some outermost loops replaced.
 
     marked: { position in the order of `_outermost` -> the new loop }.
     positions: a counter of the positions, which goes on from node to node.

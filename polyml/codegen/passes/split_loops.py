@@ -58,12 +58,12 @@ def _has_breakpoints(statement: Statement) -> bool:
 
 @dataclass(frozen=True)
 class _Breakpoint:
-    """A value of the loop's variable at which the form of a subscript changes.
+    """A value of a loop's variable from which on a subscript is another affine expression than before.
 
-    value: from this value on, iterator `dim` of the statement is at least `position`.
+    value: this value; from it on, iterator `dim` of the statement is at least `position`.
     statement: the statement's name.
     dim: the position of the iterator.
-    position: the breakpoint in terms of that iterator, an expression of parameters.
+    position: the value of that iterator there, an expression of parameters.
     """
 
     value: Affine
@@ -74,7 +74,7 @@ class _Breakpoint:
 
 @dataclass(frozen=True)
 class _LoopSplitter:
-    """A rewriter of loops. It collects the statements that it specialises for parts of loops, with their reductions and prefetches.
+    """A rewriter of loops. It collects the statements that it makes for parts of loops, with their reductions and prefetches.
 
     statements, reductions, prefetches: those of the program; new ones are added.
     """
@@ -136,11 +136,12 @@ class _LoopSplitter:
                 yield _Breakpoint(position - rest, statement.name, dim, position)
 
     def _specialised(self, instance: Instance, from_here: list[_Breakpoint], before: list[_Breakpoint]) -> Instance:
-        """Returns the instance with a statement whose subscripts are the affine pieces that hold in one part of the loop. The
-        statement is added to those of the program.
+        """Returns the instance, in one part of a loop that is split, with a new statement whose subscripts are the affine
+        expressions that hold in this part; the instance as it is if no subscript gets simpler. The statement is added to
+        `statements`.
 
-        from_here: breakpoints at or before the start of the part.
-        before: breakpoints just behind its end.
+        from_here: the breakpoints at or before the start of the part.
+        before: the breakpoints behind its end.
         """
         statement = self.statements[instance.statement]
         known = statement.domain

@@ -160,9 +160,10 @@ def split(fp: FloatOperations, x: SsaValue) -> tuple[SsaValue, SsaValue, SsaValu
 
 
 def _of_any(fp: FloatOperations, x: SsaValue, of: Callable[[SsaValue, SsaValue], SsaValue]) -> SsaValue:
-    """Emits a logarithm of any x, also of one that is not a normal number, and returns it.
+    """Emits a logarithm of any x, and returns it: also of a subnormal one, an infinity, a NaN (itself), zero (minus infinity) and a
+    negative number (NaN).
 
-    of: emits the logarithm of a normal number x = 2**n * (1 + f) from n and f.
+    of: emits the logarithm of a normal number x = 2**n * (1 + f) from n and f; its base is that of the result.
     """
     times, _, f = split(fp, x)
 
@@ -178,7 +179,7 @@ def _of_any(fp: FloatOperations, x: SsaValue, of: Callable[[SsaValue, SsaValue],
 
 
 def _parts(fp: FloatOperations, f: SsaValue) -> tuple[SsaValue, SsaValue]:
-    """Emits a and b where log(1 + f) = f - a + b, and returns both."""
+    """Emits the terms a = f * f / 2 and b, a polynomial or quotient of f, of the sum log(1 + f) = f - a + b. Returns (a, b)."""
     square = fp.op("fmul", f, f)
     half = fp.op("fmul", square, fp.number(0.5))
     if fp.dtype == F32:
@@ -190,7 +191,10 @@ def _parts(fp: FloatOperations, f: SsaValue) -> tuple[SsaValue, SsaValue]:
 
 
 def _sum(fp: FloatOperations, times: SsaValue, f: SsaValue, square: SsaValue, more: SsaValue) -> SsaValue:
-    """Emits times * ln 2 + f - square + more, and returns it."""
+    """Emits the logarithm of 2**times * (1 + f), and returns it: times * ln 2 + f - square + more.
+
+    square, more: the terms a and b that `_parts` returns for f.
+    """
     high, low = fp.format.ln2
     small = fp.muladd(times, fp.number(low), more)
     return fp.muladd(times, fp.number(high), fp.op("fsub", f, fp.op("fsub", square, small)))
@@ -205,7 +209,12 @@ def _divided(fp: FloatOperations, f: SsaValue, factors: dict[DType, tuple[float,
 
 
 def _log_of_sum(fp: FloatOperations, x: SsaValue, rest: SsaValue | None = None, doublings: SsaValue | None = None) -> SsaValue:
-    """Emits log((1 + x + rest) * 2**doublings), where x is finite and above -1 and rest its rounding error, and returns it."""
+    """Emits log((1 + x + rest) * 2**doublings), and returns it.
+
+    x: finite and above -1.
+    rest: the rounding error of x; None for 0.
+    doublings: an integer, as a float; None for 0.
+    """
     total, error = fp.exact_sum(fp.number(1.0), x)
     times, exponent, near = split(fp, total)
     limit = fp.integer(fp.format.bias - 2)

@@ -68,7 +68,7 @@ def tan(fp: FloatOperations, x: SsaValue) -> SsaValue:
 
 
 def _keep_zero(fp: FloatOperations, x: SsaValue, result: SsaValue) -> SsaValue:
-    """Emits a choice of x itself where it is zero, else of the result, and returns it: sums of zeros lose their sign."""
+    """Emits a choice, and returns it: x itself where x is a zero, whose sign the computed result may have lost, else the result."""
     return fp.select(fp.compare("==", x, fp.number(0.0)), x, result)
 
 
@@ -158,7 +158,9 @@ def _is_odd(fp: FloatOperations, quadrant: SsaValue) -> SsaValue:
 
 
 def _reduced(fp: FloatOperations, x: SsaValue) -> tuple[SsaValue, SsaValue, SsaValue, SsaValue]:
-    """Emits the argument reduction x = n * pi / 2 + r + rest. Returns (r, rest, n, whether they are inaccurate)."""
+    """Emits the argument reduction x = n * pi / 2 + r + rest, where rest is the rounding error of r. Returns (r, rest, n, whether r
+    and rest are inaccurate, since |x| is too large or too near to a multiple of pi / 2).
+    """
     own = _CONSTANTS[fp.dtype]
     times, quadrant = fp.rounded(x, 2 / math.pi)
     *first, second, third = own.half_pi

@@ -115,8 +115,9 @@ class _LoopEmitter:
     # -- before the first iteration ------------------------------------------------------------------------------
 
     def _plan(self, node: Loop) -> RegisterPlan:
-        """Returns what a loop keeps in registers; nothing if there is more inside than straight code, or one nest of loops
-        around it.
+        """Returns what a loop keeps in registers: for a loop with instances alone inside, elements that it accesses; for one around
+        a single perfect nest, elements that all loops of the nest update; nothing for other loops, or if array arguments may
+        overlap.
         """
         inside = _only_loops(node)
         innermost = inside[-1] if inside else node
@@ -157,10 +158,10 @@ class _LoopEmitter:
         return self._body.memory.load(_substituted(location, first))
 
     def _before_first(self, row: OverlappingVectors, first: Mapping[str, Affine]) -> SsaValue:
-        """Emits the vector that the first iteration has in place of the one before a row's first vector, and returns it: its
-        last lanes are the first elements of the row.
+        """Emits the vector that stands for the one before the first iteration's first vector of a row, and returns it. Only its
+        last lanes count: they are the first elements of the row that the loop reads.
 
-        row: vectors that the loop reads at several offsets.
+        row: vectors along one row of an array that the loop reads at several offsets.
         first: { loop variable -> its first value }.
         """
         value, reach = self._first(row.locations[0][0], first), row.offsets[-1] - row.offsets[0]
@@ -181,11 +182,10 @@ class _LoopEmitter:
     def _begin_iteration(
         self, pinned: Mapping[Location, SsaValue], read_before: Mapping[Location, SsaValue]
     ) -> dict[Location, _CarriedValue]:
-        """Puts the phis of values that are carried from one iteration to the next into registers, and returns these values by
-        location.
+        """Puts the values that each iteration gets from the one before into registers, as phis, and returns them by location.
 
-        pinned: values that keep their registers until the loop is left.
-        read_before: values that the iteration reads of earlier ones.
+        pinned: { location that keeps its register until the loop is left -> its value before the first iteration }.
+        read_before: { location that an iteration reads after an earlier one wrote it -> its value before the first iteration }.
         """
         registers, values = self._body.registers, {}
         for location, start in (*pinned.items(), *read_before.items()):
@@ -195,19 +195,21 @@ class _LoopEmitter:
         return values
 
     def _load_rows(self, rows: list[OverlappingVectors], behind: list[SsaValue]) -> list[_CarriedValue]:
-        """Emits the loads of the vectors of each row, and returns their last ones, which the next iteration needs.
+        """Emits the loads of the vectors of each row of an array, and returns for each row its last vector, carried into the next
+        iteration.
 
-        rows: for each row of an array, the vectors that the loop reads at several offsets.
-        behind: for each row, the vector before its first one.
+        rows: for each row, the vectors that the loop reads of it at several offsets.
+        behind: for each row, the vector just before the one that the first iteration loads.
         """
         phis = [replace(value, ssa=self._fn.name()) for value in behind]
         return [_CarriedValue(start, phi, self._load_row(row, phi)) for row, start, phi in zip(rows, behind, phis)]
 
     def _load_row(self, row: OverlappingVectors, behind: SsaValue) -> SsaValue:
-        """Emits loads of the vectors of a row at the largest offset, and shuffles of the vectors at smaller offsets from these.
-        Returns the last vector that is loaded.
+        """Emits the loads of the vectors at a row's largest offset, and shuffles that make the vectors at smaller offsets of two
+        loaded neighbours. Returns the last vector that is loaded.
 
-        behind: the vector before the first one.
+        row: vectors along one row of an array that the loop reads at several offsets.
+        behind: the vector just before the first one that is loaded.
         """
         for number, location in enumerate(row.locations[-1]):
             value = self._body.memory.load(location)
@@ -220,18 +222,20 @@ class _LoopEmitter:
         return behind
 
     def _picked(self, a: SsaValue, b: SsaValue, order: Iterable[int]) -> SsaValue:
-        """Emits a vector of the lanes `order` of two concatenated vectors, and returns it."""
+        """Emits a vector of the lanes numbered `order` of a and b, one after the other, and returns it."""
         mask = ", ".join(f"i32 {lane}" for lane in order)
         return replace(a, ssa=self._fn.emit(f"shufflevector {a.type} {a.ssa}, {b.type} {b.ssa}, <{a.lanes} x i32> <{mask}>"))
 
     def _end_iteration(
         self, values: dict[Location, _CarriedValue], chains: list[tuple[Location, ...]], scanned: list[Location]
     ) -> None:
-        """Records the values that the next iteration reads from registers as the ends of `values`, and emits stores of what memory
-        does not have yet.
+        """Records the values that the next iteration gets in registers, as the ends of `values`, and emits stores of values that
+        only registers have yet.
 
-        chains: locations as `LoopElements.carried` returns them.
-        scanned: locations that scans continue from.
+        values: { location -> what is carried from one iteration to the next }.
+        chains: for each location that the loop writes, that location and those at which the next iterations read the value, see
+            `LoopElements.carried`.
+        scanned: locations of the elements from which scans (prefix sums) continue.
         """
         body = self._body
         for written, *later in chains:
@@ -243,8 +247,8 @@ class _LoopEmitter:
         body.flush()
 
     def _carried_on(self, location: Location) -> SsaValue:
-        """Returns the value from which a scan of the location continues in the next iteration. Raises CannotRunTogether if it is
-        in no register.
+        """Returns the value from which a scan (prefix sum) that reads this location continues in the next iteration. Raises
+        CannotRunTogether if no register has it.
         """
         value = self._body.registers.value(_substituted(location, {self._node.var: variable(self._node.var) + self._node.step}))
         if value is None:
@@ -259,11 +263,12 @@ class _LoopEmitter:
         pinned: Mapping[Location, SsaValue],
         vectors: list[_CarriedValue],
     ) -> None:
-        """Emits the end of the loop's body, a branch to the next iteration, and the phis of all carried values.
+        """Emits the end of the loop's body, the branch to the next iteration, and the phis of all carried values.
 
         counter, following: SSA names of the loop's variable in an iteration and in the next one.
-        pinned: locations, with their first values, that keep their registers until the loop is left.
-        vectors: the last vectors of rows.
+        values: { location -> the value that is carried from one iteration to the next }.
+        pinned: locations, with their values before the loop, that keep their registers until the loop is left.
+        vectors: the last vector of each row of an array that is read at several offsets; it is carried too.
         """
         body, fn, node = self._body, self._fn, self._node
         # an empty inline assembly keeps LLVM from rewriting induction variables, which takes a third of its time for no gain
@@ -339,8 +344,9 @@ class _LoopEmitter:
         return HandOver(end, handed, plan)
 
     def _store_changed(self, values: Mapping[Location, _CarriedValue]) -> None:
-        """Emits stores of the elements that the loop changed in registers. values: those that registers carry, with their last
-        values.
+        """Emits stores of the elements that the loop kept in registers and changed.
+
+        values: { location -> the value that the loop carries in a register, with its value at the loop's end }.
         """
         memory = self._body.memory
         stored: set[Location] = set()  # other parts of complex numbers, which were stored together with the first ones
@@ -357,7 +363,9 @@ class _LoopEmitter:
 
 
 def _is_nest(body: ElementAccess, node: Loop) -> bool:
-    """Returns whether there is more than straight code in the loop, or accesses have to keep their order."""
+    """Returns whether the loop has loops or guards inside, or array arguments may overlap: then its elements do not stay in
+    registers.
+    """
     return body.module.arguments.aliased or any(True for _ in loops(node.body)) or has_guard(node.body)
 
 

@@ -15,8 +15,8 @@ def bounds(body: Addresses, node: Loop) -> tuple[str, str]:
 
 
 def ends(body: Addresses, node: Loop) -> tuple[str, str]:
-    """Emits the loop's first and last iteration, and returns their SSA names. If no loop inside an outermost loop has any
-    iteration, its last iteration is before its first one, so that it has none either.
+    """Emits the first and the last iteration of a loop, and returns their SSA names. If it is an outermost loop and no loop inside
+    can have iterations in this call, its last iteration is one before its first, so that it has none either.
 
     Otherwise to visit the rows of an array without columns would take as long as there are rows.
     """
@@ -36,8 +36,8 @@ def depth(body: Addresses, node: Loop) -> int:
 
 
 def _something_inside(body: Addresses, nodes: tuple[Node, ...]) -> Condition | None:
-    """Returns the condition under which loops below the nodes have iterations, of those loops whose bounds depend on parameters
-    alone; None if something may run whether or not it holds.
+    """Returns a condition on parameters that holds whenever some loop below the nodes has an iteration; None if there is no such
+    condition, because an instance or a loop whose bounds depend on other names may run in any case.
     """
     found: list[Condition] = []
     for node in nodes:

@@ -51,8 +51,8 @@ class PartialResult:
 class RegisterPlan:
     """A RegisterPlan says what a loop keeps in registers.
 
-    elements: those of an innermost loop without guards; None for other loops.
-    held: { location -> the operator of the reduction of which it is a partial result, None for an element itself }.
+    elements: what an innermost loop without guards accesses, its own or that of the nest inside; None for other loops.
+    held: { location in a register -> the operator of the reduction of which it is a partial result, None for an element itself }.
     """
 
     elements: LoopElements | None
@@ -61,11 +61,11 @@ class RegisterPlan:
 
 @dataclass(frozen=True)
 class HandOver:
-    """A HandOver is what a loop hands over to the one that runs right after it.
+    """A HandOver is what a loop hands over to the next one, which runs right after it.
 
-    begin: the SSA name of the iteration with which that loop begins, if it resumes this one; else None.
-    partial: the partial results that it continues.
-    plan: what it keeps in registers, if that is known already.
+    begin: the SSA name of the next loop's first iteration, if it begins where this loop ends (`Loop.resumes`); else None.
+    partial: the partial results that the next loop continues.
+    plan: what the next loop keeps in registers, if that is known already; else None.
     """
 
     begin: str | None = None
@@ -113,7 +113,9 @@ def accumulators(held: Mapping[Location, str | None]) -> dict[Accumulator, list[
 
 
 class PartialResults:
-    """A PartialResults emits, in one function, the first values of partial results of reductions, and how they become one value."""
+    """A PartialResults emits, in one function, the first values of partial results of reductions, and the code that combines them
+    into one value.
+    """
 
     def __init__(self, body: ElementAccess, expressions: ExpressionEmitter):
         self._body, self._expressions = body, expressions

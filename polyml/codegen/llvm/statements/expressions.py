@@ -26,8 +26,9 @@ Term = Value | syntax.Expr  # a node of a statement's value
 class Operands:
     """An Operands holds the values of the reads of an instance.
 
-    instance: the instance, for one of the iterations that run together or a vector of them.
-    reduction: the reduction of which the lanes have partial results; None if they share one element or have one each.
+    instance: the instance, for one of the iterations that run together or for a vector of them.
+    reduction: the reduction of which each lane has a partial result; None if there is none, as where each lane updates an element
+        of its own.
     loads: { position of a read -> its value }, filled as reads are emitted.
     """
 
@@ -39,8 +40,8 @@ class Operands:
 class ExpressionEmitter:
     """An ExpressionEmitter emits the values of one function's statements.
 
-    scanned: { (location, part) -> a vector of the element as each lane sees it }, which a scan has computed for the reads
-      that come after it.
+    scanned: { (location, number of a vector along the lanes' loop) -> the element's value in each lane }: values that a scan
+        (prefix sum) computed for the reads after it.
     """
 
     def __init__(self, body: ElementAccess, locations: AccessLocations):
@@ -145,7 +146,9 @@ class ExpressionEmitter:
         return body.math.plain("+", first, SsaValue(f"<{ramp}>", e.dtype, copy.lanes))
 
     def _number(self, e: ScalarArg) -> SsaValue:
-        """Returns the value of a scalar argument, which is loaded once from the words of the call."""
+        """Returns the value of a scalar argument, which is loaded once from the words in which the kernel gets its arguments
+        (`SlotMap`).
+        """
         body, scope = self._body, self._body.scopes[0]
         key = ("number", e.name, e.dtype)
         if key not in scope.known:

@@ -24,11 +24,13 @@ class StatementEmitter:
         self._prefix_sums = PrefixSums(body, self._locations, self.expressions)
 
     def elements(self, loop: Loop) -> LoopElements:
-        """Returns what an innermost loop accesses, in all iterations of the jams around it."""
+        """Returns what an innermost loop accesses, for all iterations that the Jam nodes around it run together."""
         return LoopElements(self._body, self._locations, loop)
 
     def enter(self, jam: Jam) -> None:
-        """Emits the scans of single elements that have to be known before the instances of a jam. jam: is about to be emitted."""
+        """Emits the scans (prefix sums) of single elements that the instances in a Jam read before they are updated; called right
+        before the node is emitted.
+        """
         if jam.scans:
             self._prefix_sums.begin(jam.body, self._copies)
 
@@ -41,14 +43,16 @@ class StatementEmitter:
                 self._emit(copy)
 
     def _copies(self, node: Instance) -> Iterator[InstanceCopy]:
-        """Yields the copies of an instance, one for each iteration, or vector of iterations, of the jams around it."""
+        """Yields the copies of an instance that the Jam nodes around it make: one for each iteration that runs together with
+        others, or for each vector of them.
+        """
         statement, jams = self._body.scop.statements[node.statement], self._body.jams
         iterators = dict(zip(statement.iterators, node.point))
         return (InstanceCopy(statement, iterators, copy, node, jams.jams) for copy in jams.copies)
 
     def _emit(self, instance: InstanceCopy) -> None:
-        """Emits one copy of an instance: for one iteration, or for a vector of iterations in lanes. If the lanes share the
-        accumulator of a reduction, it updates their partial results.
+        """Emits one copy of an instance: for one iteration, or for a vector of iterations in lanes. If all lanes update one element
+        by a reduction, each lane updates a partial result of it instead.
         """
         statement, copy = instance.statement, instance.copy
         reduction = self._body.module.program.reductions.get(statement.name)

@@ -15,14 +15,13 @@ from polyml.quasi_affine.affine import Affine
 
 @dataclass(frozen=True, eq=False)
 class InstanceCopy:
-    """An InstanceCopy is one copy of an instance of a statement: for one of the iterations that run together, or for a vector of
-    them.
+    """An InstanceCopy is one copy of an instance: for one of the iterations that run together, or for a vector of them.
 
     statement: the statement.
-    iterators: { iterator of the statement -> its value in terms of loop variables and variables of jams }.
+    iterators: { iterator of the statement -> its value in terms of the variables of loops and Jam nodes }.
     copy: which of the iterations that run together this is.
     node: the instance in the program.
-    around: the jams and unrolled loops around it, outermost first.
+    around: the Jam nodes and unrolled loops around it, outermost first.
     """
 
     statement: Statement
@@ -53,7 +52,8 @@ class AccessLocations:
         """Returns the location of an access.
 
         number: the access's number, see `InstanceCopy.access`.
-        operator: that of the reduction whose accumulator the access is, if each lane has a partial result; else None.
+        operator: if each lane has a partial result of a reduction, and the access is to the element that it updates, the
+            reduction's operator; else None.
         copy: a copy to use in place of the instance's own.
 
         Raises CannotRunTogether if a vector's subscripts are not linear in the variable of its lanes.
@@ -84,7 +84,7 @@ class AccessLocations:
         return Location(array, first)
 
     def subscripts(self, instance: InstanceCopy, number: int) -> tuple[Affine, ...]:
-        """Returns the access's subscripts in terms of loop variables and variables of jams; they are the same for all copies of an
+        """Returns the access's subscripts in terms of the variables of loops and Jam nodes; they are the same for all copies of an
         instance.
         """
         key = instance.statement.name, number, *instance.iterators.values()

@@ -20,11 +20,11 @@ from polyml.quasi_affine.affine import variable
 
 @dataclass(frozen=True)
 class OverlappingVectors:
-    """An OverlappingVectors is a row of an array, which a loop does not write, with the vectors that the loop reads of it at
-    offsets of less than a vector.
+    """An OverlappingVectors is the vectors that one iteration of a loop reads along a row of an array, at several offsets less than
+    a vector apart, so that they overlap. The loop does not write the array.
 
-    locations: for each offset, from the smallest to the largest, the vectors of an iteration in order.
-    offsets: the constants of the subscripts by which the vectors differ, in elements.
+    locations: for each offset, in the order of `offsets`, the vectors of an iteration in order.
+    offsets: the constants of the first vectors' subscripts along the row, ascending.
     """
 
     locations: tuple[tuple[Location, ...], ...]
@@ -35,7 +35,10 @@ class OverlappingVectors:
 class _LocationAccess:
     """A _LocationAccess is one access of an instance, for one of the iterations that run together, or for a vector of them.
 
+    location: what it accesses.
+    instance: the copy of the instance.
     number: the access's number, see `InstanceCopy.access`.
+    writes: whether it, or another access to the same location, writes.
     operator: that of the reduction of which the location is a partial result, else None.
     """
 
@@ -46,13 +49,15 @@ class _LocationAccess:
     operator: str | None = None
 
     def ranged(self) -> RangedAccess:
-        """Returns the access with the ranges of the iterations of the jams and unrolled loops around it."""
+        """Returns the access with the values that the variables of the Jam nodes and unrolled loops around it run through."""
         instance = self.instance
         return RangedAccess((instance.access(self.number), instance.node), tuple(map(jam_range, instance.around)))
 
 
 class LoopElements:
-    """A LoopElements finds the elements that one innermost loop accesses, for all iterations of the jams around and in it."""
+    """A LoopElements finds the elements that one innermost loop accesses, for all iterations that Jam nodes around and in it run
+    together.
+    """
 
     def __init__(self, body: ElementAccess, locations: AccessLocations, loop: Loop):
         self._body, self._locations, self.loop = body, locations, loop
@@ -60,14 +65,16 @@ class LoopElements:
 
     @cached_property
     def _copies(self) -> list[InstanceCopy]:
-        """The copies of all instances in the loop, one for each iteration, or vector of iterations, of the jams around the
-        instance.
+        """The copies of all instances in the loop: of each instance one for each iteration, or vector of iterations, that runs
+        together with others.
         """
         return [*self._within(self.loop.body, self._jams)]
 
     def _within(self, nodes: tuple[Node, ...], jams: JamStack) -> Iterator[InstanceCopy]:
-        """Yields the copies of the instances below the nodes, one for each iteration, or vector of iterations, of the jams around.
-        jams: the jams around the nodes.
+        """Yields the copies of the instances below the nodes: of each instance one for each iteration, or vector of iterations,
+        that runs together with others.
+
+        jams: the Jam nodes around the nodes, which say what runs together.
         """
         statements = self._body.scop.statements
         for node in nodes:
@@ -90,10 +97,9 @@ class LoopElements:
     # -- elements that stay in registers -------------------------------------------------------------------------
 
     def held(self) -> dict[Location, str | None]:
-        """Returns the locations that the loop can keep in registers: they are the same in every iteration, and no other access
-        overlaps them.
-
-        A location's value is the operator for a partial result of a reduction over lanes, and None for an element itself.
+        """Returns the locations that the loop can keep in registers, since they are the same in every iteration and no other access
+        overlaps them: { location -> the operator of the reduction of which it is a lane's partial result, None for an element
+        itself }.
         """
         moving: list[_LocationAccess] = []
         fixed: dict[Location, _LocationAccess] = {}
@@ -109,8 +115,8 @@ class LoopElements:
         return self._without_conflicts(moving, fixed)
 
     def _accesses(self) -> Iterator[_LocationAccess]:
-        """Yields the accesses of each instance in the loop, for each iteration, or vector of iterations, of the jams around it:
-        the reads, then the write.
+        """Yields the accesses of each instance in the loop, the reads, then the write, for each iteration, or vector of iterations,
+        that runs together with others.
         """
         reductions = self._body.module.program.reductions
         for instance in self._copies:
@@ -178,10 +184,8 @@ class LoopElements:
         return self._body.module.conflicts.may_conflict(a.ranged(), b.ranged(), self._body.path, self.loop)
 
     def updated(self, around: set[str]) -> list[Location]:
-        """Returns the locations that all iterations of the loop and of loops around it update, in arrays of which they access
-        nothing else.
-
-        around: the variables of those loops.
+        """Returns the locations that the loop updates and that stay the same in all iterations of the loop and of the loops around
+        it whose variables are `around`, of arrays in which these loops access only such locations.
         """
         found: dict[str, dict[Location, bool] | None] = {}
         names, reductions = {*around, self.loop.var}, self._body.module.program.reductions
@@ -205,8 +209,9 @@ class LoopElements:
     # -- elements that pass from one iteration to the next -------------------------------------------------------
 
     def carried(self) -> list[tuple[Location, ...]]:
-        """Returns the locations that the loop writes and that later iterations read, as (written, read one iteration later, read
-        two iterations later, ...). No other write in the loop overlaps them.
+        """Returns a tuple for each location that the loop writes and that later iterations read: (the location written, the one at
+        which the next iteration reads this value, the one at which the iteration after it does, ...). No other write in the loop
+        overlaps the first.
         """
         arrays = {instance.statement.write.array for instance in self._copies}
         reads = {
@@ -237,7 +242,9 @@ class LoopElements:
         return found
 
     def overlapping_vectors(self) -> list[OverlappingVectors]:
-        """Returns the rows of arrays that the loop, which runs along them, reads several times at offsets of less than a vector."""
+        """Returns, for each row of an array along which the loop moves and which it does not write, the vectors that it reads at
+        several offsets less than a vector apart; rows without such vectors are left out.
+        """
         found: dict[tuple, dict[int, Location]] = {}
         written: set[str] = set()
         for instance in self._copies:
@@ -256,7 +263,9 @@ class LoopElements:
         return [row for row in rows if row is not None]
 
     def scanned(self) -> list[Location]:
-        """Returns the locations of the elements from which the loop's scans continue at the beginning of an iteration."""
+        """Returns the locations of the elements from which the loop's scans (prefix sums) continue at the beginning of an
+        iteration.
+        """
         found = []
         module = self._body.module
         for instance in self._copies:
@@ -270,10 +279,11 @@ class LoopElements:
 
 
 def _overlapping(locations: Mapping[int, Location], lanes: int, step: int) -> OverlappingVectors | None:
-    """Returns the locations of a row grouped by their offsets; None if they do not overlap, or not in every vector of an
-    iteration.
+    """Returns the vectors that an iteration reads along one row of an array, grouped by their offsets; None if no two vectors
+    overlap, or an offset lacks some of the vectors of an iteration.
 
-    locations: vectors, by their constant subscript along the row.
+    locations: the vectors, by the constants of their subscripts along the row.
+    lanes: elements of a vector.
     step: the step of the loop.
     """
     first = sorted(o for o in locations if o - lanes not in locations)
@@ -286,8 +296,8 @@ def _overlapping(locations: Mapping[int, Location], lanes: int, step: int) -> Ov
 
 
 def _one_iteration_before(location: Location, loop: Loop) -> Location | None:
-    """Returns the location that the iteration before has in place of this one; None if the location does not change from iteration
-    to iteration, or if its mask does.
+    """Returns the location which the same access has one iteration earlier; None if the location, or its mask, makes that
+    meaningless: the location is the same in every iteration, or its mask is not.
     """
     if not any(loop.var in e.names for e in location.subscripts) or location.last is not None and loop.var in location.last.names:
         return None
@@ -297,7 +307,9 @@ def _one_iteration_before(location: Location, loop: Loop) -> Location | None:
 
 
 def _always_disjoint(a: Location, b: Location, name: str) -> bool:
-    """Returns whether the locations have no element in common, whatever values the named variable has in either of them."""
+    """Returns whether the locations are known to have no element in common, even if the named loop variable has different values in
+    the two: dimensions whose subscripts contain it do not count.
+    """
     dims = [d for d, (x, y) in enumerate(zip(a.subscripts, b.subscripts)) if name not in x.names | y.names]
     return disjoint(_in_dimensions(a, dims), _in_dimensions(b, dims))
 

@@ -46,8 +46,8 @@ class PrefixSums:
         self._updated: dict[Instance, dict[tuple[Location, int], SsaValue]] = {}
 
     def take_updated(self, node: Instance) -> bool:
-        """Returns whether the instance was emitted before its turn, as a part of a scan. If it was, later reads see what it
-        computed.
+        """Returns whether the instance was emitted already as a scan, because instances before it read the element that it updates.
+        If so, the reads after it get the updated values.
         """
         if node not in self._updated:
             return False
@@ -55,11 +55,13 @@ class PrefixSums:
         return True
 
     def begin(self, body: tuple[Node, ...], copies_of: Callable[[Instance], Iterable[InstanceCopy]]) -> None:
-        """Emits the scans of single elements that other instances of a jam read before the update, and forgets those of an
-        earlier jam.
+        """Emits, at the start of a Jam with scans, the scans of single elements that an instance in it reads before another one
+        updates them; forgets what scans of an earlier Jam computed.
 
-        body: the jam's nodes.
+        body: the nodes in the Jam.
         copies_of: returns the copies of an instance, one for each vector of iterations that run together.
+
+        Raises CannotRunTogether if the body has nodes other than instances.
         """
         self._expressions.scanned.clear()
         module = self._body.module
@@ -72,9 +74,11 @@ class PrefixSums:
                     self.emit(copy, early=True)
 
     def emit(self, instance: InstanceCopy, early: bool = False) -> bool:
-        """Emits the copy of an instance as a scan over its lanes, and returns True; returns False without code if it is none.
+        """Emits the copy of an instance as a scan over its lanes, and returns True; returns False without code if the instance has
+        no scan.
 
-        early: whether the reads that follow see the element as it was before each lane's update.
+        early: whether the instance is emitted before its turn: reads then see the element as it was before each lane's update,
+            until `take_updated` lets them see the updated one; otherwise they see the updated one at once.
         """
         scan = self._scan(instance)
         if scan is None:

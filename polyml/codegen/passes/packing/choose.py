@@ -33,7 +33,7 @@ LONG_ROW = 8  # rows of this many cache lines or more are padded to an odd numbe
 
 @dataclass
 class _SharedCopy:
-    """A copy, and the reads found so far that are to be served from it."""
+    """A copy of a box of an array's elements, and the reads found so far that are to be served from it."""
 
     copy: TileCopy
     reads: list[TileRead] = field(default_factory=list)
@@ -68,8 +68,9 @@ def copies(context: PackingContext, chain: tuple[Loop, ...], around: tuple[Enclo
 
 
 def pays(context: PackingContext, copy: TileCopy, level: int) -> list[Compare]:
-    """Returns the run-time tests under which a copy pays, to be made in the body of loop number `level` of its chain: the first
-    loop that reads the same elements again must be long. There are none if sizes are known, or if the schedule asks for the copy.
+    """Returns the tests, to be made at run time in the body of loop number `level` of the copy's chain, under which the copy pays:
+    the outermost loop that reads the same elements in each iteration must have many iterations. There are none if sizes are known,
+    or if the schedule asks for the copy.
     """
     if context.sizes is not None or copy.is_requested:
         return []
@@ -121,7 +122,7 @@ def _reads_of(
     context: PackingContext, array: str, chain: tuple[Loop, ...], level: int, around: tuple[Enclosing, ...]
 ) -> list[TileRead]:
     """Returns the reads of the array in the body of chain[level], each with the box of elements that it reads there. Raises
-    ScheduleError if the elements cannot be told.
+    ScheduleError if data decide which elements are read, or no box contains them.
 
     around: the loops and guards around the chain.
     """
@@ -151,8 +152,9 @@ def _refused(loop: Loop, array: str, why: str) -> ScheduleError:
 
 
 def _reads(context: PackingContext, chain: tuple[Loop, ...], around: tuple[Enclosing, ...]) -> Iterator[list[tuple[int, TileRead]]]:
-    """Yields, for each read below the chain, a list of the levels of the chain (-1: before all loops), from the outermost one
-    inwards, in whose bodies the elements that it reads form a box, each with the read that has this box.
+    """Yields for each read below the chain the list of its (level, read with its box): the levels, from the outermost to the
+    innermost, for which the elements that the read accesses in one run of the body of chain[level] form a box. Level -1 is before
+    all loops.
 
     around: the loops and guards around the chain.
     """
@@ -186,14 +188,14 @@ def _candidate(context: PackingContext, read: TileRead, chain: tuple[Loop, ...],
 def _best(
     context: PackingContext, reads: Sequence[tuple[int, TileRead]], chain: tuple[Loop, ...], found: Mapping[tuple, _SharedCopy]
 ) -> tuple[TileRead, TileCopy] | None:
-    """Returns a read with its box and the copy that is best for the read; None if no copy pays.
+    """Returns the best copy for a read, with the read and its box at the copy's level; None if no copy pays.
 
-    The best one is the outermost copy that pays, or parts of it that are made further inside, if threads share the copy or the
-    second cache does not hold it.
+    The best one is the outermost copy that pays; but a smaller one further inside if threads share that copy, or the second cache
+    does not hold it.
 
-    reads: the levels of the chain at which the read may have a copy, each with the read and its box there.
+    reads: the levels of the chain at which the read may have a copy, outermost first, each with the read and its box there.
     chain: loops over tiles, outermost first.
-    found: the copies of other reads.
+    found: the copies of other reads, by `TileCopy.elements`.
     """
     best: tuple[TileRead, TileCopy] | None = None
     for level, read in reads:
@@ -219,8 +221,8 @@ def _best(
 
 
 def _may_be_better_in_parts(context: PackingContext, read: TileRead, copy: TileCopy, level: int) -> bool:
-    """Returns whether smaller copies, made further inside, in the body of loop number `level`, may be better than the copy: they
-    are used as often, and may be in a nearer cache.
+    """Returns whether smaller copies, made in the body of loop number `level` inside of the copy's own, may be better than the
+    copy: their elements are read as often, and either threads share the copy or the second cache does not hold it.
     """
     if context.sizes is None or any(loop.var not in read.moving for loop in copy.chain[copy.level + 1 : level + 1]):
         return False
@@ -228,8 +230,8 @@ def _may_be_better_in_parts(context: PackingContext, read: TileRead, copy: TileC
 
 
 def _is_part(context: PackingContext, part: TileCopy, whole: TileCopy) -> bool:
-    """Returns whether a smaller copy may replace the whole one: both have panels or neither has, and its rows in the array are long
-    enough to be copied well.
+    """Returns whether a smaller copy may replace the whole one: both have panels or neither has, and the runs of neighbouring
+    elements in the array that it copies are as long as those of the whole one, or several cache lines long.
     """
     unit = context.unit_dim(part.window.array)
     if unit is None or (part.panel is None) != (whole.panel is None):
@@ -252,7 +254,9 @@ def _is_written(context: PackingContext, read: TileRead, chain: tuple[Loop, ...]
 
 
 def _stays_in_window(context: PackingContext, read: TileRead, copy: TileCopy) -> bool:
-    """Returns whether the read is proved to stay within the copy, and within its panel if the copy has panels."""
+    """Returns whether the read is proved to access only elements in the copy's box, and, if the copy has panels, only those of one
+    panel in each tile.
+    """
     touch, window = (read.access, read.instance), read.window
     if not context.tests.is_within(touch, read.around, window.low, window.lengths):
         return False
@@ -265,7 +269,7 @@ def _stays_in_window(context: PackingContext, read: TileRead, copy: TileCopy) ->
 
 
 def _fits(context: PackingContext, copy: TileCopy, read: TileRead) -> bool:
-    """Returns whether the copy's size is known, a cache holds it, and most of its elements are read."""
+    """Returns whether the copy's size is known, some cache holds it, and most of its elements are read."""
     whole = [d for d, n in enumerate(copy.window.lengths) if n is None]
     size = prod(n for n in copy.window.lengths if n is not None)
     inside = read.inner_names(copy.chain, copy.level)
@@ -279,11 +283,11 @@ def _fits(context: PackingContext, copy: TileCopy, read: TileRead) -> bool:
 
 
 def _elements_read(context: PackingContext, read: TileRead, inside: set[str], whole: Sequence[int]) -> int:
-    """Returns an estimate of how many elements the inner loops read, per index of the dimensions that are taken as a whole. A loop
-    over tiles counts its tiles.
+    """Returns an estimate of how many elements the inner loops read for each index of the dimensions in `whole`; a loop over a
+    tile's iterations counts with a full tile.
 
-    inside: the names of the inner loops.
-    whole: the dimensions that are taken as a whole.
+    inside: the variables of the inner loops.
+    whole: the dimensions of which the copy has all indices.
     """
     subscripts = context.subscripts(read)
     of_whole = moving_names(tuple(subscripts[d] for d in whole), read.loops) if whole else frozenset()
@@ -298,7 +302,7 @@ def _elements_read(context: PackingContext, read: TileRead, inside: set[str], wh
 
 
 def _least_uses(context: PackingContext, copy: TileCopy, read: TileRead) -> int:
-    """Returns how often each element has to be read for the copy to pay, if sizes are known."""
+    """Returns how often each element has to be read for the copy to pay."""
     array, unit = context.array(copy), context.unit_dim(copy.window.array)
     if not isinstance(copy.value, Load):
         return LEAST_PRODUCT_USES
@@ -318,8 +322,9 @@ def _least_uses(context: PackingContext, copy: TileCopy, read: TileRead) -> int:
 
 
 def _is_read_in_rows(context: PackingContext, read: TileRead) -> bool:
-    """Returns whether a register tile reads rows of the array as they are stored: the element that the instance writes does not
-    move along one dimension of the array only, and that element or the tile moves along the rows.
+    """Returns whether a register tile reads the array in rows as they are stored, so that a copy would not help: exactly one
+    subscript of the read does not depend on the loops that move the written element, and the subscript along which elements are
+    neighbours is that one or runs through a tile.
     """
     written = {name for e in context.written(read) for name in e.names}
     subscripts = context.subscripts(read)

@@ -27,8 +27,8 @@ class TileRead:
     instance: the instance.
     position: the position of the instance among those inside of the nest, in textual order.
     around: the loops and guards around the instance, those of the nest among them, outermost first.
-    window: the box of elements that the read accesses while the loops inside of some level of the nest run.
-    moving: the loop variables that its subscripts change with.
+    window: the box of elements that the read accesses in one run of the body in which a copy for it may be filled.
+    moving: the loop variables on which its subscripts depend.
     """
 
     statement: Statement
@@ -58,19 +58,21 @@ class TileRead:
         return [node for node in self.around[len(self.outside(chain, level)) :] if isinstance(node, Loop)]
 
     def inner_names(self, chain: tuple[Loop, ...], level: int) -> set[str]:
-        """Returns the names that the loops around the read define in the body of chain[level]; they have no value yet where that
-        body begins.
+        """Returns the names that the loops around the read, in the body of chain[level], define: their variables and the names of
+        their chunks' last iterations. They have no value yet where that body begins.
         """
         return {name for loop in self.below(chain, level) for name in (loop.var, loop.last)}
 
     def reuse_loop(self, chain: tuple[Loop, ...], level: int) -> Loop | None:
-        """Returns the outermost loop inside of chain[level] whose iterations all read the same elements; None if there is none."""
+        """Returns the outermost loop around the read, in the body of chain[level], whose iterations all read the same elements;
+        None if there is none.
+        """
         return next((loop for loop in self.below(chain, level) if loop.var not in self.moving), None)
 
     @cached_property
     def tile_steps(self) -> dict[str, int]:
-        """The size of the innermost tile around each loop over single iterations, by the loop's variable, outermost first; 1 for a
-        loop without tiles.
+        """{ variable of a loop over single iterations -> the size of the innermost tile that it runs over, 1 if it runs over none
+        }, for the loops around the read, outermost first.
         """
         tiles = {loop.var: loop.step for loop in self.loops if loop.role == "tile"}
         steps = {}
@@ -82,7 +84,9 @@ class TileRead:
 
     @property
     def in_tile(self) -> set[str]:
-        """The variables of loops over tiles' iterations, if a tile has several, of which a register tile may take several too."""
+        """The variables of loops that run over the iterations of a tile of more than one, of which a register tile may take
+        several.
+        """
         return {name for name, step in self.tile_steps.items() if step > 1}
 
 
@@ -96,9 +100,9 @@ class TileCopy:
     order: the array's dimensions as the copy stores them; the one along which elements are neighbours is the last.
     level: the copy is filled in the body of chain[level]; -1: before all of the loops.
     chain: the loops over tiles, outermost first.
-    panel: the loop over tiles whose tiles are stored one after the other, see `storage.panel`; None if rows are whole.
-    is_shared: a loop inside goes to threads.
-    is_requested: the schedule asks for the copy, whether it pays or not.
+    panel: the loop over tiles whose tiles are stored one after the other, see `storage.panel`; None if the copy has no panels.
+    is_shared: whether a loop inside is parallel, so that threads share the copy.
+    is_requested: whether the schedule asks for the copy, so that it is made whether or not it pays.
     name: the copy's array; "" until it is declared.
     reads: the reads that are served from the copy.
     """

@@ -20,7 +20,11 @@ PANELS_AT_ONCE = 16  # panels that are filled together, row by row, so that the 
 
 @dataclass(frozen=True)
 class Filling:
-    """The code that fills a copy: the statement that copies one element, and the loops around its instances."""
+    """The code that fills a copy with the elements of an array.
+
+    statement: copies one element.
+    node: the loops that run it for each element.
+    """
 
     statement: Statement
     node: Node
@@ -30,9 +34,9 @@ class Filling:
 class _Bounds:
     """The bounds of the loop that fills one dimension of a copy.
 
-    low, high: the first and the last index of the box; empty if the box is all of the array.
-    lower, upper: further bounds, from the loops that read the copy.
-    last: the array's last index.
+    low, high: the first and the last index of the box, as the only item; empty if the box has all indices of the array.
+    lower, upper: further lower and upper bounds (inclusive), which all loops that read the copy along the dimension have.
+    last: the array's last index in this dimension.
     """
 
     low: tuple[Affine, ...]
@@ -43,12 +47,14 @@ class _Bounds:
 
     @property
     def begins(self) -> tuple[Affine, ...]:
-        """The lower bounds of the loop that fills the dimension."""
+        """Returns the lower bounds of the loop that fills this dimension of the copy; the loop begins at the greatest of them."""
         return (*self.low, *self.lower, Affine(0))
 
     @property
     def ends(self) -> tuple[Affine, ...]:
-        """The upper bounds of the loop that fills the dimension."""
+        """Returns the upper bounds (inclusive) of the loop that fills this dimension of the copy; the loop ends at the least of
+        them.
+        """
         return (*self.high, *self.upper, self.last)
 
 
@@ -70,8 +76,8 @@ def fill(context: PackingContext, copy: TileCopy) -> Filling:
 
 
 def _fill_panels(context: PackingContext, copy: TileCopy, width: int) -> Filling:
-    """Returns the statement and the loops that fill a copy in panels: a group of panels at a time, row by row, panel by panel in a
-    row, element by element.
+    """Returns the statement and the loops that fill a copy in panels. From the outermost inwards, the loops run over groups of
+    panels, the copy's rows, the panels of the group, and the elements that a panel has of the row.
 
     width: of a panel, in elements.
     """
@@ -116,9 +122,10 @@ def _bounds(context: PackingContext, copy: TileCopy, dim: int) -> _Bounds:
 def _needed(
     context: PackingContext, copy: TileCopy, dim: int, edges: tuple[Affine, ...]
 ) -> tuple[tuple[Affine, ...], tuple[Affine, ...]]:
-    """Returns the lower and upper bounds that all loops reading along dimension `dim` have in common, besides the edges of the box.
+    """Returns the (lower, upper) bounds that all loops reading the copy along dimension `dim` of the array have in common, since
+    elements beyond them are never read; both empty if a read's subscript in this dimension is no loop's variable.
 
-    edges: bounds to leave out.
+    edges: the bounds of the copy's box, which are left out.
     """
     known = []
     for read in copy.reads:
@@ -146,7 +153,10 @@ def _name(copy: TileCopy) -> str:
 
 
 def _subscripts(name: str, iterators: tuple[str, ...]) -> tuple[isl.PwAff, ...]:
-    """Returns a function for each iterator that gives it as a subscript, { S[i0, i1, ...] -> [(ik)] }."""
+    """Returns for each iterator ik the function { S[i0, i1, ...] -> [(ik)] }, to be used as a subscript.
+
+    name: the statement S.
+    """
     return tuple(isl.PwAff(f"{{ {name}[{', '.join(iterators)}] -> [({i})] }}") for i in iterators)
 
 
@@ -155,8 +165,8 @@ def _statement(
 ) -> Statement:
     """Returns the statement that copies one element.
 
-    written: its subscripts in the copy.
-    read: its subscripts in the array.
+    written: the subscripts of the element in the copy.
+    read: the subscripts of the element in the array.
     """
     name = _name(copy)
     return Statement(

@@ -10,8 +10,8 @@ from polyml.model.core.scop import Load, ScalarArg, Statement, Value
 
 
 def scaled_operand(statement: Statement, read: int) -> Value:
-    """Returns the largest part of the statement's value that combines an element with numbers which never change, in the element's
-    type; the element itself if it is read several times.
+    """Returns the largest part of the statement's value that combines only the element read with numbers which never change, by +,
+    - or * in the element's type; the element itself if there is no larger part, or it is read several times.
 
     read: the position of the element in the statement's reads.
     """

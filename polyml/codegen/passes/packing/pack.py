@@ -144,7 +144,9 @@ class _Packer:
         return copy
 
     def _is_free(self, name: str) -> bool:
-        """Returns whether no array or parameter has this name, or one that begins with it, as the loops that fill the copy have."""
+        """Returns whether no array or parameter has the name of a copy, or one that begins with it and "_", as the variables of the
+        loops that fill the copy do.
+        """
         scop = self._given.scop
         taken = (*scop.arrays, *self._arrays, *(p.name for p in scop.parameters))
         return not any(t == name or t.startswith(f"{name}_") for t in taken)
@@ -170,8 +172,8 @@ class _Packer:
     # -- code --------------------------------------------------------------------------------------------------------
 
     def _filled(self, chain: tuple[Loop, ...], copies: Sequence[TileCopy], level: int) -> tuple[Node, ...]:
-        """Returns the body of chain[level], in which the copies of this level and those inside are filled, and reads go to the
-        copies.
+        """Returns the body of chain[level] with the reads that copies serve redirected to the copies. The copies of this level are
+        filled at its beginning, those of further levels where they belong.
         """
         if level + 1 < len(chain):
             own = [copy.name for copy in copies if copy.level > level]

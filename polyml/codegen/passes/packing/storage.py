@@ -12,11 +12,12 @@ from polyml.quasi_affine.affine import Affine, variable
 
 
 def order(context: PackingContext, read: TileRead, chain: tuple[Loop, ...]) -> tuple[int, ...]:
-    """Returns the array's dimensions in the order in which a copy for the read stores them: by the depth of the loops that move
-    along them, and last the one along which the row runs that the read's instance writes.
+    """Returns the array's dimensions in the order in which a copy for the read stores them: outer loops' first, by the innermost
+    loop whose variable is in the dimension's subscript. Only the dimension along which the row runs that a register tile writes
+    (`_row`) is last, so that a vector is loaded at once.
 
-    If there is no such dimension, the last is the one whose elements are neighbours in the array, provided that the result moves
-    along it and register tiles have several of its elements.
+    If there is no such dimension, the last is the one whose elements are neighbours in the array, provided that its subscript has a
+    variable that the written element's also have, and register tiles take several of that loop's iterations.
     """
     written, subscripts = context.written(read), context.subscripts(read)
     row = _row(context, read, written)
@@ -29,8 +30,8 @@ def order(context: PackingContext, read: TileRead, chain: tuple[Loop, ...]) -> t
     depths = {node.var: depth for depth, node in enumerate(read.around) if isinstance(node, Loop)}
 
     def depth(d: int) -> tuple[bool, int]:
-        """Returns the key that dimensions are sorted by: whether it is the last one, and the depth of the innermost loop along
-        it.
+        """Returns the key that dimensions are sorted by: whether the dimension has to be last, and the depth of the innermost loop
+        whose variable is in its subscript.
         """
         return d in last[-1:], max((depths.get(name, -1) for name in subscripts[d].names), default=-1)
 
@@ -38,8 +39,8 @@ def order(context: PackingContext, read: TileRead, chain: tuple[Loop, ...]) -> t
 
 
 def _row(context: PackingContext, read: TileRead, written: Sequence[Affine]) -> int:
-    """Returns the dimension of the written array along which a register tile is longest: the last one, or that of the innermost
-    loop if its tile is longer.
+    """Returns the dimension of the written array along which a register tile is longest: the last one, or the one along which the
+    innermost loop moves, if sizes are known and this loop's tile is longer.
 
     written: the subscripts of the element that the read's instance writes.
     """
@@ -59,10 +60,10 @@ def _of_one_iteration(context: PackingContext, read: TileRead) -> set[str]:
 
 
 def panel(context: PackingContext, read: TileRead, copy: TileCopy) -> Loop | None:
-    """Returns the loop over tiles, inside of the one that fills the copy, whose tiles become panels; None if rows stay whole.
+    """Returns the loop over tiles whose tiles the copy stores one after the other, as panels; None if the copy has no panels.
 
-    The loop moves along the copy's last dimension, which is as short as a tile in each panel, and along the result. A loop whose
-    tiles begin where a thread's chunk does is not taken.
+    The loop stands inside of the body that fills the copy. It moves along the copy's last dimension, which is as long as one tile
+    in each panel, and along the written array. A loop whose tiles begin where a thread's chunk does is not taken.
     """
     dim = copy.order[-1]
     e = context.subscripts(read)[dim]
@@ -87,6 +88,8 @@ def is_transposed(context: PackingContext, copy: TileCopy) -> bool:
 
 
 def is_along_row(context: PackingContext, copy: TileCopy, read: TileRead) -> bool:
-    """Returns whether the copy's last dimension is the one along which the row that the read's instance writes runs."""
+    """Returns whether the copy's last dimension has a subscript with a loop variable that the last subscript of the written element
+    has too, so that a vector of the result reads neighbours in the copy.
+    """
     last = context.subscripts(read)[copy.order[-1]]
     return any(last.names & e.names for e in context.written(read)[-1:])
