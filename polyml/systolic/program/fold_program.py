@@ -80,7 +80,9 @@ class Operand:
 
     @property
     def links(self) -> list[Link]:
-        """Returns the links by which some PE gets a value: that of all PEs, and those of some."""
+        """Returns all links by which the register gets values: the one of all PEs, then those that only some PEs use in some
+        cycles.
+        """
         return [*([self.link] if self.link else []), *(link for link, _ in self.transfers)]
 
 
@@ -88,12 +90,12 @@ class Operand:
 class FoldProgram:
     """A FoldProgram is what all PEs do in one fold.
 
-    number: the values of the outer loops, and the numbers of the blocks of rows and columns.
+    number: which fold this is: the values of the outer loops, then the positions of its block of rows and of its block of columns.
     cycles: how many cycles there are from the first instance to the last.
     preload_cycles: how many cycles come before, in which stationary operands are shifted in.
-    operands: where the values of each register come from.
-    stores: (statement, events) for the values that go to a memory.
-    used: for each coordinate, the least and the greatest of the PEs that ever have an instance.
+    operands: by register, where its values come from.
+    stores: (name of a statement, which PEs store its value in which cycle to which elements of a memory).
+    used: for each coordinate, the least and the greatest of the PEs that have an instance in some cycle.
     active: how many PEs have an instance, by cycle.
     """
 
@@ -149,7 +151,9 @@ def datapath(scop: Scop, statement: Statement) -> Datapath:
     indices: list[Index] = []
 
     def plain(value: Value) -> Value:
-        """Returns a value with a register in place of each integer that is made of the iterators, and lists these integers."""
+        """Returns the value with a load of one more register in place of each integer that is computed from the iterators; appends
+        the integer to `indices`, and its type to `types`.
+        """
         if isinstance(value, Index):
             indices.append(value)
             types.append(value.dtype)

@@ -22,14 +22,17 @@ from polyml.systolic.recurrences.value_sources import ReadKey
 
 
 class NestInterface:
-    """A NestInterface knows the values that nests, and statements that are in no nest, hand to one another.
+    """A NestInterface knows the values that groups of statements hand to one another. A group is a nest, or one statement that is
+    in no nest.
 
-    scop: the SCoP, with the pieces of statements that nests have.
+    scop: the SCoP; it has the pieces of statements that nests have split, in place of these.
     sizes: the parameters' values.
-    group: by statement, the name of its nest, or of the statement itself where it is in none.
-    sums: the statements that are sums; accumulated_arrays: their arrays.
-    overwritten: arrays that change while statements other than sums may still want elements as the call found them.
-    producers: by statement and read, { S[p] -> T[q] : S[p] made what T[q] reads } for each S.
+    group: by statement, the name of its group: the nest's, or its own.
+    sums: the statements that update a running sum, or another reduction, in place.
+    accumulated_arrays: the arrays that these statements write.
+    overwritten: arrays that are both written, and read other than to update a sum, so that their elements from before the call may
+        be wanted later.
+    producers: by (statement T, number of its read), and by statement S, { S[p] -> T[q] : S[p] made what T[q] reads }.
     last_writers: by statement, the instances whose elements nothing writes after them.
     """
 
@@ -65,12 +68,14 @@ class NestInterface:
         self._boxes = {name: self._box(name) for name in scop.statements}
 
     def _seen_by(self, name: str, producer: str, pairs: isl.Map, reversed_sums: Mapping[str, isl.Map]) -> isl.Map:
-        """Returns flow dependences as another nest sees them: from the instance at which a reversed sum ends, in place of the one
-        at which it ends in the source's order. Those within one nest are unchanged.
+        """Returns flow dependences from a statement S to a statement T, with the terms of S's sums in the order in which the array
+        adds them: where S belongs to another nest and its sums are reversed (added from the last term to the first), each result
+        comes from the instance of the first term.
 
         name, producer: the names of T and S.
         pairs: { S[p] -> T[q] : S[p] made what T[q] reads } in the source's order.
-        reversed_sums: by statement, { S[i] -> S[j] } from the last term to the first.
+        reversed_sums: by statement with reversed sums, { S[i] -> S[j] } from the instance of a sum's last term to that of its
+            first.
         """
         is_reversed = producer in reversed_sums and self.group[producer] != self.group[name]
         return pairs.apply_domain(reversed_sums[producer]) if is_reversed else pairs
@@ -87,19 +92,21 @@ class NestInterface:
         return [(0, 0)] * polyhedra.dimensions(domain) if domain.is_empty() else polyhedra.ranges(domain)
 
     def is_accumulated(self, name: str) -> bool:
-        """Returns whether the statement of this name writes an array that sums update in place."""
+        """Returns whether the named statement writes an array that some statement's sums update in place."""
         return self.scop.statements[name].write.array in self.accumulated_arrays
 
     def used_elsewhere(self, name: str) -> Iterator[isl.Set]:
-        """Yields sets of instances of the statement of this name whose values other nests, or statements in no nest, use; none for
-        a sum.
+        """Yields, for each read by another nest or by a statement in no nest, the instances of the named statement whose values it
+        uses. Yields nothing for a sum, since others read its result from the array.
         """
         for (user, _), producers in self.producers.items():
             if name in producers and name not in self.sums and self.group[user] != self.group[name]:
                 yield producers[name].domain()
 
     def instance(self, name: str) -> tuple[tuple[int, ...], int]:
-        """Returns an affine function of a statement's iterators that numbers its instances, row by row in the box around them."""
+        """Returns (coefficients of the iterators, constant), the affine function that numbers a statement's instances: row by row
+        in the box around them.
+        """
         lengths = [last - first + 1 for first, last in self._boxes[name]]
         strides = tuple(prod(lengths[k + 1 :]) for k in range(len(lengths)))
         return strides, -sum(stride * first for stride, (first, _) in zip(strides, self._boxes[name]))
@@ -135,7 +142,9 @@ class NestInterface:
                 others.discard(ready)
 
     def _in_turn(self) -> Iterator[tuple[str, str]]:
-        """Yields pairs of statements (source, sink) where the sink writes an array of sums after the source has used it."""
+        """Yields pairs of statements (source, sink) of anti and output dependences where the sink writes an array that sums update
+        in place, and that the source has read or written before.
+        """
         for kind in (self._dependences.anti, self._dependences.output):
             for pairs in polyhedra.pieces(kind):
                 source, sink = polyhedra.domain_name(pairs), polyhedra.range_name(pairs)

@@ -21,10 +21,11 @@ from polyml.systolic.recurrences.spacetime import SpaceTime
 class FoldExtent:
     """A FoldExtent says how far a fold reaches in time and on the array.
 
-    number: the values of the outer loops, and the numbers of the blocks of rows and columns.
-    corner: the coordinates of the fold's first PE, in the mapping's terms.
-    instances: the instances of each statement that the fold runs.
-    start: the time of the first instance; cycles: how many cycles there are from it to the last one.
+    number: which fold this is: the values of the outer loops, then the positions of its block of rows and of its block of columns.
+    corner: the coordinates that the space-time mapping gives to the fold's first PE.
+    instances: by statement, the instances that the fold runs.
+    start: the time that the mapping gives to the first instance.
+    cycles: how many cycles there are from the first instance to the last.
     used: for each coordinate, the least and the greatest PE with instances, counted from the corner.
     rows: how many rows have instances.
     """
@@ -41,11 +42,12 @@ class FoldExtent:
 
 
 class Placement:
-    """A Placement maps the iterators of each statement to cycles, PEs and elements, by affine functions.
+    """A Placement says in which cycle and in which PE an instance runs, and where the elements that it accesses lie, all by affine
+    functions of its statement's iterators.
 
-    times: by statement, the cycle.
-    coordinates: by statement, the coordinates of the PE.
-    steps: the difference of PE numbers that a step along each coordinate makes.
+    times: by statement, the function that gives the time.
+    coordinates: by statement, the functions that give the coordinates of the PE.
+    steps: for each coordinate, how much greater the number of the next PE along it is.
     """
 
     def __init__(self, scop: Scop, folds: Folds, sizes: Mapping[str, int]):

@@ -40,12 +40,12 @@ from polyml.systolic.recurrences.spacetime import Vector, linear
 
 @dataclass(frozen=True)
 class _RegisterSource:
-    """A _RegisterSource is where a register's value comes from: a register of the instance one step before.
+    """A _RegisterSource is one way in which a register gets its values: from a register of the instance that lies one step before.
 
     register: the register that has the value there.
-    vector: the step along the axes.
+    vector: the step along the axes, from that instance to the one that gets the value.
     pairs: { S[p] -> T[q] : T[q] has the value from S[p] }.
-    along: for a wire, 0 down a column and 1 along a row; else None.
+    along: 0 or 1 for a wire, which brings a value to all PEs of a column (0) or a row (1) within one cycle; else None.
     """
 
     register: Register
@@ -81,7 +81,9 @@ class NestProgram:
             yield self._program(FoldExtent(points, self._recurrence, self.folds.mapping))
 
     def _program(self, fold: FoldExtent) -> FoldProgram:
-        """Returns the program of one fold; for a fold of a shape that came before, from the program of that one."""
+        """Returns the program of one fold. Where an earlier fold had the same shape, this is that fold's program with other
+        positions of elements.
+        """
         key = self._shape_key(fold)
         if key in self._known:
             return self._relocated(*self._known[key], fold)
@@ -98,10 +100,11 @@ class NestProgram:
     # -- folds of one shape -------------------------------------------------------------------------------------------
 
     def _shape_key(self, fold: FoldExtent) -> tuple | None:
-        """Returns a key that folds share whose programs differ by the positions of elements alone; None where more may differ.
+        """Returns a key that is equal for folds whose programs differ in nothing but the positions of the elements that they load
+        and store; None where they may differ in more.
 
-        More may differ where values of other folds come in, where integers of the iterators are used, or where an axis has several
-        loops.
+        More may differ where a fold uses values of other folds, where the statement computes with integers made of its iterators,
+        or where an axis numbers the iterations of several loops.
         """
         if not self._differ_by_elements:
             return None
@@ -136,7 +139,7 @@ class NestProgram:
         ((_, each),) = self.datapaths.items()
 
         def moved(events: Events | StridedEvents, access: Access) -> Events | StridedEvents:
-            """Returns the loads or stores of an access in the new fold."""
+            """Returns the loads or stores of an access, with the positions that its elements have in the new fold."""
             row, _ = self._placement.element(access)
             return events.shifted(int(affine(row, 0, step)))
 
@@ -183,11 +186,11 @@ class NestProgram:
         return Operand(link, tuple(transfers), loads, broadcasts)
 
     def _driving(self, name: str, producer: str, pairs: isl.Map, fold: FoldExtent) -> UnitsByCycle:
-        """Returns the PEs that drive wires, by cycle: those that have a value, in the cycles in which instances take it from a
-        wire.
+        """Returns by cycle the PEs that put a value onto a wire, which brings it to their row or column: the PEs in which instances
+        of S made what instances of T take in that cycle.
 
-        name, producer: the statements T, which takes the values, and S, which made them.
-        pairs: { S[p] -> T[q] }.
+        name, producer: the names of T and S.
+        pairs: { S[p] -> T[q] : T[q] takes from a wire what S[p] made }.
         """
         row, start = self._placement.times[name]
         loops = [f"i{k}" for k in range(len(row))]
@@ -196,9 +199,10 @@ class NestProgram:
         return by_cycle(found[:, -1], affine(*self._placement.unit(producer, fold), found[:, :-1]), fold.cycles)[0]
 
     def _broadcasts(self, name: str, wire_pairs: Sequence[tuple[int, isl.Map]], fold: FoldExtent) -> Iterator[Broadcast]:
-        """Yields the broadcasts of values that a statement's instances hand on within one cycle. An instance that takes its value
-        from no other one of its row or column drives that line.
+        """Yields the broadcasts of the values that instances of a statement hand on within one cycle, along columns and along rows.
+        A column or row is driven by the PE whose instance takes its value from no other one there.
 
+        name: the statement's name.
         wire_pairs: (0 down a column or 1 along a row, { p -> q : q takes what p has in the same cycle }).
         """
         for along in sorted({along for along, _ in wire_pairs}):
@@ -248,7 +252,9 @@ class NestProgram:
         return Events(("produced", producer), places, affine(*self._interface.instance(producer), made)[order])
 
     def _numbers(self, name: str, index: Index, instances: isl.Set, fold: FoldExtent) -> Events:
-        """Returns the events that give each instance of a statement an integer that is made of its iterators."""
+        """Returns the events that load, for each instance of a statement, the value of an integer that is computed from its
+        iterators.
+        """
         parts = [
             (lattice(instances.intersect(polyhedra.at_sizes(where, self._sizes))), row, divisor)
             for where, row, divisor in polyhedra.rows_by_piece(index.value)
@@ -297,8 +303,10 @@ class NestProgram:
         return polyhedra.at_sizes(polyhedra.subtracted(statement.domain, later), self._sizes)
 
     def _active(self, name: str, fold: FoldExtent) -> np.ndarray:
-        """Returns how many instances of a statement run in each cycle of a fold; with a chain of values, counted from the ends of
-        the chains.
+        """Returns how many instances of a statement run in each cycle of a fold.
+
+        Where each instance gets a value from another one that ran a fixed number of cycles before, only those at the beginning and
+        at the end of such a sequence are counted one by one; the numbers of all cycles follow from these.
         """
         instances = fold.instances[name]
         own = (s for register, found in self._sources.items() if register[0] == name for s in found if s.register[0] == name)

@@ -130,9 +130,11 @@ def _extended(
 
 
 def _candidates(statement: Statement, deepest: Statement, known: Mapping[str, Embedding], flows: Flows) -> Iterator[Embedding]:
-    """Yields embeddings of one statement, first those that put its instances where the deepest statement touches the most of the
-    same elements.
+    """Yields embeddings of one statement into the index space: first the identity, where the statement has as many loops as the
+    deepest one; then those that put its instances at points where the deepest statement touches the same elements, beginning with
+    those for the most elements.
 
+    deepest: the statement whose loops are the axes of the index space.
     known: the embeddings of other statements, by name.
     """
     seen = set()
@@ -152,9 +154,10 @@ def _candidates(statement: Statement, deepest: Statement, known: Mapping[str, Em
 
 
 def _completed(rows: Sequence[Row | None], near: Sequence[tuple[Sequence[Row], Sequence[int]]]) -> Iterator[Sequence[Row]]:
-    """Yields `rows` with every missing row (None) taken from an embedding in `near`, shifted by one of the steps that belong to it.
+    """Yields `rows`, the affine functions of the axes, with each None among them replaced by the function that an embedding in
+    `near` has for this axis, plus one of the steps that are tried for that embedding.
 
-    near: (the rows of an embedding, the steps by which it may be shifted).
+    near: (the affine function of each axis, the steps that are tried).
     """
     open_ = [k for k, row in enumerate(rows) if row is None]
     for there, steps in near:
@@ -166,8 +169,9 @@ def _completed(rows: Sequence[Row | None], near: Sequence[tuple[Sequence[Row], S
 def _flow_neighbours(
     statement: Statement, known: Mapping[str, Embedding], flows: Flows
 ) -> Iterator[tuple[list[Row], tuple[int, ...]]]:
-    """Yields (rows, steps): the points at which values that a statement uses are made, or its own values are first used, as affine
-    functions of its iterators, and the steps from there at which it may lie along an axis.
+    """Yields (rows, steps) for each flow dependence between the statement and one in `known`: `rows` are affine functions of the
+    statement's iterators, one for each axis, which give the point where what an instance uses is made, or where what it makes is
+    first used; `steps` are how far from there the instance may lie along each axis.
 
     known: the embeddings of other statements, by name.
     """

@@ -39,13 +39,14 @@ from polyml.systolic.recurrences.value_sources import RESULT, ReadKey, RoutedRea
 def nests(
     scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction], links: str = "manhattan"
 ) -> tuple[SystolicNest, ...]:
-    """Returns a kernel's nests in the order of the source; a nest is one statement, or all statements that need each other's
-    values.
+    """Returns a kernel's nests in the order of the source. A nest is one statement, or several that need each other's values.
 
-    Statements that only make one value from another belong to the boundary of a nest that takes their values or gives them its own.
+    A statement that hands no values from instance to instance is no nest: it belongs to the `boundary` of the first nest that uses
+    its values, or else of one whose values it uses.
 
     scop, dependences, reductions: the kernel's model.
-    links: with "broadcast", statements that are no uniform recurrence may be split into phases.
+    links: with "broadcast", statements that are no uniform recurrence may be split into phases, the parts of an iteration that run
+        one after another.
     Raises: IllegalSchedule, with the dependence, for statements that are no uniform recurrence.
     """
     return _nests(scop, dependences, reductions, links, ())
@@ -101,8 +102,9 @@ def _flows(scop: Scop, statement: Statement) -> dict[int, dict[str, isl.Map]]:
 
 
 def _phases_of(scop: Scop, names: Sequence[str], flows: Flows) -> PhasedStatements | None:
-    """Returns the statements split into phases of one loop's iterations, so that wires can bring all their values; None where no
-    split that is tried does.
+    """Returns the statements split into phases, the parts of an iteration of some loop that run one after another, such that all
+    values can come along wires, each of which reaches a whole row or column of PEs in a cycle. Returns None where no split that is
+    tried is such.
     """
     for found in phased(scop, [scop.statements[name] for name in names], flows):
         try:
@@ -193,9 +195,9 @@ def _assembled(
 ) -> SystolicNest:
     """Returns the nest of embedded statements, with what each read uses and the steps by which its values come.
 
-    order: the flow dependences in the order of the sums' terms.
+    order: the order in which the terms of sums are added, with the flow dependences in it.
     reduction: the reduction of a statement that is alone in its nest; else None.
-    wired: whether values may also go along wires.
+    wired: whether values may also go along wires, each of which brings a value to a whole row or column of PEs within one cycle.
     Raises: IllegalSchedule where a value does not come along fixed distances.
     """
     flows = order.flows
@@ -261,8 +263,8 @@ def _live_out(embeddings: Sequence[Embedding], order: ReductionOrder, dependence
 
 
 def _with_overwrites(rows: tuple[Vector, ...], read: RoutedRead, scop: Scop, embedding: Embedding) -> tuple[Vector, ...]:
-    """Returns the subscripts' coefficients (`rows`) of an operand, with one row added for each direction of reuse along which its
-    element is overwritten, so that it counts as another element there.
+    """Returns the coefficients of an operand's subscripts (`rows`), with a row added for each direction along which the subscripts
+    stay the same but the element is overwritten: with this row, the subscripts tell its old value from the new one.
     """
     if not rows or not read.reuse_directions:
         return rows

@@ -31,7 +31,8 @@ OPERATIONS = 3_000_000  # isl operations to find the phases along one axis
 
 @dataclass(frozen=True)
 class PhasedStatements:
-    """PhasedStatements are statements split into pieces, one for each phase of an iteration of some loop.
+    """PhasedStatements are statements split into pieces, one for each phase: a part of an iteration of some loop that runs before
+    the next part does.
 
     scop: the SCoP in which the pieces are statements.
     embeddings: the embedding of each piece.
@@ -44,8 +45,9 @@ class PhasedStatements:
 
 
 def phased(scop: Scop, statements: Sequence[Statement], flows: Flows) -> Iterator[PhasedStatements]:
-    """Yields ways to split statements that need each other's values into phases, the fewest phases first within each joint
-    embedding.
+    """Yields ways to split statements that need each other's values into phases, the parts of an iteration of some loop that run
+    one after another. It goes through ways to embed all statements into one index space; for each, the ways with the fewest phases
+    come first.
     """
     for embeddings in islice(candidate_embeddings(statements, flows), MOST_EMBEDDINGS):
         found = (_phases_along(embeddings, flows, axis) for axis in range(len(embeddings[0].rows)))
@@ -56,8 +58,9 @@ def phased(scop: Scop, statements: Sequence[Statement], flows: Flows) -> Iterato
 
 
 def _phases_along(embeddings: Sequence[Embedding], flows: Flows, axis: int) -> list[isl.UnionSet]:
-    """Returns the phases of an iteration of an axis, each as the instances that belong to it. Returns [] where the statements have
-    none: values go back along the axis, or there are too many phases, or isl takes too long.
+    """Returns the phases of an iteration of an axis, each as the instances that belong to it: first those that use no value made in
+    the same iteration, then those that use values of the first phase alone, and so on. Returns [] where the statements have none:
+    values go back along the axis, or there are too many phases, or isl takes too long.
     """
     names = {embedding.statement.name for embedding in embeddings}
     made = [pairs for name in names for read in flows[name].values() for other, pairs in read.items() if other in names]

@@ -55,8 +55,9 @@ class UniformRecurrence:
     sizes: the parameters' values; () for all sizes.
     outer: the positions of the outer loops in the nest.
     axes: the axes.
-    streams: the operands, values and sums of the instances.
-    result: the elements that are written; along its directions the last value counts.
+    streams: the nest's reads, each with the directions in which its values go from instance to instance.
+    result: the write of the nest's deepest statement; along its directions instances write the same element, which keeps the last
+        value.
     points: { [o0, ..., a0, a1, ...] }, the instances by outer loops o and axes a.
     embedding: { S[i] -> [o0, ..., a0, ...] }, for all statements.
     lengths: the lengths of the nest's loops where the domain is a box; else None.
@@ -91,10 +92,10 @@ class UniformRecurrence:
 
     @cached_property
     def sources(self) -> dict[ReadKey, tuple[ValueSource, ...]]:
-        """Returns the sources of each read, by statement and number of the read.
+        """Returns the sources of each read, the instances from which it may get its value, by (statement, number of the read).
 
-        Where several sources lead to a point, the first one counts whose other end runs in the same fold; where none does, the
-        element comes from memory. Steps are along the axes a; pairs are { [o, a] -> [o, a] }, with the outer loops o.
+        At each point the first source counts whose instance runs in the same fold; where there is none, the element comes from
+        memory. A source's `vector` is a step along the axes a; its `pairs` are { [o, a] -> [o, a] }, with the outer loops o.
         """
         return {(s.use.statement, s.use.read): tuple(self._sources(s)) for s in self.streams}
 
@@ -116,8 +117,8 @@ class UniformRecurrence:
 
     @cached_property
     def reversible_axes(self) -> tuple[int, ...]:
-        """Returns the positions of the axes that may be run backwards within the same domain, since their values do not depend on
-        other axes.
+        """Returns the positions of the axes that can be run backwards without leaving the domain: those whose range does not depend
+        on the values of other axes.
         """
         if self.box is not None:
             return tuple(range(len(self.axes)))

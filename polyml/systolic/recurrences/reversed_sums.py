@@ -49,8 +49,8 @@ def orders(statements: Sequence[Statement], flows: Flows, reductions: Mapping[st
 
 
 def _reversed(order: ReductionOrder, statement: Statement, read: int) -> ReductionOrder | None:
-    """Returns the order with the sums of one statement reversed; None where the terms of an element are no single chain, or where
-    another read uses a sum before it is complete.
+    """Returns the order in which the sums of one statement are added from the last term to the first. Returns None where the terms
+    of a sum do not follow one another one by one, or where another read uses a sum before its last term is added.
 
     read: the number of the read of the running sum.
     """

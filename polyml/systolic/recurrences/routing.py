@@ -150,8 +150,9 @@ def _routes(
 ) -> Iterator[Route]:
     """Yields the routes of a read, those with the fewest steps first: each gives the sources of all its values.
 
-    Values come straight from where they are made; then they are forwarded along what the access does not depend on; then by other
-    steps between neighbours, from any read that has the value. With wires, they go along these instead.
+    Where one source suffices for each statement that makes values, they come straight from there. Otherwise some also go on from
+    read to read: along directions in which the access names the same element, or by a step between neighbours, from any read that
+    has the value. With `wired`, they go along wires instead, which reach a whole row or column of PEs in one cycle.
     """
     targets = polyhedra.union([pairs.range() for pairs in read.produced.values()]).coalesce()
     alone = _along_wires(read, targets, embeddings) if wired else _from_producer(read, targets, embeddings)
@@ -216,10 +217,11 @@ def _from_producer(read: RoutedRead, targets: isl.Set, embeddings: Mapping[str, 
 
 
 def _along_wires(read: RoutedRead, targets: isl.Set, embeddings: Mapping[str, Embedding], line: Vector = ()) -> Route | None:
-    """Returns sources that bring values to the points in `targets` along wires from where they are made; None where they are made
-    at too many distances.
+    """Returns sources that bring values to the points in `targets` from where they are made, along wires where there are too many
+    distances for links; None where there are too many even so.
 
-    line: the direction of the wires, along which distances do not count; () to allow no wire.
+    line: the direction of the wires, which reach all points along it at once, so that distances along it do not count; () to allow
+        no wire.
     """
     found = []
     for name, users in read.produced.items():

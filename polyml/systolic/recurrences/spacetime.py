@@ -80,8 +80,8 @@ class SpaceTime:
         return tuple(dot(row, vector) for row in self.rows)
 
     def displacement(self, direction: Direction) -> Vector:
-        """Returns (cycles, steps along x, steps along y) of a value that travels in a direction, with the sense in which time does
-        not go back.
+        """Returns (cycles, steps along x, steps along y) from the instance at p to the one at p + direction.vector, all negated
+        where that many cycles would be negative, since the value then travels the other way.
         """
         found = self.steps(direction.vector)
         return found if found[0] >= 0 else tuple(-v for v in found)
@@ -91,9 +91,11 @@ class SpaceTime:
         return -1 if direction.free and dot(self.time, direction.vector) < 0 else 1
 
     def wire(self, direction: Direction) -> int | None:
-        """Returns the coordinate of the array along which a wire reaches all PEs that use a value at once, 0 or 1.
+        """Returns the coordinate of the array, 0 or 1, along which the wire of a direction runs, so that all PEs that use a value
+        get it in one cycle.
 
-        The result is None where these PEs do not lie along one coordinate alone, or where the value also moves along another one.
+        The result is None where the direction has no wire, where these PEs do not lie along one coordinate alone or use the value
+        in different cycles, or where the value also moves along the other coordinate.
         """
         cycles, *coordinates = self.steps(direction.line)
         along = [k for k, step in enumerate(coordinates) if step]

@@ -26,7 +26,8 @@ class ArrayUse:
     rows: for each subscript, the coefficients of the statement's iterators.
     statement: the statement's name.
     read: the number of the read; RESULT for the write.
-    sources: where values come from, and elements that another access reads before, by steps among the nest's points.
+    sources: the instances that can hand on the value, since they made it or read the same element before, each by its step in the
+        index space.
     flow: { p -> q : q uses what p made }, for values.
     """
 
@@ -58,11 +59,12 @@ class SystolicNest:
     uses: the reads, statement by statement.
     results: the writes, one for each statement.
     live_out: { p }, the points whose values are in their arrays at the end, or are used by statements outside the nest.
-    order: the order of the terms of sums.
+    order: the order in which the terms of sums are added: the source's, or one with sums reversed.
     starts_from_arrays: whether sums start from elements of arrays, rather than from numbers.
-    scop: the SCoP of the statements: the kernel's, or one in which some are split into phases.
+    scop: the SCoP of the statements: the kernel's, or one in which some are split into phases, parts of an iteration.
     origins: where statements are split, the name of the statement that each piece comes from, by the piece's name.
-    boundary: the names of statements outside the nest, which change values as they come into the nest or leave it.
+    boundary: the names of statements outside the nest that hand no values on among their own instances, and that make what the nest
+        reads or use what it makes.
     """
 
     statement: Statement = field(repr=False)
