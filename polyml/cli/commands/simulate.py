@@ -82,7 +82,9 @@ def _bounds(loaded: KernelFile, call: CommandCall) -> dict[str, object]:
 
 
 def _unit(text: str) -> tuple[int, ...]:
-    """Returns (row, column), or (place,), for the text of --unit, such as "0,3". Raises ConfigError for any other text."""
+    """Returns the unit that the text of --unit names: (row, column), such as (0, 3) for "0,3", or (number,) in an array of one row.
+    Raises ConfigError for any other text.
+    """
     found = whole_numbers(text, ",", 2, LONGEST, least=0)
     if found is None:
         expected = "expected a row and a column, counted from 0, as in 0,3, or a place in a row"

@@ -173,7 +173,7 @@ def make(specs: Sequence[Spec], sizes: Mapping[str, int], rng) -> dict[str, obje
 def _check_memory(specs: Sequence[Spec], shapes: Mapping[str, tuple[int, ...]]) -> None:
     """Raises ConfigError for arrays that are larger than this machine's memory.
 
-    The system would promise such memory, and end the process when it is used.
+    The operating system would grant such memory, and kill the process when it uses it.
     """
     if _bytes(specs, shapes) > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
         raise _too_large(specs, shapes)

@@ -79,9 +79,9 @@ class ReportSpec:
 
     target: "cpu", "cuda" or "systolic".
     machine: a name of `polyml machine --list`, or a file; None: the usual machine of the target.
-    block: sizes of a GPU's thread blocks, such as "32,8"; None: the best of some.
+    block: sizes of a GPU's thread blocks, such as "32,8"; None: the best of several that are tried.
     cache: levels of caches in place of the machine's, in the notation of `machines.cache_spec`.
-    tile: sizes of tiles of the source's loops, such as "32,32,64".
+    tile: sizes of tiles; the source's loops in such tiles are reported on too, as in "32,32,64"; None: they are not.
     threads: how many threads run polyml's schedule; "0": as many as the machine has.
     no_simulation: whether caches are not simulated, so that the report has no misses.
     addresses: where arrays begin, each ARRAY=BYTES.
@@ -122,9 +122,9 @@ class ArraySpec:
 class ReportFiles:
     """The report files are those that `polyml report` writes besides what it prints; a file that is None is not written.
 
-    svg: a folder for the pictures.
-    html: a page.
-    save: the schedule of the source's loops in the tiles that were chosen.
+    svg: a folder for the report's pictures.
+    html: a file for the report as a page.
+    save: a file for the schedule of the source's loops in the tiles that the report has chosen.
     """
 
     svg: str | None

@@ -112,7 +112,7 @@ def _file(text: str) -> Path:
 
 
 def _import(file: Path) -> ModuleType:
-    """Imports a file and returns its module. What the file raises becomes a ConfigError that names the line.
+    """Imports a file and returns its module. Raises ConfigError, which names the line, for whatever the file's code raises.
 
     The file's folder is added to sys.path.
     """
@@ -131,10 +131,11 @@ def _import(file: Path) -> ModuleType:
 
 @contextmanager
 def reported(file: Path, what: str) -> Iterator[None]:
-    """Raises a ConfigError with the line in place of whatever the user's code raises inside a `with` block, except for Ctrl-C.
+    """Turns what the user's code raises inside a `with` block into a ConfigError that names the line in the user's file; Ctrl-C and
+    polyml's own errors pass as they are.
 
     file: the user's file.
-    what: what the file does not do, for the message, such as "cannot be imported".
+    what: what the message says of the file, such as "cannot be imported".
     """
     try:
         yield

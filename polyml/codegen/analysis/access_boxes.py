@@ -21,7 +21,7 @@ class AccessBox:
 
     array: the array's name.
     low: the first index in each dimension, as an expression of loop variables and parameters.
-    lengths: the number of elements in each dimension; None for a dimension that is taken as a whole.
+    lengths: the number of elements in each dimension; None for a dimension that the box covers as far as the array goes.
     """
 
     array: str
@@ -40,7 +40,7 @@ def box(array: str, subscripts: tuple[Affine, ...], inner: Sequence[Loop], may_b
 
     subscripts: one per dimension, in terms of loop variables.
     inner: the loops whose iterations the box covers, outermost first.
-    may_be_whole: a dimension without a constant length is taken as a whole instead.
+    may_be_whole: whether the box covers a dimension without a constant length as far as the array goes; if not, the result is None.
     """
     ranges: list[tuple[Affine, int | None]] = []
     for e in subscripts:
@@ -78,8 +78,9 @@ def _span(low: Affine, high: Affine, loops: Tiles, count: int, known: dict) -> t
 
 
 def _spanned(low: Affine, high: Affine, loops: Tiles, count: int, known: dict) -> tuple[Affine, int] | None:
-    """Minimises low and maximises high over the innermost of the first `count` loops, and returns the result of `_span` for what is
-    left over the other loops; None if that has no constant length for any choice of bounds.
+    """Returns what `_span` does for at least one loop: puts in `low` and `high` the bounds of the innermost of the first `count`
+    loops at which they are least and greatest, and calls `_span` for the others. None if this finds no number with any of that
+    loop's bounds.
     """
     loop, ends = loops[count - 1]
     down, up = low.coefficient(loop.var), high.coefficient(loop.var)
@@ -146,10 +147,10 @@ def _divisor(e: Affine, loops: Mapping[str, Loop]) -> int:
 
 
 def lower_outside(bound: Affine, around: Sequence[Enclosing], inside: set[str]) -> Iterator[Affine]:
-    """Yields lower bounds of the expression `bound` that name no loop of `inside`: variables of those loops are replaced by their
-    own lower bounds. Yields nothing where `bound` is not such a variable alone.
+    """Yields lower bounds of the expression `bound` that contain no variable of the loops `inside`: `bound` itself if it contains
+    none; if it is one variable alone, the lower bounds of its loop, replaced likewise; otherwise nothing.
 
-    around: the loops and guards in which the bounds are found.
+    around: the loops and guards among which the variables' loops are looked up.
     """
     if not bound.names & inside:
         yield bound

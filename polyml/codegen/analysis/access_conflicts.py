@@ -35,14 +35,14 @@ def _is_isl_term(e: Affine) -> bool:
 
 @dataclass(frozen=True)
 class Range:
-    """The values of a loop's variable, low <= var <= high, without the bounds that isl cannot express."""
+    """The values of a loop's variable: max(low) <= var <= min(high)."""
 
     var: str
     low: tuple[Affine, ...]
     high: tuple[Affine, ...]
 
     def facts(self, side: int = SHARED) -> list[Fact]:
-        """Returns the bounds as constraints on one of two compared iterations (FIRST, SECOND) or on what both share (SHARED)."""
+        """Returns the bounds that isl can express as constraints on the FIRST or SECOND access's iteration, or on a SHARED one."""
         mine = (variable(self.var), side)
         low = [Fact(">=", mine, (e, side)) for e in self.low if _is_isl_term(e)]
         return low + [Fact(">=", (e, side), mine) for e in self.high if _is_isl_term(e)]
@@ -88,7 +88,7 @@ def compares(condition: Condition) -> list[Compare]:
 
 
 def jam_range(jam: Jam | Unroll) -> Range:
-    """Returns the range of a loop's iterations that an unrolled or jammed node runs together."""
+    """Returns the range of the variable of a Jam or Unroll, whose iterations run together."""
     if isinstance(jam, Unroll):
         return Range(jam.var, (jam.base,), (jam.base + (jam.count - 1),))
     high = [jam.base + (jam.count * jam.lanes - 1)]
@@ -99,8 +99,8 @@ class Differences:
     """A set { [d0, d1, ...] } of the distances, loop by loop, between two iterations that access the same element.
 
     count: the number of loops.
-    known: constraints that contain the set, by the Omega test; None if it gave up.
-    whole: the constraints on both iterations that `known` was projected from, if they are complete; else None.
+    known: constraints that all points of the set satisfy, found by the Omega test; None if it gave up.
+    whole: the constraints on both iterations from which it found them; None if these are not all.
     exact: computes the set itself by isl; the result is None if isl takes too long.
     """
 
@@ -200,7 +200,7 @@ class ConflictTest:
         """Returns the set { [d0, d1, ...] } of distances, in a chain of nested loops, between an iteration in which `a` accesses an
         element and one in which `b` accesses the same element.
 
-        a, b: the accesses, with the loops inside the chain around each.
+        a, b: the accesses, each with the ranges of the loops around it that are inside the chain.
         shared: the loops and guards around the chain, whose iteration is the same for both.
         chain: the ranges of the chain's loops, outermost first.
         """
@@ -222,8 +222,8 @@ class ConflictTest:
     def may_conflict_in(
         self, a: InstanceAccess, b: InstanceAccess, shared: Sequence[Enclosing], loops: Sequence[Loop], others: Sequence[Loop]
     ) -> bool:
-        """Returns whether `a` in an iteration of `loops` and `b` in one of `others` may access one element; `shared` is around
-        both.
+        """Returns whether `a`, in any iteration of `loops`, and `b`, in any of `others`, may access the same element, in the same
+        iteration of the loops and guards `shared` around them.
         """
         first, second = RangedAccess(a, tuple(map(loop_range, loops))), RangedAccess(b, tuple(map(loop_range, others)))
         return self.deltas(first, second, shared, ()).may_be()
@@ -231,8 +231,8 @@ class ConflictTest:
     def is_within(
         self, accessed: InstanceAccess, around: Sequence[Enclosing], low: Sequence[Affine], lengths: Sequence[int | None]
     ) -> bool:
-        """Returns whether low[d] <= subscript d < low[d] + lengths[d] inside of the nodes `around`, for each length that is not
-        None.
+        """Returns whether low[d] <= subscript d < low[d] + lengths[d] in all iterations of the loops and guards `around`, for each
+        d whose length is not None.
         """
         context = self._context_of(around)
         for e, first, length in zip(self.subscripts(accessed), low, lengths):
@@ -247,7 +247,7 @@ class ConflictTest:
     def may_conflict(self, a: RangedAccess, b: RangedAccess, path: Sequence[Enclosing], loop: Loop) -> bool:
         """Returns whether `a` and `b` may access the same element in any two iterations of `loop`, be they the same one or not.
 
-        a, b: the accesses, with the ranges of the iterations that run together around each.
+        a, b: the accesses, each with the ranges of the variables inside of `loop` whose iterations run together.
         path: the loops and guards around the loop, whose iteration is the same for both.
         """
         own = loop_range(loop)
@@ -259,7 +259,7 @@ class ConflictTest:
         )
 
     def _is_possible(self, context: _EnclosingFacts, facts: Sequence[Fact], sides: Sides) -> bool:
-        """Returns whether some pair of iterations inside of the enclosing loops and guards satisfies, or may satisfy, the facts."""
+        """Returns whether iterations of the two accesses satisfy, or may satisfy, the facts and those of the context."""
         key = (context, tuple(facts), sides)
         if key not in self._possible:
             system, is_complete = self._system(context, facts, sides, False)
@@ -270,7 +270,7 @@ class ConflictTest:
         return self._possible[key]
 
     def _is_possible_exactly(self, context: _EnclosingFacts, facts: Sequence[Fact], sides: Sides) -> bool:
-        """Returns whether some pair of iterations satisfies the facts, decided by isl; True also if a fact is not affine."""
+        """Returns whether iterations of the two accesses satisfy all facts, decided by isl; True also if a fact is not affine."""
         renamed = sides.renamed()
         try:
             constraints = [fact_text(f, renamed) for f in (*context.facts, *facts)]
@@ -285,8 +285,8 @@ class ConflictTest:
         return names.difference(sides.moving, sides.first, sides.second)
 
     def _exact_differences(self, context: _EnclosingFacts, facts: Sequence[Fact], sides: Sides) -> isl.Set | None:
-        """Returns the set { [d0, d1, ...] } of differences of the variables `sides.moving` by isl, or None if a fact is not affine
-        or isl exceeds the budget of one test, which must not use up the budget of the whole code.
+        """Returns, by isl, the set { [d0, d1, ...] } of differences between the two accesses' iterations of the loops
+        `sides.moving` around both; None if a fact is not affine or isl needs more than TEST_OPERATIONS.
         """
         _, first, second = renamed = sides.renamed()
         try:
@@ -317,8 +317,8 @@ class ConflictTest:
     def _shadow(
         self, context: _EnclosingFacts, facts: Sequence[Fact], sides: Sides, in_context: bool
     ) -> tuple[Shadow | None, System | None]:
-        """Projects the facts onto the differences of the variables `sides.moving`. Returns the projection, which is None if the
-        Omega test gives up, and the constraints that it was made from if they are complete, else None.
+        """Returns the projection of the facts onto the differences of the loops `sides.moving` around both accesses, None if the
+        Omega test gives up, and the constraints that it was made from, None if some facts are missing there.
         """
         system, is_complete = self._system(context, facts, sides, in_context)
         if system is None:
@@ -331,10 +331,10 @@ class ConflictTest:
     def _system(
         self, context: _EnclosingFacts, facts: Sequence[Fact], sides: Sides, in_context: bool
     ) -> tuple[System | None, bool]:
-        """Returns the facts and the context's constraints as one system of linear constraints (None if it has no solution), and
-        whether the system is complete: no fact was left out as not linear.
+        """Returns the facts, and what holds in the loops around (`context`), as one system of linear constraints, None if it has no
+        solution, and whether it is complete: no fact was left out as not linear.
 
-        in_context: the SCoP's constraints on its parameters are used too.
+        in_context: whether the SCoP's constraints on its parameters are used too.
         """
         systems = Systems(sides)
         for fact in facts:
@@ -345,8 +345,8 @@ class ConflictTest:
         return None if around is None else around & system, is_complete
 
     def _around(self, context: _EnclosingFacts, names: frozenset, in_context: bool) -> System | None:
-        """Returns the constraints that hold inside of the enclosing loops and guards, projected onto the given names where that is
-        exact; None if nothing runs there.
+        """Returns the constraints that hold inside of the loops and guards of `context`, projected onto the given names if that
+        loses nothing, with the SCoP's on its parameters if `in_context`; None if nothing runs there.
         """
         system = context.system
         if in_context and self._limits is not None:
@@ -374,10 +374,10 @@ class ConflictTest:
 
 
 def _uniform(x: tuple[Affine, ...], y: tuple[Affine, ...], chain: Sequence[Range], inner: tuple) -> Differences | None:
-    """Returns the differences of two accesses whose subscripts x and y differ by constants alone (uniformly generated), or None.
+    """Returns the distances between accesses by subscripts x and y that differ by constants alone (uniformly generated), or None.
 
     Loop bounds are left out unless a loop has a constant length: this is quick, and the set that it returns is rarely larger than
-    the exact one.
+    the exact one. The result is None also if a subscript depends on one of the loops `inner`, which are inside `chain`.
     """
     private = {r.var for r in inner}
     moving = {r.var for r in chain}

@@ -28,7 +28,7 @@ class Stride:
     """The distance that an access moves in memory with each iteration of one loop.
 
     kind: where the next iteration's element lies.
-    elements: the distance in elements along a row of memory, for UNIT and SHORT strides.
+    elements: for UNIT and SHORT, how many elements further in memory that is, negative for the previous one; 0 for other kinds.
     """
 
     kind: StrideKind
@@ -41,7 +41,7 @@ class Stride:
 
     @property
     def is_unit(self) -> bool:
-        """Whether the next iteration accesses a neighbour in a row of memory."""
+        """Whether the next iteration accesses the next or the previous element in memory."""
         return self.kind is StrideKind.UNIT
 
 

@@ -65,7 +65,7 @@ class Innermost:
     """The properties of a nest that the choice of its innermost loop decides.
 
     accesses: the nest's accesses in the order of the nest.
-    waits: the cycles that an iteration waits for results of earlier ones, as in CycleTerms.
+    waits: cycles per iteration of the perfect nest that are spent waiting for earlier ones' results, as a lower bound.
     """
 
     accesses: Sequence[InnermostAccess]
@@ -76,12 +76,12 @@ class Innermost:
 class _StepAccesses:
     """The accesses of one step of the innermost loop, counted in instructions.
 
-    loads: loads that are neither `lined` nor `broadcasts`.
+    loads: loads other than the next two kinds.
     lined: loads of vectors that begin on cache lines.
     broadcasts: loads of one element into all lanes.
     stores: stores.
     jumps: cycles of waiting for cache lines that do not follow one another.
-    accumulators: registers that accumulators stay in.
+    accumulators: the registers in which accumulators stay during the loop.
     """
 
     loads: float = 0.0
@@ -97,7 +97,7 @@ class CostModel:
 
     accesses: the accesses of the nest with their strides.
     trips: the number of iterations of each loop of the perfect nest, known or assumed.
-    interleaved: how many vectors may run instruction by instruction; empty if that does not pay.
+    interleaved: numbers of vectors that are worth running as one long vector, operation by operation; empty if none is.
     """
 
     def __init__(self, nest: LoopNest, context: CostContext):
@@ -254,27 +254,27 @@ class CostModel:
         return arithmetic, slow
 
     def _leaves_rows(self, access: AccessStrides, tiling: RegisterTiling) -> bool:
-        """Returns whether each lane reads another row of memory, although another loop of the nest could run along the rows."""
+        """Returns whether the lanes load elements far apart, although another loop, along memory, could be the lanes."""
         if tiling.vector is None or tiling.vector != tiling.innermost or access.strides[tiling.vector].kind is not StrideKind.LONG:
             return False
         along = (v for v, move in enumerate(access.strides) if move.is_unit)
         return any(self.nest.is_independent(v, tuple(range(v))) for v in along)
 
     def _scans(self) -> int:
-        """Returns the number of statements in the nest that are scans or reductions, each of which may be a scan over lanes."""
+        """Returns the number of statements in the nest that are scans (prefix sums) or reductions; lanes can compute either."""
         program = self.nest.program
         return sum(s.name in program.scans or s.name in program.reductions for s, _, _ in self.nest.statements())
 
     def lines(self, tiling: RegisterTiling) -> list[Affine]:
-        """Returns the candidates for `RegisterTiling.line`: one for each array along whose cache lines vectors could begin."""
+        """Returns the choices for `RegisterTiling.line`, where vectors begin: one for each array whose lines may decide that."""
         if tiling.vector is None:
             return []
         found = (self._in_line(access, tiling.vector) for access in self.accesses)
         return [*dict.fromkeys(e for e in found if e is not None)]
 
     def _in_line(self, access: AccessStrides, vector: int) -> Affine | None:
-        """Returns the expression which, added to the vector loop's variable, is the element's position in its cache line; None if
-        that differs between rows or is not known.
+        """Returns the expression which, added to the variable of loop number `vector`, is the position of the accessed element in
+        its cache line; None if it is not known or depends on other loops of the nest.
         """
         nest_access, array = access.access, access.array
         unit = self._context.unit_dims[array]
@@ -295,15 +295,15 @@ class CostModel:
         return difference.is_constant and difference.constant % tiling.lanes == 0
 
     def remainder(self, loop: int, count: int) -> int:
-        """Returns how many iterations of a loop are left over when `count` run together: the larger of what its whole range and its
-        last tile leave.
+        """Returns how many iterations of loop number `loop` are left over when `count` run together: the larger of the remainder of
+        its number of iterations and that of its last value plus 1, which is what its last tile leaves.
         """
         ends = [e for e in self.nest.chain[loop].upper if e.names and e.names <= self._known.keys()]
         last = max((e.evaluate(self._known) for e in ends), default=None)
         return max(self.trips[loop] % count, 0 if last is None else (last + 1) % count)
 
     def _used(self, tiling: RegisterTiling) -> float:
-        """Returns the share (0 to 1) of lanes and copies that do work which the program needs; it falls where loops are short."""
+        """Returns the share (0 to 1) of the iterations run together that are not masked or left over; short loops lower it."""
         share = 1.0
         if tiling.vector is not None:
             length, block = max(1, self.trips[tiling.vector]), tiling.lanes * tiling.vectors
@@ -318,7 +318,7 @@ class CostModel:
         return share
 
     def _with_innermost(self, innermost: int | None) -> Innermost:
-        """Returns what the choice of the innermost loop decides: a loop of the perfect nest, or None for the loops in the body."""
+        """Returns the nest's properties with this loop of the perfect nest innermost; None: the loops in its body are."""
         if innermost not in self._innermost:
             pairs = zip(self.accesses, self._weights)
             accesses = [self._innermost_access(access, weight, innermost) for access, weight in pairs]
@@ -356,8 +356,8 @@ class CostModel:
         return innermost is not None and not (access.strides[innermost].is_invariant or access.strides[innermost].is_unit)
 
     def _waits(self, innermost: int | None, accesses: Sequence[InnermostAccess]) -> float:
-        """Returns a lower bound on the cycles per iteration of the perfect nest in which earlier iterations' results are
-        awaited.
+        """Returns a lower bound on the cycles per iteration of the perfect nest that are spent waiting for earlier iterations'
+        results, for an innermost loop given by its position, or None for the loops in the body.
         """
         if innermost is None:
             return self._inner_waits

@@ -71,8 +71,8 @@ class _Subvalue:
 
 
 class _Collector:
-    """A collector of one expression's operations, by local value numbering. It tells leaves apart by identity, since the expression
-    keeps them alive.
+    """A collector of one expression's operations, which counts equal ones once (local value numbering). Two loads are equal if they
+    are the same read of the statement; other leaves are equal if they are the same object.
     """
 
     def __init__(self) -> None:
@@ -101,8 +101,8 @@ class _Collector:
         return self._known.setdefault(key, _Subvalue(len(self._known), loads, indices))
 
     def _operation(self, value: Value, below: list[_Subvalue]) -> _Subvalue:
-        """Returns an operation with its number, and records its cost unless an equal operation was found before. Each gather
-        counts.
+        """Returns an operation with its number, and records its cost unless an equal operation was found before; gathers are
+        recorded each time.
 
         below: its operands.
         """

@@ -37,7 +37,8 @@ class Ranges:
         self._names |= dict.fromkeys((program.thread, program.threads), (0, MOST_THREADS))
 
     def enter(self, loop: Loop) -> None:
-        """Records the interval of the loop's variable, and of its `last`, for the expressions inside of the loop.
+        """Records, for the expressions inside of the loop, the interval of the loop's variable and that of the name `Loop.last`,
+        the last value of a thread's share.
 
         Raises LeavesRange if the variable may leave 64 bits.
         """

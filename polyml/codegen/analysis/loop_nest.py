@@ -17,10 +17,10 @@ from polyml.quasi_affine.affine import Affine
 class NestAccess:
     """One access of one instance in a nest.
 
-    writes: it is the instance's write.
-    accumulates: it reads or writes the accumulator of a reduction.
+    writes: whether it is the instance's write.
+    accumulates: whether it reads or writes the accumulator of a reduction.
     inner: the loops of the body around the instance, outermost first; those of the perfect nest are not among them.
-    subscripts: of the element, in terms of loop variables.
+    subscripts: those of the element, in terms of loop variables.
     """
 
     access: Access
@@ -81,7 +81,7 @@ class LoopNest:
         equal values.
 
         var, fixed: positions in the chain of loops.
-        reorder: updates of reductions may run in any order, so dependences among them are left out.
+        reorder: whether dependences among the updates of a reduction do not count, since these may run in any order.
         """
         key = (var, tuple(sorted(fixed)), reorder)
         if key not in self._free:
@@ -97,8 +97,8 @@ class LoopNest:
         return not any(d.may_be(fixed, var) for d in self.deltas() if d.array == array)
 
     def only_reductions_meet(self, array: str, fixed: Iterable[int]) -> bool:
-        """Returns whether no element of the array is accessed twice, except by the updates of a reduction, in iterations with equal
-        values of the loops `fixed` (positions in the chain of loops).
+        """Returns whether, among iterations with equal values of the loops `fixed` (positions in the chain of loops), an element of
+        the array that is written is accessed by one instance alone, or by the updates of one reduction.
         """
         return not any(d.may_be(fixed) for d in self.deltas() if d.array == array and not d.reduces)
 

@@ -13,19 +13,19 @@ class RegisterTiling:
     positions in the perfect nest.
 
     start: the first loop that takes part.
-    innermost: the loop that is moved inside all others of the perfect nest; None if its body has loops.
+    innermost: the loop that is moved inside all others of the perfect nest; None if the loops in its body are innermost.
     vector: the loop whose iterations are lanes; None for scalar code.
-    vectors: the number of vector registers side by side along that loop.
+    vectors: the number of vectors of iterations of that loop that run together.
     lanes: the elements of a vector register.
     jams: pairs of another loop and how many of its iterations run together.
-    unrolled: the loops of `jams` whose iterations keep their order.
-    interleaved: the vectors run instruction by instruction, as one long vector does.
+    unrolled: those loops of `jams` whose iterations run one after the other in unrolled code, not statement by statement.
+    interleaved: whether each operation runs for all `vectors` before the next operation, as if they were one long vector.
     remainders: pairs of a loop of `jams` and how many of the iterations left over at its end run together.
-    line: an expression which, added to the vector loop's variable, is a multiple of the lanes where a cache line begins; vectors
-        then begin on cache lines. None if vectors begin where the loop does.
-    keeps_order: no loop is moved inside another.
-    scalar_remainder: the iterations left over of a reduction over lanes run one by one, not under a mask.
-    scans: the lanes share prefix sums.
+    line: vectors begin where this expression plus the vector loop's variable is a multiple of `lanes`, chosen so that this is on
+        cache lines; None: they begin where the loop does.
+    keeps_order: whether no loop is moved inside another.
+    scalar_remainder: whether the iterations left over of a reduction over lanes run one by one, not under a mask.
+    scans: whether the lanes compute prefix sums, each lane from the one before.
     """
 
     start: int

@@ -23,8 +23,9 @@ from polyml.quasi_affine.affine import Affine, variable
 
 
 def may_scan(nest: LoopNest, v: int) -> bool:
-    """Returns whether the iterations of loop number `v` of the nest may be lanes that share scans (prefix sums): the loop is the
-    innermost one, around instances alone, has a scan, and carries no dependence except those of scans.
+    """Returns whether vectors may have the iterations of loop number `v` of the nest as lanes and compute scans (prefix sums) over
+    them: the loop is the innermost one, has only statements in its body, runs a scan, and carries no dependence except those of
+    scans.
     """
     if v != len(nest.chain) - 1 or not all(isinstance(node, Instance) for node in nest.body):
         return False
@@ -38,8 +39,8 @@ def may_scan(nest: LoopNest, v: int) -> bool:
 
 
 def scanned_read(program: Program, tests: ConflictTest, statement: Statement, instance: Instance, name: str) -> int | None:
-    """Returns the position, in the statement's reads, of the element that the previous iteration of a loop has written, through
-    which the statement continues a prefix sum; None if it continues none.
+    """Returns the number, among the statement's reads, of the one through which it continues a prefix sum: the read of the element
+    that the loop's previous iteration has written. None if there is none.
 
     name: the loop's variable.
     """
@@ -76,7 +77,7 @@ def is_read_before(program: Program, tests: ConflictTest, body: tuple[Node, ...]
 
 def _passes_on(nest: LoopNest, write: NestAccess, name: str, accesses: list[NestAccess]) -> bool:
     """Returns whether the access writes the running values of a scan: each to an element of its own, or all to one accumulator that
-    other accesses read.
+    is also read by accesses that are no updates of it.
 
     name: the variable of the loop that scans.
     accesses: all accesses of the nest.
@@ -111,8 +112,8 @@ def _is_of_scan(nest: LoopNest, a: NestAccess, b: NestAccess, name: str) -> bool
 
 
 def _before(nest: LoopNest, write: NestAccess, name: str) -> int | None:
-    """Returns the position, in its statement's reads, of the read through which the instance of a write continues a scan along a
-    loop; None if it does not.
+    """Returns the number, among its statement's reads, of the one through which the instance that makes the write continues a scan
+    along a loop; None if it continues none.
 
     name: the loop's variable.
     """

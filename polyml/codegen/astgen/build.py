@@ -120,7 +120,7 @@ def of_isl(schedule: isl.Schedule, context: isl.Set) -> list[Node]:
 
 
 def _iterators(first: int) -> isl.IdList:
-    """Returns MOST_LOOPS names for loops: those for the loops inside `first` other ones, named by their depth."""
+    """Returns the names c3, c4, ... of MOST_LOOPS loops, one inside the other, that are inside `first` (here 3) other ones."""
     found = isl.IdList.alloc(CONTEXT, MOST_LOOPS)
     for k in range(first, first + MOST_LOOPS):
         found = found.add(isl.Id(f"c{k}"))
@@ -128,7 +128,8 @@ def _iterators(first: int) -> isl.IdList:
 
 
 def _with_tile(node: Node, names: tuple[str, ...], inner: list[Node]) -> list[Node]:
-    """Returns the loops over tiles with the loops inside a tile in place of each instance.
+    """Returns the loops over tiles, a tree of nodes below `node`, with each instance TILE[...] replaced by the loops inside that
+    tile.
 
     names: the parameters in `inner` that stand for the tile's position.
     inner: the loops inside a tile.

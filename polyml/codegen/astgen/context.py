@@ -18,7 +18,7 @@ MOST_POINTS = 4
 
 
 class Point(NamedTuple):
-    """One iteration of each of some nested loops, in a program all of whose parameters are SIZE.
+    """One iteration of each of some nested loops, in a program whose parameters all have the value SIZE.
 
     loops: the loops' values, outermost first.
     """
@@ -33,9 +33,10 @@ class Point(NamedTuple):
         return total
 
     def ends(self, rows: Iterable[Row]) -> tuple[int, int] | None:
-        """Returns the first and the last iteration of the next loop inside, or None where it has no iteration or no end.
+        """Returns the first and the last iteration of a loop just inside of these loops, or None where it has no iteration or no
+        end.
 
-        rows: linear expressions with that loop, which are at least 0.
+        rows: the bounds of that loop, as linear expressions that are at least 0.
         """
         low: list[int] = []
         high: list[int] = []
@@ -55,12 +56,12 @@ class LoopContext:
     """The constraints that are known to hold inside of the loops made so far, as linear expressions (rows) that are at least 0.
 
     facts: constraints on parameters alone.
-    bounds: by loop, outermost first, the constraints of which it is the innermost loop.
+    bounds: by loop, outermost first, the constraints on it that contain no loop further inside.
     values: by loop, an expression of the program and a divisor; the loop's name in rows stands for their quotient.
     outer: the context outside the innermost loop, if this is the context just inside of a loop.
     wider: the context without the constraints `more`, if this context was made from it by `having`.
-    every: whether schedule trees of any kind are scanned.
-    quotients: for quotients in rows, the expressions of the program that compute them.
+    every: whether schedule trees of any kind are scanned, if need be with more tests; if not, NotSimple is raised for some.
+    quotients: { quotient in rows -> the expression of the program that computes it }.
     """
 
     facts: System
@@ -122,7 +123,7 @@ class LoopContext:
         """Returns whether the linear expression `row` is proved to be at least 0 inside of the loops: each loop, the innermost one
         first, is replaced by its bound. Proofs are kept.
 
-        Raises NotSimple past MOST_PROOFS proofs, unless every kind of tree is to be scanned.
+        After MOST_PROOFS proofs, raises NotSimple, or returns False for further expressions if `every` is set.
         """
         row = tight(row)
         if not row[0]:
@@ -154,7 +155,7 @@ class LoopContext:
 
     def implies(self, row: Row) -> bool:
         """Returns whether the Omega test proves the linear expression `row` to be at least 0 from the constraints of all loops at
-        once. This may use that inner loops have iterations.
+        once: in all iterations of the innermost loop, but maybe not in those of an outer loop in which inner ones have none.
         """
         rows = System(least=tuple(row for bounds in self.bounds for row in bounds))
         return is_empty(self.facts & rows & System(least=(negated(row),))) is True

@@ -67,11 +67,12 @@ def hull(name: LoopName, own: Sequence[System], here: LoopContext, systems: Sequ
     """Returns bounds, as linear expressions that are at least 0, of a loop that runs the iterations of all of its statements.
     Raises NotSimple where isl is to cut the loop into several instead.
 
-    name: the loop's.
+    name: the loop's name in linear expressions.
     own: by statement, the constraints that bound the loop.
     here: the context around the loop.
     systems: by statement, all that is known of its instances.
-    kind: how isl is told to cut the loop: a loop that is not `atomic` has bounds here only if they are the same for all statements.
+    kind: isl's option for the loop's code. `atomic` asks for one loop; with any other, unless `here.every` is set, statements have
+        to have the same bounds.
     """
     if kind == isl.ast_loop_type.unroll:
         raise NotSimple
@@ -95,11 +96,11 @@ def hull(name: LoopName, own: Sequence[System], here: LoopContext, systems: Sequ
 
 
 def _constant(row: Row, name: LoopName, rows: System, system: System, here: LoopContext) -> int | None:
-    """Returns the least constant with which the terms of a bound are at least 0 in all of a statement's iterations, or None if none
-    is found.
+    """Returns the least constant with which a bound holds in all of a statement's iterations, put in place of its own constant;
+    None if none is found.
 
     row: the bound, whose constant is returned if it follows from one of the statement's bounds.
-    name: the loop's.
+    name: the loop's name in linear expressions.
     rows: the statement's bounds of the loop.
     system: all that is known of the statement's instances.
     """
