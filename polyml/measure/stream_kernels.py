@@ -35,12 +35,12 @@ def text(machine: CpuMachine) -> str:
 
 
 def operations(machine: CpuMachine, element_bytes: int) -> int:
-    """Returns how many operations a turn of the loop of `peak_f64` or `peak_f32` has; a multiply-add counts as two."""
+    """Returns how many operations one iteration of the loop in `peak_f64` or `peak_f32` has; a multiply-add counts as two."""
     return 2 * _accumulators(machine) * machine.lanes(element_bytes)
 
 
 def cycles() -> int:
-    """Returns how many cycles a turn of the loop of `clock` takes: its additions wait for one another and take a cycle each."""
+    """Returns how many cycles one iteration of the loop in `clock` takes: its operations run one after another, a cycle each."""
     return _CHAIN
 
 
@@ -53,7 +53,10 @@ def _short(machine: CpuMachine, element_bytes: int) -> str:
 
 
 def _accumulators(machine: CpuMachine) -> int:
-    """Returns how many sums the loop of a peak has: as many as keep any core's units busy, or as there are registers for."""
+    """Returns how many sums the loop in `peak_f64` or `peak_f32` has, independent of each other so that they overlap.
+
+    They are as many as keep any core's units busy, or fewer where there are not enough vector registers.
+    """
     return min(24, machine.vector_registers - 4)
 
 
@@ -66,7 +69,10 @@ def _field(fn: FunctionBuilder, number: int, kind: str = "i64") -> str:
 
 
 def _room(fn: FunctionBuilder) -> str:
-    """Emits code for the address of this share's part of `room`, and stores the address of the thread's stack in it."""
+    """Emits code for the address of this share's part of `room`, the memory where shares leave results; returns its name.
+
+    The code also stores in that part where the stack of the running thread is.
+    """
     room = fn.emit(f"getelementptr i8, ptr {_field(fn, 3, 'ptr')}, i64 {fn.emit(f'mul i64 %share, {ROOM_BYTES}')}")
     stack = fn.emit(f"ptrtoint ptr {fn.emit('alloca i64')} to i64")
     fn.do(f"store i64 {stack}, ptr {fn.emit(f'getelementptr i8, ptr {room}, i64 {STACK}')}")
@@ -74,11 +80,13 @@ def _room(fn: FunctionBuilder) -> str:
 
 
 def _loop(fn: FunctionBuilder, end: str, step: int, kind: str, first: Sequence[str], body: _Body) -> list[str]:
-    """Emits a loop over 0, step, ... below `end`, that runs at least once; returns the names of its values after the last turn.
+    """Emits a loop over 0, step, ... below `end`, that runs at least once.
 
-    kind: the LLVM type of the values that go from turn to turn.
-    first: their values before the loop.
-    body: emits a turn for an index and values, and returns the new values.
+    It returns the names of the carried values, which go from one iteration to the next, after the last iteration.
+
+    kind: the LLVM type of the carried values.
+    first: the carried values before the loop.
+    body: emits one iteration from its index and the carried values, and returns the new ones.
     """
     before, head = fn.current, fn.block("turn")
     fn.jump(head)
@@ -96,7 +104,10 @@ def _loop(fn: FunctionBuilder, end: str, step: int, kind: str, first: Sequence[s
 
 
 def _stream(machine: CpuMachine, name: str, step: Callable) -> str:
-    """Returns the text of a function of passes over the bytes of its share, by vectors. step: emits what a turn does with them."""
+    """Returns the LLVM text of a function that goes several times over the bytes of its share, some vectors in each iteration.
+
+    step: emits what an iteration does with its vectors: `_reads` or `_updates`.
+    """
     fn, lanes = _function(name), machine.vector_bytes // 8
     kind = f"<{lanes} x i64>"
     size, passes = _field(fn, 1), _field(fn, 2)
@@ -121,12 +132,12 @@ def _stream(machine: CpuMachine, name: str, step: Callable) -> str:
 
 
 def _reads(fn: FunctionBuilder, kind: str, at: Sequence[str], sums: list[str]) -> list[str]:
-    """Emits an addition of the vector at each place to a sum of its own; returns the new sums."""
+    """Emits loads of the vectors at the addresses `at`, and adds each one to its own element of `sums`; returns the new sums."""
     return [fn.emit(f"add {kind} {old}, {fn.emit(f'load {kind}, ptr {place}')}") for old, place in zip(sums, at)]
 
 
 def _updates(fn: FunctionBuilder, kind: str, at: Sequence[str], sums: list[str]) -> list[str]:
-    """Emits an addition of one to the vector at each place in memory; returns the sums, which do not change."""
+    """Emits code that adds one to each of the vectors in memory at the addresses `at`; returns `sums` unchanged."""
     ones = f"<{', '.join(['i64 1'] * int(kind[1:].split()[0]))}>"
     for place in at:
         value = fn.emit(f"add {kind} {fn.emit(f'load {kind}, ptr {place}')}, {ones}")
@@ -135,7 +146,10 @@ def _updates(fn: FunctionBuilder, kind: str, at: Sequence[str], sums: list[str])
 
 
 def _peak(machine: CpuMachine, name: str, element_bytes: int) -> str:
-    """Returns the text of a function of x = x * a + b in many accumulators; it loads a and b, so LLVM knows nothing of them."""
+    """Returns the LLVM text of a function that repeats x = x * a + b for many independent x, which are vectors.
+
+    It loads a and b from memory, so that LLVM cannot compute with their values.
+    """
     fn, kind = _function(name), _vector(machine, element_bytes)
     data, passes, room = _field(fn, 0, "ptr"), _field(fn, 2), _room(fn)
     a, b = fn.emit(f"load {kind}, ptr {data}"), fn.emit(f"load {kind}, ptr {fn.emit(f'getelementptr {kind}, ptr {data}, i64 1')}")

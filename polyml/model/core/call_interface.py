@@ -14,9 +14,9 @@ from polyml.dtypes import DType
 
 
 class Status(IntEnum):
-    """A Status is a negative number with which a kernel tells why it stopped. It fits eight bits.
+    """A Status is a negative number that a kernel returns where it stops early, and says why. It fits eight bits.
 
-    A kernel that did not stop early returns 0, or the number of the check at entry that failed.
+    Where a check at entry fails, the kernel returns the check's number instead, which is 1 or more; where all goes well, 0.
     """
 
     OUT_OF_MEMORY = -1
@@ -37,12 +37,12 @@ class Parameter:
     """A Parameter is a symbolic integer of a call: a size, a number argument, or an extreme element of an index array.
 
     name: a C identifier
-    array: the argument that it is read from; None for a number argument
+    array: the array whose size or extreme element it is; None for a number argument
     dim: the dimension of `array` whose size it is
-    argument: the argument of the call that it is read from; for a number argument it differs from `name` only where the user's
-        name is no C identifier. A truth value counts as 0 or 1.
-    extreme: "min" or "max" for the least or greatest element of the integer array `array` (EXTREMES_OF_NOTHING where it is
-        empty), "" for a size
+    argument: the user's name of the argument that its value is taken from; for a number argument it differs from `name` only where
+        it is no C identifier. A truth value counts as 0 or 1.
+    extreme: "min" or "max" for the least or greatest element of the integer array `array` (EXTREMES_OF_NOTHING where it is empty),
+        "" for a size
     """
 
     name: str
@@ -93,7 +93,7 @@ def number(name: str, arguments: Mapping[str, object]) -> object:
 class ScalarResult:
     """A ScalarResult is a number that a kernel returns, which the kernel stores in the scalar array `array`.
 
-    dtype: its type; a weak one stands for Python's own number, the others for NumPy's
+    dtype: its type; where that is weak, the caller gets a number of Python's own, else one of NumPy's
     whole: the type of a complex number, where this result and its neighbour are the two parts of it, the real one first; else None
     """
 

@@ -84,8 +84,7 @@ class Dependences:
     def within(self, instances: isl.UnionSet, scop: Scop) -> Dependences:
         """Returns the dependences whose source and sink are both among the instances.
 
-        Only the relations between statements of the instances are restricted; otherwise each of a hundred components would look at
-        those of all others.
+        Only dependences between statements that have some of the instances are looked at: there may be a hundred such small sets.
 
         scop: the SCoP that has just these instances
         """
@@ -151,8 +150,8 @@ def flow_into(scop: Scop, statement: Statement, access: Access) -> dict[str, isl
 def sources_of(scop: Scop, statement: Statement, access: Access) -> tuple[dict[str, isl.Map], isl.Map]:
     """Returns the writers of the values that an access of a statement reads, and the elements whose initial values it reads.
 
-    The writers are relations { T[j] -> S[i] : T[j] wrote the value that S[i] reads } by T, the elements a relation { S[i] -> A[e]
-    }. isl is given the times of the statements involved, which takes a fraction of the time that the whole schedule tree does.
+    The writers are relations { T[j] -> S[i] : T[j] wrote the value that S[i] reads } by the name of the writing statement T, the
+    elements a relation { S[i] -> A[e] }.
     """
     read = access.relation.intersect_domain(statement.domain)
     writers = [s for s in scop.statements.values() if s.write.array == access.array]

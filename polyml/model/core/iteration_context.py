@@ -24,8 +24,8 @@ class ParameterContext:
 
     names: all parameters
     sizes: the parameters that are never negative
-    numbered: whether a dimension for a loop with a long step counts its iterations, 0, 1, 2; otherwise it has the values of the
-        loop's variable, 0, 100, 200
+    numbered: whether the dimension of a loop with a long step has the numbers of its iterations, 0, 1, 2, in sets of iterations;
+        where it is False, the dimension has the values of the loop's variable, 0, 100, 200
     """
 
     names: tuple[str, ...]
@@ -49,7 +49,7 @@ class IterationContext:
 
     domain: { [iterators] : bounds and conditions }, without a tuple name
     bounds: iterator -> (minimum, maximum), affine in the iterators outside its loop and the parameters
-    values: iterator -> its value in terms of the dimensions of `domain`, for iterators that differ from their dimension
+    values: iterator -> its value, 100*i, where the dimension i of `domain` has iteration numbers (`ParameterContext.numbered`)
     """
 
     parameters: ParameterContext
@@ -65,7 +65,7 @@ class IterationContext:
         return Frame(self.parameters.names, self.iterators)
 
     def frame_for(self, value: Affine | Condition) -> Frame:
-        """Returns the space of the domain with the further parameters that `value` mentions, such as sizes in checks alone."""
+        """Returns the space of the domain, and with it those parameters that only `value` mentions, such as sizes in checks."""
         more = sorted(value.names - set(self.parameters.names) - set(self.iterators))
         if not more:
             return self.frame
@@ -189,7 +189,7 @@ def _numbered_values(iterator: str, start: Affine, step: int) -> Affine:
 def _range(loop: Loop, numbered: bool) -> Condition:
     """Returns the condition that a loop's iterator is a value of its `range(start, stop, step)`.
 
-    numbered: whether the iterator counts iterations, so that it has no values between the steps
+    numbered: whether the iterator's value is computed from a number of the iteration, so that only the ends have to be tested
     """
     here = af.variable(loop.iterator)
     if loop.step > 0:

@@ -117,7 +117,7 @@ class Requirement:
     A call that violates it runs as plain Python.
 
     around: the loops and guards, outermost first, without their bodies
-    what: what the call contains when the condition does not hold, for messages
+    what: words for a message: what is in a call that violates it
     """
 
     around: tuple[Loop | Guard, ...]  # outermost first, without their bodies
@@ -209,7 +209,7 @@ _OPERANDS: Mapping[type, Callable[[Any], tuple[Value, ...]]] = {
 
 
 def with_children(value: Value, operands: tuple[Value, ...]) -> Value:
-    """Returns the operation of a value on other operands; the same object when they are the value's own."""
+    """Returns the operation that a value is, applied to other operands; the same object when these are the value's own operands."""
     before = children(value)
     if len(before) == len(operands) and all(a is b for a, b in zip(before, operands)):
         return value

@@ -82,7 +82,7 @@ def scop_data(scop: Scop) -> dict:
 def dependences_text(dependences: Dependences) -> str:
     """Returns a SCoP's flow, anti, output and value-based flow dependences as text, one line per pair of statements.
 
-    A kind that isl does not find within OPERATIONS has a line that says so.
+    A kind for which isl needs more than OPERATIONS of its internal operations has a line that says so.
     """
     lines = []
     for kind in _RELATIONS:
@@ -95,7 +95,7 @@ def dependences_text(dependences: Dependences) -> str:
 def dependences_data(dependences: Dependences) -> dict:
     """Returns by kind of dependence a list of relations in full isl syntax, one per pair of statements.
 
-    Instead of the list there is None where isl does not find them within OPERATIONS.
+    Instead of the list there is None where isl needs more than OPERATIONS of its internal operations.
     """
 
     def pieces(kind: str) -> list[str]:
@@ -105,9 +105,9 @@ def dependences_data(dependences: Dependences) -> dict:
 
 
 def _in_time(made: Callable[[], _Made]) -> _Made | None:
-    """Returns what a function makes; None where isl takes more than OPERATIONS.
+    """Returns what a function makes; None where isl needs more than OPERATIONS of its internal operations for it.
 
-    It takes more for the last writers of elements that many statements write, for example.
+    It needs more for the last writers of elements that many statements write, for example.
     """
     try:
         with polyhedra.budget(OPERATIONS):

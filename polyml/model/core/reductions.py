@@ -33,11 +33,11 @@ _COMMUTATIVE = ("*", "&", "|", "^")
 class Reduction:
     """A Reduction is a statement that updates an element, the accumulator, by an operator that may be applied in any order.
 
-    Partial results that start with `identity(operator, element)` and are joined by the operator, with the accumulator's own value
-    on the left, give the same result.
+    Partial results that start with `identity(operator, element)` and are joined by the operator, with the accumulator's value from
+    before on the left, give the same result.
 
     operator: "+" "*" "&" "|" "^" "min" "max" (Python's, the accumulator on the left) "minimum" "maximum" "fmin" "fmax"
-    access: the number of the statement's read that reads the accumulator
+    access: the position, in the statement's `reads`, of the read of the accumulator
     """
 
     statement: str
@@ -85,7 +85,9 @@ def scans(scop: Scop, fp: str) -> dict[str, Reduction]:
 
 
 def relaxed(scop: Scop, found: Mapping[str, Reduction]) -> isl.UnionMap:
-    """Returns { S[i] -> T[j] : both update the same element by the same operator, and no other read of theirs orders them }.
+    """Returns those pairs { S[i] -> T[j] } of updates of one element by one operator, S[i] first, whose order is free.
+
+    A pair is left out where another read of the array by S or T, besides that of the accumulator, keeps the two in order.
 
     found: the reductions, by statement
     """
@@ -141,7 +143,7 @@ def _extreme(operator: str, element: DType) -> bool | int | float:
 
 
 def _accumulator(statement: Statement) -> int | None:
-    """Returns the number of the read that reads the element which the statement writes; None where there is none."""
+    """Returns the position, in `reads`, of the statement's read of the element that it writes; None where it does not read it."""
     for index, access in enumerate(statement.reads):
         if access.array == statement.write.array and access.relation.plain_is_equal(statement.write.relation):
             return index

@@ -23,7 +23,7 @@ from polyml.source import Loc
 
 
 class Role(Enum):
-    """A Role says who allocates an array."""
+    """A Role says who allocates an array: the caller for an argument or a result, the kernel for a local array."""
 
     ARGUMENT = "argument"  # passed in by the caller
     LOCAL = "local"  # allocated by the kernel
@@ -99,7 +99,7 @@ class Gather(syntax.Expr):
     """A Gather is an element array[indices] of an argument that the kernel does not change, at indices that data decide.
 
     indices: of type I64; a check of the index arrays at entry keeps them inside the array
-    inside: whether those of the indices that are affine are inside for all sizes
+    inside: whether those indices that are affine are known to be inside the array for all sizes
     """
 
     array: str
@@ -134,12 +134,12 @@ class Check:
 
     kind: "bounds" (IndexError), "range" (OverflowError: a Python int that its element type cannot hold), "shape" (ValueError: a
         negative dimension), "limit" (an integer argument beyond what loops are computed with), or "usual" (calls that break it run
-        in another form)
+        in another form of the kernel)
     violated: { : N > M }, the parameters of calls that break it
     instances: [N, M] -> { S[i] : ... }, the instances that break it, from which the message takes one
     what: what is checked, for the message
-    may: whether it stands under a data-dependent condition; then a call that breaks it runs as plain Python
-    dim: the dimension of the array
+    may: whether what is checked stands under a data-dependent condition; then a call that breaks the check runs as plain Python
+    dim: the dimension of the array that the check is of
     subscript: of a bounds check, { S[i] -> [(i+1)] } as written
     size: of a bounds check, what the subscript must stay below
     """

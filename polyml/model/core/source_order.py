@@ -48,7 +48,7 @@ def schedule_tree(order: SourceBlock, statements: Mapping[str, Statement], conte
     """Returns the schedule tree in which a block's statements run; without statements, a domain node without instances.
 
     statements: by name
-    context: gives the parameters of the empty domain
+    context: a set with the parameters that this empty domain is to have
     """
     if not order.parts:
         return isl.Schedule.from_domain(isl.UnionSet.empty(context.get_space()))

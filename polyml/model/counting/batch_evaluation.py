@@ -19,9 +19,11 @@ Columns = Mapping[str, np.ndarray]  # values by name, of shapes that fit each ot
 
 
 def counts(counted: Count, at: Columns) -> np.ndarray:
-    """Returns an array of a count at all values of its parameters in the columns. Raises CannotCount where 64 bits are too few.
+    """Returns the values of a count, as an array, for arrays of values of its parameters.
 
-    at: by parameter an array of values, of shapes that NumPy can broadcast
+    Raises CannotCount where 64 bits are too few.
+
+    at: the array of values of each parameter, of shapes that NumPy can broadcast to that of the result
     """
     most, total = largest(at), np.zeros((), np.int64)
     factor = lcm(*(c.denominator for _, value in counted.pieces for _, c in value.terms))
@@ -33,9 +35,9 @@ def counts(counted: Count, at: Columns) -> np.ndarray:
 
 
 def holds(region: isl.Set, at: Columns) -> np.ndarray:
-    """Returns an array of whether the values of the parameters are in the parameter set { : ... }.
+    """Returns an array of whether the parameters are in the parameter set { : ... }, for arrays of values of the parameters.
 
-    at: by parameter an array of values, of shapes that NumPy can broadcast
+    at: the array of values of each parameter, of shapes that NumPy can broadcast to that of the result
     """
     found = np.zeros((), bool)
     for part in polyhedra.alternatives(region):
@@ -50,9 +52,11 @@ def holds(region: isl.Set, at: Columns) -> np.ndarray:
 
 
 def values(value: Poly, at: Columns) -> np.ndarray:
-    """Returns a quasi-polynomial at all values that the columns have, as an array. Raises CannotCount where 64 bits are too few.
+    """Returns the values of a quasi-polynomial, as an array, for arrays of values of its names.
 
-    at: by name an array of values, of shapes that NumPy can broadcast
+    Raises CannotCount where 64 bits are too few.
+
+    at: the array of values of each name, of shapes that NumPy can broadcast to that of the result
     """
     factor = lcm(*(c.denominator for _, c in value.terms))
     if _bound(value, largest(at)) * factor > LARGEST:
@@ -61,7 +65,7 @@ def values(value: Poly, at: Columns) -> np.ndarray:
 
 
 def largest(at: Columns) -> dict[str, int]:
-    """Returns the largest absolute value in each of the columns, which are arrays by name."""
+    """Returns by name the largest absolute value in the array of that name; 0 for an empty array."""
     return {name: max(abs(int(column.min(initial=0))), int(column.max(initial=0))) for name, column in at.items()}
 
 

@@ -93,9 +93,9 @@ class Count:
         return cases
 
     def within(self, context: isl.Set) -> Count:
-        """Returns the count for parameters in a context { : ... } alone, with disjoint pieces that have different formulas.
+        """Returns the count for parameters in a context { : ... } alone, as disjoint pieces that have different formulas.
 
-        Pieces for single sizes come last; regions leave out what the context says. Raises CannotCount for too many pieces.
+        Regions leave out what follows from the context; those with one value of a parameter come last. It may raise CannotCount.
         """
         multiples = polyhedra.multiples(context)
         cases = _together((region, _of_multiples(value, multiples)) for region, value in self.disjoint_cases(context))
@@ -112,7 +112,7 @@ class Count:
     def text(self, values: Mapping[str, int] | None = None) -> str:
         """Returns the formula as text; where there are several, one per line with its condition.
 
-        values: of parameters; only what holds for them is returned, without a condition that is long
+        values: of parameters; only what holds for them is returned, with the words NEAR for a long condition
 
         >>> band = count(isl.Set("[N] -> { [i, j] : 0 <= i < N and i - 3 <= j <= i and j >= 0 }"))
         >>> print(band.within(isl.Set("[N] -> { : N > 0 }")).text())
@@ -138,7 +138,7 @@ def count(domain: isl.Set, deadline: float = inf, steps: float = inf) -> Count:
     """Returns the number of points of a set that is bounded for each value of its parameters. Raises CannotCount where it gives up.
 
     deadline: when to give up, by `time.monotonic`
-    steps: after how many sums over an unknown to give up, each of about a tenth of a millisecond
+    steps: how many sums over one dimension may be made, in about a tenth of a millisecond each, before it gives up
 
     >>> str(count(isl.Set("[N] -> { [i, j] : 0 <= i <= j < N }")).pieces[0][1])
     '(1/2)*N**2 + (1/2)*N'
@@ -171,7 +171,7 @@ def case_text(counted: Count, context: isl.Set, sizes: Mapping[str, int] | None)
 
 
 class _Counter:
-    """A _Counter counts the points of a conjunction of constraints. steps: how many sums over an unknown it may still make"""
+    """A _Counter counts the points of a conjunction of constraints. steps: how many sums over one unknown it may still make"""
 
     def __init__(self, parameters: Iterable[str], deadline: float, steps: float) -> None:
         self._parameters, self._deadline, self.steps = tuple(parameters), deadline, steps
@@ -180,7 +180,7 @@ class _Counter:
         self._pieces = 0
 
     def of(self, equalities: Iterable[LinearRow], inequalities: Iterable[LinearRow]) -> Iterator[_Piece]:
-        """Yields the pieces (region, formula) of the number of points that satisfy these equalities and inequalities."""
+        """Yields pieces (region, formula) whose sum is the number of points that satisfy these equalities and inequalities."""
         names: dict[_Name, str] = {p: p for p in self._parameters}
 
         def name(each: _Name) -> str:
@@ -198,7 +198,9 @@ class _Counter:
         yield from self._equal(equal, least, unknowns, Poly.number(1), ())
 
     def _define(self, quotient: polyhedra.Quotient, name: Callable[[_Name], str], least: list[Row]) -> None:
-        """Adds to `least` the rows 0 <= operand - divisor * quotient < divisor of a quotient, and of those in its operand."""
+        """Adds to `least` the rows 0 <= operand - divisor * q < divisor of a quotient q, an unknown, and of those in its
+        operand.
+        """
         for inner, _ in quotient.terms:
             if isinstance(inner, polyhedra.Quotient) and all(name(inner) not in row for row, _ in least):
                 self._define(inner, name, least)
@@ -210,10 +212,10 @@ class _Counter:
     def _equal(
         self, equal: list[Row], least: list[Row], unknowns: list[str], value: Poly, conditions: tuple[Row, ...]
     ) -> Iterator[_Piece]:
-        """Yields the pieces of the sum of `value` over the unknowns, once the rows that are 0 are solved for unknowns.
+        """Yields the pieces of the sum of `value` over all unknowns that satisfy the rows; it first solves equalities.
 
-        equal, least: rows that are 0; rows that are at least 0
-        conditions: rows over parameters that are 0
+        equal, least: the rows that have to be 0, and those that have to be at least 0
+        conditions: rows without unknowns that have to be 0, found so far
         """
         while equal:
             terms, constant = equal[0]
@@ -248,7 +250,7 @@ class _Counter:
         yield from self._sum(least, unknowns, value, conditions)
 
     def _quotient(self, others: Row, divisor: int) -> str:
-        """Returns a new parameter that equals others / divisor, an integer; its definition becomes part of every region."""
+        """Returns a new parameter that stands for the integer others / divisor; its definition becomes part of every region."""
         name = next(self._fresh)
         self._defined.append((name, others, divisor))
         return name
@@ -291,7 +293,10 @@ class _Counter:
     def _by_remainder(
         self, chosen: str, least: list[Row], unknowns: list[str], value: Poly, conditions: tuple[Row, ...]
     ) -> Iterator[_Piece]:
-        """Yields the pieces of a sum in which the unknown `chosen` is a multiple of a period plus one remainder after the other."""
+        """Yields the pieces of a sum, one remainder of the unknown `chosen` after the other, so that no floor has it any more.
+
+        The remainders are by the period: floors with the unknown change by integers where it grows by that.
+        """
         step = lcm(*(period(atom, chosen) for atom in value.atoms if isinstance(atom, Floor) and chosen in atom.names))
         if step > MOST_REMAINDERS:
             raise CannotCount(f"floors of period {step}")
@@ -351,7 +356,10 @@ def add_piece(where: isl.Set, total: Poly, region: isl.Set, value: Poly) -> Iter
 
 
 def _of_multiples(value: Poly, multiples: Mapping[str, tuple[int, int]]) -> Poly:
-    """Returns a formula simplified for names that are step * n + remainder, if that leaves no floors of them, else unchanged."""
+    """Returns a formula, simplified by what is known of some names; unchanged where floors of these names would stay.
+
+    multiples: (step, remainder) of each name that is known to be step * n + remainder
+    """
     mine = {name: (step, rest) for name, (step, rest) in multiples.items() if name in value.names}
     inner = value.substitute({name: Poly.linear([(name, step)], rest) for name, (step, rest) in mine.items()})
     if any(isinstance(atom, Floor) and not mine.keys().isdisjoint(atom.names) for atom in inner.atoms):
@@ -361,7 +369,10 @@ def _of_multiples(value: Poly, multiples: Mapping[str, tuple[int, int]]) -> Poly
 
 
 def _together(cases: Iterable[tuple[isl.Set, Poly]]) -> list[tuple[isl.Set, Poly]]:
-    """Returns the cases (region, formula) with equal formulas joined, also where formulas are equal for a region's few sizes."""
+    """Returns the cases (region, formula) with those of equal formulas joined.
+
+    A case whose region has a single value of some parameters also joins one whose formula is equal for that value.
+    """
     by_value: dict[Poly, isl.Set] = {}
     for region, value in cases:
         by_value[value] = by_value[value].union(region).coalesce() if value in by_value else region

@@ -48,7 +48,7 @@ class Projection:
     text: what the map is to, for people
     vanishing: its kernel
     values: the values that its images stand for, { S[i]; A[j] }: made by an instance, or in an element at the start
-    made: how many of these values segments (parts of a run with the same number of loads) may make themselves
+    made: at most how many of these values are made in the segment (part of a run with a given number of loads) that uses them
     """
 
     text: str
@@ -61,7 +61,7 @@ class Projection:
 class ReuseBound:
     """A ReuseBound limits the instances of one statement in a segment, a part of a run with a given number of loads.
 
-    They are at most `factor * X ** degree` where the segment can use X values.
+    A segment that can use X values has at most `factor * X ** degree` of these instances.
 
     instances: how many instances the statement has
     projections: pairs (projection, its exponent in the inequality)
@@ -86,12 +86,12 @@ class ReuseBound:
 
     @property
     def made(self) -> tuple[Count, ...]:
-        """Returns for each projection how many of its values segments of a run may make themselves."""
+        """Returns for each projection at most how many of its values are made in the segment that uses them, so need no load."""
         return tuple(p.made for p, _ in self.projections)
 
     @property
     def multiple(self) -> int:
-        """Returns the loads in a segment of a run for which the bound is greatest, in multiples of the fast memory's size S."""
+        """Returns how many times the fast memory's size S the loads in a segment are, as they are chosen for the greatest bound."""
         return max(1, round(1 / (self.degree - 1)))
 
     @property
@@ -141,9 +141,9 @@ class ReuseBound:
 
 
 def read_sources(scop: Scop, statement: Statement) -> Iterator[ReadSources]:
-    """Yields the sources of the values of each read that every instance of a statement makes.
+    """Yields, for each read that every instance of a statement makes, which instances made the values that it gets.
 
-    A read is left out where isl does not find its sources within OPERATIONS.
+    A read is left out where isl needs more than OPERATIONS of its internal operations.
     """
     for access in statement.reads:
         try:
@@ -208,9 +208,9 @@ def reuse_bounds(scop: Scop, name: str, flows: Mapping[str, Sequence[ReadSources
 
 
 def _different(found: Sequence[Projection]) -> list[Projection]:
-    """Returns the projections without those for which a better one has the same kernel and may count the same values.
+    """Returns the projections without those that say less than another one with the same kernel and some of the same values.
 
-    The better one is that of whose values segments make fewer.
+    Of two such projections the one with fewer values made in the segments that use them says more.
     """
     kept: list[Projection] = []
     for each in sorted(found, key=lambda p: _order(p.made)):
@@ -225,9 +225,9 @@ def _order(counted: Count) -> int:
 
 
 def _of_read(scop: Scop, statement: Statement, flow: ReadSources, dims: Sequence[int]) -> Iterator[Projection]:
-    """Yields the projection of a statement by the subscripts of one read; nothing where the read gives none.
+    """Yields the projection of a statement's instances to the subscripts of one read; it stands for the values that are read.
 
-    The values that it stands for come from the start, from other instances, or were in the element that the statement writes.
+    There is none for a scalar, and for subscripts that are not affine or depend on other dimensions than `dims`.
 
     dims: the dimensions that identify an instance
     """
@@ -257,9 +257,9 @@ def _subscripts(access: Access) -> str:
 
 
 def _chains(scop: Scop, name: str, flows: Mapping[str, Sequence[ReadSources]], dims: Sequence[int]) -> list[Projection]:
-    """Returns projections of a statement along constant distances at which one instance uses a value that another one made.
+    """Returns projections along the constant distances at which one instance of a statement uses a value that another one made.
 
-    They are linearly independent, the shortest ones first.
+    Each maps the instances on a line along a distance to one point. The distances are linearly independent, short ones first.
 
     flows: the sources of reads, by statement
     dims: the dimensions that identify an instance
@@ -322,7 +322,7 @@ def _inequality(
 
     name, instances: of the statement, and how many it has
     dims: its number of dimensions
-    constant: pairs (dimension, number of values) of those for each of whose values the inequality is applied separately
+    constant: pairs (dimension, number of its values) of dimensions that are fixed: the inequality is applied to each value alone
     """
     kept = [dim for dim in range(dims) if dim not in dict(constant)]
     kernels = [_inside(p.vanishing, kept) for p in found]

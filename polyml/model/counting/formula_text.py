@@ -66,8 +66,7 @@ def _atom(atom: Atom) -> str:
 def factored(poly: Poly) -> tuple[Fraction, list[tuple[Poly, int]]]:
     """Returns a quasi-polynomial that is not constant as (number, pairs (factor, power)), whose product it is.
 
-    The factors are atoms, terms linear in an atom whose coefficient divides the rest, linear factors with integer roots, and what
-    remains.
+    The factors are atoms (names or floors), differences atom - integer, sums atom + expression, and what cannot be divided further.
     """
     divisor = lcm(*(c.denominator for _, c in poly.terms))
     common = gcd(*(int(c * divisor) for _, c in poly.terms))
@@ -93,7 +92,7 @@ def _divided_by(poly: Poly, monomial: Monomial) -> Poly:
 
 
 def _split(poly: Poly) -> list[Poly]:
-    """Returns factors of a polynomial, whose product it is: those linear in an atom or with an integer root, and what remains."""
+    """Returns factors of a polynomial, whose product it is: atom - integer, atom + expression, and what cannot be divided."""
     for atom in sorted(poly.atoms, key=str):
         by_power = poly.in_powers_of(atom)
         if len(by_power) == 2:

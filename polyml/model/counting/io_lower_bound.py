@@ -66,9 +66,9 @@ class LowerBound:
         return sum(number.evaluate(sizes) for number in self.inputs.values())
 
     def _groups(self, sizes: Mapping[str, int], elements: int) -> Iterator[list[ReuseBound]]:
-        """Yields groups of bounds that may be added: each one alone, and then bounds of statements that use no value in common.
+        """Yields groups of bounds that hold together: each bound alone, then one group whose statements use no value in common.
 
-        The statements of the last group are chosen in the order of their loads, the one with the most first.
+        That group takes the bounds in the order of the loads they ask for, the most first, and leaves out those that do not fit it.
         """
         known = sorted(self.reuse, key=lambda r: -r.loads(sizes, elements + self.registers))
         together: list[ReuseBound] = []
@@ -120,7 +120,7 @@ def lower_bound(scop: Scop) -> LowerBound:
 
 
 def _joined(sets: dict[str, isl.Set], array: str, elements: isl.Set) -> None:
-    """Adds elements of an array to those that `sets` has of it."""
+    """Adds `elements` of an array to the set that `sets` has for this array, if any."""
     sets[array] = sets[array].union(elements) if array in sets else elements
 
 

@@ -21,7 +21,8 @@ class Floor:
     """A Floor is floor((sum of coefficient * atom + constant) / divisor) in the normal form that `floor` makes.
 
     divisor: more than 1
-    terms, constant: each number is at least 0 and less than the divisor, and the first coefficient is at most half of it
+    terms, constant: pairs (atom, coefficient), and the constant; each coefficient and the constant is at least 0 and less than the
+        divisor, and the first coefficient at most half of it
     """
 
     terms: tuple[tuple[Atom, int], ...]

@@ -22,9 +22,9 @@ def replaced(row: Row, name: str, solution: Row) -> Row:
 
 
 def tidy(rows: list[Row]) -> list[Row] | None:
-    """Returns linear constraints row >= 0, divided by common factors and without those that others imply.
+    """Returns linear constraints row >= 0, divided by common factors; of those that differ in the constant alone, the tightest one.
 
-    The result is None where one of them cannot hold. Only a row that differs in its constant alone implies another one here.
+    The result is None where one of them cannot hold.
     """
     found: dict[tuple, int] = {}
     for terms, constant in rows:
@@ -39,11 +39,12 @@ def tidy(rows: list[Row]) -> list[Row] | None:
 
 
 def difficulty(name: str, least: list[Row], value: Poly) -> tuple:
-    """Returns a sort key for unknowns: those that are better summed over first come first.
+    """Returns a sort key of an unknown: the one that should be summed over first has the least key.
 
-    Unknowns that are in no floor and whose bounds have no factors come first, then those with the fewest pairs of bounds.
+    It compares whether the unknown is in a floor of `value`, then how many terms are in rows that bound it only after a division,
+    then how many pairs (lower bound, upper bound) it has.
 
-    least: the rows that bound them
+    least: the rows that bound the unknowns
     value: what is summed
     """
     factors = [r[0][name] for r in least if r[0].get(name)]
@@ -64,20 +65,19 @@ def bound_of(row: Row, name: str) -> Poly:
 
 
 def beyond(row: Row, other: Row, name: str, strict: bool) -> Row:
-    """Returns a row that is at least 0 where a bound of a name is at least as tight as another bound on the same side.
+    """Returns a row that is at least 0 where the bound that `row` sets for a name is as tight as that of `other`, or tighter.
 
-    With `strict` it has to be tighter. The bounds are not rounded.
-
-    row, other: the bounds are those that row >= 0 and other >= 0 set for the name
+    row, other: row >= 0 and other >= 0 are two lower bounds of the name, or two upper ones; they are not rounded to integers
+    strict: whether the bound has to be tighter
     """
     a, b = abs(row[0][name]), abs(other[0][name])
     return _sum_of(other, a, row, -b, int(strict), name)
 
 
 def between(low: Row, high: Row, name: str) -> Row:
-    """Returns a row that is at least 0 where the lower bound of a name is not above the upper one; they are not rounded.
+    """Returns a row that is at least 0 where the lower bound of a name is at most its upper bound.
 
-    low, high: the bounds are those that low >= 0 and high >= 0 set for the name
+    low, high: low >= 0 and high >= 0 set the two bounds, which are not rounded to integers
     """
     return _sum_of(low, abs(high[0][name]), high, low[0][name], 0, name)
 
@@ -88,7 +88,7 @@ def _sum_of(row: Row, a: int, other: Row, b: int, less: int, name: str) -> Row:
 
 
 def period(atom: Floor, name: str) -> int:
-    """Returns by how much a name has to grow for a floor to grow by an integer, whatever the values of the other names are."""
+    """Returns a number that, added to a name, changes the floor by an integer that does not depend on the values of any names."""
     steps = 1
     for part, c in atom.terms:
         if part == name:

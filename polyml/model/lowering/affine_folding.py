@@ -17,16 +17,16 @@ CONDITIONS = 24  # of one kernel that have many quotients, so that each is store
 
 
 def is_exact(dtype: DType) -> bool:
-    """Returns whether arithmetic in the type is that of the integers as long as values are small, as it is in int and int64."""
+    """Returns whether operations in the type give the exact integers as long as these are small: Python's int and int64."""
     return dtype in _EXACT
 
 
 def folded(expr: syntax.Expr, operands: tuple[Value, ...]) -> Value | None:
-    """Returns an operation on affine operands as one affine leaf (Integer or Truth) where it is one, else None.
+    """Returns an operation on affine operands as an affine leaf (Integer or Truth); None where it is not affine.
 
-    A select on an affine condition becomes the branch that is taken where that is known, else a select on a Truth.
+    A select on an affine condition becomes the branch that is taken where that is known, and may otherwise stay a select.
 
-    operands: the values of its operands
+    operands: the values of the operation's operands
     """
     if isinstance(expr, syntax.IfExp):
         return _folded_choice(expr, operands)
