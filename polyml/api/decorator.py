@@ -179,7 +179,7 @@ class Kernel(Schedulable, Reported, Specialised, OnGpu):
     # A call that the last entry does not take
 
     def _call_otherwise(self, args: tuple, kwargs: Mapping[str, object]):
-        """Calls the kernel where the native entry of the last call does not take the arguments, and returns the result."""
+        """Calls the kernel after the function that ran the last call has refused these arguments, and returns the result."""
         if (always := self._always) is not None and always.scope is active():
             result = always(*args, **kwargs)
             if result is not MISS:
@@ -285,14 +285,14 @@ class Kernel(Schedulable, Reported, Specialised, OnGpu):
         return CompileError(f"the entry of `{self.__name__}` refuses the arguments it was made for")
 
     def _remember(self, hot: Hot) -> None:
-        """Makes a native entry the first one that later calls try, before the seven others that were used last."""
+        """Makes an entry (a function that runs native code) the first one that later calls try, before the seven others used last."""
         others = [h for h in self._recent if h.scope is hot.scope and h.specialisation is not hot.specialisation]
         self._recent = (hot, *others[: _RECENT - 1])
         self._hot = hot
 
     def _ended(self, chosen: Specialisation, status: int, values: Sequence[object]):
-        """Returns plain Python's result for a call whose code ended with a status, or raises the error that the status stands
-        for.
+        """Runs the function as plain Python after its machine code returned the error number `status`, and returns the result; or
+        raises the error that the number stands for.
         """
         if (chosen, status) in self._left_by_data and all(map(is_exact, values)):
             self._hot, self.compiled = NO_ENTRY, False  # the next call says whether it is compiled
@@ -301,8 +301,8 @@ class Kernel(Schedulable, Reported, Specialised, OnGpu):
         return self._failed(chosen, status, self._arguments(values))
 
     def _failed(self, chosen: Specialisation, status: int, given: tuple[CallArgument, ...]):
-        """Raises the error that a call's status stands for; where only plain Python can decide whether there is one, runs the
-        function as plain Python and returns its result.
+        """Raises the error for the number `status` that machine code returned. Where only plain Python can decide whether there is
+        one, runs the function as plain Python and returns its result.
         """
         artifact, values = chosen.made, {a.name: a.value for a in given}
         with alone():  # it asks isl
@@ -314,15 +314,16 @@ class Kernel(Schedulable, Reported, Specialised, OnGpu):
         raise error
 
     def _run_refused(self, given: tuple[CallArgument, ...], problem: PolymlError, decided: bool = True):
-        """Runs the function as plain Python because of `problem`, and returns its result. Foreign objects are passed as arrays.
+        """Runs the function as plain Python because of `problem`, and returns its result. Arrays of other libraries are passed as
+        NumPy's.
 
-        decided: whether types and source are the reason, so that later calls of this kind need not be looked at again.
+        decided: whether types and source are the reason, so that later calls with these types run as plain Python at once.
         """
         values = [for_python(a) for a in given]
         return originals(self._run_as_python(*self._passed(values), problem, values if decided else None, decided), given)
 
     def _call_of_part(self, part: LiftedPart) -> PartCall:
-        """Returns a callable that runs a part of the function, which was lifted out of it, by a kernel of its own."""
+        """Returns a callable that runs some loops of the function, which were lifted out of it, by a kernel of their own."""
         own = Kernel(part.lifted, self.settings)
         own._is_part = True
         return PartCall(part, own, self._without_a_part)

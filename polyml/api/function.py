@@ -169,7 +169,9 @@ class KernelFunction:
 
 @dataclass(frozen=True)
 class KernelReference:
-    """A kernel reference names a kernel by module and qualified name, as a pickle stores it. A call of it returns the kernel."""
+    """A kernel reference names a kernel by its module and qualified name, for pickles. Calling the reference returns the kernel of
+    that name.
+    """
 
     module: str
     name: str
@@ -180,7 +182,9 @@ class KernelReference:
 
 
 def given_to(reference: KernelReference, settings: dict[str, object], given: Saved) -> KernelFunction:
-    """Returns the kernel of a reference with other settings and a schedule to compile with; pickles of such kernels call it."""
+    """Returns the kernel that a reference names, with other settings and a given schedule to compile with; unpickling of a kernel
+    with its own settings or schedule calls this function.
+    """
     found = reference()
     return type(found)(found.py_func, settings, given)
 

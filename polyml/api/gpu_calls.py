@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GpuForm:
-    """A GPU form is the code of a kernel for arguments of some types and sizes, or the reason why there is none.
+    """A GPU form is a kernel compiled for a GPU, for arguments of some types and sizes, or the reason why it cannot be.
 
     types: the types of the arguments.
     sizes: the sizes that the code was made for; None: for all.

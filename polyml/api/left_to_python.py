@@ -171,6 +171,8 @@ class LeftToPython(KernelFunction):
         return self._reads[names]
 
     def _without_a_part(self) -> None:
-        """Makes the next call choose anew which loops are compiled, without those that Python has run as fast."""
+        """Makes the next call choose anew which loops run compiled, leaving out those for which plain Python turned out to be as
+        fast.
+        """
         self._always, self._hot = None, NO_ENTRY
         self._kinds.forget()

@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 class ReportTarget:
     """A report target is a kind of machine for which reports can be made.
 
-    machine: the name of the machine that is taken if none is given; "": there is no usual one.
+    machine: the name of the machine that is used if the caller gives none; "": there is no such default.
     needs: the class of the descriptions of such machines.
     noun: what such a machine is, in words.
-    takes: the names of the `ReportSettings` that mean something for the target.
-    make: makes the report from (call, arguments, where, machine, settings).
+    takes: the names of the `ReportSettings` that this target uses.
+    make: makes the report; its arguments are the call, its arguments by name, the kernel's place as text, the machine, and the
+        settings.
     """
 
     machine: str

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Reported(KernelFunction):
-    """The part of `Kernel` that makes reports of a call on a machine, and simulates it on systolic arrays."""
+    """The part of `Kernel` that reports on a call for a CPU, a GPU or a systolic array, and simulates it on systolic arrays."""
 
     def report(
         self, *args, target: str = "", machine=None, caches=(), tile=(), threads: int = 0, simulate: bool = True, coherent: bool = False,
@@ -168,14 +168,16 @@ class Reported(KernelFunction):
         return self._compiling(made, lasting=True)
 
     def _target_settings(self) -> _ArraySettings:
-        """Returns the kernel's systolic array and its dataflow and links, for a simulation in which the caller gives no others."""
+        """Returns the systolic array, dataflow and links of the kernel's target, as the settings of a simulation for which the
+        caller gives none.
+        """
         return self._array_settings(_ArraySettings())
 
     def _array_settings(self, given: _ArraySettings, kind: str = "systolic") -> _ArraySettings:
-        """Returns the settings with those of the kernel's target in place of the ones that the caller left out.
+        """Returns the caller's settings; those that the caller left out are taken from the kernel's target.
 
         given: the settings that the caller gave.
-        kind: the target of the report; for any but "systolic" the settings stay as they are.
+        kind: the target of the report; for any but "systolic", `given` is returned unchanged.
         """
         if self.target is None or kind != "systolic":
             return given
@@ -197,7 +199,9 @@ class Reported(KernelFunction):
         return self.target.machine if found is None and self.target is not None and kind == "systolic" else found
 
     def _call(self, given: tuple[CallArgument, ...]) -> KernelCall:
-        """Returns the parsed kernel with the types, layouts and sizes of a call, for which a report compiles variants of it."""
+        """Returns a call as a report needs it: the parsed kernel with the types, layouts and sizes of the arguments. A report
+        compiles the kernel for it in several ways.
+        """
         from polyml.performance.variants import KernelCall
 
         return KernelCall(

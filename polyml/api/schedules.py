@@ -23,7 +23,7 @@ Same = TypeVar("Same", bound="Schedulable")
 
 
 class Schedulable(Inspected):
-    """The part of `Kernel` whose methods return, change, load and set the schedule that a function is compiled with."""
+    """The part of `Kernel` whose methods find, load and set the schedule with which the function is compiled."""
 
     def schedule(self, *args_or_types) -> Schedule:
         """Returns the kernel's schedule for some arguments, to be changed step by step as polyml.schedule.script.schedule.Schedule
@@ -124,7 +124,7 @@ class Schedulable(Inspected):
         return type(self)(self.py_func, self.settings, schedule.saved)
 
     def _from_saved(self, saved: Saved, types: tuple[ArgType, ...], layouts: tuple[str, ...], with_code: bool = True) -> Schedule:
-        """Returns a saved schedule for these argument types, after proving again that it is legal.
+        """Returns a saved schedule as a `Schedule` for these argument types, after proving again that it is legal.
 
         with_code: whether code is generated too, so that directives that cannot be followed raise ScheduleError.
         """

@@ -68,7 +68,8 @@ class Specialised(KernelFunction):
     def _specialised(self, wanted: Request, given: tuple[CallArgument, ...]) -> Specialisation:
         """Returns the compiled form for arguments of these types and sizes, made now where there is none.
 
-        It is a form for all sizes where sizes do not matter, or where there are many forms for these types already.
+        Its code is for all sizes, instead of this call's, where that makes no difference, or where there are many forms for these
+        types.
         """
         extents = arguments.shapes(given)
         sizes = sizes_of(extents)
@@ -114,7 +115,9 @@ class Specialised(KernelFunction):
         return problem
 
     def _known(self, wanted: Request) -> Specialisation | None:
-        """Returns the form that was made for the request's sizes, or one for all sizes; None where there is neither."""
+        """Returns the form that was made before for the request's sizes, or else one whose code is for all sizes; None where there
+        is neither.
+        """
         exact, any_ = (self._specialisations.get((wanted.key, each)) for each in (wanted.sizes, None))
         return any_ if exact is None and any_ is not None and not any_.is_sized else exact
 
@@ -141,7 +144,7 @@ class Specialised(KernelFunction):
         return made
 
     def _place(self, wanted: Request, timings: dict[str, float]) -> _CacheEntry:
-        """Returns the cache and the name under which the form is kept on disk, and adds the seconds that this takes to
+        """Returns where on disk the compiled form of a request is kept, and adds the seconds that finding it out takes to
         `timings`.
         """
         options, captured = wanted.options, wanted.captured

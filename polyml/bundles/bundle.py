@@ -37,7 +37,7 @@ _MOST_BYTES = 1 << 30  # size of an argument at most
 
 @dataclass(frozen=True)
 class BundledArgument:
-    """A bundled argument describes an argument of the call that failed, without its values.
+    """A bundled argument describes one argument of the call for which the compiler failed; it does not hold the argument's values.
 
     element: NumPy's name of the element type, or "int", "float", "complex", "pybool" for Python's numbers.
     shape: the shape of an array; None for a number.
@@ -66,7 +66,7 @@ class BundledArgument:
         return values[..., ::2] if gaps else values
 
     def with_lengths(self, lengths: Mapping[int, int]) -> BundledArgument:
-        """Returns the argument with other dimensions, so that all dimensions of one length stay equal.
+        """Returns the argument with other lengths of its dimensions; dimensions of equal length stay equal.
 
         lengths: {old length: new length}; other lengths stay as they are.
         """
@@ -122,7 +122,7 @@ class Bundle:
 
     @property
     def digest(self) -> str:
-        """Returns eight hexadecimal digits that tell the bundle from others."""
+        """Returns eight hexadecimal digits, a hash of the bundle's content, which its file name contains."""
         facts = repr((self.function, self.source, self.values, sorted(self.settings.items()), self.shared, self.error))
         return hashlib.sha256(facts.encode(errors="surrogatepass")).hexdigest()[:8]
 

@@ -19,7 +19,7 @@ SIZE = 20  # the length of a dimension of which nothing is known
 
 @dataclass(frozen=True)
 class FailedCompilation:
-    """A failed compilation says what was to be compiled when the compiler failed.
+    """A failed compilation holds what the compiler was given when it failed.
 
     names, types: the names and types of the arguments.
     layouts: the layouts of the array arguments, each "C", "F" or "A".

@@ -19,7 +19,9 @@ _NUMBERS = 5
 
 
 def arguments_at(scop: Scop, sizes: Mapping[str, int], seed: int = 0) -> Arguments:
-    """Returns small random arguments for a call with these values of the SCoP's parameters, by the kernel's parameters."""
+    """Returns {parameter of the kernel: argument} for a call in which the SCoP's parameters have the given sizes; elements are
+    small random numbers.
+    """
     random = np.random.default_rng(seed)
     extents = {(p.array, p.dim): sizes[p.name] for p in scop.parameters if p.is_size}
     numbers = {p.argument or p.name: sizes[p.name] for p in scop.parameters if p.array is None}

@@ -42,9 +42,11 @@ def check_function(function: Callable[..., object], kernel: syntax.Kernel, argum
 
 
 def check_lowering(kernel: syntax.Kernel, scop: Scop, arguments: Arguments) -> Finding | None:
-    """Returns what the way from a kernel to its SCoP did wrong, types and passes of the nest included; None for no difference.
+    """Returns what went wrong between a kernel and its SCoP, which includes finding types and all passes on the nest; None where
+    both compute the same bits from the arguments.
 
-    kernel: of single elements, without types: the interpreter finds them as NumPy does.
+    kernel: the function after arrays were lowered to single elements and before it has types; it is run by the interpreter of the
+        language, which finds types as NumPy does.
     """
     program = build(scop, scop.schedule)
     return _compared(_interpreted(kernel), lambda given: run(program, given), arguments)

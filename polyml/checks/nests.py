@@ -27,11 +27,10 @@ Env = dict[str, int]
 
 
 def check(before: Nest, after: Nest, arguments: Arguments) -> Finding | None:
-    """Returns what a pass from nest to nest did wrong; None where both compute the same bits from the arguments.
+    """Returns what a pass from nest to nest did wrong; None where both compute the same bits from the arguments when they are
+    interpreted.
 
-    Both are interpreted.
-
-    arguments: by the names of the kernel's parameters, of a call that passes the checks at entry.
+    arguments: by the names of the kernel's parameters; those of a call that passes the checks at entry.
     """
     if before is after:
         return None
@@ -104,7 +103,9 @@ class _NestInterpreter:
         array[index] = scalars.typed(value, self._elements[node.array])
 
     def _index(self, name: str, subscripts: tuple[Affine, ...], env: Env) -> tuple[int, ...]:
-        """Returns the index of an array's element, counted from the beginning. Raises IndexError where there is no such element."""
+        """Returns an element's index, in which negative subscripts, which count from the end, are replaced. Raises IndexError where
+        there is no such element.
+        """
         index = tuple(s.evaluate(env) for s in subscripts)
         shape = self.arrays[name].shape
         if not all(-n <= s < n for s, n in zip(index, shape, strict=True)):
@@ -114,7 +115,7 @@ class _NestInterpreter:
     def _value(self, value: Value, env: Env, seen: dict[int, object]) -> object:
         """Returns the value of an expression, a NumPy scalar or a number of Python.
 
-        seen: values of sub-trees that are shared, by identity; those that are computed are added.
+        seen: {id of a sub-expression: its value}, so that one that occurs several times is computed once; new values are added.
         """
         if id(value) not in seen:
             seen[id(value)] = self._leaf(value, env) if not children(value) else self._operation(value, env, seen)

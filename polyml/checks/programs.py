@@ -32,9 +32,10 @@ _KEPT = 2  # programs whose runs are kept: what a pass is given, and what it mak
 
 @dataclass(frozen=True)
 class _Made:
-    """A _Made is a program compiled to run on symbolic values, with its runs so far by sizes, None for those that take too long.
+    """A _Made is a program compiled to run on symbolic values, together with its runs so far.
 
-    It keeps the program, so that no other one gets its `id`.
+    runs: {sizes: the run}; None for sizes with which it has too many instances.
+    program: kept because programs are looked up by `id`, which another one could get.
     """
 
     program: Program
@@ -43,9 +44,9 @@ class _Made:
 
 
 class Checker:
-    """A Checker checks the passes on programs one after the other, and keeps the latest runs.
+    """A Checker checks the passes on programs one after the other, each by runs of the program before and after it.
 
-    What one pass made is what the next is given, so a run of it serves two checks.
+    Since what one pass makes is what the next is given, the latest runs are kept, and each serves two checks.
     """
 
     def __init__(self) -> None:
@@ -54,7 +55,7 @@ class Checker:
         self._known: tuple[Program | None, Mapping[str, Reduction]] = None, {}
 
     def passes(self, before: Program, after: Program) -> Finding | None:
-        """Returns what a pass from `before` to `after` did wrong; None where no difference is found.
+        """Returns what a pass that made `after` of `before` did wrong; None where no difference is found.
 
         It runs both programs on symbolic values at a few small sizes and compares them.
         """
@@ -82,7 +83,8 @@ class Checker:
         return None
 
     def builds(self, scop: Scop, program: Program) -> Finding | None:
-        """Returns what the loops of a schedule do wrong, compared with the source's order; None where no difference is found.
+        """Returns what the loops that were made of a SCoP's schedule do wrong, compared with the source's order; None where no
+        difference is found.
 
         It runs both on symbolic values at a few small sizes and compares them.
         """
@@ -102,9 +104,9 @@ class Checker:
         return None
 
     def _run(self, program: Program, at: Mapping[str, int], free: Mapping[str, Reduction]) -> Run | None:
-        """Returns the run of the program at given sizes, from memory where it was made before; None where that takes too long.
+        """Returns the run of a program at given sizes, which is made only once; None where it would have too many instances.
 
-        free: the updates that are compared in any order, by statement.
+        free: by statement, the reductions whose updates of an element may come in any order.
         """
         if id(program) not in self._made:
             self._made[id(program)] = _Made(program, Executable(program, self._terms, free))
@@ -121,23 +123,25 @@ class Checker:
 
 
 def _still_free(before: Program, after: Program, free: Mapping[str, Reduction]) -> dict[str, Reduction]:
-    """Returns the updates of `after` that are compared in any order, by statement. free: those of `before`.
+    """Returns, by statement of `after`, the reductions whose updates may come in any order when the programs are compared.
 
-    These are its own reductions, and the statements that come from reductions of `before`: a pass may use less freedom than it
-    has.
+    These are the reductions of `after`, and the statements that a pass made of those in `free`, even if `after` has them no more as
+    reductions: a pass may give up the freedom to reorder.
+
+    free: the same for `before`.
     """
     named = compare.origins(before.scop, after.scop)
     return {name: replace(free[origin], statement=name) for name, origin in named.items() if origin in free} | after.reductions
 
 
 def _means_the_same(before: Program, after: Program) -> bool:
-    """Returns whether two programs differ at most in what no run depends on, so that they need not be run."""
+    """Returns whether two programs are equal in everything that can change a run's result, so that they need not be run."""
     same = all(a is b for a, b in zip((before.scop, before.reductions), (after.scop, after.reductions)))
     return same and (before.body, before.windows, before.thread) == (after.body, after.windows, after.thread)
 
 
 def check(before: Program, after: Program) -> Finding | None:
-    """Returns what a pass from `before` to `after` did wrong; None where no difference is found.
+    """Returns what a pass that made `after` of `before` did wrong; None where no difference is found.
 
     It runs both programs on symbolic values at a few small sizes and compares them.
     """
@@ -145,9 +149,10 @@ def check(before: Program, after: Program) -> Finding | None:
 
 
 def check_build(scop: Scop, program: Program) -> Finding | None:
-    """Returns what loops made of a schedule do wrong, compared with the source's order; None where no difference is found.
+    """Returns what loops that were made of a schedule do wrong, compared with the source's order; None where no difference is
+    found.
 
-    program: the loops of the scop, with the reductions whose updates its schedule may have reordered.
+    program: the loops made of the SCoP's schedule, with the reductions whose updates may be reordered.
     """
     return Checker().builds(scop, program)
 
@@ -167,10 +172,10 @@ def in_source_order(scop: Scop, at: dict[str, int], most: int) -> list[tuple[str
 
 
 def wrong_extremes(before: Program, after: Program) -> Finding | None:
-    """Returns, as a finding, an element that the loops for an index array's minimum or maximum leave out; None if there is none.
+    """Returns a finding if the loops that compute the minimum or maximum of an index array (an array whose elements are subscripts)
+    do not look at each of its elements once; None if all do.
 
-    They run in front of the checks at entry, before anything is known of the elements, so they must see each of them once,
-    whatever the sizes are.
+    These loops run in front of the checks at entry, which need their results, so they have to be right for all sizes.
     """
     if after.before == before.before:
         return None
@@ -182,9 +187,10 @@ def wrong_extremes(before: Program, after: Program) -> Finding | None:
 
 
 def _left_out(program: Program, parameter: Parameter) -> Finding | None:
-    """Returns, as a finding, an element that an index array's minimum or maximum does not see exactly once; None if there is none.
+    """Returns, as a finding, an element of an index array (whose elements are subscripts) that the loops for its minimum or maximum
+    do not look at exactly once; None if there is none.
 
-    parameter: the minimum or maximum.
+    parameter: the SCoP's parameter that stands for this minimum or maximum.
     """
     scop = program.scop
     readers = {s.name for s in scop.statements.values() if s.write.array == parameter.name and s.reads}
@@ -217,9 +223,10 @@ def _indices(shape: list[int]) -> Iterator[tuple[int, ...]]:
 
 
 def wrong_fetches(program: Program) -> Finding | None:
-    """Returns a prefetch that names no read or no iterator of its statement, as a finding; None where there is none.
+    """Returns, as a finding, a prefetch of a read that its statement does not have, or ahead along a loop that is not around it;
+    None where there is none.
 
-    What is fetched need not exist.
+    The element that is fetched may lie outside the array: a prefetch does no harm.
     """
     for name, fetches in program.prefetches.items():
         statement = program.scop.statements.get(name)

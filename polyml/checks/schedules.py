@@ -27,10 +27,10 @@ def check(
     tree: isl.Schedule,
     reductions: Mapping[str, Reduction] = MappingProxyType({}),
 ) -> Finding | None:
-    """Returns what a step that made this schedule of a SCoP did wrong; None where isl proves it correct for all sizes.
+    """Returns what a step that made a schedule of a SCoP did wrong; None where isl proves for all sizes that every instance runs,
+    that the order is legal, and that loops marked as parallel are.
 
-    That every instance runs, in a legal order, and that loops are parallel is proved. A step that schedules a part is given the
-    part: its statements, domains and dependences.
+    For a step that schedules some statements alone, `scop` and `dependences` are restricted to these.
     """
     try:
         check_legal(tree, scop, dependences, reductions)
@@ -43,9 +43,11 @@ def check(
 
 
 def check_part(scop: Scop, dependences: Dependences, tree: isl.Schedule, reductions: Mapping[str, Reduction]) -> Finding | None:
-    """Returns what a step that scheduled a SCoP or a part of it did wrong; None where it is correct, or is of another SCoP.
+    """Returns what a step that scheduled a SCoP, or a part of it, did wrong; None where it is correct, or the tree is of another
+    SCoP.
 
-    The part is what the tree runs, so an instance that a step loses is seen where the step for the whole is checked.
+    Which part it is is taken from the instances in the tree. An instance that the step loses is therefore noticed only where the
+    whole schedule is checked.
     """
     instances = tree.get_domain()
     if not instances.is_subset(scop.domain):

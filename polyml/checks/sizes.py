@@ -34,9 +34,8 @@ def sizes(scop: Scop, factors: Sequence[int] = ()) -> Iterator[Sizes]:
 
 
 def factors_of(*programs: Program) -> tuple[int, ...]:
-    """Returns the numbers at which programs split loops, smallest first: steps of tiles, lengths of vectors and unrolled loops.
-
-    Lengths of windows, parts of arrays that have memory, are among them.
+    """Returns the numbers by which programs divide loops and storage, ascending: steps of tile loops, numbers of iterations that
+    run together or are unrolled, and lengths of arrays that are kept only in part.
     """
     nodes = (node for program in programs for node in every((*program.before, *program.body)))
     windows = (n for program in programs for w in program.windows.values() for n in w.lengths if n is not None)
@@ -53,9 +52,9 @@ def _factor(node: Node) -> int:
 
 
 def _wanted(names: Sequence[str], factors: Sequence[int]) -> Iterator[Mapping[str, int]]:
-    """Yields values that parameters should have, the most telling first.
+    """Yields values for some or all parameters, those most likely to reveal errors first.
 
-    They leave remainders of each factor, for each parameter alone and for all.
+    With each factor they leave various remainders, for one parameter at a time and for all.
     """
     yield {name: 5 + k for k, name in enumerate(names)}
     yield dict.fromkeys(names, 1)
@@ -71,7 +70,7 @@ def _wanted(names: Sequence[str], factors: Sequence[int]) -> Iterator[Mapping[st
 
 
 class _Legal:
-    """A _Legal finds values of a SCoP's parameters with which a call passes the checks at entry."""
+    """A _Legal completes given values of some of a SCoP's parameters so that a call with these sizes passes the checks at entry."""
 
     def __init__(self, scop: Scop):
         self.names = tuple(p.name for p in scop.parameters if not p.extreme)
@@ -84,17 +83,20 @@ class _Legal:
         ]
 
     def near(self, wanted: Mapping[str, int]) -> Sizes | None:
-        """Returns values of all parameters that a call may have, with the wanted ones; None where there are none.
+        """Returns values of all parameters, the wanted ones among them, with which a call passes the checks at entry; None where
+        there are none.
 
-        wanted: the values of some or all parameters; the others get those that are possible beside them.
+        wanted: {parameter: value}; of the others, values that go with these are chosen.
         """
         facts = self._filled if all(wanted.values()) else self._facts
         return self._completed({}, wanted, (*wanted, *self.names), facts)
 
     def _completed(self, chosen: Sizes, wanted: Mapping[str, int], names: Sequence[str], facts: isl.Set) -> Sizes | None:
-        """Returns the chosen values of parameters with one for each other parameter, tried in order; None where there are none.
+        """Returns values of all parameters: the chosen ones, and for each other one its wanted value or else the first possible one
+        of a fixed list; None where there are none.
 
-        wanted: values of some of the others. facts: { : constraints } of all parameters.
+        names: the parameters, in the order in which values are chosen.
+        facts: { : constraints on parameters } that must hold.
         """
         left = [name for name in dict.fromkeys(names) if name not in chosen]
         if not left:

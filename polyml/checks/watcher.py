@@ -29,10 +29,10 @@ _OPERATIONS = 3_000_000  # of isl for one check, after which it is given up
 
 
 class Watcher:
-    """A Watcher is told of each pass of a compilation, what it took and what it made, and checks it.
+    """A Watcher is called after each pass of a compilation, with what the pass took and what it made, and checks the pass.
 
-    Passes on kernels and nests are checked once there is a SCoP, which says what calls there may be. A proof of isl that takes
-    too long is abandoned, so no finding is no proof.
+    Passes on kernels and nests are checked only once there is a SCoP, from which it is known which calls there may be. A proof that
+    takes isl too long is given up, so a pass without an error is not proved correct.
     """
 
     def __init__(self) -> None:
@@ -44,9 +44,11 @@ class Watcher:
         self._checker = Checker()
 
     def __call__(self, step: Pass, before: object, after: object, seconds: float) -> None:
-        """Checks what a pass made, or keeps it for a check later. Raises PassError for this pass, or an earlier one, that is wrong.
+        """Checks a pass, or keeps what it took and made for a later check. Raises PassError if this pass, or one that was kept, is
+        wrong.
 
-        step: the pass. seconds: how long it took, which is not used.
+        step: the pass.
+        seconds: how long it took, which is not used.
         """
         with polyhedra.uncharged():
             try:
@@ -56,9 +58,9 @@ class Watcher:
                 return
 
     def passed(self, name: str, before: object, after: object) -> None:
-        """Checks the pass with this name, or keeps what it made for a check later.
+        """Checks the pass with this name, or keeps what it took and made for a later check.
 
-        Raises PassError for this pass, or an earlier one, that is wrong.
+        Raises PassError if this pass, or one that was kept, is wrong.
         """
         if isinstance(before, syntax.Kernel) and isinstance(after, syntax.Kernel):
             if not after.types:  # what a typed kernel means its interpreter does not tell: it takes constants for Python's
@@ -78,7 +80,7 @@ class Watcher:
                 raise error(name, found)
 
     def _difference(self, before: object, after: object) -> Finding | None:
-        """Returns what a pass behind the frontend did wrong, on SCoPs, schedules or programs; None where no difference is found."""
+        """Returns what a pass that made a SCoP, a schedule or a program did wrong; None where no difference is found."""
         if isinstance(before, Program) and isinstance(after, Program):
             return self._checker.passes(before, after)
         if isinstance(before, Scop) and isinstance(after, Program):

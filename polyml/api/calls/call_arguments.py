@@ -10,7 +10,10 @@ from polyml.runtime.calling.arguments import CallArgument
 
 
 def types_of(given: tuple[CallArgument, ...]) -> tuple[tuple[ArgType, ...], tuple[str, ...]]:
-    """Returns the types of all arguments, and the layouts, "C", "F" or "A", of those that are arrays."""
+    """Returns (types of all arguments, layouts of those that are arrays).
+
+    A layout is "C" or "F" for NumPy's C or Fortran order without gaps, "A" for any other strides.
+    """
     return tuple(a.type for a in given), tuple(a.layout for a in given if a.layout)
 
 
@@ -28,7 +31,9 @@ def for_python(argument: CallArgument) -> object:
 
 
 def originals(result: object, given: tuple[CallArgument, ...]) -> object:
-    """Returns a result in which each array that is an argument is replaced by the object that the caller passed for it."""
+    """Returns a call's result in which each array that is the value of an argument, itself or in a tuple, is replaced by the object
+    that the caller passed for it, such as an array of another library.
+    """
     if isinstance(result, tuple):
         return tuple(originals(part, given) for part in result)
     return next((a.original for a in given if a.value is result), result)

@@ -18,7 +18,7 @@ _SHORT = 50e-6  # seconds of a compiled call, above which loops are not tried as
 
 
 class PartKernel(Protocol):
-    """A part kernel is a kernel that runs a part of a function; the protocol has what the part's calls need of it.
+    """The protocol of the kernel that compiles some loops (a part) of a function: what a `PartCall` uses of it.
 
     compiled: whether the last call ran as native code.
     """
@@ -83,7 +83,9 @@ class PartCall:
         return result
 
     def _left_to_python(self) -> None:
-        """Counts a call that ran as Python; after more than three of them, Python runs the statements from then on."""
+        """Counts a call that ran as Python because the kernel did not take its arguments; after more than three of them, Python
+        runs the statements from then on.
+        """
         self._as_python += 1
         if self._as_python > _OFTEN:
             self._drop()

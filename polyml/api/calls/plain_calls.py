@@ -58,7 +58,9 @@ class Plain:
     tally: Tally
 
     def __call__(self, *args, **kwargs):
-        """Runs the function and returns its result; MISS where an outside name is bound to another object by now."""
+        """Runs the function and returns its result; returns the object MISS, and runs nothing, where an outside name is bound to
+        another object by now.
+        """
         for guard in self.guards:
             if not guard.holds():
                 return MISS
@@ -67,7 +69,8 @@ class Plain:
 
 @dataclass
 class Kinds:
-    """A record of the kinds of arguments, as the function `kinds` returns them, with which a kernel's calls run as plain Python.
+    """A record of the arguments with which a kernel's calls run as plain Python. Arguments with equal keys, which the function
+    `kinds` computes, are of the same kind.
 
     settled: {kinds: the plain call to run at once}.
     seen: {kinds: how many calls ran as plain Python}.
@@ -132,7 +135,9 @@ def kinds(values: Sequence[object]) -> tuple:
 
 
 def is_exact(value: object) -> bool:
-    """Returns whether a value is a number or an array itself, of no class derived from Python's numbers or NumPy's array."""
+    """Returns whether a value's class is one of Python's or NumPy's numbers or NumPy's array itself, and not a class that a user
+    derived from them.
+    """
     return type(value) in _EXACT or isinstance(value, np.generic)
 
 

@@ -62,7 +62,7 @@ class Request:
 
     @property
     def key(self) -> tuple:
-        """Returns a key that two requests have in common where the same code is for both, except for their sizes."""
+        """Returns a key that is the same for two requests where the same code serves both, apart from their sizes."""
         captured = None if self.captured is None else self.captured.content
         return self.types, self.layouts, self.options.compile_key(), captured, self.aliased
 

@@ -23,8 +23,8 @@ STACK_BYTES = 256 << 20  # address space; memory is taken as it is used
 def on_deep_stack(run: Callable[[], Result]) -> Result:
     """Calls `run` on a new thread with a large stack and this thread's context variables, and returns its result.
 
-    Its exceptions are raised here, and signals wait until it has ended. The recursion limit of the process is raised meanwhile.
-    `run` must not ask for a lock that the caller holds.
+    An exception of `run` is raised in the calling thread, and signals wait until `run` has ended. The recursion limit of the
+    process is raised meanwhile. `run` must not ask for a lock that the caller holds.
 
     Raises RecursionError where even that stack is too small, or the system gives no thread.
     """

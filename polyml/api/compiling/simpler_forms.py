@@ -63,8 +63,8 @@ def made(
 
     compiled: called with the settings and the number of the attempt, 0 for the settings as they are; it raises where the compiler
         fails.
-    failed: called with the first error, and with words for what the call goes on with.
-    ended_in: the number of the attempt up to which earlier processes crashed; -1: none did.
+    failed: called with the first error, and with words for what is used instead, such as "as plain Python".
+    ended_in: the last attempt in which an earlier process crashed; it and those before it are skipped. -1: none crashed.
     Raises NotAffineError where every attempt fails.
     """
     first: PolymlError = CompileError(ENDED)

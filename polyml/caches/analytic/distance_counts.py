@@ -22,17 +22,18 @@ MOST_SLICES = 4096  # values of one coordinate of time that are looked at one af
 
 @dataclass(frozen=True)
 class CapacityTerm:
-    """A CapacityTerm holds the capacity misses of one region of a reference's uses as a formula.
+    """A capacity term counts, as a formula, the uses in one region (a part of the uses of a reference) that miss because of the
+    cache's capacity: compulsory misses are not among them.
 
-    number: the misses, over sizes and the parameter SPARE.
-    spare: the value of SPARE, a formula of sizes.
+    number: how many they are, a formula of sizes and of the parameter that is named SPARE.
+    spare: the value to put in for SPARE: the part of the reuse distance that depends on sizes alone, less the lines of the cache.
     """
 
     number: Count
     spare: Poly
 
     def evaluate(self, sizes: Mapping[str, int]) -> int:
-        """Returns the number of misses at given sizes, which are counted in their units."""
+        """Returns the number of misses. sizes: each divided by its unit, a number that it is known to be a multiple of."""
         return self.number.evaluate({**sizes, SPARE: int(self.spare.evaluate(sizes))})
 
 
@@ -40,9 +41,9 @@ class CapacityTerm:
 class MissFormula:
     """A MissFormula gives the misses of a reference in a cache of a given size, for any sizes of the arrays.
 
-    cold: uses of lines that nothing used before.
+    cold: the number of uses of lines that nothing used before.
     capacity: terms whose sum is the number of all other misses.
-    units: the numbers in whose multiples the formulas count sizes.
+    units: by size, a number that it has to be a multiple of; in the formulas the size stands for the quotient.
     """
 
     cold: Count
@@ -71,7 +72,8 @@ class Spread:
 
 
 def miss_terms(region: isl.Set, distance: Poly, lines: int, clock: Sequence[str], deadline: float = inf) -> Iterator[CapacityTerm]:
-    """Yields at most one formula: how many points of a region have a reuse distance of at least `lines`.
+    """Yields a formula for the number of points of a region (a set of uses) whose reuse distance is at least `lines`; yields
+    nothing where there are none.
 
     They are the uses that miss in a fully associative cache of so many lines.
 
@@ -108,7 +110,8 @@ def count_misses(region: isl.Set, distance: Poly, lines: int, sizes: Mapping[str
 def spread(
     region: isl.Set, distance: Poly, capacities: Sequence[int], sizes: Mapping[str, int], deadline: float = inf
 ) -> Spread | None:
-    """Returns how the reuse distances of a region are distributed at given sizes; None where no point is left.
+    """Returns how the reuse distances of a region, a set of uses, are distributed at given sizes; None where the region has no use
+    at them.
 
     capacities: of the caches for which misses are counted, in lines.
     """
@@ -128,7 +131,7 @@ def spread(
 
 
 def _at(region: isl.Set, distance: Poly, sizes: Mapping[str, int]) -> tuple[isl.Set, Poly]:
-    """Returns a region of uses and its reuse distance with numbers in the place of sizes."""
+    """Returns a region of uses and its reuse distance, in both of which sizes are replaced by their values."""
     region = polyhedra.fix(region, sizes)
     numbers = {n: Poly.number(v) for n, v in sizes.items()} | _numbers(region)
     return region, distance.substitute(numbers)
@@ -154,7 +157,8 @@ def _count_misses(region: isl.Set, distance: Poly, lines: int, deadline: float) 
 
 
 def _tabulated(region: isl.Set, distance: Poly, deadline: float) -> tuple[np.ndarray, np.ndarray]:
-    """Returns (distances, numbers): reuse distances, some of them several times, and how many points of the region have each.
+    """Returns (distances, numbers), arrays of equal length: numbers[k] points of the region have the reuse distance distances[k]. A
+    distance may occur several times.
 
     region: a bounded, nonempty set of parameters.
 
@@ -201,7 +205,11 @@ def _count_by_slices(region: isl.Set, missing: isl.Set, distance: Poly, deadline
 
 
 def _extremes(region: isl.Set, terms: Mapping[Atom, int], constant: int, factor: int) -> tuple[int, int]:
-    """Returns the least and the greatest value of a linear function over a region, divided by `factor` and rounded down."""
+    """Returns the least and the greatest value that a linear function takes over a region, each divided by `factor` and rounded
+    down.
+
+    terms, constant: the function: the coefficients of its names and floors, and the number that is added.
+    """
     if not terms:
         return constant // factor, constant // factor
     region = polyhedra.with_condition(polyhedra.with_parameter(region, SPARE), f"{_text(terms, constant)} = {SPARE}")
@@ -210,9 +218,8 @@ def _extremes(region: isl.Set, terms: Mapping[Atom, int], constant: int, factor:
 
 
 def _linear(value: Poly) -> tuple[dict[Atom, int], int, int] | None:
-    """Returns a polynomial times a factor as a linear function with integers: (coefficients, constant, factor).
-
-    It is None where the polynomial is not linear in its names and floors.
+    """Returns a polynomial as a linear function with integer coefficients: (coefficients, constant, factor), in which all
+    coefficients are those of the polynomial times `factor`. Returns None where it is not linear in its names and floors.
     """
     factor = lcm(*(c.denominator for _, c in value.terms))
     found = value.scaled(factor).as_linear()
@@ -231,14 +238,17 @@ def _text(terms: Mapping[Atom, int], constant: int) -> str:
 
 
 def _numbers(region: isl.Set) -> dict[str, Poly]:
-    """Returns the parameters that have only one value in a region, with this value as a polynomial."""
+    """Returns {name: value} of the parameters that can have only one value in a region; the value is given as a constant
+    polynomial.
+    """
     return {name: Poly.number(value) for name, value in polyhedra.fixed_parameters(region).items()}
 
 
 def _sliced(region: isl.Set, distance: Poly, lines: int, deadline: float) -> int:
-    """Returns how many points of a region have a nonlinear distance of at least `lines`, by the values of one coordinate.
+    """Returns how many points of a region have a reuse distance of at least `lines`, for a distance that is not linear: one
+    coordinate takes each of its values in turn, and the points with each value are counted.
 
-    Raises CannotCount where it has too many values.
+    Raises CannotCount where this coordinate has too many values.
     """
     powers = [atom for monomial, _ in distance.terms if sum(p for _, p in monomial) > 1 for atom, _ in monomial]
     names = sorted({n for atom in powers for n in ((atom,) if isinstance(atom, str) else atom.names)})
@@ -256,5 +266,5 @@ def _sliced(region: isl.Set, distance: Poly, lines: int, deadline: float) -> int
 
 
 def _points(region: isl.Set, deadline: float) -> int:
-    """Returns how many points a region of parameters has, none of which stays symbolic."""
+    """Returns how many points a region has. All names in it are coordinates of its points; none is a symbolic size."""
     return count(polyhedra.parameters_as_set(region), deadline).evaluate({})

@@ -29,14 +29,17 @@ BOX_OPERATIONS, BOX_STEPS = 2_000_000, 5_000
 
 @dataclass(frozen=True)
 class Amount:
-    """An Amount is a number of elements or lines, as a formula, as a value, or as both.
+    """An Amount is a number of elements or cache lines, as a formula, as a value, or as both.
 
-    count: the formula, of sizes, tile sizes and the iterators of loops around; None where only the value is known.
+    Where the number is that of one iteration of some loops, the value is that of the iteration with the largest number, if it is
+    found.
+
+    count: the formula, of sizes, tile sizes and the iterators of these loops; None where only the value is known.
     context: { : constraints on parameters } under which the formula is shown.
     assumes: what the formula takes for granted, such as "rows begin on lines".
-    value: the number for the given sizes, of an iteration of the loops around that has most; None without sizes.
+    value: the number for the given sizes; None without sizes.
     accuracy: how exact formula and value are: EXACT, MOST, MIDDLE, BOX or UNKNOWN.
-    at: that iteration, its iterators by name; None where there is none.
+    at: the iteration that the value is for, {iterator: value}; None where there is none.
     """
 
     count: Count | None
@@ -57,9 +60,9 @@ class Amount:
             return self.count
 
     def text(self, sizes: Mapping[str, int] | None = None) -> str:
-        """Returns the formula as text; the value, or "?", where there is no formula.
+        """Returns the formula as text; where there is no formula, the value, or "?" if that is not known either.
 
-        sizes: where they are given, only the case that holds for them, and for the iteration that has most if there is one.
+        sizes: if they are given, only the case of the formula is shown that holds for them, in the iteration that the value is for.
         """
         if self.shown is None:
             return "?" if self.value is None else str(self.value)
@@ -156,7 +159,9 @@ class Measure:
         return Amount(formula, context, assumes, *self._numbered(number, elements, amount.at, how))
 
     def _formula(self, elements: isl.Set, mapped: isl.Map | None) -> Count | None:
-        """Returns the number of points of a set, or of its image under `mapped`, as a formula; None where it takes too long."""
+        """Returns the number of points of a set, or, where a relation `mapped` is given, of the points that it relates them to, as
+        a formula; None where finding it takes too long.
+        """
         try:
             with self._limited():
                 return _counted(elements, mapped, self._steps)
@@ -166,11 +171,12 @@ class Measure:
     def _amount(
         self, elements: isl.Set, mapped: isl.Map | None, assumes: str, context: isl.Set, number: Callable[[isl.Set], int]
     ) -> Amount:
-        """Returns the number of points of a set of elements, or of its image, as a formula where one is found in time.
+        """Returns the number of points of a set of elements, or of the points that `mapped` relates them to; a formula where one is
+        found in time.
 
-        mapped: { A[i] -> [...] }, or None for the elements themselves.
-        assumes, context: the fields of the result.
-        number: counts for given sizes and one iteration, where no formula is found in time.
+        mapped: { A[i] -> [...] }; None: the elements themselves are counted.
+        assumes, context: what the result's fields of these names are set to.
+        number: counts the elements for given sizes and one iteration; it is called where no formula is found in time.
         """
         try:
             with self._limited():
@@ -185,9 +191,10 @@ class Measure:
     def _numbered(
         self, number: Callable[[isl.Set], int], elements: isl.Set, at: Mapping[str, int], accuracy: str
     ) -> tuple[int | None, str, Mapping[str, int]]:
-        """Returns (value, accuracy, iteration): what `number` counts of the elements in one iteration `at` of the loops around.
+        """Returns (value, accuracy, iteration), where `value` is what number(...) returns for the elements that one iteration `at`
+        of the loops around uses. Returns (None, UNKNOWN, at) where it cannot count them.
 
-        The value is None, and the accuracy UNKNOWN, where it cannot count.
+        accuracy: what is returned as the accuracy of a value.
         """
         here = polyhedra.at_sizes(elements, {**(self.sizes or {}), **at})
         try:
@@ -214,7 +221,9 @@ class Measure:
         return polyhedra.budget(max(1, int(self.seconds * OPERATIONS_PER_SECOND)))
 
     def _iterations(self, elements: isl.Set) -> isl.Set:
-        """Returns the set { : ... } of the iterations of the loops around that use any of the elements, for the given sizes."""
+        """Returns the set { : constraints on iterators } of those iterations of the loops around that use any of the elements, at
+        the given sizes.
+        """
         return polyhedra.on_parameters(polyhedra.fix(elements.params(), self.sizes or {}), self.around)
 
     @staticmethod
@@ -223,9 +232,8 @@ class Measure:
         return here.count_val().to_python()
 
     def _largest(self, counted: Count, elements: isl.Set) -> tuple[int | None, str, Mapping[str, int] | None]:
-        """Returns (value, accuracy, iteration): the largest value of a count at the given sizes, and an iteration that has it.
-
-        Value and iteration are None without sizes.
+        """Returns (value, accuracy, iteration): the largest value that a count has at the given sizes, and an iteration of the
+        loops around at which it has it; (None, EXACT, None) without sizes.
         """
         if self.sizes is None:
             return None, EXACT, None
@@ -237,12 +245,16 @@ class Measure:
 
 
 def _counted(elements: isl.Set, mapped: isl.Map | None, steps: int) -> Count:
-    """Returns the number of points of a set, or of its image under a map, as a formula. Raises CannotCount after so many steps."""
+    """Returns the number of points of a set, or, where a relation `mapped` is given, of the points that it relates them to, as a
+    formula. Raises CannotCount where that takes more than `steps` steps.
+    """
     return count(elements if mapped is None else elements.apply(mapped), steps=steps)
 
 
 def row_lines(array: Array, line_bytes: int) -> isl.Map:
-    """Returns the relation { A[i, j] -> [i, line in the row] } of an array whose rows begin on lines."""
+    """Returns the relation { A[i, j] -> [i, number of the cache line within row i] } for an array each of whose rows begins on a
+    cache line.
+    """
     names = [f"s{d}" for d in range(len(array.shape))]
     size = array.element.size_bytes
     *rows, inside = names[1:] if array.pairs else names or [""]
@@ -257,7 +269,7 @@ def rows_begin_on_lines(array: Array, place: Placed, line_bytes: int) -> bool:
 
 
 def unused_name(name: str, taken: set[str]) -> str:
-    """Returns the name, with underscores appended until it is none of those that are taken."""
+    """Returns the name if it is not in `taken`; otherwise the name with as many underscores appended as it takes not to be."""
     while name in taken:
         name += "_"
     return name

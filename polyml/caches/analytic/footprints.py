@@ -41,7 +41,7 @@ class IterationFootprints:
 
     @property
     def depth(self) -> int:
-        """Returns how many loops the iteration is of; 0 for the whole kernel."""
+        """Returns the number of loops around the iteration; 0 for the whole kernel."""
         return len(self.loops)
 
     @property
@@ -64,15 +64,16 @@ def footprints(
     places: Mapping[str, Placed] | None = None,
     seconds: float = 0.05,
 ) -> tuple[IterationFootprints, ...]:
-    """Returns the footprints of the whole kernel, then those of one iteration of each loop, outer loops first.
+    """Returns the elements and cache lines that the whole kernel uses of each array, then those that one iteration of each loop
+    uses, outer loops first.
 
-    Local arrays count as if they were whole.
+    Arrays that are local to the kernel are counted as if all of their elements were in memory.
 
     schedule: { S[i] -> [time] } as a tree of loops; by default the source's order.
-    sizes: of the parameters, where numbers are wanted too.
-    places: the addresses of the arrays; by default one array follows the other, each on lines of its own.
-    seconds: about how long one formula may take; where it takes longer there are numbers of a middle iteration, or, without sizes,
-        the formula of a box.
+    sizes: values of the parameters, where numbers are wanted besides formulas.
+    places: the addresses of the arrays; by default one array follows the other, each beginning on a new line.
+    seconds: about how long one formula may take. Where it takes longer, the result has numbers of one iteration in the middle, or,
+        without sizes, an upper bound as a formula.
 
     Raises ScheduleError for a schedule that is no tree of loops.
     """

@@ -43,7 +43,7 @@ def lines(elements: Iterable[tuple[isl.Set, Placed]], line_bytes: int) -> int:
 
 
 def _is_whole(domain: isl.Set, place: Placed) -> bool:
-    """Returns whether a set of elements is the whole array that is stored at `place`."""
+    """Returns whether a set of elements { A[i] } has every element of the array whose address, strides and shape are given."""
     return place.size_bytes > 0 and domain.is_equal(polyhedra.box_of(domain, place.shape))
 
 
@@ -79,7 +79,8 @@ def _rows(domain: isl.Set) -> Iterator[tuple[Columns, np.ndarray, np.ndarray]]:
 def _rows_of(
     part: isl.Set, equalities: Sequence[polyhedra.LinearRow], inequalities: Sequence[polyhedra.LinearRow]
 ) -> Iterator[tuple[Columns, np.ndarray, np.ndarray]]:
-    """Yields the points of one conjunction of constraints as runs, intervals of points that differ in the last coordinate only.
+    """Yields the points of one conjunction of constraints as runs: each is an interval of points that differ in the last coordinate
+    only.
 
     Each item is (columns, first, last), as of `_rows`: the values of all other coordinates, one array for each, then the first and
     the last value of the last coordinate, one number for each run.
@@ -104,7 +105,9 @@ def _rows_of(
 
 
 def _at_least(equalities: Sequence[polyhedra.LinearRow], inequalities: Sequence[polyhedra.LinearRow]) -> list[polyhedra.LinearRow]:
-    """Returns equalities and inequalities as a list of inequalities alone, each of them as a linear row that is at least 0."""
+    """Returns equalities and inequalities as inequalities alone: a list of linear rows (coefficients and a constant), each of which
+    stands for row >= 0. An equality becomes two.
+    """
     return [*inequalities, *equalities, *(({k: -c for k, c in terms.items()}, -number) for terms, number in equalities)]
 
 
@@ -124,7 +127,8 @@ def _chosen(columns: Columns, rows: Sequence[polyhedra.LinearRow]) -> Columns:
 
 
 def _bounds(rows: Sequence[polyhedra.LinearRow], dim: int, columns: Columns) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the least and the greatest values that inequalities (rows >= 0) allow of dimension `dim`, one for each given point.
+    """Returns two arrays: for each given point, the least and the greatest value that inequalities (row >= 0) allow of its next
+    coordinate, number `dim`.
 
     columns: the points, whose coordinates are the dimensions before `dim`.
 

@@ -43,9 +43,10 @@ class LineUses:
 
 
 def line_uses(accesses: ScheduledAccesses, reference: ArrayReference, line_bytes: int, facts: SizeFacts) -> LineUses:
-    """Returns the elements and lines that a reference uses, by time.
+    """Returns the elements and cache lines that a reference uses, by time.
 
-    facts: what is known of symbolic sizes; a size that has a unit stands for its multiple of the unit in the result.
+    facts: what is known of symbolic sizes. Where a size is known to be a multiple of a unit, its name stands for size / unit in the
+        result.
     """
     scop, sizes = accesses.scop, accesses.sizes
     statement = scop.statements[reference.statement]
@@ -70,8 +71,8 @@ def line_uses(accesses: ScheduledAccesses, reference: ArrayReference, line_bytes
 def _placed(array: str, place: Placed, line_bytes: int) -> isl.Map:
     """Returns the relation { array[subscripts] -> array[line] } of an array at an address.
 
-    Dimensions whose steps are whole lines stay coordinates of the line where the array begins on a line; all others are in its
-    number.
+    A line is named by several numbers: where the array begins on a line, the subscripts of dimensions whose strides are multiples
+    of a line; then one line number, which the other dimensions give.
     """
     return _lines(array, place.strides, place.address, line_bytes)
 
@@ -79,13 +80,14 @@ def _placed(array: str, place: Placed, line_bytes: int) -> isl.Map:
 def _rows(array: Array, sizes: Mapping[str, int], line_bytes: int) -> isl.Map:
     """Returns the relation { array[subscripts] -> array[line] } of an array without an address.
 
-    The array, and each part of it whose distance from the one before depends on a symbolic size, counts as beginning on a line.
+    The array is taken to begin on a line, and so is each part of it, such as a row, whose stride depends on a symbolic size.
     """
     return _lines(array.name, _known_strides(array, sizes), 0, line_bytes)
 
 
 def _known_strides(array: Array, sizes: Mapping[str, int]) -> list[int | None]:
-    """Returns the strides of an array's dimensions in bytes; None for a stride that has a symbolic size as a factor.
+    """Returns, by dimension, the distance in bytes of elements whose subscripts there differ by one; None where a symbolic size is
+    a factor of it.
 
     sizes: the values of the parameters that are known.
     """
@@ -100,9 +102,9 @@ def _known_strides(array: Array, sizes: Mapping[str, int]) -> list[int | None]:
 
 
 def begin_on_lines(array: Array, place: Placed, line_bytes: int) -> bool:
-    """Returns whether an array, and each of its parts that a size separates from the one before, begin on cache lines.
+    """Returns whether an array begins on a cache line, and so does each part of it, such as a row, whose stride depends on a size.
 
-    Then its lines are those that are counted where no size is known.
+    If so, counting its lines without its address (`_rows`) gives the right numbers.
     """
     steps = zip(_known_strides(array, {}), place.strides)
     return place.address % line_bytes == 0 and all(known is not None or step % line_bytes == 0 for known, step in steps)
@@ -111,7 +113,7 @@ def begin_on_lines(array: Array, place: Placed, line_bytes: int) -> bool:
 def _lines(array: str, strides: Sequence[int | None], address: int, line_bytes: int) -> isl.Map:
     """Returns the relation { array[subscripts] -> array[line] } of an array with given strides and address.
 
-    strides: in bytes; None for a number of whole lines that is not known.
+    strides: in bytes; None for an unknown multiple of a line.
     """
     names = [f"s{d}" for d in range(len(strides))]
     if not names:
@@ -125,9 +127,9 @@ def _lines(array: str, strides: Sequence[int | None], address: int, line_bytes: 
 
 
 def coordinates(schedule: isl.Schedule, known: Mapping[str, Statement]) -> dict[str, tuple[str, ...]]:
-    """Returns, by statement, the names of the loops that the coordinates of its time in `Schedule.get_map` count.
+    """Returns {statement: the name of the loop behind each coordinate of its time in `Schedule.get_map`}.
 
-    The name is "" for a coordinate that says which child of a sequence the statement is in.
+    The name is "" for a coordinate that is no loop's iterator but the number of a child of a sequence.
 
     known: all statements, by name.
 
@@ -138,11 +140,12 @@ def coordinates(schedule: isl.Schedule, known: Mapping[str, Statement]) -> dict[
 
 
 def _coordinates(node: isl.ScheduleNode, names: Iterator[str]) -> dict[str, tuple[str, ...]]:
-    """Returns, by statement, the names of the loops at a node of a schedule tree and below that the coordinates of its time count.
+    """Returns {statement: the name of the loop behind each coordinate of its time}, for the part of a schedule tree that begins at
+    a node.
 
-    The name is "" for a coordinate that says which child of a sequence the statement is in.
+    The name is "" for a coordinate that is no loop's iterator but the number of a child of a sequence.
 
-    names: the names of the loops at the node and below, in their order in the tree, which are taken from it one by one.
+    names: the names of the loops of this part, in their order in the tree; each is taken from the iterator when its loop is met.
     """
     kind = node.get_type()
     if kind == NODE.leaf:
@@ -161,6 +164,8 @@ def _coordinates(node: isl.ScheduleNode, names: Iterator[str]) -> dict[str, tupl
 
 
 def _both(some: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns, by coordinate of time, the loops of a statement in two parts of a sequence: "i or j" where they differ."""
+    """Returns the loop names, by coordinate of time, of a statement that is in two children of a sequence, from those in each
+    child: "i or j" where they differ.
+    """
     pairs = zip_longest(some, others, fillvalue="")
     return tuple(" or ".join(dict.fromkeys(filter(None, pair))) for pair in pairs)

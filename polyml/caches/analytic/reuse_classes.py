@@ -29,16 +29,19 @@ from polyml.model.counting.quasi_polynomial import Poly
 
 @dataclass(frozen=True)
 class ReuseClass:
-    """A ReuseClass holds the uses, by one reference, of lines that another one used last, of one kind and carried by one loop.
+    """A ReuseClass counts those uses of cache lines by one reference that have three things in common: which reference used the
+    line last, whether it used the same element, and which loop's iterations lie between.
 
     source: the reference that used the lines last.
     kind: "temporal" where the element itself was used then, "spatial" where only its line was.
-    carried: the loop of which an earlier iteration used the line; "" for the same iteration of all loops around both.
-    uses: how many, at the sizes.
-    distance: how many other lines were used since, in sizes and iterators, as a formula that holds for most of the uses.
-    usual: for how many uses it holds.
-    least, greatest: the bounds of the distances of all uses, at the sizes.
-    hits: by level, the uses that find the line there and not before; last, those that find it nowhere.
+    carried: the loop in an earlier iteration of which the line was used; "" where that was in the same iteration of all loops
+        around both.
+    uses: how many uses these are, at the given sizes.
+    distance: how many other lines were used since, a formula of sizes and iterators that holds for most of the uses.
+    usual: for how many uses that formula holds.
+    least, greatest: the bounds of the distances of all uses, at the given sizes.
+    hits: by cache level, nearest first, how many uses find the line in this level but in no nearer one; last, how many find it in
+        none.
     """
 
     source: ArrayReference
@@ -56,13 +59,13 @@ class ReuseClass:
 class ReferenceReuse:
     """A ReferenceReuse holds all that is found of the reuse of lines by one reference.
 
-    uses: how many times it uses a line, at the sizes.
+    uses: how many times it uses a line, at the given sizes.
     first: how many of these use lines that nothing used before.
-    classes: its reuses by source, kind and loop, those with most uses first.
-    in_the_middle: whether only iterations in the middle of each loop, a line's length of it, are known; then `first` and the
-        numbers of classes are estimates, as if all other iterations were like them.
-    problem: why nothing is known, "" where it is.
-    distances: the formulas for all sizes that meet the facts, or of iterations in the middle.
+    classes: the other uses, divided into classes; those with most uses first.
+    in_the_middle: whether only a sample was examined: of each loop as many iterations, around the middle one, as a line has
+        elements; then `first` and the numbers of classes are estimates, as if all other iterations were like them.
+    problem: why nothing is known; "" where something is.
+    distances: the reuse distances as formulas, of all uses or of the sample.
     """
 
     reference: ArrayReference
@@ -85,11 +88,11 @@ class ReferenceReuse:
 class Reuses:
     """Reuses hold the reuse of lines by each reference, and what the numbers and formulas take for granted.
 
-    capacities: of the cache levels, in lines.
+    capacities: by cache level, how many lines it holds.
     facts: what formulas take for granted of sizes, such as "N >= 16".
-    unaligned: arrays whose rows do not begin on lines, though they are counted so; where there are none, all is exact for fully
-        associative LRU caches.
-    seconds: how long it took to find.
+    unaligned: arrays whose rows do not begin on lines, though they are counted as if they did; where there are none, all numbers
+        are exact for fully associative LRU caches.
+    seconds: how long it took to find them.
     """
 
     references: dict[ArrayReference, ReferenceReuse]
@@ -99,9 +102,10 @@ class Reuses:
     seconds: float
 
     def misses(self, reference: ArrayReference) -> tuple[int, ...] | None:
-        """Returns the misses of a reference by cache level, in fully associative caches; None where they are not known.
+        """Returns, by cache level, how many uses of a reference miss in a fully associative cache of the level's size; None where
+        that is not known.
 
-        They are estimates where only iterations in the middle of the loops are known.
+        The numbers are estimates where only a sample of iterations, around the middle of each loop, was examined.
         """
         each = self.references[reference]
         if each.problem:
@@ -110,12 +114,12 @@ class Reuses:
 
 
 def reuse(accesses: ScheduledAccesses, levels: Sequence[CacheLevel], seconds: float = 1.0, whole: bool = True) -> Reuses:
-    """Returns the reuse of lines of all references, whose sizes and addresses are given.
+    """Returns the reuse of lines of all references. Sizes and addresses must be given in `accesses`.
 
     levels: caches with lines of one length.
-    seconds: after how many to stop; references whose reuse is not found by then say so.
-    whole: whether all uses of each reference are looked for once those in the middle of the loops are known, which takes most of
-        the time.
+    seconds: how long to search; a reference whose reuse is not found by then has a `problem` that says so.
+    whole: whether to go on to all uses of each reference, which takes most of the time, after a sample of iterations around the
+        middle of each loop; False: only the sample is examined.
 
     Raises ScheduleError for a schedule that is not made of loops and sequences.
     """
@@ -144,9 +148,9 @@ def reuse(accesses: ScheduledAccesses, levels: Sequence[CacheLevel], seconds: fl
 class _ReuseSearch:
     """A _ReuseSearch finds the reuse of references, until a deadline.
 
-    units: the numbers in whose multiples sizes are counted.
-    capacities: of the cache levels, in lines.
-    loops: by statement, the names of the loops that the coordinates of its time count.
+    units: by size, a number that it is a multiple of; in formulas the size stands for the quotient.
+    capacities: by cache level, how many lines it holds.
+    loops: by statement, the name of the loop behind each coordinate of its time, "" for none.
     deadline: when to stop, a time of `time.monotonic`.
     """
 
@@ -163,9 +167,9 @@ class _ReuseSearch:
         return counted(self.accesses.sizes, self.units)
 
     def found(self, least: Mapping[str, int], in_the_middle: bool = False) -> dict[ArrayReference, ReferenceReuse]:
-        """Returns the reuse of each reference as formulas for all sizes that are not smaller than `least`.
+        """Returns the reuse of each reference as formulas for all sizes that are not smaller than those in `least`.
 
-        in_the_middle: whether to look at iterations in the middle of the loops only.
+        in_the_middle: whether to examine a sample alone, a few iterations around the middle of each loop.
 
         The time that is left is divided evenly among the references, then once more among those for which it was too short.
         """
@@ -203,10 +207,11 @@ class _ReuseSearch:
     def _summary(
         self, reference: ArrayReference, finder: Finder, distances: ReuseDistances, total: int, in_the_middle: bool
     ) -> ReferenceReuse:
-        """Returns the reuse of a reference as classes of uses with one source, kind and loop.
+        """Returns the reuse of a reference: its uses divided into classes by the reference that used the line last, by kind, and by
+        the loop whose iterations lie between.
 
         distances: of all uses of the reference, or of a sample of them.
-        total: how many uses the reference makes, for all of which a sample stands.
+        total: how many uses the reference makes; the numbers of a sample are scaled up to it.
         """
         loops, values = self.loops[reference.statement], self.values
         together: dict[tuple[ArrayReference, str, str], list[tuple[Spread, Poly]]] = {}
@@ -223,14 +228,20 @@ class _ReuseSearch:
 
 
 def _steps(scop: Scop, schedule: isl.Schedule, line_bytes: int) -> list[int]:
-    """Returns the numbers whose multiples as sizes make simple formulas, ascending: the elements of a line, and tile sizes."""
+    """Returns numbers, ascending, of which sizes should be multiples so that formulas become simple: how many elements a line has,
+    and tile sizes.
+    """
     order = schedule.get_map().intersect_domain(scop.domain)
     tiles = {divisor for piece in polyhedra.pieces(order) for divisor in polyhedra.divisors(piece)}
     return sorted({line_bytes // a.element.size_bytes for a in scop.arrays.values()} | tiles)
 
 
 def _unit(size: int, steps: Sequence[int]) -> int:
-    """Returns the unit that a size is counted in: the product of those steps that divide the size, if it is two units at least."""
+    """Returns the number by which a size is divided in formulas: the steps are combined, smallest first, into their least common
+    multiple, as long as it divides the size and is at most half of it.
+
+    steps: numbers of which a size should be a multiple, ascending.
+    """
     unit = 1
     for step in steps:
         both = lcm(unit, step)
@@ -239,9 +250,9 @@ def _unit(size: int, steps: Sequence[int]) -> int:
 
 
 def _formula(reuse: LineReuse, distances: ReuseDistances, loops: Sequence[str]) -> Poly:
-    """Returns the distance of a reuse as a formula over sizes and the iterators of loops.
+    """Returns the reuse distance of a `LineReuse`, a formula of coordinates of time, as a formula of sizes and loop iterators.
 
-    loops: the name of the loop that each coordinate of time counts, "" for none.
+    loops: the name of the loop behind each coordinate of time; "" for none.
     """
     iterators = {}
     for name, loop, (step, start) in zip(distances.clock, loops, reuse.steps):
@@ -251,10 +262,10 @@ def _formula(reuse: LineReuse, distances: ReuseDistances, loops: Sequence[str]) 
 
 
 def _class(source: ArrayReference, kind: str, carried: str, spreads: Sequence[tuple[Spread, Poly]], times: Fraction) -> ReuseClass:
-    """Returns the class of the uses in several regions.
+    """Returns the class of the uses in several regions, with the given source, kind and carrying loop.
 
     spreads: for each region, how its distances are distributed, and the distance as a formula.
-    times: how many uses each use in the regions stands for.
+    times: how many uses each use in the regions stands for, as the regions may be a sample.
     """
     by_formula: dict[Poly, int] = {}
     for here, formula in spreads:

@@ -36,11 +36,12 @@ class LineReuse:
     """A LineReuse holds the uses by one reference of lines that another one (or itself) used last, and their reuse distance.
 
     source: the reference that used the lines last.
-    same_element: whether the element itself was used before with the same first `carried` coordinates of time, not only its line.
-    carried: the first coordinate of time in which the last use differs.
+    same_element: whether the element itself, not only its line, was used before at a time with the same first `carried`
+        coordinates.
+    carried: the number of the first coordinate in which the times of the use and of the line's last use differ.
     region: { : constraints on sizes and coordinates of time } of the uses.
     distance: how many other lines were used since, as a formula of sizes and coordinates of time.
-    steps: (s, r) for each coordinate t of time, which stands for s * t + r in region and distance.
+    steps: (s, r) for each coordinate of time: its name t in region and distance stands for the time s * t + r.
     """
 
     source: ArrayReference
@@ -53,13 +54,14 @@ class LineReuse:
 
 @dataclass(frozen=True)
 class ReuseDistances:
-    """ReuseDistances are the reuse distances of one reference, by regions of its uses.
+    """ReuseDistances are the reuse distances of one reference, by regions, which are parts of its uses.
 
-    accesses: all uses.
-    cold: uses of lines that nothing used before.
+    accesses: how many uses there are.
+    cold: how many use lines that nothing used before.
     reuses: all other uses, by region.
     clock: the names of the coordinates of time in regions and distances; other names there are sizes.
-    units: the numbers in whose multiples sizes are counted in regions and distances; methods take and give plain sizes.
+    units: by size, a number that it is a multiple of; in regions and distances the size stands for the quotient. Methods take and
+        give sizes that are not divided.
     """
 
     accesses: Count
@@ -145,9 +147,9 @@ class Finder:
         )
 
     def _from(self, used: LineUses, source: LineUses, before: isl.Map) -> Iterator[LineReuse]:
-        """Yields those reuses of a reference whose lines another reference, `source`, used last.
+        """Yields those uses of a reference before which the line was used last by another reference, `source`.
 
-        before: { time -> the last time before at which the line was used }.
+        before: { time -> the time of the line's last use before }.
         """
         uses = before.intersect_range(source.times)
         for carried, pairs in polyhedra.by_first_difference(uses) if not uses.is_empty() else ():
@@ -159,15 +161,18 @@ class Finder:
                         yield LineReuse(source.reference, same_element, carried, region, distance, steps)
 
     def _used_again(self, used: LineUses, carried: int) -> isl.Set:
-        """Returns the times { time } of uses whose element was used before, with the same first `carried` coordinates of time."""
+        """Returns the times { time } of those uses whose element was used before at a time with the same first `carried`
+        coordinates.
+        """
         others = [other for other in self._uses if other.reference.array == used.reference.array]
         found = [polyhedra.preceded(used.elements, other.elements, carried) for other in others]
         return reduce(isl.Set.union, found).coalesce()
 
     def _distances(self, piece: isl.Map, steps: Sequence[tuple[int, int]]) -> Iterator[tuple[isl.Set, Poly]]:
-        """Yields (region, distance): times of uses, and how many other lines are used since the last use of the line at each time.
+        """Yields (region, distance): a set of times at which the reference uses a line, and how many other lines are used between
+        such a time and the line's last use before.
 
-        piece: { time -> the last time its line was used }, one conjunction.
+        piece: { time -> the time of the line's last use before }, one conjunction of constraints.
         steps: (s, r) for each coordinate of time, which is s * t + r for an integer t; regions and distances are over t.
         """
         scale = polyhedra.unstrided(steps)
@@ -196,7 +201,7 @@ class Finder:
 
 
 def _clock(sizes: Iterable[str], all_uses: Sequence[LineUses]) -> tuple[str, ...]:
-    """Returns a name for each coordinate of the longest time, such as "_t0", which is no name of a size."""
+    """Returns names such as "_t0" for the coordinates of time, as many as the longest time has. No name is that of a size."""
     prefix = "_t"
     while any(name.startswith(prefix) for name in sizes):
         prefix = f"_{prefix}"
@@ -218,10 +223,13 @@ def _solved(region: isl.Set, value: Poly, clock: Sequence[str]) -> Poly:
 
 
 def _near_floors(region: isl.Set, value: Poly, clock: Sequence[str]) -> Iterator[tuple[isl.Set, Poly]]:
-    """Yields (region, value): a nonlinear polynomial in cases with fewer floors.
+    """Yields (region, value): parts of the region, each with a polynomial that equals `value` there and has fewer floors. A linear
+    polynomial is yielded as it is.
 
-    Where a floor differs from another one, or from 0, by at most two neighbouring numbers, each difference is a case, in which the
-    other floor, or 0, plus the difference replaces it.
+    Where a floor minus another one, or the floor itself, has at most two possible values, which are neighbours, each of them
+    becomes a part, in which the floor is replaced.
+
+    clock: the names of the coordinates of time; only floors with such names are replaced.
     """
     floors: list[Floor] = []
     if any(sum(power for _, power in monomial) > 1 for monomial, _ in value.terms):
@@ -241,9 +249,10 @@ def _near_floors(region: isl.Set, value: Poly, clock: Sequence[str]) -> Iterator
 
 
 def _simplified(region: isl.Set, value: Poly) -> Iterator[tuple[isl.Set, Poly]]:
-    """Yields (region, value): a polynomial in cases that have one floor in the place of floors that differ in their constants only.
+    """Yields (region, value): parts of the region, each with a polynomial that equals `value` there and in which floors that differ
+    only in a constant, such as floor(t/8) and floor((t + 3)/8), are expressed by one of them.
 
-    Floors of one quotient with different constants differ by 0 or 1; each case is a region where the differences are known.
+    Such floors differ by 0 or 1; in each part the difference is known.
     """
     by_quotient: dict[tuple, set[int]] = {}
     for atom in value.atoms:
@@ -258,11 +267,13 @@ def _simplified(region: isl.Set, value: Poly) -> Iterator[tuple[isl.Set, Poly]]:
 
 
 def _by_remainder(region: isl.Set, value: Poly, base: Floor, constants: Sequence[int]) -> Iterator[tuple[isl.Set, Poly]]:
-    """Yields (region, value): a polynomial in cases by the remainder of one quotient, with its floors as `base` plus 0 or 1.
+    """Yields (region, value): parts of the region by the remainder e mod d, each with a polynomial that equals `value` there and in
+    which every floor((e + c)/d) is replaced by floor(e/d) plus 0 or 1.
 
-    base: the floor without a constant. constants: those that are added to the quotient's numerator in the polynomial.
+    It is 1 where e mod d >= d - c.
 
-    floor((e + c)/d) is greater by one where e mod d >= d - c.
+    base: floor(e/d).
+    constants: the numbers c that occur in `value`.
     """
     inside = " + ".join(f"{c}*{atom}" for atom, c in base.terms)
     ends = sorted({base.divisor - c for c in constants if c})

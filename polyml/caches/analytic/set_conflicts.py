@@ -25,12 +25,12 @@ from polyml.schedule.tree.loop_tree import Loop, Node, children, pieces, read, s
 
 @dataclass(frozen=True)
 class StridedWalk:
-    """A StridedWalk tells what lines one reference accesses along one loop, while all other loops stand still.
+    """A StridedWalk tells which lines one reference accesses while one loop runs and all loops around it stand still.
 
-    iterations: the most that the loop has.
-    stride_bytes: the distance of the addresses of one iteration and the next.
-    lines: how many different lines it uses.
-    sets: by level, how many sets these lines fall into.
+    iterations: the number of iterations that the loop has at most.
+    stride_bytes: the distance of the addresses in one iteration and the next.
+    lines: how many different lines are accessed.
+    sets: by cache level, how many sets these lines fall into.
     """
 
     reference: ArrayReference
@@ -42,7 +42,9 @@ class StridedWalk:
     levels: tuple[CacheLevel, ...]
 
     def crowded(self, number: int) -> bool:
-        """Returns whether level `number` has room for all lines of the walk, but not in the sets that they fall into."""
+        """Returns whether cache level `number` is large enough for all lines that the reference accesses along the loop, but the
+        sets that they fall into are not.
+        """
         level = self.levels[number]
         return self.sets[number] * level.ways < self.lines <= level.size_bytes // level.line_bytes
 
@@ -127,7 +129,9 @@ def lines_and_sets(start: int, stride: int, count: int, line_bytes: int, sets: i
 
 
 def _gather(node: Node, around: tuple[Loop, ...], found: dict[str, list[tuple[Loop, ...]]]) -> None:
-    """Adds to `found`, by statement below a node, the loops around it, outer before inner, once for each place where it runs."""
+    """Adds to `found`, for each statement at or below a node, the loops around it, outermost first; a statement that is at several
+    places of the tree gets an entry for each.
+    """
     if isinstance(node, Loop):
         around = (*around, node)
     if not children(node):
@@ -138,9 +142,8 @@ def _gather(node: Node, around: tuple[Loop, ...], found: dict[str, list[tuple[Lo
 
 
 def _moved(statement: Statement, loop: Loop) -> tuple[int, Fraction] | None:
-    """Returns the number of the iterator that a loop counts, and how far it moves as the loop's value grows by one.
-
-    It is None where the loop counts no iterator of the statement, or several.
+    """Returns (k, growth): the loop runs through iterator number k of the statement, which grows by `growth` when the loop's value
+    grows by one. Returns None where the loop's value depends on no iterator of the statement, or on several.
     """
     row = polyhedra.linear_row(_own(loop, statement))
     along = [(k, slope) for k, slope in _slopes(row[0]).items() if isinstance(k, int) and slope] if row else []
@@ -153,7 +156,11 @@ def _own(loop: Loop, statement: Statement) -> isl.PwAff:
 
 
 def _slopes(terms: Mapping) -> dict[object, Fraction]:
-    """Returns, by name, how fast a sum of names and integer quotients grows with it in the long run. terms: coefficients."""
+    """Returns {name: by how much a linear expression grows on average when the name grows by one}, where an integer quotient counts
+    as an exact one.
+
+    terms: {name or integer quotient: coefficient}.
+    """
     found: dict[object, Fraction] = {}
     for name, c in terms.items():
         inner = _slopes(dict(name.terms)) if isinstance(name, polyhedra.Quotient) else {name: Fraction(1)}
@@ -164,11 +171,14 @@ def _slopes(terms: Mapping) -> dict[object, Fraction]:
 
 
 def _in_quotient(terms: Mapping, iterator: int) -> bool:
-    """Returns whether the iterator occurs in an integer quotient of a linear row. terms: the row's coefficients."""
+    """Returns whether an integer quotient in a linear expression depends on the statement's iterator number `iterator`.
+
+    terms: {name, iterator's number or integer quotient: coefficient}.
+    """
     return any(isinstance(name, polyhedra.Quotient) and _slopes(dict(name.terms)).get(iterator) for name in terms)
 
 
 def _first_address(access: Access, domain: isl.Set, sizes: Mapping[str, int], place: Placed) -> int:
-    """Returns the address of the access in the first instance, in the order of the iterators, of a set of instances."""
+    """Returns the address that an access touches in the first instance of `domain`, in the lexicographic order of the iterators."""
     element = polyhedra.first_image(polyhedra.fix(access.relation, sizes), domain)
     return place.address + sum(e * s for e, s in zip(element, place.strides))

@@ -20,12 +20,13 @@ from polyml.schedule.tree.loop_tree import Node
 
 @dataclass(frozen=True)
 class Tile:
-    """A Tile holds what one tile of some loops uses of each array, in the order of the schedule.
+    """A Tile holds the elements and cache lines that one tile of some loops uses of each array, as formulas.
 
-    sizes: by loop, how many of its iterations the tile has, a number or a name.
+    sizes: {loop: how many of its iterations the tile has, a number or a name}.
     statements: those that run in the tile.
-    interior: footprints of a full tile, as formulas over sizes, names of tile sizes, and the first iterations of the tile where
-        these matter; for lines they count in lines, such as `i_8` for i/8.
+    interior: footprints of a full tile. The formulas are of sizes, names of tile sizes, and, where it matters, of the first
+        iteration of the tile in each loop, under the loop's name; formulas for lines divide this by the elements of a line: `i_8`
+        is i/8.
     seconds: how long it took to find them.
     """
 
@@ -52,14 +53,14 @@ def tile(
 ) -> Tile:
     """Returns the elements and lines of each array that one tile of some loops uses, as formulas.
 
-    The tile begins, in each loop, at a multiple of the number of elements in a cache line.
+    The tile is taken to begin, in each loop, at a multiple of the number of elements in a cache line.
 
-    sizes: by the loop's name, how many of its iterations the tile has; a loop that is left out is whole.
+    sizes: {loop: how many of its iterations the tile has}; of a loop that is left out, the tile has all iterations.
     schedule: by default the source's order.
-    statements: those in the tile; by default all that have one of the loops around them.
+    statements: those in the tile; by default all that are inside one of the loops in `sizes`.
     seconds: about how long one formula may take.
 
-    Raises ScheduleError for a loop that is not there.
+    Raises ScheduleError for a loop that does not exist.
     """
     start = time.perf_counter()
     around = _around(loops.read(scop.schedule if schedule is None else schedule, scop.statements))
@@ -84,7 +85,7 @@ def tile(
 def tile_at(
     scop: Scop, sizes: Mapping[str, int], first: Mapping[str, int], parameters: Mapping[str, int], *, line_bytes: int = 64
 ) -> dict[str, tuple[int, int]]:
-    """Returns, by array, the exact numbers (elements, lines) that a tile in the source's order uses.
+    """Returns {array: (elements, lines)}, the exact numbers that one tile of the loops in the source's order uses.
 
     sizes: by loop, how many of its iterations the tile has.
     first: by loop, where the tile begins; the ends of loops may cut it off.
@@ -123,10 +124,12 @@ def _around(tree: Node) -> dict[str, dict[str, isl.PwAff]]:
 def _interior(
     scop: Scop, around: Mapping[str, Mapping[str, isl.PwAff]], sizes: Mapping[str, int | str], step: int
 ) -> tuple[dict[str, isl.Set], isl.Set]:
-    """Returns (elements, context): the elements of each array that a full tile uses, and { : the parameters for which it is full }.
+    """Returns (elements, context): the set of elements of each array that a full tile uses, and { : constraints on parameters }
+    under which the tile is full.
 
-    around: by statement, the iterators of the loops around it.
-    step: the tile begins at so many times the parameters that are named after the loops.
+    around: by statement and loop name, the iterator of each loop around it as { S[i] -> [(e)] }.
+    sizes: {loop: how many of its iterations the tile has}.
+    step: in each loop the tile begins at `step` times a parameter, which has the loop's name, or such as `i_8` for a step of 8.
     """
     taken = {*polyhedra.parameter_names(scop.checked), *(size for size in sizes.values() if isinstance(size, str))}
     firsts = {name: unused_name(name if step == 1 else f"{name}_{step}", taken) for name in sizes}

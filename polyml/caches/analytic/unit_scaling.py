@@ -29,7 +29,7 @@ def counted(sizes: Mapping[str, int], units: Mapping[str, int]) -> dict[str, int
 
 
 def in_sizes(value: Poly, units: Mapping[str, int]) -> Poly:
-    """Returns a formula over sizes that are counted in units as a formula over the sizes themselves.
+    """Returns a formula whose names stand for sizes divided by their units as a formula of the sizes themselves.
 
     >>> str(in_sizes(Poly.linear([("N", 2)], 1), {"N": 8}))
     '(1/4)*N + 1'
@@ -38,7 +38,7 @@ def in_sizes(value: Poly, units: Mapping[str, int]) -> Poly:
 
 
 def replaced(value: Poly, values: Mapping[str, Poly]) -> Poly:
-    """Returns a formula with polynomials in the place of some of its names, also inside floors, where they must be linear.
+    """Returns a formula in which some names are replaced by polynomials, also inside floors, where the polynomials must be linear.
 
     values: the polynomials by name; their coefficients may be fractions.
     """
@@ -52,7 +52,7 @@ def replaced(value: Poly, values: Mapping[str, Poly]) -> Poly:
 
 
 def _atom(atom: Atom, values: Mapping[str, Poly]) -> Poly:
-    """Returns a name, or a floor of names, as a polynomial with others in the place of some of its names."""
+    """Returns an atom, which is a name or a floor of names, as a polynomial, in which some names are replaced by polynomials."""
     if isinstance(atom, str):
         return values.get(atom) or Poly.atom(atom)
     inside = Poly.number(atom.constant)

@@ -17,16 +17,19 @@ MOST_THREADS = 64
 
 
 def units(layout: StateLayout) -> Iterator[Unit]:
-    """Yields two LLVM functions, which make caches of several threads coherent.
+    """Yields two LLVM functions, which make the caches of several threads coherent: each thread finds what others wrote.
 
-    `cohere(line, write)` is called before a thread's access; `deliver(line, thread)` writes back what that thread had dirty.
+    `cohere(line, write)` is called before each access of a thread; `deliver(line, thread)` writes back a line that `thread` had
+    dirty.
     """
     yield _unit("cohere", "i32 %write", _cohere, layout)
     yield _unit("deliver", "i64 %other", _deliver, layout)
 
 
 def hand_up(fn: FunctionBuilder, layout: StateLayout, dirty: str) -> None:
-    """Emits that the thread that got a line from an exclusive level is noted as having it dirty, if the value `dirty` is not 0."""
+    """Emits code that records that the current thread has the line `%line` dirty, if the value `dirty` is not 0. It is used where
+    an exclusive level, which keeps no line that a level above has, gives the line to the thread.
+    """
     place = _owner(fn, layout)
     own = fn.emit(f"trunc i64 {fn.emit(f'add i64 {state_header.get(fn, state_header.THREAD)}, 1')} to i8")
     before = fn.emit(f"load i8, ptr {place}")
@@ -44,7 +47,9 @@ def _unit(name: str, argument: str, define: Callable[[FunctionBuilder, StateLayo
 
 
 def _cohere(fn: FunctionBuilder, layout: StateLayout) -> None:
-    """Emits the body of `cohere`: a write removes other threads' copies of the line, and a read makes them clean."""
+    """Emits the body of `cohere`: a write removes the line from other threads' caches, and a read makes a dirty line there clean,
+    after writing it back.
+    """
     several = _several(layout)
     thread = state_header.get(fn, state_header.THREAD)
     bit = fn.emit(f"shl i64 1, {thread}")
@@ -106,7 +111,9 @@ def _deliver_if(fn: FunctionBuilder, dirty: list[str], other: str, done: BasicBl
 
 
 def _deliver(fn: FunctionBuilder, layout: StateLayout) -> None:
-    """Emits the body of `deliver`: a dirty line goes to the nearest cache that both threads use, else to memory."""
+    """Emits the body of `deliver`: a line that thread `%other` had dirty is written to the nearest cache that it shares with the
+    current thread, or else to memory.
+    """
     thread = state_header.get(fn, state_header.THREAD)
     for number in layout.numbers:
         if number == 0:  # each has its own, or there is nothing to deliver
@@ -129,7 +136,7 @@ def _several(layout: StateLayout) -> list[int]:
 
 
 def _instance(fn: FunctionBuilder, layout: StateLayout, number: int, thread: str) -> str:
-    """Emits code for the number of the cache of level `number` that a thread uses."""
+    """Emits code for the number of the cache that a thread uses at level `number`; returns that value's name."""
     return "0" if layout.instances(number) == 1 else fn.emit(f"udiv i64 {thread}, {layout.sharing(number)}")
 
 

@@ -19,9 +19,10 @@ _NEXT, _PREVIOUS, _WORD = 0, 4, 8  # byte offsets in a node
 
 @dataclass(frozen=True, kw_only=True)
 class FullyAssociative(SimulatedLevel):
-    """A FullyAssociative level has caches of one set each, with LRU replacement, as lists of nodes.
+    """A FullyAssociative level has caches in which a line may be anywhere, with LRU replacement. Each cache is a linked list of
+    nodes, one for each line that it holds, the line used last in front.
 
-    lines: how many lines the memory has, each of which has a node.
+    lines: how many lines memory has; there is space for a node of each.
     """
 
     lines: int
@@ -36,7 +37,9 @@ class FullyAssociative(SimulatedLevel):
         return fn.emit(f"getelementptr [{NODE_BYTES} x i8], ptr {self.begin(fn, instance)}, i64 {fn.emit(f'add i64 {line}, 1')}")
 
     def look(self, fn: FunctionBuilder, line: str, instance: str = "") -> Lookup:
-        """Emits a load of a line's word, 2 * (line + 1) plus the dirty bit, or 0 where the cache lacks the line."""
+        """Emits code that looks for a line in a cache, and returns what it finds: the line's word is 2 * (line + 1), plus 1 where
+        it is dirty, or 0 where the cache lacks the line.
+        """
         address = self.address(fn, line, instance)
         word = _get(fn, address, _WORD)
         return Lookup(address, word, "", fn.emit(f"icmp ne i32 {word}, 0"), instance)

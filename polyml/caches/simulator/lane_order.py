@@ -11,20 +11,23 @@ Around = tuple[Jam | Guard, ...]
 
 
 def in_lane_order(nodes: tuple[Node, ...], around: Around = ()) -> tuple[Node, ...]:
-    """Returns the nodes of a program without jams, with the accesses in the order in which the vectorised program makes them.
+    """Returns the nodes of a program without jams (loops whose iterations run together), with the accesses in the order in which
+    the vectorised program makes them.
 
-    An instance runs for all lanes of a jam (iterations that run together) before the next instance does, so each instance gets a
-    loop of its own over the lanes.
+    Each instance runs for all iterations of a jam before the next instance does, so each instance gets a loop of its own over them.
 
         together i = 0 .. 3: S[i]; T[i]   ->   for i in 0 .. 3: S[i]   for i in 0 .. 3: T[i]
 
-    around: the jams and guards around the nodes that each instance still has to get.
+    around: the jams and guards around the nodes; each instance is put inside a copy of them.
     """
     return tuple(ordered for node in nodes for ordered in _node_in_lane_order(node, around))
 
 
 def _node_in_lane_order(node: Node, around: Around) -> tuple[Node, ...]:
-    """Returns one node without jams, in the order of its accesses. around: the jams and guards that its instances have to get."""
+    """Returns a node as nodes without jams, with the accesses in the order in which the vectorised program makes them.
+
+    around: the jams and guards around the node; each instance is put inside a copy of them.
+    """
     if isinstance(node, Instance):
         return _inside(around, (node,))
     if isinstance(node, Jam) and node.scans:  # the whole body for each iteration
@@ -35,12 +38,14 @@ def _node_in_lane_order(node: Node, around: Around) -> tuple[Node, ...]:
 
 
 def _moves(guard: Guard, around: Around) -> bool:
-    """Returns whether a guard may hold for some of the iterations that run together, and not for others."""
+    """Returns whether a guard may hold for some iterations that run together and not for others: its condition has a jam's
+    variable.
+    """
     return any(isinstance(other, Jam) and other.var in guard.condition.names for other in around)
 
 
 def _inside(around: Around, body: tuple[Node, ...]) -> tuple[Node, ...]:
-    """Returns nodes inside loops and guards. around: the jams, which become loops, and guards, the outermost first."""
+    """Returns nodes inside a copy of the given jams and guards, which are listed outermost first; each jam becomes a loop."""
     for node in reversed(around):
         body = (replace(node, body=body) if isinstance(node, Guard) else _loop(node, body),)
     return body

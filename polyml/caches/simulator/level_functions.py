@@ -27,7 +27,9 @@ _ATTRIBUTES = "nounwind noinline"
 
 
 def units(layout: StateLayout) -> Iterator[Unit]:
-    """Yields the LLVM functions of all cache levels of a simulator, and those that stand for what is behind the last one."""
+    """Yields the LLVM functions of all cache levels of a simulator. Where another simulator has the levels behind, functions that
+    send it requests are among them.
+    """
     for number in layout.numbers:
         yield from _LevelFunctions(layout, number).units()
     if layout.coherent:
@@ -37,10 +39,11 @@ def units(layout: StateLayout) -> Iterator[Unit]:
 
 
 def touch(fn: FunctionBuilder, line: str, count: str, write: bool, layout: StateLayout, prepare: Callable[[], None]) -> None:
-    """Emits one access to the first cache level; no function is called where it changes nothing.
+    """Emits code for one access to the first cache level. The level's function is called only where the access may change
+    something; a use of the line used last does not.
 
-    line, count: LLVM values: the line, and the address of the reference's counters.
-    prepare: emits what has to come before a call.
+    line, count: names of LLVM values: the line's number, and the address of the reference's counters.
+    prepare: emits what has to come before the call.
     """
     call = f"call fastcc i32 @touch_0(ptr %state, ptr {count}, i64 {line}, i32 {int(write)})"
     if not layout.numbers:
@@ -78,7 +81,7 @@ class _LevelFunctions:
         return self.number + 1 == len(self.layout.levels)
 
     def is_(self, **wanted: str) -> bool:
-        """Returns whether the level's description has all of the given values, such as writes="through"."""
+        """Returns whether the fields of the level's description have the given values, such as writes="through"."""
         return all(getattr(self.sets.level, name) == value for name, value in wanted.items())
 
     def units(self) -> Iterator[Unit]:
@@ -122,7 +125,9 @@ class _LevelFunctions:
         self._miss(fn, found)
 
     def _hit(self, fn: FunctionBuilder, found: Lookup) -> None:
-        """Emits what follows where the level has the line: a use of it, or, for an exclusive level, that the line is handed up."""
+        """Emits code for an access to a line that the level has: the line is used. An exclusive level, which keeps no line that a
+        level above has, gives the line to that level instead.
+        """
         if self.is_(contents="exclusive"):
             dirty = fn.emit(f"and i32 {self.sets.word(fn, found)}, 1")
             self.sets.remove(fn, found)
@@ -161,7 +166,7 @@ class _LevelFunctions:
         fn.current.terminator = "ret i32 0"
 
     def _count_cold(self, fn: FunctionBuilder) -> None:
-        """Emits that a compulsory miss is counted where no thread that uses the cache used the line before."""
+        """Emits code that counts a compulsory miss if the line is new to this cache: no thread that uses the cache has used it."""
         table = fn.emit(f"getelementptr i8, ptr %state, i64 {self.layout.seen(self.number)}")
         own = fn.emit(f"getelementptr [{self.layout.seen_bytes} x i8], ptr {table}, i64 {self.sets.instance(fn)}")
         place = fn.emit(f"getelementptr i8, ptr {own}, i64 %line")
@@ -170,9 +175,8 @@ class _LevelFunctions:
         counter(fn, "%count", self.layout.cold(self.number), fn.emit(f"zext i8 {cold} to i64"))
 
     def _touch_below(self, fn: FunctionBuilder, write: str) -> str:
-        """Emits an access to the next level.
-
-        It returns the value that says whether a dirty line is handed up, "0" where memory is next.
+        """Emits an access to the next level. Returns the name of the value that is 1 where that level gives up a dirty line to this
+        one; "0" where memory is next.
         """
         if self.is_last:
             return "0"
@@ -190,10 +194,11 @@ class _LevelFunctions:
         fn.current = done
 
     def _let_go(self, fn: FunctionBuilder, word: str) -> None:
-        """Emits what becomes of an evicted line. word: 2 * (line + 1), plus 1 where it is dirty; 0 where none was evicted.
+        """Emits what happens to a line that the level evicts. word: 2 * (line + 1), plus 1 where it is dirty; 0 where none was
+        evicted.
 
-        An inclusive level removes the line from the levels above; an exclusive next level takes it, else it is sent on if it is
-        dirty.
+        An inclusive level removes the line from the levels above too. If the next level is exclusive, it takes the line; otherwise
+        the line is written to the next level if it is dirty.
         """
         some, done = fn.block("some"), fn.block("done")
         fn.branch(fn.emit(f"icmp ne i32 {word}, 0"), some, done)
@@ -217,7 +222,9 @@ class _LevelFunctions:
         fn.current = done
 
     def _above(self, fn: FunctionBuilder, above: int) -> tuple[str, str]:
-        """Emits the range of caches of level `above` whose threads use this cache: the first, and the one behind the last."""
+        """Emits code for the range of caches of level `above` that are used by the threads of the current cache of this level.
+        Returns two value names: the number of the first, and one more than that of the last.
+        """
         own, theirs = self.sets, self.layout.sets(above)
         if own.instances == 1:
             return "0", str(theirs.instances)
@@ -253,11 +260,13 @@ class _LevelFunctions:
         fn.current.terminator = "ret i32 0"
 
     def _drop(self, fn: FunctionBuilder) -> None:
-        """Emits the body of `drop_k`: a line is removed from some caches of the level."""
+        """Emits the body of `drop_k`: a line is removed from caches %from ... %to - 1 of level k."""
         self._remove(fn, "%from", "%to", "-1", lambda instance: None)
 
     def _take(self, fn: FunctionBuilder) -> None:
-        """Emits the body of `take_k`: a line is removed from the caches of other threads, and noted as lost by each that had it."""
+        """Emits the body of `take_k`: a line is removed from all caches of level k but the current thread's; for each that had it,
+        it is recorded that the write of another thread took it.
+        """
 
         def note(instance: str) -> None:
             fn.do(f"store i8 1, ptr {self._lost(fn, instance)}")
@@ -265,11 +274,10 @@ class _LevelFunctions:
         self._remove(fn, "0", str(self.sets.instances), self.sets.instance(fn), note)
 
     def _remove(self, fn: FunctionBuilder, first: str, past: str, but: str, note: Callable[[str], None]) -> None:
-        """Emits a body that removes a line from caches first ... past - 1, but not from cache `but`.
+        """Emits the body of a function that removes a line from the caches first ... past - 1 of the level, except cache `but`. The
+        function returns 1 where the line was dirty in one of them.
 
-        The function returns 1 where the line was dirty in one of them.
-
-        note: emits what is recorded of each cache that had the line.
+        note: called with a cache's number; emits code that records that this cache had the line.
         """
         start, each, other, here = fn.current, fn.block("each"), fn.block("other"), fn.block("here")
         gone, following, done = fn.block("gone"), fn.block("next"), fn.block("done")
@@ -308,15 +316,17 @@ class _LevelFunctions:
         fn.current.terminator = f"ret i32 {dirty}"
 
     def _lost(self, fn: FunctionBuilder, instance: str) -> str:
-        """Emits the address of the byte that says whether cache `instance` lost the line to a write of another thread."""
+        """Emits code for the address of a byte that is 1 if cache `instance` lost the line `%line` because another thread wrote to
+        it.
+        """
         table = fn.emit(f"getelementptr i8, ptr %state, i64 {self.layout.lost(self.number)}")
         own = fn.emit(f"getelementptr [{self.layout.seen_bytes} x i8], ptr {table}, i64 {instance}")
         return fn.emit(f"getelementptr i8, ptr {own}, i64 %line")
 
     def _insert(self, fn: FunctionBuilder) -> None:
-        """Emits the body of `insert_k`: an exclusive level takes a line.
+        """Emits the body of `insert_k`: level k, an exclusive one, takes a line that the level above evicted.
 
-        Where threads share the level, it may have the line from another one already.
+        Where several threads share the level, it may have the line already, from another of them.
         """
         if self.sets.sharing > 1:
             found = self.sets.look(fn, "%line")
@@ -331,7 +341,9 @@ class _LevelFunctions:
         fn.current.terminator = "ret i32 0"
 
     def _fill(self, fn: FunctionBuilder) -> None:
-        """Emits the body of `fill_k`: an access in the fully associative cache beside the level."""
+        """Emits the body of `fill_k`: the access is also made to a fully associative cache of the size of level k, whose misses are
+        counted to tell capacity misses from conflict misses.
+        """
         shadow = self.layout.shadow(self.number)
         found = shadow.look(fn, "%line")
         hit, miss = fn.block("hit"), fn.block("miss")

@@ -15,10 +15,11 @@ _NEXT, _PREVIOUS, _REGION = 0, 4, 8  # byte offsets in a node
 
 
 def touch(fn: FunctionBuilder, line: str, count: str, layout: StateLayout, when: str) -> None:
-    """Emits code for one access to the stack of lines by their last use; it calls no function where the line is on top.
+    """Emits code for one access to the stack, which has all lines in the order of their last use. Nothing happens where the line is
+    on top.
 
     count: the address of the reference's counters.
-    when: the condition under which the stack has to see the access, "" for always.
+    when: the name of a condition without which the access leaves the stack as it is; "": there is none.
     """
     node = _node_of(fn, line)
     slow, done = fn.block("under"), fn.block("top")
@@ -34,7 +35,9 @@ def touch(fn: FunctionBuilder, line: str, count: str, layout: StateLayout, when:
 
 
 def unit(layout: StateLayout) -> Unit:
-    """Returns the LLVM function `use`, which moves a line to the top of the stack and counts the capacities in which it misses."""
+    """Returns the LLVM function `use`, which moves a line to the top of the stack and, for each cache capacity in which the access
+    misses, counts the miss.
+    """
     fn = FunctionBuilder("internal fastcc void @use(ptr %state, ptr %count, i32 %node)")
     fn.attributes = "nounwind noinline"
     nodes, count = _Nodes(fn, layout), len(layout.capacities)
@@ -123,5 +126,7 @@ def _length(fn: FunctionBuilder, layout: StateLayout) -> str:
 
 
 def _tail(fn: FunctionBuilder, layout: StateLayout, number: int) -> str:
-    """Emits code for the address of the number of the lowest stack node that capacity `number` still holds."""
+    """Emits code for the address of this number: that of the last node, from the top of the stack, that a cache with capacity
+    number `number` holds.
+    """
     return fn.emit(f"getelementptr i8, ptr %state, i64 {layout.tails + 8 + 4 * number}")

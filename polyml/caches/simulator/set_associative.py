@@ -40,8 +40,8 @@ class Lookup:
 class SimulatedLevel(ABC):
     """A SimulatedLevel emits the LLVM code that uses the caches of one level.
 
-    A line in a cache is kept as its word: 2 * (line + 1), plus 1 where it is dirty. Methods that emit something return the name of
-    the LLVM value.
+    A cache keeps a 32-bit word for each line in it: 2 * (line + 1), plus 1 where the line is dirty. Methods that emit code for a
+    value return its name.
 
     level: the description of the hardware.
     offset: where the caches begin in the simulator's state, in bytes.
@@ -128,7 +128,7 @@ class SetAssociative(SimulatedLevel):
 
     @property
     def ways(self) -> int:
-        """Returns how many lines a set has; a level without a number of ways has one set."""
+        """Returns how many lines a set has; all lines of the cache where the level's description does not say."""
         return self.level.ways or self.level.lines
 
     @property
@@ -249,16 +249,17 @@ class Lru(SetAssociative):
         return self._bits(fn, found.same)
 
     def _behind(self, fn: FunctionBuilder, newest: str, words: str) -> str:
-        """Emits code for a set whose words move back by one way, behind the word `newest`; the last one falls out."""
+        """Emits code for a set in which each word is moved back by one way and `newest` is put in front; the last word is dropped."""
         first = fn.emit(f"insertelement {self.type} poison, i32 {newest}, i32 0")
         order = ", ".join(f"i32 {way}" for way in (self.ways, *range(self.ways - 1)))
         return fn.emit(f"shufflevector {self.type} {words}, {self.type} {first}, <{self.ways} x i32> <{order}>")
 
 
 class Plru(SetAssociative):
-    """A Plru level replaces the line of a set that a tree of bits leads to (tree-PLRU).
+    """A Plru level (tree-PLRU) has, for each set, a binary tree of bits, each of which leads to one of two halves of the ways; the
+    line of the way to which they lead is replaced.
 
-    A free way is taken first, else the one that the tree leads to; each use turns the tree away from the line.
+    A free way is taken first. Each use of a line sets the bits on the way to it so that they lead elsewhere.
     """
 
     @property
@@ -271,7 +272,9 @@ class Plru(SetAssociative):
         return _is_word(fn, fn.emit(f"load i32, ptr {self._last(fn, self.address(fn, line))}, align 4"), line, dirty)
 
     def use(self, fn: FunctionBuilder, found: Lookup, dirty: str) -> None:
-        """Emits code that makes a line that was found the last used one, dirty where `dirty` is 1, and turns the tree from it."""
+        """Emits code that makes a line that was found the last used one, dirty where `dirty` is 1, and sets the tree's bits to lead
+        elsewhere.
+        """
         written = self._splat(fn, dirty)
         one = fn.emit(f"select {self.mask} {found.same}, {self.type} {written}, {self.type} zeroinitializer")
         self._store(fn, found.address, fn.emit(f"or {self.type} {found.words}, {one}"))
@@ -319,7 +322,9 @@ class Plru(SetAssociative):
         }
 
     def _away(self, way: int) -> tuple[int, int]:
-        """Returns two masks of the tree's nodes: those above a way, and those of them whose bit is 1 to lead elsewhere."""
+        """Returns (nodes, bits): masks of the tree's nodes on the path to a way, and of those of them that must be 1 so that the
+        path leads elsewhere.
+        """
         node, mask, bits = way + self.ways, 0, 0
         while node > 1:
             mask |= 1 << node // 2

@@ -26,7 +26,9 @@ _KIND = 7  # the bits of a kind
 
 
 def units(number: int, is_exclusive: bool) -> Iterator[Unit]:
-    """Yields LLVM functions that note requests to level `number`, which threads share, in the place of that level's functions."""
+    """Yields LLVM functions with the names of those of cache level `number`, which threads share. Instead of simulating the level,
+    they append a request to the thread's buffer.
+    """
     yield _note()
     yield _request(f"touch_{number}", "i32 %write", f"or i32 %write, {USE}")
     if number:
@@ -36,14 +38,21 @@ def units(number: int, is_exclusive: bool) -> Iterator[Unit]:
 
 
 def mark(fn: FunctionBuilder, time: int) -> None:
-    """Emits a request that says that the thread is at a barrier, or has finished. time: BARRIER or DONE."""
+    """Emits code that appends a request which says that the thread has come to a barrier, or to its end.
+
+    time: BARRIER or DONE, which stand in the place of a request's time.
+    """
     state_header.put(fn, state_header.TIME, str(time))
     fn.do("call fastcc void @note(ptr %state, ptr %counters, i64 0, i32 0)")
     state_header.put(fn, state_header.USES, "0")
 
 
 def _request(name: str, argument: str, kind: str) -> Unit:
-    """Returns an LLVM function `name` that notes one kind of request. argument: the declaration of its last argument."""
+    """Returns an LLVM function `name` that appends a request of one kind to the thread's buffer.
+
+    argument: the declaration of the function's last argument; "" for none.
+    kind: the LLVM expression of the request's kind.
+    """
     arguments = ", ".join(filter(None, ("ptr %state, ptr %count, i64 %line", argument)))
     fn = FunctionBuilder(f"internal fastcc i32 @{name}({arguments})")
     fn.do(f"call fastcc void @note(ptr %state, ptr %count, i64 %line, i32 {fn.emit(kind)})")
@@ -53,7 +62,9 @@ def _request(name: str, argument: str, kind: str) -> Unit:
 
 
 def _note() -> Unit:
-    """Returns the LLVM function that appends a request to the buffer; where that is full, it calls what hands the buffer on."""
+    """Returns the LLVM function that appends a request to the thread's buffer; where the buffer is then full, or the thread has
+    ended, it passes the buffer on to be served.
+    """
     fn = FunctionBuilder("internal fastcc void @note(ptr %state, ptr %count, i64 %line, i32 %kind)")
     fn.attributes = "nounwind noinline"
     place = state_header.get(fn, state_header.NEXT, "ptr")
@@ -80,11 +91,11 @@ def _note() -> Unit:
 
 
 def serve(layout: StateLayout) -> Unit:
-    """Returns the LLVM function `i64 @polyml_serve(ptr state, ptr heads)`, which serves requests until a thread has none left.
+    """Returns the LLVM function `i64 @polyml_serve(ptr state, ptr heads)`, which serves the requests of all threads until one
+    thread's buffer is empty. It returns that thread's number, or -1 when all threads have ended.
 
-    The function returns the number of this thread, or -1 when all have finished.
-
-    heads: four words per thread: its next request, the end of those that are there, its counters, and one for the function itself.
+    heads: four words for each thread: the address of its next request, the end of its requests, the address of its counters, and
+        one that the function uses itself.
     """
     every_use = layout.numbers.start == 0
     lines = f"""define i64 @{ENTRY}(ptr %state, ptr %heads) nounwind {{
@@ -134,7 +145,9 @@ again:
 
 
 def _by_time(layout: StateLayout) -> str:
-    """Returns LLVM blocks that choose the thread whose request is earliest, and find out until what time it stays so."""
+    """Returns LLVM blocks that choose the thread with the earliest request, and compute the time up to which its requests come
+    before those of all others.
+    """
     threads = layout.threads
     return f"""entry:
   br label %choose
@@ -175,10 +188,10 @@ running:
 
 
 def _each_in_turn(layout: StateLayout) -> str:
-    """Returns LLVM blocks that choose the next thread in turn that is not at a barrier.
+    """Returns LLVM blocks that choose the thread to serve next, in turn, passing over threads that are at a barrier.
 
-    They are used where each access is a request, so that none is left out between two times of a thread. Whose turn it is, and
-    how many threads were at a barrier since the last request, is kept in the last word of two threads' heads.
+    They are used where every access is a request, so that threads can simply alternate. Whose turn it is, and how many threads in a
+    row were at a barrier, is kept in the last of the four words of the first two threads.
     """
     return f"""entry:
   %turn.at = getelementptr i64, ptr %heads, i64 3
@@ -225,7 +238,7 @@ running:
 
 
 def _served_request(layout: StateLayout) -> str:
-    """Returns the LLVM blocks that serve one request by a call of the first shared level's functions."""
+    """Returns LLVM blocks that serve one request: they call the function of the first shared level for its kind."""
     first = layout.numbers.start
     exclusive = first > 0 and layout.levels[first].contents == "exclusive"
     others = [f"i32 {WRITTEN}, label %written"] if first else []

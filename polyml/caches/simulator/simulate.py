@@ -31,11 +31,12 @@ class Counts:
     """Counts tell how often one reference, or several together, accesses memory and misses.
 
     accesses: how many accesses are made.
-    first: by level, compulsory misses: uses of lines that no thread that uses the cache used before.
+    first: by level, compulsory misses of a cache: uses of lines that no thread with access to this cache used before.
     misses: by level, all misses.
-    fully_associative: by level, misses of a fully associative cache of its size; () where misses are not classified. They are those
-        of all uses of a thread that has the cache to itself, and those of the uses that reach the level where threads share it.
-    invalidated: by level, misses of lines that writes of other threads invalidated; () where these are not simulated.
+    fully_associative: by level, misses of a fully associative cache of its size; () where misses are not classified. This cache
+        sees all accesses of its thread where each thread has its own; where threads share the level, only the accesses that reach
+        the level.
+    invalidated: by level, misses of lines that the cache had until another thread wrote to them; () where that is not simulated.
     """
 
     accesses: int
@@ -46,7 +47,7 @@ class Counts:
 
     @property
     def cold(self) -> int:
-        """Returns the compulsory misses of the nearest level; where one thread runs, those of every level."""
+        """Returns the compulsory misses of the nearest level; where only one thread runs, other levels have the same number."""
         return self.first[0]
 
     def capacity(self, level: int) -> int:
@@ -54,7 +55,9 @@ class Counts:
         return self.fully_associative[level] - self.first[level]
 
     def conflict(self, level: int) -> int:
-        """Returns the misses of a level that full associativity would avoid; negative where sets keep what it would not."""
+        """Returns the conflict misses of a level: those that a fully associative cache of its size would not have, without those
+        that writes of other threads cause. The number is negative where that cache would miss more often.
+        """
         return self.misses[level] - self.fully_associative[level] - self.coherence(level)
 
     def coherence(self, level: int) -> int:
@@ -64,7 +67,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Simulation:
-    """A Simulation holds the counts of all references, and of the lines that levels write back.
+    """A Simulation holds, for a program, the accesses and misses of each reference, and how many lines each level writes back.
 
     levels: the caches, from the nearest outwards.
     counts: by reference, sums over all threads.
@@ -143,10 +146,10 @@ def simulate(
 
 @dataclass(frozen=True)
 class _Layouts:
-    """A _Layouts says where the two simulators of a run keep their data.
+    """A _Layouts says where the simulators of a run keep their data, and which of them simulates which cache levels.
 
-    own: the layout of each thread's simulator, with the caches that the thread has to itself.
-    shared: the layout of the simulator of all threads, with the levels behind; None where no thread changes what another one finds.
+    own: for each thread's simulator, which has the levels that the thread has to itself.
+    shared: for the one simulator of the levels that threads share; None where there are none.
     """
 
     own: StateLayout
@@ -154,10 +157,12 @@ class _Layouts:
 
 
 def _layouts(levels: tuple[CacheLevel, ...], classify: bool, threads: ThreadModel, arrays: int, lines: int) -> _Layouts:
-    """Returns the layouts of the simulators, which say which of them has which levels. arrays, lines: how many the program uses.
+    """Returns the layouts of the simulators, which say which of them has which cache levels.
 
-    An inclusive level that evicts a line changes the threads' own caches, and so does a coherent write: then the simulator of all
-    threads has every level.
+    Where a shared inclusive level, or a coherent write, can remove lines from the caches of other threads, the shared simulator has
+    all levels.
+
+    arrays, lines: how many arrays and cache lines the program uses.
     """
     every = range(len(levels))
     several = [number for number in every if levels[number].sharing(threads.count) > 1]
@@ -174,7 +179,7 @@ def _layouts(levels: tuple[CacheLevel, ...], classify: bool, threads: ThreadMode
 
 
 def _simulator(program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed], layouts: _Layouts, threads: int) -> Code:
-    """Returns compiled machine code of the program's trace of accesses and of both simulators."""
+    """Returns machine code with a function that makes the program's accesses, and with the simulators that these go to."""
     caches, declarations = builder.shared(trace.caches(layouts.own))
     tracer = [
         replace(unit, declarations={**unit.declarations, **declarations})
@@ -186,7 +191,9 @@ def _simulator(program: Program, sizes: Mapping[str, int], places: Mapping[str, 
 
 
 def _rounded(number: int) -> int:
-    """Returns a number rounded up a little, so that programs with about as many lines share the same compiled caches."""
+    """Returns a number rounded up, a large one by at most an eighth, so that compiled caches can be used again for programs with
+    about as many lines.
+    """
     step = 1 << max(3, number.bit_length() - 4)
     return -(-number // step) * step
 
@@ -206,10 +213,10 @@ _kept = lru_cache(maxsize=16)(_assembled)
 
 
 def _run(code: Code, layouts: _Layouts, threads: int, arrays: np.ndarray, references: int) -> tuple[list[np.ndarray], np.ndarray]:
-    """Runs both simulators; returns their states, and the counters as an array (thread, reference, counter).
+    """Runs the simulators; returns their states, and the counters as an array [thread, reference, counter].
 
     arrays: by line of memory, the number of the array that it belongs to.
-    references: how many the program has.
+    references: how many references the program has.
     """
     counters = np.zeros((2, threads, references, layouts.own.counters), np.int64)  # those of each simulator
     states = [_state(layouts.own, arrays) for _ in range(threads)]

@@ -29,12 +29,13 @@ MOST_WAYS = 16  # that are looked at together where there is one set; more are a
 class StateLayout:
     """A StateLayout says where one simulator keeps its data.
 
-    levels: those of the whole hierarchy.
-    numbers: the levels that this simulator has.
-    arrays, lines: how many there are.
-    threads: how many threads make requests.
-    stacked: levels with a fully associative cache of their size that sees all accesses, simulated by the stack.
-    shadowed: levels with a fully associative cache of their size that sees what reaches the level.
+    levels: all cache levels of the machine.
+    numbers: the numbers of those levels that this simulator simulates.
+    arrays, lines: how many arrays and cache lines the program has.
+    threads: how many threads make accesses to it.
+    stacked: levels for which misses of a fully associative cache that sees all accesses are counted too, by the stack of lines in
+        the order of their last use.
+    shadowed: levels for which misses of a fully associative cache that sees only what reaches the level are counted too.
     sends: whether another simulator is behind the last level.
     coherent: whether a write of one thread invalidates the line in the caches of others.
     """
@@ -84,7 +85,7 @@ class StateLayout:
 
     @property
     def seen_bytes(self) -> int:
-        """Returns the size of a table with a byte for each line of memory."""
+        """Returns the size in bytes of a table with one byte for each line of memory, rounded up to whole lines of the host."""
         return state_header.rounded(self.lines)
 
     @cached_property
@@ -132,19 +133,25 @@ class StateLayout:
         return dict(sorted(found.items()))
 
     def sets(self, number: int) -> SimulatedLevel:
-        """Returns what emits the code that uses the caches of level `number`."""
+        """Returns an object that emits the code that uses the caches of level `number`."""
         return self._made(number, self._offsets["sets", number])
 
     def shadow(self, number: int) -> FullyAssociative:
-        """Returns what emits the code that uses the fully associative caches beside level `number`."""
+        """Returns an object that emits the code of the fully associative caches that are simulated besides those of level `number`,
+        for comparison.
+        """
         return self._shadow(number, self._offsets["shadow", number])
 
     def seen(self, number: int) -> int:
-        """Returns the byte offset of tables, one for each cache of a level: a byte per line, 1 where the cache had it before."""
+        """Returns the byte offset of tables, one for each cache of a level, with a byte for each line of memory: 1 where the cache
+        has had the line.
+        """
         return self._offsets["seen", number]
 
     def lost(self, number: int) -> int:
-        """Returns the byte offset of tables, one for each cache of a level: a byte per line, 1 where another's write took it."""
+        """Returns the byte offset of tables, one for each cache of a level, with a byte for each line of memory: 1 where another
+        thread's write removed it.
+        """
         return self._offsets["lost", number]
 
     @property
@@ -159,7 +166,9 @@ class StateLayout:
 
     @property
     def owed(self) -> int:
-        """Returns the byte offset of tables, one per thread: a byte per line, 1 where an exclusive level handed it up dirty."""
+        """Returns the byte offset of tables, one for each thread, with a byte for each line of memory: 1 where an exclusive level
+        gave the thread's own caches the line dirty.
+        """
         return self._offsets["owed"]
 
     @property
@@ -169,7 +178,9 @@ class StateLayout:
 
     @property
     def tails(self) -> int:
-        """Returns the byte offset of the stack's length (i64), and behind it its tails (i32): the last node of each capacity."""
+        """Returns the byte offset of the number of lines in the stack (i64), behind which there is, for each capacity, the number
+        of the last node from the top that a cache of this capacity holds (i32).
+        """
         return self._offsets["tails"]
 
     @property
@@ -178,19 +189,21 @@ class StateLayout:
         return self._offsets["end"]
 
     def _made(self, number: int, offset: int) -> SimulatedLevel:
-        """Returns what emits the code for the caches of a level at a byte offset, as the level's replacement asks for."""
+        """Returns an object that emits the code for the caches of a level, which begin at a byte offset; its class is that of the
+        level's replacement policy.
+        """
         level = self.levels[number]
         if level.sets == 1 and level.replacement == "lru" and level.lines > MOST_WAYS:
             return self._shadow(number, offset)
         return REPLACEMENTS[level.replacement](level, offset, self.instances(number), self.sharing(number))
 
     def _shadow(self, number: int, offset: int) -> FullyAssociative:
-        """Returns what emits the code for fully associative caches of a level's size at a byte offset."""
+        """Returns an object that emits the code for fully associative caches of a level's size, which begin at a byte offset."""
         return FullyAssociative(self.levels[number], offset, self.instances(number), self.sharing(number), lines=self.lines)
 
 
 def counter(fn: FunctionBuilder, base: str, number: int, by: str = "1") -> None:
-    """Emits an increment of counter `number`. base: the address of counter 0."""
+    """Emits code that adds `by`, the name of an LLVM value, to counter `number`. base: the address of counter 0."""
     place = fn.emit(f"getelementptr i64, ptr {base}, i64 {number}")
     before = fn.emit(f"load i64, ptr {place}")
     fn.do(f"store i64 {fn.emit(f'add i64 {before}, {by}')}, ptr {place}")

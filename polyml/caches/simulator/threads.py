@@ -41,10 +41,11 @@ def run_independently(run: Run, threads: int) -> None:
 
 
 class SimulatedThreads:
-    """SimulatedThreads simulate the own caches of all threads, and serve their requests to shared caches in the order of all.
+    """SimulatedThreads run the simulations of all threads' own caches at the same time, while one simulation of the shared caches
+    serves their requests.
 
-    states: the state of each thread's own caches, as words; the buffer of its requests is entered in the header of each.
-    counters: those of each thread.
+    states: for each thread, the state of its own caches; the buffer for its requests is entered in the state's header.
+    counters: by thread, the counters for the shared caches.
     """
 
     def __init__(self, states: Sequence[np.ndarray], counters: np.ndarray):
@@ -54,12 +55,12 @@ class SimulatedThreads:
         self._chunks: list[np.ndarray | None] = [None] * len(states)
 
     def run(self, run: Run, serve: Callable[[int], int]) -> None:
-        """Calls run(thread) in a system thread for each simulated one, and serve(heads) until all requests are served.
+        """Calls run(thread) in a system thread for each simulated thread, and meanwhile serve(heads) until all requests are served.
 
-        serve: takes the address of the heads, which say where each thread's requests are; returns the number of the thread of which
-            it needs more requests, or -1 at the end.
+        serve: takes the address of an array that says where the requests of each thread are; returns the number of a thread whose
+            requests are used up, or -1 at the end.
 
-        Raises PolymlMemoryError where the system has no thread for each.
+        Raises PolymlMemoryError where the system does not start that many threads.
         """
         threads = []
         try:
@@ -87,9 +88,10 @@ def _start(thread: threading.Thread, count: int) -> None:
 
 
 class _RequestStream:
-    """A _RequestStream is a queue of buffers with one thread's requests to the shared caches.
+    """A _RequestStream holds one thread's requests to the shared caches, in buffers that are filled by the thread and wait in a
+    queue to be served.
 
-    state: that of the thread's own caches, in whose header the buffer is entered.
+    state: the state of the thread's own caches; the addresses of the current buffer are entered in its header.
     """
 
     def __init__(self, state: np.ndarray):
@@ -112,9 +114,9 @@ class _RequestStream:
         return own.ctypes.data
 
     def _hand_on(self) -> None:
-        """Queues the current buffer, which is full, and begins the next one; waits where too many are in the queue.
+        """Puts the current buffer into the queue and begins another one; waits while too many are in the queue.
 
-        The simulated code calls this in its thread.
+        Compiled code calls this in the simulated thread when a buffer is full or the thread has ended.
         """
         if not self._is_closed:
             self._room.acquire()

@@ -40,9 +40,9 @@ _STAY = 8  # iterations after which a use that never moves is seen again
 
 @dataclass(frozen=True)
 class ArrayReference:
-    """An ArrayReference is one access to an array in a statement of the source.
+    """An ArrayReference is one read or write of an array in the text of a statement; instances of the statement make the accesses.
 
-    position: its number among the statement's reads; the write comes after them.
+    position: for a read, its number among the statement's reads; for the write, how many reads there are.
     """
 
     statement: str
@@ -88,10 +88,10 @@ def caches(layout: StateLayout) -> tuple[Unit, ...]:
 
 @dataclass(frozen=True)
 class _InnermostLoop:
-    """An _InnermostLoop is a loop whose body has instances only, while code for it is emitted.
+    """An _InnermostLoop describes a loop with only statement instances in its body, while code for the loop is emitted.
 
-    lower, upper: its bounds.
-    before: how many accesses the thread made before it, "" where that is not needed.
+    lower, upper: names of the values of its bounds.
+    before: the name of the value of how many accesses the thread made before the loop; "" where that is not needed.
     uses: how many accesses one iteration makes.
     """
 
@@ -103,7 +103,9 @@ class _InnermostLoop:
 
 
 class _Tracer(ConstantBody):
-    """A _Tracer emits a program's loops with simulated accesses in the place of statements; they compute addresses alone."""
+    """A _Tracer emits a program's loops, in which each statement instance is replaced by its accesses to the simulated caches;
+    values are not computed.
+    """
 
     thread = "%thread"
 
@@ -123,7 +125,9 @@ class _Tracer(ConstantBody):
     # -- several threads -------------------------------------------------------------------------------------------
 
     def nodes(self, nodes: tuple[Node, ...]) -> None:
-        """Emits nodes of the program; what no threads share is run by the first of them only."""
+        """Emits nodes of the program. Where several threads run the program, nodes without a parallel loop are run by the first
+        thread only.
+        """
         if not self._are_all_here:
             super().nodes(nodes)
             return
@@ -148,9 +152,10 @@ class _Tracer(ConstantBody):
         fn.current = after
 
     def fork(self, node: Loop) -> bool:
-        """Emits the thread's own chunks of a parallel loop, between two barriers; returns whether threads share the loop.
+        """Emits the iterations of a parallel loop that the current thread runs, between two barriers. Returns False, and emits
+        nothing, where only one thread runs what is around the loop.
 
-        How the loop is divided is the compiled kernel's decision.
+        Which iterations these are is decided as in the compiled kernel.
         """
         if not self._are_all_here:
             return False
@@ -179,9 +184,10 @@ class _Tracer(ConstantBody):
         return True
 
     def _deal(self, count: str, threads: str, run: Callable[[str], None]) -> None:
-        """Emits run(number) for those numbers among 0 ... count - 1 that the thread gets, as they are dealt out in turn.
+        """Emits a loop over the numbers among 0 ... count - 1 that the current thread gets; run(number) emits its body. Thread t
+        gets the numbers t, t + threads, t + 2 * threads, ...
 
-        threads: how many threads get some.
+        threads: how many threads take part.
         """
         fn = self.fn
         before, own, done = fn.current, fn.block("own"), fn.block("done")
@@ -200,7 +206,7 @@ class _Tracer(ConstantBody):
         fn.current = done
 
     def _iteration(self, node: Loop, lower: str, number: str) -> None:
-        """Emits one iteration of a loop. number: which one, counted from 0 at the lower bound."""
+        """Emits one iteration of a loop. lower: the loop's lower bound. number: which iteration, counted from 0."""
         start = self.fn.emit(f"add i64 {lower}, {self.fn.emit(f'mul i64 {number}, {node.step}')}")
         self.counted(CountedLoop(node, start, start))
 
@@ -225,7 +231,9 @@ class _Tracer(ConstantBody):
     # -- uses ------------------------------------------------------------------------------------------------------
 
     def counted(self, loop: CountedLoop) -> HandOver:
-        """Emits a loop. For an innermost one, code before it adds up the accesses of all its iterations at once."""
+        """Emits a loop. For an innermost loop, code before it adds the number of accesses of all its iterations to the counters at
+        once.
+        """
         inside = [node for node in loop.node.body if isinstance(node, Instance)]
         if len(inside) < len(loop.node.body):
             return super().counted(loop)
@@ -238,14 +246,16 @@ class _Tracer(ConstantBody):
         return left
 
     def advance(self, uses: str) -> str:
-        """Emits that the thread makes `uses` more accesses; returns the value of how many it made before."""
+        """Emits code that adds `uses` to the number of accesses that the thread made. Returns the name of the value of this number
+        before.
+        """
         before = state_header.get(self.fn, state_header.USES)
         state_header.put(self.fn, state_header.USES, self.fn.emit(f"add i64 {before}, {uses}"))
         return before
 
 
 def _is_shared(node: Node) -> bool:
-    """Returns whether threads share the node, where it is a loop, or a loop in it."""
+    """Returns whether a node is, or has in it, a parallel loop whose iterations are divided among the threads."""
     return any(loop.parallel and not loop.partial for loop in loops((node,)))
 
 
@@ -264,7 +274,7 @@ class _ReferenceUse:
 
 
 class _AccessEmitter:
-    """An _AccessEmitter emits the accesses of instances, where a compiler would emit the evaluation of statements."""
+    """An _AccessEmitter emits the accesses that instances of statements make, in the place of the code that computes their values."""
 
     def __init__(self, tracer: _Tracer):
         self._tracer = tracer
@@ -273,7 +283,9 @@ class _AccessEmitter:
         self._seen: dict[_ReferenceUse, str] = {}  # when the stack has to know of a use, where it need not always
 
     def count(self, node: Instance, times: str) -> int:
-        """Emits that each of the statement's references makes `times` accesses; returns how many references it has."""
+        """Emits code that adds `times` to the access counter of each of the statement's references. Returns how many references it
+        has.
+        """
         layout, uses = self._tracer.layout, self._uses(node)
         for use in uses:
             counter(self._tracer.fn, "%counters", use.number * layout.counters + layout.accesses, times)
@@ -294,7 +306,9 @@ class _AccessEmitter:
             self._made += 1
 
     def enter(self, jam: Jam) -> None:
-        """Does nothing: the accesses of lanes are emitted by loops (`lane_order`)."""
+        """Does nothing; it is called before a jam (a loop whose iterations run together). `lane_order` has made loops of them
+        before.
+        """
 
     def _uses(self, node: Instance) -> list[_ReferenceUse]:
         """Returns the accesses of an instance to memory, reads first."""
@@ -321,11 +335,12 @@ class _AccessEmitter:
         return self._tracer.fn.emit(f"ptrtoint ptr {self._tracer.pointer(use.array, use.subscripts)} to i64")
 
     def _seldom(self, innermost: _InnermostLoop) -> dict[_ReferenceUse, str]:
-        """Returns the accesses of which the stack of lines need not see every iteration, with the condition under which it sees it.
+        """Returns {access: condition} for accesses that the stack (all lines in the order of their last use) need not see in every
+        iteration; it sees them in iterations in which the condition holds.
 
-        These are accesses that stay in one line for some iterations: the stack sees the first of them and the last. Until the
-        last one the line may be lower in the stack than it should be, by the lines used since the first. Where these are so few
-        that every capacity holds them, no count depends on it, and behind the last one the stack is as it should be.
+        These accesses stay in one line for some iterations, of which the stack sees the first and the last. Between these, the line
+        may be lower in the stack than it should be, by the lines used since the first one. They are so few that every capacity
+        holds them, so no count depends on it, and after the last one the stack is as it should be.
         """
         body, loop, line_bytes = self._tracer, innermost.loop, self._tracer.layout.line_bytes
         uses = [use for inside in loop.body if isinstance(inside, Instance) for use in self._uses(inside)]
@@ -351,9 +366,9 @@ class _AccessEmitter:
         return found | {use: some for use in staying if use not in moving}
 
     def _tell_time(self, before: str) -> None:
-        """Emits a store of a request's time: how many accesses the thread made before it.
+        """Emits code that stores the time of the next request: how many accesses the thread made before.
 
-        before: the value of how many it made before the instance; not needed in an innermost loop.
+        before: the name of the value of how many it made before the current instance; in an innermost loop it is computed instead.
         """
         body, innermost = self._tracer, self._tracer.innermost
         if not body.layout.sends:

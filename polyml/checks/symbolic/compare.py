@@ -21,11 +21,11 @@ from polyml.model.core.scop import Role, Scop
 
 @dataclass(frozen=True)
 class ThreadNames:
-    """A ThreadNames holds the names of what depends on which thread runs an iteration.
+    """A ThreadNames holds what must not be compared because it depends on which thread runs an iteration.
 
-    iterators: numbers of threads, which do not identify instances.
-    rows: arrays with a row for each thread; what is in a row depends on the iterations that the thread ran, what all rows make
-        together does not.
+    iterators: names of iterators that are the number of a thread.
+    rows: names of arrays with a row for each thread. What is in one row depends on the iterations that its thread ran; only what
+        all rows give together does not.
     """
 
     iterators: Container[str] = ()
@@ -36,9 +36,10 @@ NO_THREADS = ThreadNames()
 
 
 def origins(before: Scop, after: Scop) -> dict[str, str]:
-    """Returns, by statement of the second SCoP, the statement of the first that it came from, without statements that a pass added.
+    """Returns {statement of the second SCoP: the statement of the first that it was made from}; statements that a pass added are
+    left out.
 
-    A pass extends the name of the statement that it transforms (`S1_from_A_tile0`), and appends iterators.
+    A pass extends the name of the statement that it transforms (`S1` becomes `S1_from_A_tile0`), and appends iterators.
     """
     return {name: found for name, s in after.statements.items() if (found := _origin(name, s.iterators, before)) is not None}
 
@@ -58,12 +59,13 @@ def compared(
     by_point: bool = True,
     threads: ThreadNames = NO_THREADS,
 ) -> Finding | None:
-    """Returns the first difference of two runs on symbolic values at the same sizes; None where there is none.
+    """Returns the first difference between two runs on symbolic values at the same sizes; None where there is none.
 
     scops: the SCoPs of the two runs.
-    terms: the table of both runs' values.
-    by_point: instances are identified by their points; otherwise, where a pass numbers iterations anew, by the values they bring.
-    threads: what depends on which thread runs an iteration.
+    terms: the table in which both runs' values have numbers.
+    by_point: whether an instance of one run is compared with that of the same statement and iterators in the other; False, for
+        passes that number iterations anew: with any instance of the statement that computes the same values.
+    threads: what depends on which thread runs an iteration, and is not compared.
     """
     if after.finding is not None:
         return after.finding
@@ -81,17 +83,18 @@ def compared(
 
 
 def _known_by(iterators: Sequence[str], threads: Container[str]) -> tuple[int, ...]:
-    """Returns the positions of the iterators that identify instances: those that are no numbers of threads."""
+    """Returns the positions, among a statement's iterators, of those that identify an instance, as they are no numbers of threads."""
     return tuple(position for position, name in enumerate(iterators) if name not in threads)
 
 
 def _as_of(
     events: Sequence[InstanceEvent], named: Mapping[str, str], kept: Mapping[str, tuple[int, ...]]
 ) -> Iterator[tuple[Instance, InstanceEvent]]:
-    """Yields the events of instances that come from the first SCoP, each with the name and point that the instance had there.
+    """Yields (instance, event) for the events of statements that were made from statements of the first SCoP; `instance` has the
+    name and the iterators of the first SCoP.
 
-    named: by statement, the one of the first SCoP that it came from.
-    kept: by statement of the first SCoP, the positions of the iterators that identify its instances.
+    named: {statement: the statement of the first SCoP that it was made from}.
+    kept: {statement of the first SCoP: the positions of the iterators that identify its instances}.
     """
     for event in events:
         name, point = event.instance
@@ -115,9 +118,9 @@ def _instances_differ(before: Sequence[Instance], after: Sequence[tuple[Instance
 def _reads_differ(
     before: Mapping[Instance, InstanceEvent], after: Sequence[tuple[Instance, InstanceEvent]], terms: Terms, rows: Container[str]
 ) -> Finding | None:
-    """Returns a finding about the first instance that reads other values than before; None where there is none.
+    """Returns a finding about the first instance that computes other values than in the run before; None where there is none.
 
-    rows: arrays with a row for each thread, whose reads are not compared.
+    rows: arrays with a row for each thread; instances that read them are not compared.
     """
     for instance, event in after:
         old = before[instance]
@@ -130,9 +133,9 @@ def _reads_differ(
 
 
 def _wrong_value(event: InstanceEvent, old: InstanceEvent, differing: Sequence[tuple[Touch, Touch]], terms: Terms) -> Finding:
-    """Returns the finding for an instance that reads or computes something else than before.
+    """Returns the finding for an instance that does not compute the values that it computed in the run before.
 
-    differing: its reads that got other values, each with the read before.
+    differing: (read now, read before) for each of its reads that got another value.
     """
     text = instance_text(*event.instance)
     for new, was in sorted(differing, key=lambda pair: pair[0].array != pair[1].array):
@@ -152,9 +155,10 @@ def _left_by(touch: Touch) -> str:
 
 
 def _values_differ(before: Run, after: Run, scops: tuple[Scop, Scop], named: Mapping[str, str], terms: Terms) -> Finding | None:
-    """Returns a finding about the first value that instances bring in one run, and not as often in the other; None for none.
+    """Returns a finding about the first instance whose values instances of its statement compute more often in one run than in the
+    other; None where there is none.
 
-    named: by statement of the second SCoP, the one of the first that it came from.
+    named: {statement of the second SCoP: the statement of the first that it was made from}.
     """
     wanted = Counter((event.instance[0], tuple(sorted(event.values))) for event in before.events)
     ran = (event for event in after.events if event.instance[0] in named)
@@ -174,7 +178,9 @@ def _values_differ(before: Run, after: Run, scops: tuple[Scop, Scop], named: Map
 
 
 def _results_differ(before: Run, after: Run, scops: tuple[Scop, Scop], terms: Terms) -> Finding | None:
-    """Returns a finding about the first element in which the caller sees something else at the end; None where there is none."""
+    """Returns a finding about the first array element that the caller can see and that has another value after one run than after
+    the other; None where there is none.
+    """
     results = {r.array for r in scops[0].results}
     shown = {a.name for a in scops[0].arrays.values() if a.role is not Role.LOCAL} | results
     for place in sorted({*before.visible, *after.visible}):

@@ -19,11 +19,13 @@ _SEVERAL = -1  # iterations that have read a place
 
 @dataclass
 class _Use:
-    """A _Use tells who accessed a memory location, so that later accesses can be compared with it.
+    """A _Use tells how a memory location was accessed so far in one run of a parallel loop, so that later accesses can be compared
+    with it.
 
-    iteration: of the loop; _SEVERAL where several have read it.
+    iteration: which iteration made the accesses; _SEVERAL where several did, all by reading.
+    thread: the thread that ran it.
     writes: whether one of the accesses wrote.
-    update: the operator of the reduction that made all accesses, or "".
+    update: the operator, if all accesses were updates by one reduction; "" otherwise.
     instance: the first one that accessed it.
     """
 
@@ -39,10 +41,11 @@ class Region:
     """A Region is one run of a loop whose iterations run at the same time, with the accesses made in it so far.
 
     what: the loop, in words.
-    private: arrays of which each thread has its own here.
-    partial: arrays that all iterations may update by one reduction; None: any (the lanes of a vector).
-    owned: arrays with a row for each thread.
-    iteration, thread: those whose accesses are recorded next.
+    private: arrays of which each thread has a copy of its own in this loop.
+    partial: arrays whose elements several iterations may update by a reduction; None: all (if the iterations are lanes of a
+        vector).
+    owned: arrays with a row for each thread, which iterations of one thread share.
+    iteration, thread: which iteration makes the accesses that are recorded next, and on which thread.
     """
 
     what: str
@@ -54,9 +57,9 @@ class Region:
     _uses: dict[Place, _Use] = field(default_factory=dict)
 
     def touched(self, place: Place, instance: Instance, writes: bool, update: str) -> None:
-        """Records an access of the current iteration. Raises Violation where it conflicts with one of another iteration.
+        """Records an access by the current iteration. Raises Violation where it conflicts with an access by another iteration.
 
-        update: the operator of the reduction that makes it, or "".
+        update: the operator of the reduction of which the access is a part; "" where it is part of none.
         """
         array = place[0]
         if array in self.private:
@@ -80,7 +83,9 @@ class Region:
 
 
 class Conflicts:
-    """A Conflicts watches accesses for conflicts in the loops around an instance whose iterations run at the same time."""
+    """A Conflicts records each access of an instance, and finds conflicts with other iterations of the loops around it that run
+    their iterations at the same time.
+    """
 
     def __init__(self) -> None:
         self._regions: list[Region] = []

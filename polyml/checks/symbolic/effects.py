@@ -30,9 +30,9 @@ class Touch(NamedTuple):
 class InstanceEvent(NamedTuple):
     """An InstanceEvent tells what one instance that ran read and wrote.
 
-    values: of a plain statement the value it wrote; of an update by a reduction each value it contributed, without the element's
-        own.
-    reads: its reads in the statement's order; None for the accumulator of an update.
+    values: the value that it wrote; for an update by a reduction, the values that it added to the element instead, without the
+        element's value before.
+    reads: its reads in the statement's order; None in the place of an update's read of the element that it updates.
     """
 
     instance: Instance
@@ -41,12 +41,14 @@ class InstanceEvent(NamedTuple):
 
 
 class AccessWatcher(Protocol):
-    """An AccessWatcher is told of every access to memory, as `Conflicts` is, to find conflicts between iterations."""
+    """The protocol of an object, such as a `Conflicts`, that is told of every access to memory so as to find conflicts between
+    iterations.
+    """
 
     def touched(self, place: Place, instance: Instance, *, writes: bool, update: str) -> None:
-        """Takes note of one access of an instance to a memory location.
+        """Records one access of an instance to a memory location.
 
-        update: the operator of the reduction that makes it, or "".
+        update: the operator of the reduction of which the access is a part; "" where it is part of none.
         """
 
 
@@ -95,8 +97,8 @@ class _ElementRead:
 class StatementEffect:
     """A StatementEffect is one statement compiled to run its instances on symbolic values.
 
-    Sub-trees that a value shares are computed once per instance. Both branches of a select are terms, whatever its condition is:
-    an element that only the branch not taken reads may not exist.
+    Sub-expressions that occur several times are computed once per instance. Both branches of a conditional expression are computed,
+    whatever its condition is; an element that a branch reads outside its array gets a value of its own.
     """
 
     def __init__(
@@ -158,9 +160,10 @@ class StatementEffect:
         return self._terms.leaf(f"{element_text(array, index)}, outside its array", "outside", array, index)
 
     def _values(self, named: Env, touches: list[Touch]) -> list[Term]:
-        """Returns the values of all steps of the statement's expression, in order.
+        """Returns the values of all steps of the statement's expression, in order; a step computes one of its sub-expressions.
 
-        named: the values of parameters and iterators. touches: what its reads found.
+        named: the values of parameters and iterators.
+        touches: the instance's reads, with what they found.
         """
         found: list[Term] = []
         for step in self._steps:
@@ -182,7 +185,9 @@ class StatementEffect:
         return _ElementRead(access.array, tuple_code(self._table.subscripts(access)), is_accumulator)
 
     def _position(self, value: Value) -> int:
-        """Returns the position of the step that computes a value; a new step is added behind those of its operands."""
+        """Returns the position, among the statement's steps, of the step that computes a value; where there is none yet, it is
+        added behind the steps of its operands.
+        """
         known = self._positions.get(id(value))
         if known is None:
             operands = tuple(map(self._position, children(value)))
@@ -206,10 +211,10 @@ class StatementEffect:
 def effects(
     scop: Scop, table: AccessTable, terms: Terms, reductions: Mapping[str, Reduction], shared: Container[str] = ()
 ) -> dict[str, StatementEffect]:
-    """Returns every statement compiled to run its instances on symbolic values, by name.
+    """Returns {name: the statement compiled to run its instances on symbolic values}.
 
-    reductions: by statement, the updates that are compared in any order.
-    shared: the statements among them whose updates iterations that run at the same time may make to one element.
+    reductions: by statement, the reductions whose updates may come in any order.
+    shared: names of those among them that may update one element in several iterations that run at the same time.
     """
     return {
         name: StatementEffect(scop, s, table, terms, reductions.get(name), name in shared) for name, s in scop.statements.items()
@@ -217,10 +222,11 @@ def effects(
 
 
 def brought(value: Value, reduction: Reduction) -> list[tuple[str, Value]]:
-    """Returns what an update contributes to its element, each with a sign: for s = (s + a*b) - c these are a*b and -c.
+    """Returns what an update combines with the element that it updates, as (sign, value) pairs: for s = (s + a*b) - c they are
+    ("+", a*b) and ("-", c).
 
-    Where the accumulator is inside something else (a select), the whole value is one contribution, in which a hole stands for the
-    accumulator.
+    Where the element's old value is inside something else, such as a conditional expression, the whole value is one such pair, in
+    which a placeholder stands for the old value.
     """
     if isinstance(value, Load) and value.access == reduction.access:
         return []
@@ -235,9 +241,8 @@ def brought(value: Value, reduction: Reduction) -> list[tuple[str, Value]]:
 
 
 def _sides(value: Value, operator: str) -> tuple[tuple[Value, ...], str]:
-    """Returns (operands, sign) of a value that is one application of the operator: both operands, and the sign of the right one.
-
-    It is ((), "+") for any other value.
+    """Returns (operands, sign) of a value that applies the operator to two operands; the sign is "-" where the right one is
+    subtracted, else "+". Returns ((), "+") for any other value.
     """
     if isinstance(value, syntax.Binary) and value.op in (operator, "-" if operator == "+" else operator):
         return (value.left, value.right), "-" if value.op == "-" else "+"

@@ -37,8 +37,9 @@ class Cell(NamedTuple):
 class Memory:
     """A Memory holds all arrays of a SCoP at given sizes, with symbolic values as elements.
 
-    An array with a window has memory for a part of its elements: element e lies at e - low, or modulo the length where storage is
-    folded, so that elements share locations. To read a location that holds another element is a violation.
+    An array with a window has memory only for some elements at a time, those from `low` on: element e lies at e - low, or, where
+    storage is folded, at that modulo the window's length, so that elements share locations. Reading a location that holds another
+    element is a violation.
     """
 
     def __init__(self, scop: Scop, windows: Mapping[str, Window], sizes: Env, table: AccessTable, terms: Terms):
@@ -76,9 +77,10 @@ class Memory:
         return all(0 <= e < n for e, n in zip(index, self._shapes[array]))
 
     def read(self, place: Place, index: Index, instance: Instance) -> Cell:
-        """Returns what an instance gets that reads an element. Raises Violation where the location holds another element.
+        """Returns the content of an element's memory location, which an instance reads. Raises Violation where another element is
+        there.
 
-        place, index: the location and the element.
+        place, index: the location, and the index of the element.
         """
         array, where = place
         cell = self._cells[array].get(where)
@@ -92,7 +94,9 @@ class Memory:
         return cell
 
     def at_first(self, array: str, index: Index) -> Cell:
-        """Returns the content of an element before anything wrote it: the call's, or a value of its own."""
+        """Returns the content of an element before anything wrote it: the argument's element, or, for an array that is no argument,
+        a value that equals no other.
+        """
         known = self._first.get((array, index))
         if known is not None:
             return known
@@ -120,7 +124,9 @@ class Memory:
             self._cells[array].clear()
 
     def visible(self) -> dict[Place, Cell]:
-        """Returns, by memory location, the changed elements that the caller sees, and the scalars, which may be results."""
+        """Returns {memory location: content} of changed elements: those of arrays that the caller sees, and variables without
+        dimensions, as these may be results.
+        """
         shown = (a for a in self._arrays.values() if a.role is not Role.LOCAL or not a.shape)
         cells = {(a.name, index): cell for a in shown for index, cell in self._cells[a.name].items()}
         return {place: cell for place, cell in cells.items() if cell.value != self.at_first(*place).value}

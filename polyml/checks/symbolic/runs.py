@@ -53,7 +53,7 @@ class InOrder:
     def __init__(self, scop: Scop, terms: Terms, free: Mapping[str, Reduction]):
         """Compiles a SCoP.
 
-        free: the updates that are compared in any order, by statement.
+        free: by statement, the reductions whose updates of an element may come in any order.
         """
         self._scop, self._terms, self._table = scop, terms, AccessTable(scop.context)
         self._effects = effects(scop, self._table, terms, free)
@@ -73,13 +73,14 @@ class InOrder:
 class Executable:
     """An Executable is a program compiled once, for all sizes, to run on symbolic values.
 
-    Each node becomes a function of a list of environments, which differ in the variables of the jams around the node.
+    Each node becomes a function of a list of environments {variable: value}, one for each of the iterations of jams (loops whose
+    iterations run together) around the node.
     """
 
     def __init__(self, program: Program, terms: Terms, free: Mapping[str, Reduction] | None = None):
         """Compiles a program.
 
-        free: the updates that are compared in any order, by statement; None: those that the program may reorder.
+        free: by statement, the reductions whose updates of an element may come in any order; None: those of the program.
         """
         self._program, self._terms, self._table = program, terms, AccessTable(program.scop.context)
         free = program.reductions if free is None else free
@@ -116,9 +117,9 @@ class Executable:
         return execute
 
     def _node(self, node: Node, lanes: bool) -> Execute:
-        """Returns a node of the program compiled to a function that runs it.
+        """Returns a function that runs a node of the program.
 
-        lanes: whether iterations of a jam around it run together.
+        lanes: whether it is inside a jam, a loop whose iterations run together, and these must not conflict.
         """
         if isinstance(node, InstanceNode):
             return self._instance(node, lanes)
@@ -216,10 +217,11 @@ def rows_of_threads(program: Program) -> frozenset[str]:
 
 
 def _shares(node: Loop, first: int, last: int) -> Iterator[tuple[int, int, int]]:
-    """Yields (thread, value, end of the thread's chunk) for each iteration of a parallel loop from `first` to `last`.
+    """Yields (thread, iterator, end) for each iteration of a parallel loop from `first` to `last`, as it is divided among the
+    threads; `end` is the last iterator of the thread's chunk.
 
-    A loop with a variable for that end may be divided anywhere, so it gets chunks of different lengths that are no multiples of
-    its step.
+    A loop whose program uses that end may be divided anywhere, so its chunks get different lengths, which are no multiples of its
+    step.
     """
     if not node.last:
         values = range(first, last + 1, node.step)
@@ -236,7 +238,7 @@ def _shares(node: Loop, first: int, last: int) -> Iterator[tuple[int, int, int]]
 
 
 def _common(node: Loop | Unroll, values: Iterator[int]) -> int:
-    """Returns a bound of a loop that is the same for all iterations that run together. Raises Violation where it differs."""
+    """Returns the single value that a bound of a loop has in all iterations that run together. Raises Violation where they differ."""
     distinct = set(values)
     if len(distinct) != 1:
         raise Violation(Finding(f"the bounds of loop {node.var} differ between iterations that run together: {sorted(distinct)}"))

@@ -20,10 +20,11 @@ _DEPTH = 2  # of operations in each other that a text shows
 
 
 class Total(NamedTuple):
-    """A Total identifies a sum of values in any order, by the sum of random weights of its members.
+    """A Total identifies a sum in any order: each value has a random weight, and sums of the same values have the same sum of
+    weights.
 
-    weight: the sum of the members' weights, modulo 2**128.
-    members: how many there are.
+    weight: the sum of the values' weights, modulo 2**128.
+    members: how many values are added.
     """
 
     weight: int
@@ -34,9 +35,9 @@ NOTHING = Total(0, 0)
 
 
 class Terms:
-    """A Terms is a table of terms, which are values as the operations that made them, each with a number.
+    """A Terms is a table that gives each term a number. A term is a symbolic value: an operation and its operands, or a leaf.
 
-    Equal terms have the same number; only terms of one table can be compared.
+    Equal terms have the same number; only numbers from one table can be compared.
     """
 
     def __init__(self) -> None:
@@ -66,9 +67,10 @@ class Terms:
         return found
 
     def joined(self, operator: str, identity: Term, *terms: Term) -> Term:
-        """Returns the sum of terms by an operator: one sum of all their members, in any order.
+        """Returns the number of the sum (or product, ...) of terms by an operator. Operands that are such sums themselves are
+        dissolved into their members, and the order of all members does not matter.
 
-        It is the only member where there is one, and the identity where there are none.
+        Of a single member, the result is that member; of none, the identity.
         """
         totals = [self._total(term, operator, identity) for term in terms]
         weight, members = sum(t.weight for t in totals) % _MODULUS, sum(t.members for t in totals)
@@ -81,7 +83,9 @@ class Terms:
         return found
 
     def _total(self, term: Term, operator: str, identity: Term) -> Total:
-        """Returns a term as a sum by an operator: the members of a sum, none for the identity, or else the term alone."""
+        """Returns the members of a term as a sum by an operator: those of such a sum, none for the identity, and else the term
+        itself.
+        """
         known = self._sums.get(term)
         if known is not None and known[0] == operator:
             return known[1]

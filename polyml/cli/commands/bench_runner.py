@@ -62,15 +62,15 @@ class CompileTimes:
 class Row:
     """A row holds the figures of one kernel at one size. Figures that were not measured are None.
 
-    kernel, preset, size: the kernel, the name of its size set, and {parameter: size}.
-    dtype: the type of its elements.
+    kernel, preset, size: the kernel, the name of the size set (such as "LARGE"), and {parameter: value} in it.
+    dtype: the type of the kernel's elements.
     threads: how many threads run the kernel; 0: one for each core.
-    compile: the times to have the kernel ready.
+    compile: how long it takes to have the kernel ready.
     run_s: the median time of a call in seconds.
     rate: work per second, in `unit`.
     error: the largest |result - reference|.
-    bound_ratio: the largest quotient of an element's error and its bound, at most 1 for a right result.
-    numpy_s: the median time of the NumPy form in seconds, where there is one.
+    bound_ratio: the largest quotient of an element's error and the bound on its rounding error, at most 1 for a right result.
+    numpy_s: the median time in seconds of the same computation written in NumPy, where there is one.
     failure: the error that kept the kernel from running; "" for none.
     """
 
@@ -100,7 +100,7 @@ class Row:
 
 
 class Runner:
-    """A runner times calls of a function. Before each one it restores the arguments, outside the time that is taken."""
+    """A runner calls a function and measures the time. Before each call it restores the arguments; that time is not counted."""
 
     def __init__(self, call: Callable[..., object], arguments: Mapping[str, object]):
         self.call, self.fresh, self.used = call, arguments, copy.deepcopy(dict(arguments))
@@ -190,7 +190,9 @@ OVERRIDES = (
 
 
 def overrides() -> tuple[str, ...]:
-    """Returns the names of the environment variables that are set and override which code a library chooses for this processor."""
+    """Returns the names of those environment variables that are set and change which machine code a numerical library, such as
+    OpenBLAS, chooses for this processor.
+    """
     return tuple(name for name in OVERRIDES if name in os.environ)
 
 

@@ -27,7 +27,7 @@ _MOST_SIZES, _LARGEST = 64, 2**63 - 1  # the report itself refuses smaller numbe
 
 
 class PrintableReport(Protocol):
-    """A printable report is a report on any target: it has pictures, a page and data, and prints as text."""
+    """The protocol of reports on any target: they have pictures, an HTML page and data for JSON, and print as text."""
 
     def pictures(self) -> Mapping[str, str]: ...
 

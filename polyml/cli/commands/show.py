@@ -68,7 +68,7 @@ def _show_gpu(
 
 
 def show_from(path: str, stage: str, settings: Mapping[str, object], full: bool) -> None:
-    """Prints what a stage makes of the kernel, SCoP or program whose text is in the file `path`.
+    """Prints what the stage `stage` of the compiler makes of the kernel, SCoP or program whose text is in the file `path`.
 
     full: whether the text is complete, so that it can be read back.
     """
@@ -80,10 +80,8 @@ def show_from(path: str, stage: str, settings: Mapping[str, object], full: bool)
 
 
 def show_after(spec: CallSpec, name: str, settings: Mapping[str, object], as_json: bool) -> None:
-    """Prints what a pass makes of a kernel, the last time that the pass runs. Where a later pass fails, its error is raised after
-    that.
-
-    name: the name of the pass.
+    """Prints what the pass `name` made of a kernel when it ran for the last time. Raises the error of a later pass, if one fails,
+    after printing.
     """
     _, ran, problem = _traced(spec, settings)
     found = [each for each in ran if each.step.name == name]
@@ -99,9 +97,9 @@ def show_after(spec: CallSpec, name: str, settings: Mapping[str, object], as_jso
 
 
 def trace(spec: CallSpec, page: str | None, settings: Mapping[str, object]) -> None:
-    """Prints every pass that runs for a kernel, in order, or writes them as an HTML page to the file `page`.
+    """Prints what each pass made of a kernel, in the order in which they ran, or writes it as an HTML page to the file `page`.
 
-    Where a pass fails, its error is raised after that.
+    Raises the error of a pass that fails, after printing.
     """
     from polyml.report import trace as report
 

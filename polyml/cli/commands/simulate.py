@@ -51,7 +51,7 @@ def simulate(
 
 
 def _listing(spec: SimulateSpec) -> bool | tuple[tuple[int, ...], ...]:
-    """Returns the places of the units to be listed; where none is named, whether all are listed."""
+    """Returns the positions of the units that are to be listed; if none is named, True or False: whether all are."""
     return tuple(map(_unit, spec.units)) or spec.listing
 
 
@@ -63,7 +63,8 @@ def _errors(loaded: KernelFile, call: CommandCall) -> Callable[[], dict[str, obj
 
 
 def _bounds(loaded: KernelFile, call: CommandCall) -> dict[str, object]:
-    """Returns {argument: how far each of its elements may be from an exact one}: terms(size) roundings, relative to its magnitude.
+    """Returns {argument: how far each of its elements may be from the exact result}: the number of roundings, which the function
+    `terms` in the kernel's file gives, times the precision of the type and the magnitude of the element.
 
     Raises ConfigError where a function of the kernel's file fails.
     """
