@@ -17,9 +17,10 @@ _OF_ARRAYS = frozenset(dir(np.ndarray))
 
 
 def liftable_attributes(tree: ast.FunctionDef, taken: Collection[str]) -> Mapping[str, tuple[str, str]]:
-    """Returns the attributes of parameters that a function may take as parameters instead: new name -> (parameter, attribute).
+    """Returns the attributes of parameters, such as `self.a`, that a function may take as further parameters.
 
-    An attribute is left out where it is called, where ndarray has one of its name, and where the new name is in use.
+    The result is new name -> (parameter, attribute). An attribute is left out where it is called, where arrays of NumPy have an
+    attribute of that name, and where the new name is in use.
 
     taken: the names that the function uses.
     """

@@ -75,7 +75,10 @@ class _LiveRangeSplitter:
         return definition
 
     def _named(self, kernel: syntax.Kernel) -> dict[reaching_definitions.Definition, str]:
-        """Returns a name for each live range that has an assignment, by the definition that stands for it in the union-find."""
+        """Returns definition -> the name of its live range, for each live range that has an assignment.
+
+        The definition is the live range's representative, the root of its set in the union-find.
+        """
         taken = {p.name for p in kernel.params}
         for stmt in statements(kernel.body):
             match stmt:

@@ -68,11 +68,12 @@ def runs(loop: syntax.For) -> bool:
 
 
 class ReachingDefinitions:
-    """A ReachingDefinitions analyses which definitions reach each place of one kernel; each definition is always the same object.
+    """A ReachingDefinitions analyses which definitions reach each place of one kernel; a statement's definition is one object
+    throughout.
 
     start: the definitions at the start of the kernel's body
-    loops_run: whether every loop is supposed to run at least once
-    twin: the analysis of the same kernel with other assumptions, with which this one shares its definitions
+    loops_run: whether the analysis supposes that every loop runs at least once
+    twin: an analysis of the same kernel with the other `loops_run`, whose objects for definitions this one uses too
     """
 
     def __init__(self, params: Sequence[syntax.Param], *, loops_run: bool = False, twin: ReachingDefinitions | None = None):

@@ -135,13 +135,14 @@ class Call(Expr):
     """A Call is a function of numbers, by its NumPy name whichever module it came from.
 
     The functions are those of `elementwise_functions.UNARY` and BINARY, of which power is named pow, and erf, real, imag and
-    complex. Before types are inferred there are also angle and round, where and clip of three, wide, which makes halves float32,
-    inexact, which makes integers float64, norm, the square of the absolute value, and, for their type alone, matmul and einsum.
+    complex. Before types are inferred there are also: angle, round, where and clip (of three operands), wide (it makes halves
+    float32), inexact (it makes integers float64), norm (the square of the absolute value), and matmul and einsum, which only stand
+    for a type.
 
-    Once typed, those of `elementwise_functions.OPERATORS` and COMPARISONS and the conversions of angles are operators, pow is
-    Binary "**", and fabs is abs. All operands have the type of the result; except that those of `elementwise_functions.TESTS` are
-    floats, and real, imag and abs of a complex number and complex are not of its type. Only abs, sign, minimum and maximum also
-    take integers.
+    Once typed, those of `elementwise_functions.OPERATORS` and COMPARISONS and the conversions of angles have become operators, pow
+    a Binary "**", and fabs abs. All operands have the type of the result, except those of `elementwise_functions.TESTS`, which are
+    floats, and those of complex and of real, imag and abs of a complex number. Only abs, sign, minimum and maximum also take
+    integers.
 
     module: whose rules it follows: "numpy"; "math", whose functions take and give Python floats; "builtins" for abs; "method" for
         A.conj(). It is always "numpy" once typed.
@@ -262,8 +263,8 @@ class Like(Expr):
 class TypeOf(Located):
     """A TypeOf is an element type that follows from the type of the expression `of`; typed kernels have none.
 
-    function: "" for the type of `of` itself, "truth" for bool, "sum" and "mean" for the types of NumPy's reductions, "wide sum" and
-        "wide mean" for these types with float32 in the place of float16 and bfloat16
+    function: "" for the type of `of` itself, "truth" for bool, "sum" and "mean" for the type that this reduction has in NumPy,
+        "wide sum" and "wide mean" for that type with float32 in the place of float16 and bfloat16
     """
 
     of: Expr

@@ -54,10 +54,10 @@ class Uncertain:
 class LoopBuilder(ABC):
     """A LoopBuilder knows the arrays of one kernel while it is lowered, and collects the statements made so far.
 
-    arrays: what each name of an array stands for
-    numbers: the names that always have one value that is a constant or made of sizes, with that value
+    arrays: name -> the array that it stands for, or an Uncertain where that may be one of several
+    numbers: name -> its value, for names that never change and whose value is a constant or computed from sizes of arrays
     kept: names that an enclosing loop binds to a new array in each iteration, which is stored in the memory of the old one
-    truths: the arrays of bool
+    truths: the names of the arrays of bool
     complex: for each array among the arguments whether its elements are complex
     halves: whether the kernel may compute in float16 or bfloat16
     lengths: loop variable -> the number that it stays below
@@ -129,7 +129,11 @@ class LoopBuilder(ABC):
         return array.whole and array.storage not in self._params | self._possibly_viewed
 
     def is_read(self, name: str) -> bool:
-        """Returns whether the kernel uses a name of an array; `T = T.new`, where T.new is allocated, is no use of T.new."""
+        """Returns whether the kernel uses a name of an array.
+
+        The statement `T = T.new`, by which T becomes a name of the array that was allocated as T.new, does not count as a use of
+        T.new.
+        """
         known = self.arrays[name]
         return self._reads[name] > (1 if isinstance(known, Elements) and known.storage == name else 0)
 
@@ -152,7 +156,8 @@ class LoopBuilder(ABC):
     def taken_part(self, base: Elements, indices: tuple, loc: Loc | None) -> Value:
         """Returns base[indices], which is an element or an array.
 
-        Raises NotAffineError for an index array along less than a whole dimension.
+        Raises NotAffineError where an index is an array, unless it goes along a whole dimension of an array in memory, not a slice
+        of it.
         """
         gathered = indexed_by_arrays(base, indices, loc)
         if gathered and not (base.storage and all(self._is_all_along(base, dim) for dim in gathered)):
@@ -172,7 +177,9 @@ class LoopBuilder(ABC):
         )
 
     def _is_all_along(self, base: Elements, dim: int) -> bool:
-        """Returns whether dimension `dim` of `base` is a whole dimension of the array in memory that it is a view of, in order."""
+        """Returns whether dimension `dim` of `base`, which is a view, is a whole dimension of the array in memory, its indices not
+        reversed.
+        """
         point = any_point(base.rank)
         lvalue, full = base.lvalue(point), self._storage[base.memory].shape
         return any(i == point[dim] and base.shape[dim].length == own.length for i, own in zip(lvalue.indices, full))
@@ -278,10 +285,10 @@ class LoopBuilder(ABC):
         return total
 
     def view_or_copy(self, base: Elements, made: Elements) -> Elements:
-        """Returns `made`, which NumPy makes a view of `base` if the strides allow it, and a copy if they do not.
+        """Returns `made`, which NumPy makes a view of `base` if the strides of `base` allow it, and a copy if they do not.
 
-        Where `base` is an argument or a part of an array, it is not known which of the two it is, and from then on neither `made`
-        nor `base` may change.
+        Where `base` is an argument or a part of an array, its strides are not known, and so not whether `made` is a view or a copy:
+        from then on `check_changes` refuses statements that change either of them.
         """
         if base.storage is None:
             return made
@@ -334,8 +341,8 @@ class LoopBuilder(ABC):
     def _allocated_extent(self, extent: Extent) -> Extent:
         """Returns the size to allocate for a dimension of a new array.
 
-        Memory does not change with the loops around, so for a slice whose size does, it is the size of the dimension that was
-        sliced.
+        An array is allocated once for all iterations of the loops around, so where the dimension is a slice whose size changes with
+        a loop, that is the size of the dimension that the slice was taken of.
         """
         while (
             extent.sliced_from is not None

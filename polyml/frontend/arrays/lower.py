@@ -63,7 +63,9 @@ class Lowering(LoopBuilder):
     """
 
     def body(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
-        """Returns the kernel's statements lowered, with a Require before them for each size and number that it is compiled for."""
+        """Returns the kernel's statements lowered, behind a Require for each array size and argument whose value the lowering has
+        relied on.
+        """
         return (*self._known_sizes, *self.block(body))
 
     # Statements
@@ -183,7 +185,10 @@ class Lowering(LoopBuilder):
         self._store(target, self.value(stmt.value), stmt)
 
     def _store(self, target: Elements, value: Value, stmt: syntax.Assign) -> None:
-        """Adds the statements of `target[...] = value`, with a temporary where they would read what they have stored."""
+        """Adds the statements of `target[...] = value`.
+
+        Where the loop would read elements that it has overwritten already, it stores to a temporary, which a second loop copies.
+        """
         loc = stmt.loc
         self.check_changes(target.memory, loc)
         if isinstance(value, Elements):

@@ -71,10 +71,12 @@ def _reads_what_changes(builder: LoopBuilder, value: Expr | Elements, base: Elem
 
 
 def _of_whole_arrays(builder: LoopBuilder, number: Expr, chosen: tuple, found: list[Elements]) -> Expr | None:
-    """Returns the expression with B in the place of each B[m]; None where it has other arrays.
+    """Returns the expression with the whole array B in the place of each B[m], where m is the mask of an assignment A[m] = x.
+
+    None is returned where the expression has arrays other than B[m].
 
     chosen: the subscripts (m,) of the masked assignment
-    found: a list that gets each B
+    found: a list to which each B is appended
     """
     if isinstance(number, (syntax.Subscript, syntax.Part)) and number.indices == chosen:
         whole = number.base if isinstance(number, syntax.Part) else syntax.Name(number.array, loc=number.loc)

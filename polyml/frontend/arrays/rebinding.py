@@ -25,7 +25,7 @@ def iteration(builder: LoopBuilder, stmt: syntax.For, start: Expr, stop: Expr) -
     """Returns a loop's lowered body, and the builder's `arrays` as they were before the body.
 
     In the body each name that the loop binds to a new array in every iteration keeps one array in memory. None is returned where
-    the loop binds no such name, or where that would change what the kernel means.
+    the loop binds no such name, or where one array in memory would give other results, such as where its shape changes.
     """
     names = [n for n in sorted(bound_names(stmt.body)) if isinstance(builder.arrays.get(n), Elements)]
     names = [n for n in names if n not in builder.kept]
@@ -41,10 +41,10 @@ def iteration(builder: LoopBuilder, stmt: syntax.For, start: Expr, stop: Expr) -
 
 
 def checked(builder: LoopBuilder, own: Elements, value: Value, loc: Loc | None) -> Elements:
-    """Returns the new array that a loop binds a name to, if it may be stored in the memory of the name's old array.
+    """Returns `value`, the new array that a loop binds a name to, if it may be stored in the memory of the name's old array.
 
     own: the old array
-    Raises NotAffineError where it may not: where it is no new array, has another shape, or the old one has another name.
+    Raises NotAffineError where `value` is not a new array or has another shape, and where a second name stands for the old array.
     """
     is_new = isinstance(value, Elements) and value.may_be_view_of is None
     if not isinstance(value, Elements) or not is_new or not _is_unnamed(builder, value):
@@ -92,7 +92,9 @@ def _changes(builder: LoopBuilder, body: Sequence[Stmt], first: Sequence[Stmt], 
 
 
 def _changed_names(body: Sequence[Stmt]) -> Iterator[str]:
-    """Yields the names in a block's targets that it changes in place: of arrays whose elements it assigns, and of `A += x`."""
+    """Yields the names of the arrays that a block changes in place, by `A[i] = x` or `A += x`; names in the subscripts of A come
+    too.
+    """
     for stmt in statements(body):
         if not isinstance(stmt, syntax.Assign):
             continue

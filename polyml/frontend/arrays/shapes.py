@@ -143,9 +143,9 @@ def _linear(terms: Mapping[Expr, int], constant: int) -> Linear:
 class Extent:
     """An Extent is the size of a dimension, max(0, length).
 
-    positive: whether length is known not to be negative
-    parts: the sizes whose product it is, where reshape made one dimension of several; loops run over each of them
-    sliced_from: the extent of the dimension that a slice was taken of, which is at least as large
+    positive: whether `length` is known not to be negative
+    parts: where reshape made one dimension of several, the sizes of these; a loop along it becomes one loop for each
+    sliced_from: where the dimension is a slice of another one, the extent of that one, which is at least as large
     """
 
     length: Linear
@@ -210,10 +210,10 @@ class SlicedExtent:
 
 
 def sliced(extent: Extent, part: syntax.Slice) -> SlicedExtent:
-    """Returns the slice of a dimension as Python clips it.
+    """Returns the indices that a slice takes of a dimension, its ends clipped to the dimension as Python clips them.
 
-    Ends that are constants or counted from the end are exact for every size; where a size or a loop variable would have
-    to be compared first, the usual case is taken, under `conditions`.
+    Ends that are constants or counted from the end are exact for every size. An end that would have to be compared with a size or a
+    loop variable first is taken to be inside the dimension, which the result's `conditions` say.
     """
     size, conditions = extent.length, []
     if not extent.positive:

@@ -38,7 +38,11 @@ def needs_temporary(
 
 
 def _from_start(read: syntax.Subscript) -> tuple[syntax.Subscript, list[Expr]]:
-    """Returns an element with subscripts counted from the start of its array, and the conditions under which they are right."""
+    """Returns a read element with subscripts counted from the start of its array, and the conditions under which that is the same
+    element.
+
+    A negative constant is added to the array's size; other subscripts stay, under the condition that they are not negative.
+    """
     if read.inside:
         return read, []
     indices: list[Expr] = []

@@ -77,7 +77,8 @@ def stored(name: str, shape: tuple[Extent, ...]) -> Elements:
 def broadcast_shape(shapes: Sequence[tuple[Extent, ...]], require: Requires, loc: Loc | None) -> tuple[Extent, ...]:
     """Returns the shape of an elementwise operation on operands of these shapes.
 
-    Sizes that differ as text are required to be equal; calls in which they are not run as plain Python, which decides what happens.
+    Sizes that are not the same expression are required to be equal: calls in which they are not run as plain Python, which
+    broadcasts or raises.
 
     require: is called with the conditions
     """

@@ -18,9 +18,9 @@ class Signature:
     name: the function's name in NumPy
     operands: the parameters that are arrays or numbers, in order
     options: the other parameters, in NumPy's order
-    variadic: whether the option may be given as several arguments, as in A.transpose(1, 0)
-    shape: the option whose sizes, which need not be constants, follow the operands
-    optional: operands that may be left out, behind the others
+    variadic: whether the items of a tuple may be given as several arguments, as in A.transpose(1, 0)
+    shape: the option that is a shape, whose sizes need not be constants: a Function has them in `args`, behind the operands
+    optional: further operands, which may be left out and come behind the others
     many: whether the only operand is a tuple of arrays
     """
 

@@ -35,7 +35,7 @@ class AssignmentParser:
     def assign(self, stmt: ast.stmt, targets: Sequence[ast.expr], value: ast.expr) -> Sequence[syntax.Stmt]:
         """Returns the statements for `target = value`, `a = b = value` or `a, b = value`.
 
-        targets: those of Python's syntax tree, from left to right; `a, b` is one of them
+        targets: nodes of Python's syntax tree, from left to right: two for `a = b = value`, one for the tuple in `a, b = value`
         """
         loc = self.expressions.text.loc(stmt)
         if (

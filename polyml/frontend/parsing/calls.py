@@ -153,10 +153,11 @@ class CallParser(NameLookup, ABC):
     def _arguments(
         self, node: ast.Call, name: str, signature: array_signatures.Signature, operands: tuple[str, ...], accepted: str
     ) -> dict[str, ast.expr]:
-        """Returns the arguments of a call by parameter, after a check that each operand is given.
+        """Returns the arguments of a call as parameter -> argument.
 
         operands: the parameters that the call must give
         accepted: what a message says would be accepted
+        Raises LanguageError or NotAffineError where an operand is missing, and for an argument that the function does not take.
         """
         slots = (*operands, *signature.optional, *signature.options)
         given: dict[str, ast.expr] = {}

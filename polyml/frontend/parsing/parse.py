@@ -70,7 +70,8 @@ def parse_with_captured(function: FunctionType) -> tuple[syntax.Kernel, tuple[Ca
 
 
 def refused(function: FunctionType) -> Refusals:
-    """Returns the statements of a function that the language does not have, and the values from outside on which that depends.
+    """Returns the statements of a function that the language does not have, and the globals and closure values that decided about
+    them.
 
     Raises LanguageError for a function that has no text, or parameters that the language does not have.
     """
@@ -119,13 +120,15 @@ class _FunctionParser:
         return syntax.Kernel(self._function.__name__, params, name_resolution.resolved(params, body), self._text.source)
 
     def has(self, loc: Loc) -> bool:
-        """Returns whether a place is among the function's own statements, and not in a function that it calls."""
+        """Returns whether a place in a file is among this function's own statements, and not among those of a function that it
+        calls.
+        """
         tree, shift = self._text.tree, self._text.shift
         return loc.source.file == self._text.source.file and tree.body[0].lineno <= loc.line - shift <= last_line(tree)
 
     @property
     def objects(self) -> frozenset[str]:
-        """The names of parameters that are not read themselves; at most attributes of them are."""
+        """The names of the parameters of which the function reads at most attributes, and never the parameter itself."""
         tree = self._text.tree
         used = {n.id for stmt in tree.body for n in ast.walk(stmt) if isinstance(n, ast.Name)}
         return frozenset(a.arg for a in (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)) - used

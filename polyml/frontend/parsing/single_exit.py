@@ -54,7 +54,11 @@ def single(body: Sequence[Stmt], fresh: Callable[[str], str]) -> Exit | None:
 
 
 def _block(body: tuple[Stmt, ...], names: tuple[str, ...]) -> tuple[tuple[Stmt, ...], bool]:
-    """Returns a block with assignments to `names` in the place of returns, and whether it always returns."""
+    """Returns a block with assignments to `names` in the place of returns, and whether every path through the block had a return.
+
+    Where one branch of an If returns, the statements behind the If move into the other branch. Raises NotAffineError where that is
+    not enough, as for a return in a loop.
+    """
     made: list[Stmt] = []
     for position, stmt in enumerate(body):
         if isinstance(stmt, syntax.Return):

@@ -83,8 +83,8 @@ def text_of(function: FunctionType) -> FunctionText:
 def _compiles_to(tree: ast.FunctionDef, function: FunctionType) -> bool:
     """Returns whether a definition, read from the function's file as it is now, compiles to the code that the function has.
 
-    Python compiles `np.sqrt(x)` in one of two ways, depending on whether the module imports `np`. So the definition is
-    compiled without imports, with those of the modules it uses, and last in the whole of its file.
+    Python compiles `np.sqrt(x)` in one of two ways, depending on whether the text imports `np`. So three texts are compared: the
+    definition alone, the definition behind imports of the modules that it uses, and the whole file.
     """
     code = function.__code__
     modules = [name for name in code.co_names if isinstance(function.__globals__.get(name), ModuleType)]

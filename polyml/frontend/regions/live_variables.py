@@ -125,8 +125,9 @@ class _Liveness:
     def _loop(self, loop: _LoopStatement, after: Names, jumps: _Jumps) -> Names:
         """Returns the names that are live before each iteration of a loop.
 
-        after: the names that are live behind it
-        jumps: those that are live where `break` and `continue` in its `else` lead
+        after: the names that are live behind the loop
+        jumps: the names that are live where `break` and `continue` lead that stand in the loop's `else`, and so belong to an outer
+            loop
         """
         head = loop.read | self.block(loop.orelse, after, jumps)
         while True:

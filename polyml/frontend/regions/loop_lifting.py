@@ -57,7 +57,7 @@ def lift_parts(
 
     refused: the places of statements that belong to no part
     without: the (first, last) lines of parts that stay as they are
-    own: the name by which the function finds the kernel that it became
+    own: the name by which the function, as a kernel, may call itself
     """
     try:
         text = text_of(function)
@@ -209,9 +209,12 @@ class _PartLifter:
         return stmt
 
     def _part(self, body: list[ast.stmt], bound: set[str]) -> list[ast.stmt]:
-        """Returns a call of the part that liftable statements become, as a statement; the statements where they cannot be a part.
+        """Returns statements with calls of parts, functions of their own, in the place of the given statements, which are all
+        liftable.
 
-        bound: the names that certainly have a value before them
+        A statement that binds a view stays between two parts. The statements are returned as they are where they cannot be a part.
+
+        bound: the names that certainly have a value before the statements
         """
         if not body or not any(map(self._is_work, body)):
             return body
@@ -243,7 +246,9 @@ class _PartLifter:
         return any(isinstance(node, (ast.For, ast.BinOp, ast.Call, ast.Slice)) for node in ast.walk(stmt))
 
     def _value(self, value: ast.expr, bound: set[str]) -> ast.expr:
-        """Returns a call of a part that computes an expression, a condition or a result; the expression where it can be no part.
+        """Returns a call of a new part that computes an expression, which is a condition or the value of a return.
+
+        The expression itself is returned where it can be no part.
 
         bound: the names that certainly have a value before it
         """
@@ -315,11 +320,12 @@ class _PartLifter:
         return self._made([header, *(line.decode() for line in lines), *end], span, body)
 
     def _made(self, lines: list[str], span: tuple[int, int], body: Sequence[ast.stmt]) -> FunctionType | None:
-        """Returns the function with this text, and makes the text known to linecache.
+        """Returns the function whose text is `lines`, and enters the text into linecache, from which tracebacks show lines.
 
         None is returned where the text does not parse to the statements `body`.
 
-        lines: the text; its second line is the first line of `span`, the part's lines in the file
+        lines: the text; its second line is the part's first line in the file
+        span: the first and the last line of the part in the file
         """
         first, last = span
         text = "\n" * (first - 2) + "\n".join(lines) + "\n"

@@ -56,9 +56,9 @@ def arithmetic_type(kind: DType) -> DType:
 
 
 def implied_type(value: Expr, leaf: Callable[[Expr], DType | None]) -> DType | None:
-    """Returns the type that an expression in a text has if none is written behind it; None where a leaf implies none.
+    """Returns the type that an expression in a kernel's text has where none is written behind it; None where one must be written.
 
-    leaf: gives the type that a leaf implies
+    leaf: gives this type, or None, for a leaf: a name, an element of an array or the like
     """
     match value:
         case syntax.Const():
@@ -94,12 +94,13 @@ class Printed:
 
 @dataclass
 class ExpressionWriter:
-    """An ExpressionWriter writes expressions as text; functions that it is given write the leaves of a kernel or of a SCoP.
+    """An ExpressionWriter writes expressions of a kernel or a SCoP as text; functions that it is given know their leaves, such as
+    names.
 
     operands: gives the expressions directly inside an expression
     leaf: writes a leaf, or an operation that this module does not know, from the texts of its operands
-    implied_type: gives the type of a leaf behind which none is written
-    typed: whether expressions have types
+    implied_type: gives the type that a leaf has where none is written behind it
+    typed: whether expressions have types, which are written where they are not implied
     lets: the `let` lines that have to stand before the statement
     """
 
@@ -111,7 +112,7 @@ class ExpressionWriter:
     _count: int = 0
 
     def fresh(self) -> None:
-        """Begins a new statement: empties `lets`, and numbers named parts from 0 again."""
+        """Begins a new statement: empties `lets`, so that its first part that gets a `let` line is %0 again."""
         self.lets, self._count = [], 0
 
     def written(self, value: Expr) -> str:

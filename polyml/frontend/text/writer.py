@@ -44,7 +44,10 @@ RESERVED = ex.RESERVED | {
 
 
 class TypeEnvironment:
-    """A TypeEnvironment knows the types of the names that a kernel's text has had so far, for its writer or its reader."""
+    """A TypeEnvironment knows the types of the arguments, local numbers and arrays that a kernel's text has named so far.
+
+    Writer and reader each keep one, so that types that follow from these need not be written.
+    """
 
     def __init__(self) -> None:
         self._numbers: dict[str, DType] = {}
@@ -67,7 +70,9 @@ class TypeEnvironment:
             self._elements[name] = kind
 
     def implied_type(self, leaf: Expr) -> DType | None:
-        """Returns the type that a leaf in the text has if none is written behind it, or None where it implies none."""
+        """Returns the type that a leaf, such as a name or an element of an array, has where none is written behind it; None: it
+        must be.
+        """
         match leaf:
             case syntax.Name():
                 return ex.arithmetic_type(self._numbers.get(leaf.name, PYINT))

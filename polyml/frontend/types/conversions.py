@@ -99,7 +99,9 @@ def converted(value: TypedValue, to: DType, *, implicit: bool = True) -> Expr:
 
 
 def widened(value: TypedValue, to: DType) -> Expr:
-    """Returns the value converted, without loss, to a type that contains it, or from such a type back to its own."""
+    """Returns the value converted without loss: to a type that contains its own, or, from such a type that held it, back to its
+    own.
+    """
     expr = value.expr
     if expr.dtype == to:
         return expr
@@ -109,7 +111,11 @@ def widened(value: TypedValue, to: DType) -> Expr:
 
 
 def narrowed(expr: Expr, types: TypeSet) -> TypedValue:
-    """Returns a number that is held in a larger type as a value of the types that it is known to have at this place."""
+    """Returns a number that a larger type holds, converted to the smallest type for the types that it is known to have at this
+    place.
+
+    types: the types that it is known to have
+    """
     return TypedValue(_cast(expr, storage_of(types), True), types)
 
 

@@ -72,7 +72,9 @@ def infer(kernel: syntax.Kernel, types: Sequence[ArgType], *, aliased: bool = Fa
 
 
 class _KernelInference(ExpressionInference):
-    """A _KernelInference types the statements of one kernel, in passes over them until no local number gets a new type."""
+    """A _KernelInference types the statements of one kernel, in passes over them until a pass finds no new type of a local
+    number.
+    """
 
     def kernel(self) -> syntax.Kernel:
         """Runs the passes, and returns the typed kernel."""

@@ -43,9 +43,9 @@ class NumberRead:
 
 
 class LocalNumbers:
-    """The LocalNumbers of a kernel have the types that assignments give its local numbers, which grow from pass to pass.
+    """A LocalNumbers holds the types that assignments give a kernel's local numbers; each pass of inference may add types.
 
-    required: Require statements of the loops that must run so that types are right, by their conditions
+    required: condition -> the Require by which a loop runs that would otherwise leave a number of another type
     """
 
     def __init__(self, kernel: syntax.Kernel, params: Mapping[str, ArgType]):
@@ -111,9 +111,9 @@ class LocalNumbers:
         return NumberRead(types, definitions, needs_loops, may_overflow)
 
     def _without_loops(self, types: TypeSet, others: frozenset[Definition]) -> TypeSet:
-        """Returns the types of a read with the further types that it has where loops do not run.
+        """Returns the types that a read may see whether or not loops run: `types`, and those of the definitions `others`.
 
-        Types for whose values a number of the type of `types` may stand are not added.
+        A type of these is left out where numbers of the one type that holds `types` may stand for all its values.
 
         types: the types where every loop runs
         others: the definitions that reach the read only where a loop does not run
@@ -126,10 +126,10 @@ class LocalNumbers:
         return types
 
     def require_loops(self, definitions: frozenset[Definition], around: Collection[syntax.For]) -> None:
-        """Adds to `required` that the loops run in which a number is assigned that is read behind them.
+        """Adds to `required` that those loops run which assign a number that is read behind them.
 
-        Calls in which such a loop does not run, so that the number has another type, run as plain Python. Only loops whose bounds
-        are known at entry are required to run; a loop that another one cuts short is taken to run.
+        Calls in which such a loop does not run, so that the number has another type, run as plain Python. A loop whose bounds are
+        not known at the kernel's entry is supposed to run, and nothing is added for it.
 
         definitions: the assignments that the read may see
         around: the loops around the read, which run

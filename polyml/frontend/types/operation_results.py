@@ -40,8 +40,9 @@ def result_types(
 ) -> TypeSet:
     """Returns the set of types that the result of an operation may have.
 
-    results: the type of the result for each choice of the operands' types
-    evaluated: computes the operation, to find the results of constants; without it, several types are refused
+    results: types of the operands -> type of the result, for each combination of types that the operands may have
+    evaluated: computes the operation on numbers, to try whether constants give the same in all types; with None several types are
+        refused
     Raises PolymlTypeError where NumPy's type of the result depends on the path that the program takes.
     """
     distinct = dict.fromkeys(results.values())
@@ -81,11 +82,12 @@ def _same_arithmetic(evaluated: Callable | None, dtype: DType, main: DType) -> b
 
 
 def _proved(evaluated: Callable | None, known: Sequence[tuple | None], dtype: DType, main: DType) -> tuple | None:
-    """Returns the results of an operation on Python constants, if computing in type `main` gives the same results; else None.
+    """Returns the results of an operation on the known values of its operands, if computing in type `main` gives them too; else
+    None.
 
     evaluated: computes the operation
-    known: the values that each operand may have, None where they are not known
-    dtype: the type of the result for Python's operands
+    known: for each operand the Python numbers that it may be, None where they are not known
+    dtype: the type that the result has by Python's rules
     """
     if (
         evaluated is operator.mul
@@ -102,7 +104,9 @@ def _proved(evaluated: Callable | None, known: Sequence[tuple | None], dtype: DT
 
 
 def _result_in_both(evaluated: Callable, numbers: Sequence[object], main: DType) -> object | None:
-    """Returns the result of an operation on Python numbers, if computing in type `main` gives and holds the same; else None.
+    """Returns the result of an operation on Python numbers, if it is the same with the numbers converted to type `main`; else None.
+
+    None is returned too where `main` does not hold the result exactly.
 
     evaluated: computes the operation
     """

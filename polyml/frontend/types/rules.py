@@ -274,10 +274,10 @@ def check_kind(stmt: syntax.Assign, value: TypedValue, element: DType) -> None:
 
 
 def _castable(expr: syntax.Expr, value: TypedValue, to: DType) -> TypedValue:
-    """Returns the value with types that may all be cast to `to` in the same way.
+    """Returns the value to be cast to `to`, with one type in the place of several where Python's and NumPy's conversions agree.
 
-    A Python number must fit an integer type, while NumPy's wrap. Raises PolymlTypeError for a value that may be either, unless
-    Python's is known to fit.
+    They differ for integers: a Python number must fit the type `to`, while one of NumPy's wraps. Raises PolymlTypeError for a value
+        that may be either, unless Python's is known to fit.
     """
     if value.is_weak or not to.is_integer or not any(k.weak for k in value.types):
         return value

@@ -84,9 +84,10 @@ def _by_preference(types: frozenset[DType]) -> tuple[DType, ...]:
 
 
 def holds(outer: DType, dtype: DType, known: Known) -> bool:
-    """Returns whether type `outer` holds the values of type `dtype`, or those that are known, exactly.
+    """Returns whether type `outer` holds exactly all values of type `dtype`, or, where they are known, those that a number may
+    have.
 
-    known: the values of type `dtype`, None for all
+    known: these values; None: all values of type `dtype`
     """
     if known is not None and dtype != PYBOOL:
         return all(exact(value, outer) is not None for value in known)

@@ -109,7 +109,7 @@ def contraction(
 
     labels: one label per dimension of each array; those that are numbers are batch dimensions, which broadcast
     result: the labels of the result's dimensions
-    kind: a number of the type to which the result is rounded where float16 and bfloat16 are added up in float32; None: it stays
+    kind: a number of the type that a result of float16 or bfloat16, which is added up in float32, is rounded to; None leaves it
         float32
     """
     every = {label for own in labels for label in own}
