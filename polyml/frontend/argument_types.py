@@ -34,7 +34,8 @@ def arg_type(value: object, name: str = "argument") -> ArgType:
 
 
 def with_ones(kind: ArgType, value: Any) -> ArgType:
-    """Returns an argument's type with its dimensions of size 1 in `sizes`, which decide how arrays broadcast.
+    """Returns an array's type with the dimensions of size 1 that the argument has in its field `sizes`, since these decide how
+    arrays broadcast; other types stay as they are.
 
     kind: the type without sizes
     value: the argument, which has a `shape` where the type is that of an array

@@ -39,7 +39,7 @@ ACCESSES_LIMIT = 128  # the most accesses that run together, which bounds the si
 
 
 def vectorize(program: Program, machine: CpuMachine, layouts: tuple[str, ...], sizes: Mapping[str, int] | None = None) -> Program:
-    """Returns the program with Jam and Unroll nodes where they pay, or where its schedule asks for them.
+    """Returns the program with Jam and Unroll nodes, which run iterations together, where they pay or its schedule asks for it.
 
     layouts: the memory layout of each array argument, as the calling convention has it.
     sizes: values of parameters to judge by.
@@ -53,7 +53,7 @@ def vectorize(program: Program, machine: CpuMachine, layouts: tuple[str, ...], s
 
 
 class _Vectorizer:
-    """A rewriter of one program's nests, which keeps their cost models and the tilings found for them."""
+    """A rewriter of one program's nests into register tiles. It keeps their cost models and the tilings found for them."""
 
     def __init__(self, program: Program, machine: CpuMachine, layouts: tuple[str, ...], sizes: Mapping[str, int] | None = None):
         self._program, self._machine, self._sizes = program, machine, sizes or {}
@@ -71,12 +71,14 @@ class _Vectorizer:
         self._context = CostContext(self._unit_dims, machine.vector_bytes, machine.vector_registers, self._sizes, self._phases)
 
     def phases_in(self, nodes: tuple[Node, ...]) -> dict[str, str]:
-        """Returns { name -> array }: the phases of arrays (Program.phases) that bounds of loops in the nodes name."""
+        """Returns { name -> array } for the names in bounds of loops below the nodes that say how many elements behind the start of
+        a cache line an array begins (Program.phases).
+        """
         used = frozenset().union(*(e.names for loop in loops(nodes) for e in (*loop.lower, *loop.upper)))
         return {name: array for array, name in self._phases.items() if name in used}
 
     def nodes(self, nodes: tuple[Node, ...], shared: tuple[Enclosing, ...]) -> tuple[Node, ...]:
-        """Returns the nodes with their nests tiled. shared: the loops and guards around them."""
+        """Returns the nodes with the nests in them in register tiles. shared: the loops and guards around the nodes."""
         out: list[Node] = []
         for node in nodes:
             if isinstance(node, Guard):
@@ -94,8 +96,8 @@ class _Vectorizer:
         return tuple(out)
 
     def _nest(self, loop: Loop, shared: tuple[Enclosing, ...]) -> tuple[Node, ...]:
-        """Returns the nodes that replace the nest which begins with a loop: tiled as a whole, distributed, or with the loops of its
-        body tiled one by one, whichever is thought to be fastest.
+        """Returns the nodes that replace the nest beginning with a loop: what its directives ask for, or the cheapest of one
+        register tiling of the nest, a nest for each node of its body (distribution), and tilings of the loops in its body alone.
         """
         if any(inner.role == "tile" for inner in loops(loop.body)):  # copies for them depend on this loop's iteration
             if loop.directives.together:
@@ -121,9 +123,7 @@ class _Vectorizer:
         return inside
 
     def _as_directed(self, nest: LoopNest) -> tuple[Node, ...]:
-        """Returns the nest in which exactly those loops run iterations together for which the schedule asks for it. Raises
-        ScheduleError if that cannot be.
-        """
+        """Returns the nest in which exactly the loops with directives for it run iterations together, or raises ScheduleError."""
         directed = [v for v, loop in enumerate(nest.chain) if loop.directives.together]
         if not directed:
             inside = self.nodes(nest.body, (*nest.shared, *nest.chain))
@@ -149,10 +149,10 @@ class _Vectorizer:
             )
 
     def _directed_tiling(self, nest: LoopNest, directed: list[int]) -> RegisterTiling:
-        """Returns the tiling that the schedule's directives describe, with the loops in the nest's order. Raises ScheduleError if
-        there is none.
+        """Returns the register tiling that the schedule's directives describe, with the nest's loops in their order. Raises
+        ScheduleError if it is not possible.
 
-        directed: the positions in the nest of the loops that have directives.
+        directed: the positions in the nest of the loops whose directives let iterations run together.
         """
         others = [inner for inner in loops(nest.body) if inner.directives.together]
         if others:
@@ -228,7 +228,7 @@ class _Vectorizer:
         return sum(self._cycles_alone(with_body(loop, (node,)), nest.shared, 1) for node in nest.body)
 
     def _cycles_alone(self, loop: Loop, shared: tuple[Enclosing, ...], first: int) -> float:
-        """Returns the cycles of the nest that begins with a loop, per iteration of its first `first` loops."""
+        """Returns the estimated cycles of the nest that begins with `loop`, for one iteration of its `first` outermost loops."""
         chain, body = chain_of(loop)
         nest = LoopNest(self._program, self._tests, shared, chain, body)
         best, model = self._best(nest), self._model(nest)
@@ -253,7 +253,7 @@ class _Vectorizer:
         return self._models[nest]
 
     def _best(self, nest: LoopNest) -> tuple[RegisterTiling, float] | None:
-        """Returns the cheapest tiling and its cycles per iteration of the perfect nest, or None for scalar code. It is kept."""
+        """Returns the cheapest tiling and its cycles per iteration of the perfect nest, None for scalar code; it is found once."""
         bounds = tuple((loop.var, loop.lower, loop.upper, loop.step) for loop in nest.chain)
         key = (bounds, SameNodes(nest.body), SameNodes(nest.shared), self._rare)
         if key not in self._known:
@@ -261,8 +261,8 @@ class _Vectorizer:
         return self._known[key]
 
     def _cheapest(self, nest: LoopNest) -> tuple[RegisterTiling, float] | None:
-        """Returns the cheapest tiling and its cycles, or None if no tiling beats scalar code. Among those that cost nearly the
-        same, the one with the smallest code is taken.
+        """Returns the cheapest tiling and its cycles, or None if no tiling beats scalar code. Of those that cost nearly the same,
+        the one with the smallest code is taken.
         """
         model = self._model(nest)
         lanes = self._lanes(nest)
@@ -286,15 +286,15 @@ class _Vectorizer:
         return None
 
     def _with_remainders(self, model: CostModel, tiling: RegisterTiling) -> RegisterTiling:
-        """Returns the tiling in which iterations left over run together as well, if sizes say how many there are."""
+        """Returns the tiling in which iterations left over at a loop's end run together too, if sizes say how many there are."""
         if not self._sizes or self._rare or tiling.lanes == 1 or tiling.unrolled:
             return tiling
         remainders = ((loop, model.remainder(loop, count)) for loop, count in tiling.jams)
         return replace(tiling, remainders=tuple((loop, rest) for loop, rest in remainders if rest > 1))
 
     def _on_lines(self, model: CostModel, tiling: RegisterTiling) -> RegisterTiling:
-        """Returns the tiling with vectors that begin on cache lines, if vectors are as long as lines and that is cheaper; else the
-        tiling as given. If the vector loop is innermost, all rows have to begin as the first one does.
+        """Returns the tiling with vectors that begin on cache lines, if they are as long as lines and that is cheaper; else the
+        tiling as given, also if the vector loop is innermost and rows begin at different distances from a line.
         """
         if self._rare or self._machine.vector_bytes < self._machine.line_bytes:
             return tiling
@@ -344,7 +344,7 @@ def refused(loop: Loop, why: str) -> ScheduleError:
 
 
 def _order(chain: Sequence[Loop], made: Sequence[Node]) -> list[int]:
-    """Returns the positions of the chain's loops in the order that they have in the first nest of the nodes made from them."""
+    """Returns the positions of the chain's loops in their order, from the outermost inwards, in the nodes made from them."""
     found: list[int] = []
     nodes = tuple(made)
     while nodes:
@@ -356,8 +356,8 @@ def _order(chain: Sequence[Loop], made: Sequence[Node]) -> list[int]:
 
 
 def _shares_rows(nest: LoopNest) -> bool:
-    """Returns whether two nodes of the body access the same row of an array, one that only this iteration of the nest accesses.
-    Distribution would move these accesses far apart in time.
+    """Returns whether several nodes of the body access an array along a loop inside them at places that depend on the nest's
+    iteration, as a row of its own. Distribution would move these accesses far apart in time.
     """
     chain = {loop.var for loop in nest.chain}
     users: dict[str, set[int]] = {}
@@ -390,7 +390,7 @@ def _free_name(name: str, taken: set[str]) -> str:
 
 
 def _fits(nest: LoopNest, tiling: RegisterTiling) -> bool:
-    """Returns whether the bounds of the nest's loops allow the tiling."""
+    """Returns whether the nest can be rewritten as the tiling says; loops' bounds may prevent that."""
     try:
         register_tile(nest, tiling)
     except CannotTile:

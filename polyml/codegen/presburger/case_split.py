@@ -85,7 +85,11 @@ class Cases:
         return name
 
     def row(self, row: Row, values: Values) -> Row:
-        """Returns a linear expression with names replaced by their values, and each `Quotient` by the name that stands for it."""
+        """Returns a linear expression with each name replaced by its value, and each `Quotient` by an expression with the name that
+        stands for it.
+
+        values: by name, the linear expression that replaces it.
+        """
         terms: dict[Name, int] = {}
         constant = row[1]
         for name, c in row[0].items():
@@ -99,7 +103,8 @@ class Cases:
         return {n: c for n, c in terms.items() if c}, constant
 
     def value(self, e: Affine, case: System, values: Values) -> list[tuple[System, Row]]:
-        """Returns an expression as pairs of a case and the linear expression that it is in this case. The cases divide `case`.
+        """Returns pairs (case, the linear expression that the expression is in this case). The cases divide `case`: together they
+        hold the same integers.
 
         values: by name, the linear expression that replaces it.
         """
@@ -113,7 +118,11 @@ class Cases:
         return found
 
     def _atom(self, atom: FloorDiv | Extremum | Choice, case: System, values: Values) -> list[tuple[System, Row]]:
-        """Returns a quotient, an extremum or a choice as pairs of a case and the linear expression that it is in this case."""
+        """Returns pairs (case, the linear expression that a quotient, an extremum or a choice is in this case). The cases divide
+        `case`.
+
+        values: by name, the linear expression that replaces it.
+        """
         if isinstance(atom, FloorDiv):
             return [(each, self.quotient(row, atom.divisor)) for each, row in self.value(atom.operand, case, values)]
         if isinstance(atom, Choice):
@@ -123,8 +132,8 @@ class Cases:
         return self.extreme(atom.op, atom.operands, case, values)
 
     def extreme(self, op: str, operands: Sequence[Affine], case: System, values: Values) -> list[tuple[System, Row]]:
-        """Returns the least ("min") or the greatest ("max") operand as pairs of a case and the linear expression that it is in this
-        case.
+        """Returns pairs (case, the linear expression that is the least operand for "min", or the greatest for "max", in this case).
+        The cases divide `case`.
 
         values: by name, the linear expression that replaces it.
         """
@@ -140,7 +149,8 @@ class Cases:
         return found
 
     def all(self, expressions: Sequence[Affine], case: System, values: Values) -> list[tuple[System, list[Row]]]:
-        """Returns pairs of a case and the linear expressions that the given expressions are in this case. Raises TooMany.
+        """Returns pairs (case, the linear expressions that the given expressions are in this case, in order). The cases divide
+        `case`. Raises TooMany.
 
         values: by name, the linear expression that replaces it.
         """
@@ -152,7 +162,8 @@ class Cases:
         return found
 
     def split(self, case: System, condition: Condition, values: Values) -> Split:
-        """Returns the parts of a case in which a condition holds, and the parts in which it does not. Raises TooMany.
+        """Divides a case by a condition. Returns two lists of cases: those in which the condition holds, and those in which it does
+        not. Raises TooMany.
 
         values: by name, the linear expression that replaces it.
         """
@@ -171,7 +182,9 @@ class Cases:
         return (left, others) if is_and else (others, left)
 
     def at_least(self, case: System, row: Row) -> Split:
-        """Returns the parts of a case in which a linear expression is at least 0, and the parts in which it is not."""
+        """Divides a case by the sign of a linear expression. Returns two lists of cases, either of which may be empty: those in
+        which it is at least 0, and those in which it is negative.
+        """
         if not row[0]:
             return ([case], []) if row[1] >= 0 else ([], [case])
         outside = System(case.equal, (*case.least, negated(row)))
@@ -181,7 +194,9 @@ class Cases:
         return ([], [outside]) if self.is_empty(inside) else ([inside], [outside])
 
     def zero(self, case: System, row: Row) -> Split:
-        """Returns the parts of a case in which a linear expression is 0, and the parts in which it is not."""
+        """Divides a case by whether a linear expression is 0. Returns two lists of cases: those in which it is 0, and those in
+        which it is not.
+        """
         divisor = gcd(*row[0].values())
         if (row[1] % divisor) if divisor else row[1]:
             return [], [case]
@@ -192,7 +207,9 @@ class Cases:
         return inside, outside
 
     def both(self, case: System, equal: Iterable[Row], least: Iterable[Row]) -> Split:
-        """Returns the parts of a case in which all of `equal` are 0 and all of `least` are at least 0, and the other parts."""
+        """Divides a case. Returns two lists of cases: those in which all of `equal` are 0 and all of `least` at least 0, and all
+        others.
+        """
         inside, outside = [case], []
         for ask, rows in ((self.zero, equal), (self.at_least, least)):
             for row in rows:
@@ -287,7 +304,7 @@ def plus(row: Row, other: Row, factor: int) -> Row:
 
 
 def _joined(parts: Iterable[Split]) -> Split:
-    """Returns the splits of several systems as one: all the parts in which something holds, and all those in which it does not."""
+    """Returns the (cases inside, cases outside) of several systems as one such pair."""
     inside: list[System] = []
     outside: list[System] = []
     for its, others in parts:

@@ -15,11 +15,11 @@ LoopName = tuple[str, int]  # a loop's name in rows: ("loop", 2)
 
 
 class NotSimple(Exception):
-    """Raised for a schedule tree or constraints that polyml's own scan does not handle: isl's generator is to make the loops."""
+    """Raised for a schedule tree or constraints for which polyml does not make the loops itself, so that isl's generator has to."""
 
 
 def row_of_linear(row: LinearRow) -> Row:
-    """Returns isl's linear expression as a row, whose names may also be loops."""
+    """Returns isl's linear expression, read-only terms and a constant, as a row: ({ name -> coefficient }, constant)."""
     terms, constant = row
     return dict(terms.items()), constant
 
@@ -68,15 +68,16 @@ def both(system: System) -> list[Row]:
 
 
 def of_loops(rows: Iterable[Row]) -> bool:
-    """Returns whether linear expressions contain parameters and loops alone: no iterators, no quotients."""
+    """Returns whether the only names in linear expressions are parameters and loops, without iterators and quotients."""
     return all(type(name) in (str, tuple) for terms, _ in rows for name in terms)
 
 
 def solve(equations: Sequence[Row], shortest: bool = False) -> tuple[dict[Name, Row], list[Row]]:
-    """Returns the values of iterators and quotients that equations give, by name, and the equations that are not used for it.
+    """Solves equations for iterators and quotients with coefficient 1 or -1. Returns ({ name -> its value }, the equations left, in
+    which these names are replaced).
 
     equations: linear expressions that are 0.
-    shortest: whether equations with the fewest iterators and quotients are used first.
+    shortest: whether equations with the fewest iterators and quotients are used first; if not, they are used in their order.
     """
     solved: dict[Name, Row] = {}
     left = [*equations]
@@ -99,7 +100,9 @@ def equations_in(rows: Iterable[Row]) -> list[Row]:
 
 
 def _unknowns(usable: tuple[Row, Name]) -> int:
-    """Returns the number of iterators and quotients in a linear expression, given with one of its names."""
+    """Returns the number of iterators and quotients in a linear expression, by which equations are chosen. usable: (the expression,
+    a name in it).
+    """
     return sum(type(name) in (int, Quotient) for name in usable[0][0])
 
 
@@ -122,14 +125,14 @@ def replaced(row: Row, values: Mapping[Name, Row]) -> Row:
 
 
 def shadows_of(rows: list[Row] | None, first: int, last: int, some: bool = False) -> tuple[tuple[Row, ...] | None, ...]:
-    """Returns, for each number of outermost loops from `first` to `last`, the constraints on these loops and parameters that follow
-    from the rows, as linear expressions that are at least 0; None for a contradiction. Raises NotSimple for too many rows unless
-    `some` is set.
+    """Returns, for each n from `first` to `last`, the constraints on the n outermost loops and the parameters that follow from the
+    rows, as linear expressions that are at least 0; None for a contradiction. Raises NotSimple for too many rows unless `some` is
+    set.
 
     Loops are eliminated from the innermost one outwards (Fourier and Motzkin). A row that is derived from more rows than the number
     of eliminated loops plus one follows from others (Imbert, 1990).
 
-    rows: linear expressions that are at least 0; None for a contradiction.
+    rows: linear expressions on the `last` outermost loops that are at least 0; None for a contradiction.
     some: whether only the shortest rows are kept where there are many.
     """
     found: list[tuple[Row, ...] | None] = []
@@ -166,13 +169,13 @@ _Derived = tuple[Row, frozenset[int]]  # a row, and the rows that it comes of
 
 
 def _origins(rows: Iterable[Row]) -> Iterator[_Derived]:
-    """Yields each row with a set of its own number: it comes of itself alone."""
+    """Yields (row, the numbers of the given rows from which it is derived) for each given row: it is derived from itself alone."""
     return ((row, frozenset([k])) for k, row in enumerate(rows))
 
 
 def _tightest(rows: Iterable[_Derived], some: bool) -> dict[frozenset, _Derived] | None:
-    """Returns, by terms, the strongest of the rows that differ in their constants alone, or None where rows contradict each other.
-    Raises NotSimple for too many rows unless `some` is set.
+    """Returns { terms of a linear expression -> the strongest of the rows with these terms, which differ in their constants }, or
+    None where rows contradict each other. Raises NotSimple for too many rows unless `some` is set.
 
     some: whether only the shortest rows are kept where there are many.
     """
@@ -201,16 +204,16 @@ def _tightest(rows: Iterable[_Derived], some: bool) -> dict[frozenset, _Derived]
 
 
 def _reach(item: tuple[frozenset, _Derived]) -> tuple[int, int]:
-    """Returns a sorting key, the least for the rows to keep: the number of a row's names that are no parameters, and of all its
-    names. Rows of parameters alone come after those with one other name, since they bound nothing.
+    """Returns a key that is the least for the rows to keep: how many of a row's names are not parameters, then how many names it
+    has. A row with parameters alone counts as one with two other names, since it bounds no loop.
     """
     return sum(type(name) is not str for name, _ in item[0]) or 2, len(item[0])
 
 
 def _eliminated(rows: dict[frozenset, _Derived], name: Name, most: int) -> Iterator[_Derived]:
-    """Yields the rows that follow when a name is eliminated by Fourier and Motzkin's method.
+    """Yields the rows without a name that follow when it is eliminated by Fourier and Motzkin's method.
 
-    most: rows that come of more than so many of the original rows are left out.
+    most: rows that are derived from more than this number of the original rows are left out, since they follow from others.
     """
     above: list[tuple[Row, frozenset[int], int]] = []
     below: list[tuple[Row, frozenset[int], int]] = []

@@ -37,10 +37,11 @@ def _atom_text(atom: Atom, rename: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class Fact:
-    """A fact is a comparison of two expressions: left op right.
+    """A fact is a comparison of two expressions, left op right, that holds for the iterations of two accesses.
 
     op: ">=", "==", or "mod": the difference is a multiple of `step`.
-    left, right: an expression, and which access its iteration is of: SHARED, FIRST or SECOND.
+    left, right: (expression, whose loop variables it has: FIRST or SECOND, those of one access's iteration, or SHARED, those of
+        loops around both that are in the same iteration).
     """
 
     op: str
@@ -56,10 +57,10 @@ class Fact:
 
 @dataclass(frozen=True)
 class Sides:
-    """The variables of the loops around two accesses.
+    """The variables of the loops around two accesses, without those of loops that are in the same iteration for both.
 
-    moving: of the loops around both, of which each access has an iteration of its own.
-    first, second: of the loops around one access alone.
+    moving: of the loops around both, which for each access are in an iteration of its own.
+    first, second: of the loops around the first access alone, and around the second one alone.
     """
 
     moving: tuple[str, ...] = ()
@@ -67,17 +68,18 @@ class Sides:
     second: tuple[str, ...] = ()
 
     def renamed(self) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
-        """Returns the names that isl's text has for loop variables, as three maps: for shared iterations, for the first access, and
-        for the second one.
+        """Returns three maps { loop variable -> its name in isl's text }, for expressions of shared iterations, of the first
+        access, and of the second one; a variable that a map lacks keeps its name.
         """
         first = {name: f"{name}_1" for name in (*self.moving, *self.first)}
         return {}, first, {name: f"{name}_2" for name in (*self.moving, *self.second)}
 
     def terms(self) -> tuple[dict[str, dict], dict[str, dict], dict[str, dict]]:
-        """Returns the terms of linear expressions that stand for loop variables, as three maps: for shared iterations, for the
-        first access, and for the second one.
+        """Returns three maps { loop variable -> { name -> coefficient } } with the linear expressions that stand for loop
+        variables, for expressions of shared iterations, of the first access, and of the second one.
 
-        The difference of the iterations of moving loop number k is called k.
+        The k-th of the moving loops' variables is a name v for the first access and v + k for the second one, where the number k is
+        the name of the difference.
         """
         first = {name: {(name, FIRST): 1} for name in (*self.moving, *self.first)}
         second: dict[str, dict] = {name: {(name, FIRST): 1, k: 1} for k, name in enumerate(self.moving)}
@@ -131,11 +133,11 @@ class Systems:
             self.is_complete = False
 
     def _with(self, e: Affine, side: int, factor: int, rows: list[Row], sense: int) -> list[Row]:
-        """Returns the linear expressions `rows` with factor * e added to each. Raises Alternatives where that is no conjunction.
+        """Returns the linear expressions `rows` with factor * e added to each. Raises Alternatives where the result holds in one of
+        several cases.
 
-        side: which access the iteration of e is of.
-        sense: 1 for rows that are at least 0, 0 for those that are 0. A minimum in the former becomes a row for each of its
-            operands.
+        side: whose iteration e is of, SHARED, FIRST or SECOND.
+        sense: 1 for rows that are at least 0, 0 for those that are 0. With 1, a minimum becomes a row for each of its operands.
         """
         terms = self._terms[side]
         for atom, c in e.terms:

@@ -106,8 +106,8 @@ class _Rows:
         return self._is_exact
 
     def has_point(self) -> bool:
-        """Returns whether an attempt to choose a value for each eliminated name, the last one first, finds integers that satisfy
-        all constraints.
+        """Returns whether integers that satisfy all constraints were found. One attempt is made: each eliminated name, the last one
+        first, gets a value within the bounds that those with values leave it.
         """
         values: dict[Name, int] = {}
         for name, rows in reversed(self._eliminated):
@@ -172,7 +172,9 @@ class _Rows:
             raise _TooLarge
 
     def settle(self) -> None:
-        """Substitutes names by the values that equations give them, until no equation is left to be used. Raises _Empty."""
+        """Substitutes names by the values that equations give them, until no equation is left to be used. Raises _Empty for an
+        equation without integer solutions.
+        """
         while self._equal:
             terms, constant = self._substituted(*self._equal.pop())
             if not terms:
@@ -212,8 +214,8 @@ class _Rows:
         self._replace(name, {new: 1, name: -1, **divided}, -(constant // factor))
 
     def _weaken(self, terms: dict[Name, int], constant: int) -> None:
-        """Keeps the equation terms + constant = 0 as two inequalities, without joining them into an equation again. Raises
-        _Empty.
+        """Keeps the equation terms + constant = 0 as the inequalities terms + constant >= 0 and -terms - constant >= 0, which are
+        not joined into an equation again. Raises _Empty for a contradiction.
         """
         for row in ((terms, constant), ({n: -c for n, c in terms.items()}, -constant)):
             key = frozenset(row[0].items())

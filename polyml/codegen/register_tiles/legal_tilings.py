@@ -22,11 +22,11 @@ LOOPS_LIMIT = 12  # only so many innermost loops of a chain take part: tilings g
 
 
 class LegalTilings:
-    """The legal register tilings of one nest of loops.
+    """The legal register tilings of one nest of loops: unroll-and-jam, with the iterations of one loop as lanes.
 
     nest, model: the nest and its cost model.
     lanes: elements of a vector register.
-    is_rare: the nest seldom runs, so its code is kept small.
+    is_rare: whether the nest seldom runs, so that its code is kept small.
     """
 
     def __init__(self, nest: LoopNest, model: CostModel, lanes: int, is_rare: bool):
@@ -47,12 +47,12 @@ class LegalTilings:
             yield from self._scalar(start, free, has_loops)
 
     def _scalar(self, start: int, free: set[int], has_loops: bool) -> Iterator[RegisterTiling]:
-        """Yields tilings without vectors, with several iterations of an independent loop side by side, which hides the latency of a
-        recurrence.
+        """Yields tilings without vectors, in which several iterations of an independent loop run together, so that a chain of
+        dependent operations in one hides behind the others'.
 
-        start: the first loop of the nest that takes part.
-        free: the independent loops.
-        has_loops: the nest's body has loops of its own.
+        start: the position of the first loop of the nest that takes part.
+        free: the positions of the independent loops, those without dependences between iterations.
+        has_loops: whether the nest's body has loops of its own.
         """
         innermost = None if has_loops else len(self._nest.chain) - 1
         for loop in sorted(free - {innermost}):
@@ -61,20 +61,21 @@ class LegalTilings:
                     yield RegisterTiling(start, innermost, None, 1, 1, ((loop, count),))
 
     def _around_body_loops(self, start: int, free: set[int]) -> Iterator[RegisterTiling]:
-        """Yields tilings in which iterations of the nest's loops run together around the loops of its body.
+        """Yields tilings with lanes for a nest whose body has loops: iterations of the nest's loops run together around these.
 
-        start: the first loop of the nest that takes part.
-        free: the independent loops.
+        start: the position of the first loop of the nest that takes part.
+        free: the positions of the independent loops, those without dependences between iterations.
         """
         for vector in sorted(free):
             if self._model.is_vectorizable(vector):
                 yield from self._with_counts(RegisterTiling(start, None, vector, 1, self._lanes), sorted(free - {vector}))
 
     def _around_instances(self, start: int, free: set[int]) -> Iterator[RegisterTiling]:
-        """Yields tilings of a nest whose body has instances alone: any loop may be innermost that can be moved inside the others.
+        """Yields tilings with lanes for a nest whose body has instances alone: each loop that can be moved inside all others is
+        tried as the innermost one.
 
-        start: the first loop of the nest that takes part.
-        free: the independent loops.
+        start: the position of the first loop of the nest that takes part.
+        free: the positions of the independent loops, those without dependences between iterations.
         """
         count = len(self._nest.chain)
         for innermost in range(start, count):
@@ -107,8 +108,8 @@ class LegalTilings:
                 yield from self._with_counts(replace(base, scans=True), [])
 
     def _reorderable(self, start: int) -> set[int]:
-        """Returns the loops, from `start` on, that carry no dependence except among the updates of reductions. Their iterations may
-        run together, if all updates of one element stay in one order.
+        """Returns the positions of the loops, from `start` on, that carry no dependence except among the updates of reductions.
+        Iterations of such a loop may run together, if all updates of one element stay in one order.
         """
         guards, fixed = guard_names(self._nest.body), tuple(range(start))
         return {
@@ -118,9 +119,10 @@ class LegalTilings:
         }
 
     def _unrolled(self, base: RegisterTiling, free: set[int]) -> Iterator[RegisterTiling]:
-        """Yields variants of a tiling in which a sequential loop is unrolled inside of the independent innermost one.
+        """Yields variants of a tiling, whose innermost loop is independent, in which a few iterations of one sequential loop run in
+        order inside of that loop.
 
-        free: the independent loops.
+        free: the positions of the independent loops, those without dependences between iterations.
         """
         others = [v for v in range(base.start, len(self._nest.chain)) if v != base.innermost]
         for loop in others:
@@ -132,8 +134,8 @@ class LegalTilings:
                     yield replace(base, jams=((loop, count),), unrolled=frozenset({loop}))
 
     def _with_counts(self, base: RegisterTiling, jammed: list[int]) -> Iterator[RegisterTiling]:
-        """Yields variants of a tiling with each number of vectors, and with several iterations of at most two of the loops
-        `jammed`.
+        """Yields variants of a tiling: with one or more vectors side by side, and with several iterations of none, one or two of
+        the loops at the positions `jammed` running together.
         """
         if base.vector is None:
             return

@@ -28,9 +28,11 @@ class CannotTile(Exception):
 class JammedLoop:
     """A loop of which several iterations run together: var = base ... base + count * lanes - 1, but not above limit.
 
+    count: how many vectors, or single iterations if lanes is 1, run together.
     lanes: how many consecutive iterations share a vector register.
-    ordered: the iterations keep their order, so the loop is unrolled.
-    scans: the lanes share prefix sums.
+    limit: iterations above it do not happen; None: all happen.
+    ordered: whether the iterations keep their order, so that the loop is unrolled.
+    scans: whether the lanes share prefix sums.
     """
 
     var: str
@@ -62,13 +64,12 @@ class _TiledNest:
     loops: the loops before tiling.
     counts: how many iterations, or vectors of iterations, run together.
     lanes: elements of a vector; 1 for all loops but one.
-    ordered: the iterations keep their order.
-    reduces: the loop of the lanes is innermost and carries a reduction, whose partial results need a loop.
-    interleaved: vectors side by side are treated as one long vector.
-    remainders: how many of the iterations left over run together; 1 for none.
-    line: as in RegisterTiling.
-    scalar_remainder: as in RegisterTiling.
-    scans: as in RegisterTiling.
+    ordered: whether the iterations keep their order.
+    reduces: whether the loop of the lanes is innermost and carries a reduction: it stays a loop even for one block of iterations,
+        since only a loop keeps partial results.
+    interleaved: whether vectors side by side are treated as one long vector.
+    remainders: how many of the iterations left over behind the blocks run together; 1 for none.
+    line, scalar_remainder, scans: as in RegisterTiling.
     body: what the innermost loop runs.
     """
 
@@ -114,10 +115,11 @@ def register_tile(nest: LoopNest, tiling: RegisterTiling) -> tuple[Node, ...]:
 
 
 def _order(nest: LoopNest, tiling: RegisterTiling) -> list[int]:
-    """Returns the positions in the nest of its loops in their new order: the innermost one is moved inside, and the loop of the
-    lanes is put outside of the other jammed loops if bounds allow. Raises CannotTile if bounds do not allow the former.
+    """Returns the positions in the nest of its loops in their new order. The loop that the tiling makes innermost is moved inside
+    all others, and the loop of the lanes outside of the others whose iterations run together, if bounds allow. Raises CannotTile if
+    bounds do not allow the innermost loop.
 
-    Then what a block of vectors reads stays in the first cache while the jammed loops inside run over it.
+    With the lanes' loop outside, what a block of vectors reads stays in the first cache while the loops inside run over it.
     """
     order = list(range(tiling.start, len(nest.chain)))
     if tiling.innermost is None or tiling.keeps_order:
@@ -151,7 +153,7 @@ def _bounds_known(nest: LoopNest, order: list[int]) -> bool:
 
 
 def _loop(plan: _TiledNest, level: int, active: tuple[JammedLoop, ...]) -> tuple[Node, ...]:
-    """Returns the tiled loops from `level` inwards.
+    """Returns the nodes that run the nest's loops from position `level` inwards.
 
     active: the loops around whose iterations run together.
     """
@@ -163,12 +165,14 @@ def _loop(plan: _TiledNest, level: int, active: tuple[JammedLoop, ...]) -> tuple
 
 
 def _split(loop: Loop, active: tuple[JammedLoop, ...], make: _MakeLoops, lanes: int) -> tuple[Node, ...]:
-    """Returns a loop whose bounds depend on variables of which several iterations run together, divided into the range that all
-    these iterations share, and what is before and after it, one by one. Raises CannotTile where that cannot be.
+    """Returns the nodes that run a loop whose bounds depend on variables of loops around with several iterations running together:
+    first the iterations before the range that all of these share, for each of them alone, then that range for all together, then
+    the iterations after it. Raises CannotTile where that cannot be.
 
     active: the loops around whose iterations run together.
-    make: makes the loop over one range, given (lower, upper, active, limit). With a limit its last vector goes as far as each
-        iteration of the others does, under a mask of its own; with None, all end at upper.
+    make: makes the loop over one range, given (lower, upper, active, limit). If limit is an expression, the last vector of the
+        range goes on up to it, under a mask, since it may differ between the iterations around; if None, the range ends at upper
+        for all.
     lanes: elements of the loop's vectors.
     """
     lower, upper = loop.lower, loop.upper
@@ -213,7 +217,7 @@ def _extreme(e: Affine, involved: list[JammedLoop], op: str) -> Affine:
 
 
 def _one_by_one(involved: list[JammedLoop], inside: tuple[Node, ...]) -> tuple[Node, ...]:
-    """Returns plain loops over the iterations of the jammed loops `involved`, around the nodes inside."""
+    """Returns plain loops over the iterations of the loops `involved`, which do not run together then, around the nodes inside."""
     for t in reversed(involved):
         upper = (t.last,) if t.limit is None else (t.last, t.limit)
         inside = (Loop(t.var, (t.base,), upper, 1, inside),)
@@ -223,8 +227,8 @@ def _one_by_one(involved: list[JammedLoop], inside: tuple[Node, ...]) -> tuple[N
 def _ranged(
     plan: _TiledNest, level: int, lower: _Bounds, upper: _Bounds, active: tuple[JammedLoop, ...], limit: Affine | None
 ) -> tuple[Node, ...]:
-    """Returns the loops that run one loop of the nest over a range that is the same for all iterations that run together around it:
-    a loop of whole blocks, then the remainders.
+    """Returns the nodes that run one loop of the nest over a range that is the same for all iterations running together around it:
+    a loop of whole blocks, of `count` vectors or iterations each, then the iterations left over.
 
     level: the loop's position in the plan.
     lower, upper: the range's bounds.
@@ -287,7 +291,8 @@ def _ranged(
 
 
 def _before_line(plan: _TiledNest, level: int, lower: _Bounds, upper: _Bounds, active: tuple[JammedLoop, ...]) -> Loop:
-    """Returns the loop, of at most one masked vector, over the iterations before the first cache line.
+    """Returns the loop over the iterations before the first one that begins a cache line; it runs at most once, as a vector under a
+    mask.
 
     level: the position of the vectors' loop in the plan.
     lower, upper: the bounds of these iterations.
@@ -300,8 +305,8 @@ def _before_line(plan: _TiledNest, level: int, lower: _Bounds, upper: _Bounds, a
 
 
 def _body(nodes: tuple[Node, ...], active: tuple[JammedLoop, ...]) -> tuple[Node, ...]:
-    """Returns the body with its instances inside of jams, which stand inside of its guards and loops. Raises CannotTile where a
-    guard depends on iterations that run together.
+    """Returns the body with each run of neighbouring instances inside of Jam and Unroll nodes, which make iterations run together;
+    its guards and loops stay around them. Raises CannotTile where a guard depends on iterations that run together.
 
     active: the loops around whose iterations run together.
     """
@@ -330,8 +335,8 @@ def _body(nodes: tuple[Node, ...], active: tuple[JammedLoop, ...]) -> tuple[Node
 
 
 def _inner_loop(node: Loop, active: tuple[JammedLoop, ...]) -> tuple[Node, ...]:
-    """Returns the loops that run a loop of the body around which iterations run together: the range that these share, and the rest
-    one by one.
+    """Returns the nodes that run a loop of the body, around which iterations run together: together for the range that they share,
+    and for each of them alone for what is before and after it.
 
     active: the loops around whose iterations run together.
     """
@@ -343,8 +348,8 @@ def _inner_loop(node: Loop, active: tuple[JammedLoop, ...]) -> tuple[Node, ...]:
 
 
 def _jammed(run: tuple[Instance, ...], active: tuple[JammedLoop, ...]) -> tuple[Node, ...]:
-    """Returns the instances inside of one Jam for each loop whose iterations run together; loops that keep their order are
-    innermost.
+    """Returns the instances inside of one Jam node for each loop whose iterations run together; inside of these are Unroll nodes
+    for loops whose iterations keep their order.
 
     The Jam with the most copies is outermost: what its copies read for themselves then needs fewer registers than what they share.
 

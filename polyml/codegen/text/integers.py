@@ -80,7 +80,9 @@ class IntegerReader:
         return Affine(constant, terms)
 
     def _signed(self, sign: int) -> Affine:
-        """Reads a term: an integer, or an atom with a coefficient; returns it multiplied by the sign."""
+        """Reads a term: an integer, or a name, quotient, extremum or choice with or without a coefficient. Returns it multiplied by
+        the sign.
+        """
         line = self._line
         if line.token.kind != "number":
             return Affine(0, ((self._within(self._atom), sign),))

@@ -39,7 +39,7 @@ def parse(text: str, file: str = "<text>") -> Program:
 
 @dataclass
 class _Facts:
-    """The fields of a Program that lines between the SCoP and the loops give."""
+    """What the lines between the SCoP and the loops say, as fields that a Program has under the same names."""
 
     reductions: dict[str, Reduction] = field(default_factory=dict)
     scans: dict[str, Reduction] = field(default_factory=dict)
@@ -214,7 +214,9 @@ class _Reader:
         return replace(loop, body=self._below(line, indent, names | {var} | ({loop.last} if loop.last else set())))
 
     def _marked(self, line: Line, loop: Loop) -> Loop:
-        """Reads one of the marks that follow a loop's bounds, and returns the loop with the field that the mark gives."""
+        """Reads one of the properties that follow a loop's bounds, such as `parallel` or `ends at NAME`, and returns the loop with
+        it.
+        """
         word = line.expect("parallel", *ROLES, "private", "partial", "ends", "resumes", "as", "asks")
         if word == "parallel":
             return replace(loop, parallel=True)
@@ -256,7 +258,7 @@ class _Reader:
         return Jam(var, base, count, lanes, limit, self._below(line, indent, names | {var}), scans)
 
     def _check_end(self, line: Line, base: Affine, end: Affine, count: int) -> None:
-        """Raises TextError unless `count` consecutive iterations from `base` on end at `end`."""
+        """Raises TextError if the last of `count` consecutive iterations that begin with `base` is not `end`, as the line says."""
         if end != base + (count - 1):
             raise line.refused(
                 f"{count} iterations from `{base}` on do not end at `{end}`", (f"they end at `{base + (count - 1)}`",)
@@ -273,7 +275,7 @@ def _run(line: Line, reader: IntegerReader) -> tuple[str, Affine, Affine]:
 
 
 def _bound(line: Line, reader: IntegerReader, op: str) -> tuple[Affine, ...]:
-    """Reads a loop's bound and returns its operands, of which there are several after the word `op` ("min" or "max")."""
+    """Reads a loop's bound and returns the expressions in it: one, or a list of several after the word `op` ("min" or "max")."""
     if line.is_at(op) and line.peek(1).is_one_of("["):
         line.take()
         return _listed(line, reader)
@@ -297,7 +299,9 @@ def _positive(line: Line, what: str) -> int:
 
 
 def _fetched(line: Line) -> tuple[int, tuple[str, int]]:
-    """Reads a text such as `read 1 at k + 8`, and returns the number of the read, with the iterator and the distance."""
+    """Reads a text such as `read 1 at k + 8`, and returns (1, ("k", 8)): the number of the read, the iterator, and the distance
+    along it.
+    """
     line.expect("read")
     number = line.integer("the number of a read")
     line.expect("at")

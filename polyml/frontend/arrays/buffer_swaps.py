@@ -31,7 +31,7 @@ class SwapCycle:
     """A SwapCycle says how each iteration of a loop exchanges the arrays that names stand for, as `u, v = v, u` does.
 
     period: the number of iterations after which every exchanged name stands again for the array that it stood for at first
-    others: further names that the loop binds to arrays; an iteration must not read the arrays of the iteration before through them
+    others: names that an iteration binds to other arrays instead; no iteration may read what the one before bound them to
     """
 
     period: int

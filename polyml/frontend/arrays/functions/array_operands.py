@@ -56,7 +56,7 @@ def reduced_point(point: Point, axes: Sequence[int], keep: bool) -> Point:
 
 
 def with_axes(point: Point, axes: Sequence[int], index: Expr) -> Point:
-    """Returns a point with `index` inserted at each of the axes, which are positions in the result, in ascending order."""
+    """Returns a point with `index` inserted for each of the axes. axes: the inserted indices' positions in the result, ascending"""
     result = list(point)
     for axis in axes:
         result.insert(axis, index)

@@ -29,10 +29,10 @@ from polyml.source import Loc
 def _reduction(start: object, combine: Callable[[Expr, Expr], Expr], typed: str, wide: bool = False):
     """Returns the function that lowers calls which combine all elements along some axes, such as np.sum.
 
-    start: the result of no elements
+    start: the result for no elements
     combine: gives the next result from the result so far and an element
     typed: the rule for the type of the result, one of TypeOf.function
-    wide: whether the result for float16 and bfloat16 stays float32
+    wide: whether the result for float16 and bfloat16 stays float32; if not, it is rounded to their type
     """
 
     def reduce(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:

@@ -51,7 +51,9 @@ def _angle(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> 
 
 
 def _part(name: str):
-    """Returns the function that lowers np.real or np.imag, by its name; for an array in memory it returns what may be assigned."""
+    """Returns the function that lowers np.real or np.imag, by its name. Of a complex array in memory it returns a view, to whose
+    elements a kernel may assign; of anything else, new values.
+    """
 
     def part(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
         value = args[0]

@@ -29,7 +29,7 @@ ARGMAX_BLOCK = 1024  # so few elements that they are still in the nearest cache 
 def _extremum(function: str):
     """Returns the function that lowers np.max or np.min.
 
-    Its loops start with the first elements, and compare float16 and bfloat16 in float32.
+    The loops that it makes begin with the elements at index 0 of the reduced axes, and compare float16 and bfloat16 in float32.
 
     function: "maximum" or "minimum"
     """
@@ -74,7 +74,8 @@ def _require_some(builder: LoopBuilder, array: Elements, axes: Sequence[int], ot
 
 
 def _arg_extremum(op: str):
-    """Returns the function that lowers np.argmax or np.argmin, the index of the first extremum; a NaN counts as one.
+    """Returns the function that lowers np.argmax or np.argmin: the index of the first extremum, or of the first NaN if there is
+    one.
 
     op: the comparison by which an element is better than another, ">" or "<"
     """
