@@ -1,0 +1,131 @@
+"""Kernels on an OpenCL device against plain OpenCL of the same loops:  python -m benchmarks.opencl [--device TEXT] [--runs N]
+
+A plain kernel has one work-item for each element, in blocks of 16 x 16; for stencils the better of 16 x 16 and 256 x 1. Both get their arguments as NumPy arrays
+and copy them to the device and back. Interleaved runs, medians; compilation is not among them. Needs pyopencl and a device.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+import polyml
+from polyml.api.gpu_calls import opened
+from polyml.runtime.gpu.opencl import OpenCl
+
+GEMM = """
+__kernel void gemm(__global float *C, __global const float *A, __global const float *B, long n, long m, long k, float alpha, float beta)
+{
+    long j = get_global_id(0), i = get_global_id(1);
+    if (i < n && j < m) {
+        float sum = beta * C[i*m + j];
+        for (long l = 0; l < k; l++)
+            sum += alpha * A[i*k + l] * B[l*m + j];
+        C[i*m + j] = sum;
+    }
+}"""
+JACOBI = """
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+__kernel void sweep(__global double *B, __global const double *A, long n)
+{
+    long j = get_global_id(0) + 1, i = get_global_id(1) + 1;
+    if (i < n - 1 && j < n - 1)
+        B[i*n + j] = 0.2 * (A[i*n + j] + A[i*n + j - 1] + A[i*n + j + 1] + A[(i + 1)*n + j] + A[(i - 1)*n + j]);
+}"""
+SHAPES = ((16, 16), (256, 1))
+
+
+def gemm(alpha, beta, C, A, B):
+    """C := alpha A B + beta C."""
+    n, m = C.shape
+    for i in range(n):
+        for j in range(m):
+            C[i, j] *= beta
+            for k in range(A.shape[1]):
+                C[i, j] += alpha * A[i, k] * B[k, j]
+
+
+def jacobi_2d(steps, A, B):
+    """Runs so many pairs of sweeps of five points."""
+    n = A.shape[0]
+    for _ in range(steps):
+        for i in range(1, n - 1):
+            for j in range(1, n - 1):
+                B[i, j] = 0.2 * (A[i, j] + A[i, j - 1] + A[i, j + 1] + A[i + 1, j] + A[i - 1, j])
+        for i in range(1, n - 1):
+            for j in range(1, n - 1):
+                A[i, j] = 0.2 * (B[i, j] + B[i, j - 1] + B[i, j + 1] + B[i + 1, j] + B[i - 1, j])
+
+
+def plain(device: OpenCl, text: str, launches: Callable, shape: tuple[int, int]) -> Callable[..., None]:
+    """Returns a function of arrays, numbers and how many work-items there are that runs a plain kernel on them. launches: (name, arrays, numbers)."""
+    module = device.compile(text)
+
+    def run(arrays: list[np.ndarray], items: tuple[int, int]) -> None:
+        buffers = [device.allocate(array.nbytes) for array in arrays]
+        for buffer, array in zip(buffers, arrays):
+            device.upload(buffer, array)
+        grid = tuple(-(-number // size) for number, size in zip(items, shape))
+        for name, chosen, numbers in launches():
+            module.launch(name, (*grid, 1), (*shape, 1), [*(buffers[k] for k in chosen), *numbers])
+        for buffer, array in zip(buffers, arrays):
+            device.download(buffer, array)
+
+    return run
+
+
+def seconds(function: Callable[[], object]) -> float:
+    """Returns how long one call takes."""
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def compared(ours: Callable[[], object], others: dict[tuple[int, int], Callable[[], object]], runs: int) -> tuple[float, float]:
+    """Returns the medians of our calls and of the best of the others, of interleaved runs behind one that is not counted."""
+    taken: dict[object, list[float]] = {"ours": [], **{shape: [] for shape in others}}
+    for number in range(runs + 1):
+        for name, function in (("ours", ours), *others.items()):
+            spent = seconds(function)
+            if number:
+                taken[name].append(spent)
+    medians = {name: statistics.median(each) for name, each in taken.items()}
+    return medians.pop("ours"), min(medians.values())
+
+
+def main() -> None:
+    """Prints both comparisons."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.opencl", description=__doc__)
+    parser.add_argument("--device", default="", help="a part of the device's or its platform's name")
+    parser.add_argument("--runs", type=int, default=5)
+    options = parser.parse_args()
+    device = opened("opencl", options.device)
+    if not isinstance(device, OpenCl):
+        raise TypeError("an OpenCL device is no OpenCl")
+    target, rng = polyml.Target.opencl(options.device), np.random.default_rng(0)
+    print(device.name)
+    rows = 1024
+    X, Y, Z = (rng.random((rows, rows), dtype=np.float32) for _ in range(3))
+    numbers = [*map(np.int64, (rows, rows, rows)), np.float32(1.5), np.float32(1.2)]
+    kernel = polyml.kernel(gemm, target=target, fallback="error")
+    run = plain(device, GEMM, lambda: [("gemm", (0, 1, 2), numbers)], SHAPES[0])
+    others = {SHAPES[0]: lambda: run([Z.copy(), X, Y], (rows, rows))}
+    ours, other = compared(lambda: kernel(np.float32(1.5), np.float32(1.2), Z.copy(), X, Y), others, options.runs)
+    print(f"gemm f32 {rows}: polyml {ours:.3f} s, plain {other:.3f} s, {other / ours:.2f} times as fast")
+    n, steps = 1000, 50
+    A, B = (rng.random((n, n)) for _ in range(2))
+    kernel = polyml.kernel(jacobi_2d, target=target, fallback="error")
+    sweeps = [("sweep", pair, [np.int64(n)]) for _ in range(steps) for pair in ((1, 0), (0, 1))]
+    runs = {shape: plain(device, JACOBI, lambda: sweeps, shape) for shape in SHAPES}
+    others = {shape: partial(lambda swept: swept([A.copy(), B.copy()], (n - 2, n - 2)), swept) for shape, swept in runs.items()}
+    ours, other = compared(lambda: kernel(steps, A.copy(), B.copy()), others, options.runs)
+    print(f"jacobi_2d f64 {n}, {2 * steps} sweeps: polyml {ours:.3f} s, plain {other:.3f} s, {other / ours:.2f} times as fast")
+
+
+if __name__ == "__main__":
+    main()
