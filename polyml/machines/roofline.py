@@ -63,7 +63,9 @@ class Roofline:
 
     @property
     def _times(self) -> tuple[float, list[float]] | None:
-        """Returns the seconds of all operations together, and of each place's bytes; None where a rate is not known."""
+        """Returns (the seconds of all operations together, for each roof of `traffic` the seconds in which its bytes move); None
+        where a rate is not known.
+        """
         work = [roof.seconds for roof in self.work if roof.seconds is not None]
         moved = [roof.seconds for roof in self.traffic if roof.seconds is not None]
         return (sum(work), moved) if len(work) == len(self.work) and len(moved) == len(self.traffic) else None

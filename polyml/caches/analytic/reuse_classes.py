@@ -119,7 +119,7 @@ def reuse(accesses: ScheduledAccesses, levels: Sequence[CacheLevel], seconds: fl
     levels: caches with lines of one length.
     seconds: how long to search; a reference whose reuse is not found by then has a `problem` that says so.
     whole: whether to go on to all uses of each reference, which takes most of the time, after a sample of iterations around the
-        middle of each loop; False: only the sample is examined.
+        middle of each loop; False: only the sample is examined, and the numbers are estimates, as if all iterations were like it.
 
     Raises ScheduleError for a schedule that is not made of loops and sequences.
     """

@@ -45,7 +45,9 @@ def _moves(guard: Guard, around: Around) -> bool:
 
 
 def _inside(around: Around, body: tuple[Node, ...]) -> tuple[Node, ...]:
-    """Returns nodes inside a copy of the given jams and guards, which are listed outermost first; each jam becomes a loop."""
+    """Returns nodes inside a copy of the given guards and jams (iterations that run together), which are listed outermost first;
+    each jam becomes a loop.
+    """
     for node in reversed(around):
         body = (replace(node, body=body) if isinstance(node, Guard) else _loop(node, body),)
     return body

@@ -36,7 +36,9 @@ class LoopMarks:
         return LoopMarks(False, mark) if mark in (TILE, POINT) else self
 
     def inside(self) -> LoopMarks:
-        """Returns the marks that still hold in the body of the next loop: its role alone."""
+        """Returns the marks that still hold in the body of the next loop: its role alone, "tile" for a loop over tiles and "point"
+        for others.
+        """
         return LoopMarks(role=self.role)
 
     def marked(self, loop: Loop) -> Loop:

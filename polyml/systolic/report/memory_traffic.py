@@ -89,8 +89,8 @@ class MemoryCosts:
 
     @property
     def pace(self) -> int:
-        """Returns the cycles that a PE takes for a multiply-add of the operands' types. A product of an array with itself has its
-        type twice.
+        """Returns the cycles that a PE takes for a multiply-add of operands of the types that the nest reads; where it reads a
+        single array, both operands are of that array's type.
         """
         numbers = [number for number, _ in self.operands.values()]
         return self.machine.pace(numbers if len(numbers) != 1 else 2 * numbers)
@@ -187,8 +187,8 @@ class MemoryCosts:
         return self._tile_bytes * Fraction(clock.value) / Fraction(memory.value)
 
     def _buffer_pace(self, on_chip: bool) -> Fraction:
-        """Returns the cycles in which the buffer delivers what PEs use in one, on average over those in which they run instances; 0
-        where its rate is not known.
+        """Returns how many cycles the buffer takes to deliver what the PEs read, per cycle in which they run instances, on average;
+        0 where the buffer's rate or the frequency is not known.
 
         on_chip: whether partial sums wait in the accumulators.
         """

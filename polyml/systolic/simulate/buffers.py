@@ -12,8 +12,9 @@ from polyml.systolic.program.interface import NestInterface
 
 
 class Memories(Mapping[Memory, np.ndarray]):
-    """A Memories is a mapping from the memories behind an array to their contents: arrays, row by row, as they are and as the call
-    found them, and the values of statements by instance, which are made once they are needed.
+    """A Memories maps each memory behind an array of PEs to its contents, a vector: ("array", name) to an array, row by row, as it
+    is now; ("initial", name) to the array as it was before the call; ("produced", statement) to the values of the statement's
+    instances, a vector that is made when it is first asked for.
     """
 
     def __init__(self, interface: NestInterface, arrays: Mapping[str, np.ndarray]):

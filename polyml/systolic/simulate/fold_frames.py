@@ -265,7 +265,12 @@ class FoldFrames:
         return lambda t: tuple(sorted(found.get(t, ()), key=lambda o: (o.lane, o.unit, o.cycles)))
 
     def _token(self, point: Point, lane: int, signs: Vector, cycles: int) -> BoundaryElement:
-        """Returns the element that an instance has of a stream as one outside the array, `cycles` after the instance ran."""
+        """Returns, as an element outside the array, the one that the instance at a point has of a stream.
+
+        lane: the position of the stream.
+        signs: the sign of its moves along each coordinate.
+        cycles: how many cycles ago it left the PE; negative for how many are left before it enters.
+        """
         return BoundaryElement(lane, self._elements[lane][point], self._unit[point], signs, cycles)
 
     def _signs(self, lane: int) -> Vector | None:

@@ -93,8 +93,9 @@ class CycleFrame:
     """A CycleFrame is what the array runs and holds in one cycle, for a picture.
 
     cycle: its number, from 0, over all folds.
-    fold: the number of the fold, from 0; number: the values of the outer loops and the blocks.
-    t: the mapping's time, counted on over what comes before and after the instances.
+    fold: the number of the fold, from 0.
+    number: which fold this is: the values of the outer loops, then the positions of its block of rows and of its block of columns.
+    t: the time in the space-time mapping's count, which goes on in cycles before the first instance and after the last one.
     phase: "preload", "compute" or "drain".
     pe_states: the PEs that run or have something.
     moves: elements in transit.

@@ -95,8 +95,8 @@ class NumpyEngine:
 class _Wiring:
     """A _Wiring says which registers of a fold take values from which.
 
-    in_place: registers that hold the results of their own statement.
-    histories: the past values of each register that others take from.
+    in_place: registers that take their own statement's results, which are written straight into the registers' vectors.
+    histories: the past values of each register, or result, that others take from.
     users: how many links take from each register.
     """
 
@@ -132,8 +132,8 @@ def chained_sums(fold: FoldProgram) -> dict[str, int]:
 
 
 def history_depths(fold: FoldProgram, names: Iterable[str], held: Collection[Register]) -> tuple[dict[Register, int], int]:
-    """Returns, for each register or result that others take from, how many past cycles have to be remembered, and the most PEs that
-    lie between it and a user.
+    """Returns (depths, reach): for each register or result that others take from, for how many cycles its values have to be
+    remembered; and the greatest difference between the number of a PE and that of one that takes its value.
 
     names: the names of the statements.
     held: registers that are `in_place`, whose results need no history.
@@ -149,8 +149,9 @@ def history_depths(fold: FoldProgram, names: Iterable[str], held: Collection[Reg
 
 
 class _RegisterHistory:
-    """A _RegisterHistory keeps a register's values of the last `depth` cycles; reach: the most PEs from one to another that takes
-    its value.
+    """A _RegisterHistory keeps a register's values in all PEs, for the current cycle and `depth` cycles before it.
+
+    reach: the greatest difference between the number of a PE and that of one that takes its value.
     """
 
     def __init__(self, depth: int, reach: int, units: int, kind: np.dtype):
@@ -183,7 +184,9 @@ class _StationaryVector:
 
 
 class _ShiftedVector:
-    """A _ShiftedVector is a register that takes what the same register of another PE had: values stay, and PEs move along them."""
+    """A _ShiftedVector is a register in which each PE takes what a PE at a fixed distance had some cycles before. No value is
+    copied for that: it stays where it is in a longer vector, and the position that stands for the first PE moves.
+    """
 
     is_own = True
 
@@ -195,7 +198,9 @@ class _ShiftedVector:
         self._starts = [self._begin] * link.cycles
 
     def at(self, cycle: int) -> Vector:
-        """Returns the values in all PEs in a cycle, for cycles in their order: each call moves the PEs along the vector."""
+        """Returns the values in all PEs in a cycle. Cycles have to come in their order, since each call moves the first PE's
+        position.
+        """
         phase = cycle % self._cycles
         vector, start = self._vectors[phase], self._starts[phase]
         if cycle >= self._cycles:
@@ -208,8 +213,9 @@ class _ShiftedVector:
 
 
 class _LinkedVector:
-    """A _LinkedVector is a register that takes what another one had. shared: whether further registers do, and must not see
-    changes.
+    """A _LinkedVector is a register that takes values that another register had in cycles before.
+
+    shared: whether further registers take them, too, so that they must not be changed in place.
     """
 
     def __init__(self, history: _RegisterHistory, link: Link, shared: bool):
@@ -217,8 +223,8 @@ class _LinkedVector:
 
 
 class _ListedLoads:
-    """_ListedLoads are a register's loads from a memory, listed one by one. Elements of sums are read when they are needed, since
-    they change.
+    """_ListedLoads are a register's loads from a memory, listed one by one. Elements of arrays are read in the cycle of their load,
+    since sums are stored to them meanwhile; those of other memories are read at the beginning.
     """
 
     def __init__(self, events: Events, memories: MemoryContents):
@@ -248,8 +254,8 @@ class _StridedLoads:
 
 
 def _slices(first: np.ndarray, step: int, counts: np.ndarray) -> list[slice | None]:
-    """Returns, for each cycle, a slice of `count` positions from `first` on; None for a count of 0. A step of 0 stands for one
-    position, whose element all get.
+    """Returns, for each cycle, the slice of the positions first, first + step, ..., as many as `counts` says for the cycle; None
+    for a cycle without any. Where step is 0, the slice is the position `first` alone, whose element all get.
     """
     ends = first + step * counts if step else first + 1
     step = step or 1
@@ -287,8 +293,10 @@ class _WireBroadcast:
 
 
 class _ChainedSums:
-    """_ChainedSums adds sums up along rows or columns within one cycle, PE after PE; read: the number of the read of the sum so
-    far.
+    """_ChainedSums computes the results of a statement whose sums go along rows or columns within one cycle: PE after PE adds its
+    term to the result of the PE before it.
+
+    read: the number of the read that takes the sum so far.
     """
 
     def __init__(self, datapath: Datapath, arguments: Mapping[str, object], grid: tuple[int, int], read: int, operand: Operand):
@@ -324,8 +332,11 @@ class _ChainedSums:
 
 
 class _RegisterVector:
-    """A _RegisterVector is a register's values in all PEs, cycle by cycle: what comes to all, and what comes to some instead.
+    """A _RegisterVector is a register's values in all PEs, cycle by cycle.
 
+    base: the values that all PEs get.
+    others: loads and links that put other values into some PEs.
+    wired: wires, which then spread values over rows or columns.
     history: where the values are remembered for other registers; None where none takes them.
     """
 

@@ -87,8 +87,8 @@ def _steps(operand: Operand) -> Steps:
 
 
 def _can_wait(fold: FoldProgram, sums: Iterable[Register]) -> bool:
-    """Returns whether loads and stores of a fold may be moved to other cycles: no element that is stored is loaded later, except by
-    the same sum.
+    """Returns whether loads and stores of a fold may be moved to other cycles without a change of results: no element is both
+    loaded and stored, except by one and the same sum.
 
     sums: the registers that have sums.
     """
@@ -104,8 +104,8 @@ def _can_wait(fold: FoldProgram, sums: Iterable[Register]) -> bool:
 
 
 def spans(fold: FoldProgram, shape: Sequence[int], least: int) -> list[Span]:
-    """Returns the steady spans of a fold that has a `Grid`, as (first cycle, the one behind the last): those in which elements come
-    in and go out at the boundary of the array alone.
+    """Returns the steady spans of a fold that has a `Grid`, as (first cycle, the one behind the last): cycles after one another in
+    which only PEs at the boundary of the array load or store elements.
 
     shape: the rows and columns of the array.
     least: the least number of cycles of a span.
@@ -125,9 +125,10 @@ def spans(fold: FoldProgram, shape: Sequence[int], least: int) -> list[Span]:
 
 
 def _at_edge(events: Events | StridedEvents, columns: int, used: Sequence[tuple[int, int]], steps: Steps) -> np.ndarray:
-    """Returns, for each cycle, whether the PEs of its events lie at one boundary of the used PEs, so that those `steps` further are
-    outside.
+    """Returns, for each cycle, whether the PEs of its loads or stores lie on a line at one boundary of the used PEs, so that
+    `steps` lead from each of them to the outside; True for a cycle without any.
 
+    events: the loads or stores.
     columns: how many columns the array has.
     used: the first and the last row, and the first and the last column, of the used PEs.
     """

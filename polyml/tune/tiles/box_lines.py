@@ -28,9 +28,11 @@ class Moving:
     """References to one array whose subscripts change alike as the loops of a nest run, taken together.
 
     place: the array's address and strides.
-    start: the address of the first element that the references access in the nest's middle iteration.
-    wide: for each dimension, the distance of the least and the greatest of the references' indices.
-    units: for each dimension, a number of which differences of indices are multiples.
+    start: the address of the first element that the references access in the nest's middle iteration, in which all iterators are in
+        the middle of their ranges.
+    wide: for each dimension of the array, the distance of the least and the greatest index that the references have in one
+        iteration.
+    units: for each dimension, a number of which all differences of accessed indices are multiples.
     moves: for each loop, and for each dimension, by how many indices an iteration moves the references.
     references: how many different elements are accessed in one iteration.
     """
@@ -50,10 +52,11 @@ def moving(
 ) -> list[Moving]:  # fmt: skip
     """Returns the references of a nest's statements to arrays in `places`, in groups whose subscripts the loops change alike.
 
-    Quotients in subscripts are taken for fractions, and of several pieces of a subscript the first counts.
+    A quotient in a subscript, such as i // 2, is taken for the fraction i / 2; of a subscript that is defined by cases, the first
+    case counts.
 
-    statements: statement -> for each loop the iterator that it counts, None where it counts none.
-    middles: statement -> the value in the middle of each iterator.
+    statements: statement -> for each loop of the nest, which of the statement's iterators it counts; None where it counts none.
+    middles: statement -> for each iterator, the middle of its range.
     sizes: values of parameters.
     places: the arrays' addresses and strides.
     """
@@ -69,7 +72,7 @@ def moving(
 
 
 def united(array: str, place: Placed, moves: tuple[tuple[float, ...], ...], firsts: Sequence[tuple[float, ...]]) -> Moving:
-    """Returns references to an array that the loops move alike as one value.
+    """Returns several references to an array, which the loops move alike, as one `Moving`.
 
     moves: for each loop, and for each dimension, by how many indices an iteration moves the references.
     firsts: the indices of each reference in the nest's middle iteration.
@@ -151,9 +154,8 @@ def _lines(each: Moving, counts: Counts, line_bytes: int) -> Numbers:
 
 
 def _on_lines(length: Numbers, grain: np.ndarray | np.int64, start: int, line_bytes: int) -> np.ndarray:
-    """Returns how many lines so many contiguous bytes lie on, as the mean over where they may begin.
+    """Returns over how many cache lines `length` contiguous bytes extend, as the mean over where they may begin.
 
-    length: bytes.
     grain: the bytes may begin at `start` and at each multiple of the grain after it.
     """
     number = line_bytes // grain
@@ -169,12 +171,13 @@ Crowding = Callable[[str, int], float]  # an array, the number of a box -> the s
 
 @dataclass(frozen=True)
 class Boxes:
-    """The lines that boxes of iterations of a tiled nest access. Each box holds the next one.
+    """The lines that boxes of iterations of a tiled nest access.
 
-    Box k is one iteration of each of the first k loops, counting first the loops over tiles, then those inside a tile.
+    Box k holds the iterations that are left where each of the first k loops does one iteration alone; the loops over tiles come
+    first, then those inside a tile. Box 0 is the whole nest, and each box holds the next one.
 
     trips: iterations of each loop over tiles, then of each loop inside a tile; with a fraction where the last tile is partial.
-    lines: array -> the lines that each box accesses.
+    lines: array -> for each box from 0 on, the lines that it accesses.
     """
 
     trips: tuple[Numbers, ...]
@@ -213,10 +216,12 @@ class Boxes:
     def _fetched(self, array: str, totals: Sequence[Numbers], capacity: float, crowding: Crowding | None) -> Numbers:
         """Returns how many lines of one array the nest fetches into a cache of `capacity` lines.
 
-        What two successive iterations of a loop both access remains in the cache where the lines accessed in the meantime fit: those
-        of an iteration, or of one iteration of the loops inside where these go through all of the array's lines each time.
+        Where successive iterations of a loop access the same lines of the array, these are fetched once if all lines that are
+        accessed in the meantime fit into the cache. The meantime is one iteration of the loop, or one iteration of a loop inside it
+        where that accesses the same lines of the array, too.
 
         totals: the lines of all arrays that each box accesses.
+        crowding: as in `fetched`.
         """
         own = self.lines[array]
         meantime, box = totals[-1], len(self.trips)

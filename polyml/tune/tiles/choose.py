@@ -132,7 +132,7 @@ def _varied(
 ) -> tuple[tuple[tuple[str, ...], ...], tuple[int, ...]]:
     """Returns the loops of each nest that get tiles of several sizes, and how many iterations each loop has at most.
 
-    Of a deep nest these are the loops from the fourth-last long one inwards.
+    Of a deep nest these are the inner loops, so many that `MOST_LOOPS` of them have more than `SHORT` iterations.
     """
     found = extents(source, nests, sizes)
     long = [k for k, extent in enumerate(found) if extent > SHORT]

@@ -39,9 +39,9 @@ MOST_CANDIDATES = 6000
 class Candidate:
     """Tiles of one size, with what is known of their misses and time.
 
-    sizes: those of the loops, outermost first.
+    sizes: the tile's size along each loop, outermost first.
     lines: the lines of all arrays that one tile accesses.
-    estimates: the misses of each cache, by footprints.
+    estimates: for each cache, the misses of the whole kernel, as estimated from the lines that tiles access.
     misses: the simulated misses of each cache per instance; None: not simulated.
     seconds: the predicted time of the code for these tiles; None: not predicted, or no code can be generated.
     """
@@ -168,7 +168,8 @@ class Estimates:
         return loop_tree.statements(transforms.find(self._source.loops, names[0])[1])
 
     def _referring(self, names: Sequence[str]) -> tuple[list[Moving], list[Walked]]:
-        """Returns the references of a nest's statements to arrays twice: in groups that the loops move alike, and one by one.
+        """Returns the references of a nest's statements to arrays in two forms: groups of those that the loops move alike, whose
+        lines can be counted, and each one by itself, whose cache sets can be found.
 
         names: of the nest's loops, such as "S0.i", outermost first.
         """
@@ -203,7 +204,8 @@ class Estimates:
         return [min(of_arrays, each) for each in estimates] if of_arrays <= level.lines else estimates
 
     def _crowding(self, nest: int, level: CacheLevel, sizes: tuple[int, ...], array: str, box: int) -> float:
-        """Returns the share of an array's lines in a box that do not remain in the cache, because they are in crowded sets.
+        """Returns the share of an array's lines in a box that do not remain in the cache, because they are in crowded sets: sets
+        into which more lines of the box fall than they have ways.
 
         nest: the nest's position.
         sizes: of the tiles.

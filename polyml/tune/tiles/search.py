@@ -52,7 +52,7 @@ class TileSearch:
     """The search for tiles of a nest: it simulates misses of candidates, and predicts times of some.
 
     rates: those by which times are predicted; None: misses of all caches cost the same.
-    end: the time of the processor at which the search stops.
+    end: when the search stops, as CPU time of this process (`time.process_time`).
     window: the most instances that were simulated of a candidate.
     """
 
@@ -78,7 +78,7 @@ class TileSearch:
         The candidates of the least estimates are simulated first, with crowded sets taken into account; then neighbours of the best
         one, as long as they are better.
 
-        until: the time of the processor at which simulation ends.
+        until: when simulation ends, as CPU time of this process (`time.process_time`).
         """
         queue = [(self.estimates.cost(sizes), -prod(sizes), sizes, False) for sizes in self.estimates.candidates]
         heapify(queue)
@@ -106,8 +106,9 @@ class TileSearch:
     def times(self, simulated: Sequence[Candidate]) -> tuple[Candidate, ...]:
         """Returns the candidates whose times were predicted, the fastest first; () without rates.
 
-        First come tiles of middle size, such tiles with one short loop each, whole loops, and the candidate of fewest misses; then
-        tiles that are expected to be faster by the times known so far, as long as there is time.
+        First come tiles of middle size, the same with a shorter size along one of the loops, tiles of whole loops, and the
+        candidate of fewest misses; then, as long as there is time, those that should be faster than the best one, judging by the
+        times known so far.
 
         simulated: the candidates whose misses are known, the best first.
         """
@@ -129,8 +130,10 @@ class TileSearch:
         return tuple(c for _, _, c in sorted(timed, key=lambda each: each[:2]))
 
     def _expected(self, found: Mapping[tuple[int, ...], Candidate]) -> tuple[int, ...] | None:
-        """Returns the tiles that should be fastest, by known instructions and estimated misses; None where none should be faster.
+        """Returns the tiles that should be fastest among those whose times are not predicted yet; None where none of them should be
+        clearly faster than the best one so far.
 
+        Their time is that of their instructions, fitted to the known ones, and that of their estimated misses.
         found: the candidates so far, with their predicted times.
         """
         predicted = {s: c.seconds for s, c in found.items() if c.seconds is not None}
@@ -186,12 +189,13 @@ class TileSearch:
     ) -> tuple[tuple[float, ...], int]:
         """Returns the misses of each cache per instance of the source's statements, and how many of these were simulated.
 
-        Where all lines of the simulated window fit a cache, its first accesses to lines do not tell those of the whole program, and
-        the estimate counts.
+        A window in the middle of the program is simulated. Where all its lines fit a cache, how often it accesses a line for the
+        first time says nothing of the whole program, and the candidate's estimate counts for these accesses.
 
-        made: the tiles.
+        made: the source's nests in tiles.
         program: the program for the tiles.
-        runs: for statements that make copies, how often each runs.
+        places: the arrays' addresses and strides.
+        runs: for statements that make copies (packing), how often each runs in the whole program.
         """
         part = within(program, made.window(self._sizes, self.estimates.instances, WINDOW))
         counts = simulate(part, self._sizes, self._levels, classify=False, places=places).counts
@@ -233,7 +237,9 @@ class TileSearch:
 
 
 def _near(roots: float, extent: int, choices: Sequence[int]) -> int:
-    """Returns the tile size among the choices that is nearest to `roots` square roots of the loop's iterations."""
+    """Returns the tile size among the choices whose ratio to the wanted one is nearest to 1: `roots` times the square root of the
+    loop's iterations, but at most all of these.
+    """
     wanted = min(roots * extent**0.5, extent)
     return min(choices, key=lambda size: max(size, wanted) / min(size, wanted))
 

@@ -21,8 +21,8 @@ MOST_ADDRESSES = 200_000  # of one reference, which are computed one by one
 class Walked:
     """A reference to an array in a nest of loops, which moves by a constant number of bytes per iteration.
 
-    start: its address in the nest's middle iteration.
-    steps: bytes from one iteration of each loop to the next.
+    start: its address in the nest's middle iteration, in which all iterators are in the middle of their ranges.
+    steps: for each loop, the bytes from one of its iterations to the next.
     """
 
     array: str
@@ -38,10 +38,10 @@ def walked(
     sizes: Mapping[str, int],
     places: Mapping[str, Placed],
 ) -> list[Walked]:
-    """Returns a statement's references to arrays in memory, without those whose subscripts have several pieces.
+    """Returns a statement's references to arrays in memory, without those that have a subscript defined by cases.
 
-    iterators: the iterator that each loop counts; None where it counts none.
-    middles: the value in the middle of each of the statement's iterators.
+    iterators: for each loop of the nest, which of the statement's iterators it counts; None where it counts none.
+    middles: for each of the statement's iterators, the middle of its range.
     sizes: values of parameters.
     places: the arrays' addresses and strides.
     """
@@ -87,7 +87,8 @@ def crowded(references: Sequence[Walked], box: Sequence[int], level: CacheLevel)
 
 
 def _lines(reference: Walked, box: Sequence[int], line_bytes: int) -> np.ndarray | None:
-    """Returns the numbers of the cache lines that a reference accesses in a box; None where there are too many addresses.
+    """Returns the numbers of the cache lines that a reference accesses in a box of iterations that begins with the nest's middle
+    one; None where there are too many addresses.
 
     box: iterations of each loop.
     """

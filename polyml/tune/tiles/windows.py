@@ -129,7 +129,9 @@ def _within(node: Node, window: Mapping[str, Ends]) -> Node:
 
 
 def _middle(low: int, high: int, count: int, size: int) -> Ends:
-    """Returns the first and the last of `count` values in the middle of a range; the first one is a multiple of the tile size."""
+    """Returns the first and the last of `count` successive values, which lie in the middle of low ... high but for the first one's
+    being rounded down to a multiple of the tile size.
+    """
     first = low + max(0, high - low + 1 - count) // 2
     first -= first % size
     return first, first + count - 1

@@ -155,7 +155,9 @@ class Scene:
         return (self._vertical.index(number) - (len(self._vertical) - 1) / 2) * spacing
 
     def _extents(self) -> dict[str, int]:
-        """Returns how many places there are for elements outside the array on each side: the most cycles that one waits there."""
+        """Returns, by side of the array, how many positions the picture needs for elements outside it: the greatest number of
+        cycles before entering, or after leaving, that an element is shown there.
+        """
         found = dict.fromkeys(SIDES, 0)
         for frame in self._shown:
             for each in frame.outside:

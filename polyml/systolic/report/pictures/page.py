@@ -143,7 +143,8 @@ def _player(shown: Frames, number: int) -> Iterator[str]:
 def _data(scene: Scene) -> dict[str, object]:
     """Returns the data of all cycles that the page's script shows, for JSON.
 
-    PEs and texts name their words by number in `words`, a list of (text, CSS class).
+    In place of a text that PEs or elements show there is its position in the list `words` of (text, CSS class), which has each text
+    once.
     """
     shown, words = scene.frames, _Words()
     nest, (first, step) = shown.plan.recurrence.nest, scale(len(shown.frames))

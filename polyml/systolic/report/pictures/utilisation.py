@@ -108,7 +108,8 @@ def _averages(active: np.ndarray, together: int) -> np.ndarray:
 def _area(active: np.ndarray, units: int, bars: float) -> str:
     """Returns the SVG path around the area under the numbers of PEs at work, with a step at each change.
 
-    bars: how many of the numbers fill the width.
+    bars: how many of the numbers would fill the picture's width; a fraction where the last number stands for fewer cycles than the
+        others.
     """
     at, way = 0, f"M{LEFT},{HEIGHT - BOTTOM}"
     for count, run in groupby(active):

@@ -102,8 +102,8 @@ class _FoldState:
 
     call: the compiled function, which takes the address of the pointers to the vectors.
     words: the vectors.
-    moving: for registers whose values stay in a vector along which the PEs move, the position of that vector in `words`; that of
-        their starts follows.
+    moving: for each register whose values do not move in their vector, while the position of each PE in it does, where in `words`
+        the vector is; the next word there has the first PE's positions.
     units: how many PEs there are.
     """
 
@@ -125,19 +125,24 @@ class _FoldState:
 
 
 def _wiring(operand: Operand) -> tuple[object, ...]:
-    """Returns the parts of an operand on which its code depends besides loads: its transfers, and the lines that its broadcasts go
-    along.
+    """Returns a key of what the code for an operand depends on besides its loads: the links by which only some PEs take values, and
+    for each of its broadcasts whether it runs down columns (0) or along rows (1).
     """
     return tuple(link for link, _ in operand.transfers), tuple(each.along for each in operand.broadcasts)
 
 
 def _event_form(events: Events | StridedEvents) -> tuple[int, ...]:
-    """Returns the steps of events on which their code depends: (unit_step, element_step), or () for listed ones."""
+    """Returns a key of what the code for loads or stores depends on: (step from PE to PE, step from element to element) where those
+    of a cycle are equally far apart, () for those that are listed one by one.
+    """
     return (events.unit_step, events.element_step) if isinstance(events, StridedEvents) else ()
 
 
 def _words(events: Events | StridedEvents, memories: MemoryContents) -> list[np.ndarray]:
-    """Returns the vectors that compiled code needs for loads or stores: four, the last one of which is the memory's contents."""
+    """Returns the four vectors that compiled code needs for loads or stores. For strided ones these have, by cycle, their number,
+    the first PE and the first element; for listed ones the position in the list at which each cycle begins, the PEs and the
+    elements. The last vector is the memory's contents.
+    """
     if isinstance(events, StridedEvents):
         return [events.counts, events.units, events.elements, memories[events.memory]]
     own = events.memory[0] == "number"

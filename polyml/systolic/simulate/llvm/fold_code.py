@@ -37,11 +37,12 @@ class CodeVector:
 class FoldCode:
     """A FoldCode writes the LLVM function `i64 @polyml_fold(ptr %words)`, which runs cycles of one fold.
 
-    The words are the first cycle and the one behind the last, then pointers in the order in which `_FoldMachineCode.begin` has
-    them.
-    vectors: the vectors that the code works on, whose pointers come first.
-    moving: for registers whose values stay in a vector along which the PEs move, the number of that vector.
-    units: the functions.
+    The words are the first cycle and the one behind the last, then pointers to the `vectors`, then pointers to the fold's loads and
+    stores, in the order in which `_FoldMachineCode.begin` has them.
+    vectors: the vectors that the code works on, such as those of registers' values.
+    moving: for each register whose values do not move in their vector, while the position of each PE in it does, the vector's
+        number; the next vector has the first PE's positions.
+    units: this function, and those that it calls.
     """
 
     def __init__(
@@ -138,8 +139,9 @@ class FoldCode:
         self.units.append(Unit(ENTRY, fn.text(), self._declared, float(len(fn.text()))))
 
     def _base(self, own: Register, operand: Operand) -> list[str]:
-        """Returns the pointers to the vectors that a register has for itself: its values, and for one along which PEs move where
-        they are.
+        """Returns the pointers to the vectors that a register has of its own: that of its values; then, if its values stay in place
+        while the PEs move along them, that of the first PE's positions. Returns [] for a register that can read another one's
+        values where they are.
         """
         kind, link = self._type(own), operand.link
         if link is None or link.cycles == 0:
@@ -151,17 +153,18 @@ class FoldCode:
         return [self._vector(self._length, kind)] if self._users[link.source] > 1 else []
 
     def _room(self, link: Link) -> tuple[int, int]:
-        """Returns (room, begin): how many elements longer than the array a vector along which PEs move is, and where they begin in
-        it.
+        """Returns (room, begin) for a vector of values that stay in place while the PEs move along it by a link: how many elements
+        it has besides those of the PEs, and where the first PE begins.
         """
         room = max(ROOM * abs(link.offset), self._length)
         return room, room if link.offset > 0 else 0
 
     def _register(self, own: Register, operand: Operand, base: list[str], events: list[list[str]]) -> str:
-        """Writes code for what a register has in this cycle, and returns the pointer to its values in all PEs.
+        """Writes code for the values that a register has in this cycle, and returns the pointer to them, by number of the PE.
 
         base: the pointers that `_base` returns.
-        events: the pointers of its transfers, broadcasts and loads.
+        events: for each of the operand's transfers, then broadcasts, then loads, the pointers that say which PEs they concern in
+            which cycle.
         """
         link, kind = operand.link, self._type(own)
         if link is None or link.cycles == 0:
@@ -186,7 +189,12 @@ class FoldCode:
         return vector
 
     def _advanced(self, link: Link, kind: DType, vectors: str, starts: str) -> str:
-        """Writes code that moves the PEs along the vector of this cycle's phase, and returns the pointer to the first PE's value."""
+        """Writes code that moves all PEs along the vector of a register whose values stay in place, so that each PE has what
+        another one had `link.cycles` cycles before; returns the pointer to the first PE's value. There are `link.cycles` such
+        vectors, which take turns.
+
+        vectors, starts: the pointers to these vectors, and to the first PE's position in each.
+        """
         fn, (room, begin) = self._fn, self._room(link)
         phase = fn.emit(f"urem i64 {self._cycle}, {link.cycles}")
         vector = self._element(kind, vectors, fn.emit(f"mul i64 {phase}, {self._length + room}"))
@@ -225,7 +233,10 @@ class FoldCode:
             every = fn.emit(f"shufflevector <{lanes} x {type_}> {one}, <{lanes} x {type_}> poison, <{lanes} x i32> zeroinitializer")
 
             def put(stored: str, column: str) -> None:
-                """Writes a store of a vector, or of a single value, from this column on."""
+                """Writes a store of the driver's value to the row's PEs from this column on.
+
+                stored: an LLVM type and value: one copy of the driver's value, or a vector of copies.
+                """
                 there = self._element(kind, vector, fn.emit(f"add i64 {first}, {column}"))
                 fn.do(f"store {stored}, ptr {there}, align {size_bytes}")
 
@@ -254,7 +265,7 @@ class FoldCode:
         self._fn.loop("0", together, lambda n: self._memmove(row, self._element(kind, vector, to_rows(n)), columns * size_bytes))
 
         def some(n: str) -> None:
-            """Writes code that copies the values of the driven columns to the n-th row."""
+            """Writes code that copies the values of the drivers, which `row` holds by column, to the same columns of the n-th row."""
             first = to_rows(n)
             self._for_listed(
                 starts, lambda k: self._fn.copy(kind, row, column_of(k), vector, fn.emit(f"add i64 {first}, {column_of(k)}"))
@@ -263,10 +274,13 @@ class FoldCode:
         self._fn.loop("0", single, some)
 
     def _chain_sums(self, name: str, registers: list[str], out: str, last_begins: str, events: list[list[str]]) -> None:
-        """Writes code for results of all PEs, one PE after another: each is made of the result of the PE before it, unless its sum
-        begins there.
+        """Writes code for the results of a statement whose sums go down columns or along rows within one cycle: PE after PE adds
+        its term to the result of the PE before it, unless its own sum begins there.
 
-        PEs that lie side by side and are added up down their columns are computed together.
+        All PEs of a row are computed together where sums go down the columns.
+        out: the pointer to the results.
+        last_begins: the pointer to the cycle, for each PE, in which a sum last began there.
+        events: the pointers of the loads with which sums begin.
         """
         fn, read = self._fn, self._chained[name]
         operand, (*types, result) = self._fold.operands[name, read], (*self._datapaths[name].types, self._datapaths[name].result)
@@ -301,7 +315,7 @@ class FoldCode:
         return 1 if _link_of(operand).along else self._grid[1]
 
     def _padded(self, units: int) -> int:
-        """Returns the least multiple, from `units` on, of how many elements a loop over vectors takes at once; 1 for 1."""
+        """Returns `units` rounded up to a multiple of how many elements a loop over vectors takes at once; 1 for 1."""
         return 1 if units == 1 else -(-units // self._step) * self._step
 
     def _arrived(self, link: Link) -> str:

@@ -65,9 +65,9 @@ class _RegisterLayout:
 
     length: how many elements the vector has.
     row: how many elements lie between a row's first PE and the next row's.
-    first: the position of the value of PE (0, 0) before the first cycle of a batch.
-    step: the rows that values move in a cycle.
-    advance: how much further a PE's value lies in each cycle.
+    first: the position of the value of PE (0, 0) at the start of a batch, which is a few blocks of cycles.
+    step: the rows by which values move in a cycle.
+    advance: how many elements further on in the vector a PE's value lies with each cycle.
     kind: the type of elements.
     """
 
@@ -80,8 +80,8 @@ class _RegisterLayout:
 
 
 class TimeBlocks:
-    """A TimeBlocks runs steady spans of cycles with compiled code, for folds that have this grid, and as many loads and stores of
-    each register.
+    """A TimeBlocks runs steady spans of cycles, in which elements enter and leave only at the array's boundary. Its compiled code
+    serves all folds with this grid and as many loads and stores of each register as the given fold.
 
     arguments: the values of scalar arguments, by name.
     """
@@ -101,8 +101,8 @@ class TimeBlocks:
         self._call = loaded(ENTRY, emitter.finished())
 
     def _block_cycles(self, types: Mapping[Register, DType]) -> int:
-        """Returns how many cycles a block has, a power of two, such that what a strip of columns reads in these fits into the first
-        cache.
+        """Returns how many cycles a block has, a power of two: as many as still let what a strip, the columns that are computed
+        together, reads in them fit into the first cache.
         """
         sums = dict(self._grid.sums).values()
         read = self._strip * sum(kind.size_bytes for register, kind in types.items() if register not in sums)
@@ -159,10 +159,11 @@ class TimeBlocks:
     def _events(
         self, runs: StridedEvents, layout: _RegisterLayout, fold: FoldProgram, shape: Sequence[int]
     ) -> tuple[list[np.ndarray], list[int]]:
-        """Returns the vectors and the numbers that tell compiled code which loads or stores there are.
+        """Returns (vectors, numbers), which tell compiled code which loads or stores of a register there are.
 
-        The vectors are, by cycle, the first event's place before a batch, its element, and how many events there are. The numbers
-        are the most events of a cycle, and the steps in places and elements.
+        By cycle, the vectors are: where the first event's value lies in the register's vector at the start of a batch, its element
+        in memory, and how many events there are. The numbers: the most events of a cycle, and the steps from event to event in both
+        places.
         """
         _, columns = as_pair(shape, 1)
         (row, _), (column, _) = as_pair(fold.used, (0, 0))
@@ -217,8 +218,8 @@ class _Blocking:
 class _Emitter:
     """An _Emitter writes the LLVM function `i64 @polyml_blocks(ptr %words)`, which runs a span of cycles.
 
-    The words are `_FIRST` and so on, then for each register its vector before the first cycle of a batch, and its stores and loads
-    in the order in which `TimeBlocks.run` has them.
+    The words are those at `_FIRST` to `_BEFORE`, then for each register the pointer to its vector at the start of a batch (a few
+    blocks of cycles), and `EVENT_WORDS` words for each of its stores and then of its loads.
     """
 
     def __init__(self, datapaths: Mapping[str, Datapath], fold: FoldProgram, grid: Grid, blocking: _Blocking):
@@ -242,8 +243,9 @@ class _Emitter:
         self._units.append(Unit(fn.label, text, {name: _DECLARED[name] for name in declared}, float(len(text))))
 
     def chains(self, name: str, datapath: Datapath, arguments: Mapping[str, object], vectors: tuple[int, int]) -> None:
-        """Adds the function that computes a statement's sums over the cycles of a block; vectors: lanes, and how many vectors run
-        together.
+        """Adds the function that computes a statement's sums over the cycles of a block.
+
+        vectors: (the elements of a vector register, how many vector registers of sums are computed together).
         """
         register = dict(self._grid.sums)[name]
         layouts = [self._layouts[name, read] for read in range(len(datapath.types))]
@@ -316,25 +318,25 @@ class _Emitter:
     def _copies(
         self, fn: VectorFunction, layout: _RegisterLayout, first: int, cycles: tuple[str, str], copy: Callable[[str, str, str], None]
     ) -> None:  # fmt: skip
-        """Writes copy(memory, position, element) for the loads or stores of these cycles; cycles take turns in groups of elements,
-        whose cache lines are then close together.
+        """Writes copy(memory, position in the register's vector, element) for the loads or stores whose words begin at `first`: for
+        a few events of each of the cycles, then for the next few of each, so that what shares a cache line is copied together.
         """
         at, elements, counts, memory = (fn.get("%words", first + k, "ptr") for k in range(4))
         most, step, element_step = (fn.get("%words", first + k) for k in range(4, EVENT_WORDS))
 
         def some(low: str) -> None:
-            """Writes code for a group of elements, from the number `low` on, of every cycle."""
+            """Writes code for `EVENT_GROUP` events of every cycle, or fewer at the end, from the event number `low` on."""
             high = fn.integer("add", low, EVENT_GROUP)
 
             def cycle(t: str) -> None:
-                """Writes code for a group of elements of one cycle."""
+                """Writes code for these events of one cycle."""
                 number = fn.integer("add", fn.integer("sub", t, cycles[0]), 1)
                 here = fn.integer("add", fn.get(at, t), fn.integer("mul", number, layout.advance))
                 element = fn.get(elements, t)
                 end = fn.emit(f"call i64 @llvm.smin.i64(i64 {high}, i64 {fn.get(counts, t)})")
 
                 def each(k: str) -> None:
-                    """Writes code for one element."""
+                    """Writes code for the k-th event of the cycle."""
                     ways = ((here, step), (element, element_step))
                     copy(memory, *(fn.integer("add", begin, fn.integer("mul", k, by)) for begin, by in ways))
 
@@ -374,7 +376,7 @@ class _Emitter:
         return fn
 
     def _blocks(self) -> VectorFunction:
-        """Returns the LLVM function that runs all batches of a span."""
+        """Returns the LLVM function that runs a span of cycles: batch after batch, each of which is a few blocks of cycles."""
         fn = VectorFunction(ENTRY, f"i64 @{ENTRY}(ptr %words)")
         first, end, threads_ = (fn.get("%words", each) for each in (_FIRST, _END, _THREADS))
         strips = fn.integer("udiv", fn.integer("add", fn.get("%words", _COLUMNS), self._strip - 1), self._strip)

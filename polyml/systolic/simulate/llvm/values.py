@@ -64,11 +64,12 @@ def values(
 class ChainShape:
     """A ChainShape describes how sums move over the array for several cycles, and where the registers that they meet lie.
 
-    sums: the number of the register that has the sums; the sum at row p and column c is in the PE (p + step * t, c) in cycle t = 1
-        ... cycles.
+    sums: the number of the register that has the sums. In cycle t = 1 ... cycles, the sum that began at row p and column c is in
+        the PE (p + step * t, c).
     step: the rows that a sum moves in a cycle.
-    strides: for each register, how far rows are apart, and by how much the element that a sum meets is further in each cycle.
-    vectors: the elements of a vector register, and how many of these registers run together.
+    strides: for each register, (how many elements lie between two rows, by how many the element that a sum meets in a cycle lies
+        behind the one that it met in the cycle before).
+    vectors: (the elements of a vector register, how many vector registers of sums are computed together).
     """
 
     sums: int
@@ -98,8 +99,8 @@ def chains(name: str, datapath: Datapath, arguments: Mapping[str, object], shape
 
 
 def _skew(strides: Sequence[tuple[int, int]], sums: int) -> int:
-    """Returns 1 or -1 where a sum meets the same element of some register as the sum in the row before it, but that many cycles
-    later; 0 where none does.
+    """Returns 1 or -1: how many cycles later a sum meets an element of some register that the sum in the row before it has met.
+    Returns 0 where no register's elements are met by both in such cycles.
 
     strides: as in `ChainShape`; sums: the number of the register that has the sums.
     """
@@ -107,12 +108,14 @@ def _skew(strides: Sequence[tuple[int, int]], sums: int) -> int:
 
 
 def _strip(step: int, skew: int, vectors: tuple[int, int]) -> Loop:
-    """Returns the loops over strips of columns, over rows and over cycles that add the terms to sums.
+    """Returns the loops over strips of columns, over rows and over cycles that add the terms to sums; a strip is the columns that
+    are computed together.
 
-    Sums of `ROWS` rows run together, each `skew` cycles behind the one before, so that they share what they meet. Before and after
-    come cycles that they do not have in common, and then the rows that are left, each alone.
+    Sums of `ROWS` rows run together, each `skew` cycles behind the one before, so that they meet the same elements at the same
+    time. Cycles that not all of these rows have run before and after, row by row; rows that are left at the end run alone.
     step: the rows that a sum moves in a cycle.
-    vectors: the elements of a vector register, and how many of these registers run together.
+    skew: what `_skew` returns.
+    vectors: (the elements of a vector register, how many of these are computed together).
     """
     lanes, together = vectors
     p, cycles, last = variable("p"), variable("cycles"), variable("rows") - 1
@@ -124,7 +127,7 @@ def _strip(step: int, skew: int, vectors: tuple[int, int]) -> Loop:
         return (Affine(1), *meets[0]), (cycles, *meets[1])
 
     def values(node: Instance | Unroll) -> Jam:
-        """Returns the node that computes vectors of the values of an instance, or of several unrolled ones."""
+        """Returns the node that computes an instance, or several unrolled ones, for all columns of a strip together, as vectors."""
         return Jam("v", variable("c"), together, lanes, None, (node,))
 
     def alone(p: Affine, low: tuple[Affine, ...], high: tuple[Affine, ...]) -> Loop:
