@@ -39,7 +39,7 @@ class Palette:
     """A palette has the colours of one scheme, light or dark.
 
     colours: by the names of COLOURS.
-    lanes: the colours of processing elements, by their lane (their number along an axis); further lanes begin again with the first.
+    lanes: the colours of the values in pictures of a systolic array, one for each stream (the values of one operand).
     accent: the colour of what is pointed at.
     """
 
@@ -121,5 +121,7 @@ def heading_width(title: str, caption: str) -> float:
 
 
 def lane(number: int) -> int:
-    """Returns the number of the colour of a systolic array's lane; colours repeat where there are more lanes."""
+    """Returns which of the colours `Palette.lanes` a stream of a systolic array has, from 0; they repeat where there are more
+    streams.
+    """
     return number % LANES

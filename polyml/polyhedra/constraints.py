@@ -17,7 +17,7 @@ _D = isl.dim_type
 
 @dataclass(frozen=True)
 class Quotient:
-    """A Quotient is the integer floor((sum of coefficient * name + constant) / divisor), which is a name in linear rows.
+    """A Quotient is the integer floor((sum of coefficient * name + constant) / divisor); linear rows use it as they use a name.
 
     terms: pairs (name, coefficient); the name of an iterator is its position
     """
@@ -51,7 +51,10 @@ def integer_rows(domain: isl.Set) -> tuple[list[LinearRow], list[LinearRow]] | N
 
 
 def _conjunction_rows(basic: isl.BasicSet) -> tuple[list[LinearRow], list[LinearRow]]:
-    """Returns the rows of the equalities and those of the inequalities of a conjunction whose rounded quotients isl all knows."""
+    """Returns the rows (coefficients by name, constant) of the equalities of a conjunction, and those of its inequalities.
+
+    Each existential variable of the conjunction has to be one that isl knows as a rounded quotient.
+    """
     names: list[str | int | Quotient] = [*parameter_names(basic), *range(basic.dim(_D.set))]
     for k in range(basic.dim(_D.div)):
         names.append(_quotient(basic.get_div(k), names))
@@ -88,7 +91,7 @@ def _space(parameters: tuple[str, ...], dims: int) -> isl.Space:
 def _matrix(rows: Sequence[NamedRow], columns: Mapping[str, int]) -> isl.Mat:
     """Returns linear rows (coefficients by name, constant) as an isl matrix, with the constants in its first column.
 
-    columns: the column of each name
+    columns: by name the number of its column, from 1
     """
     matrix = isl.Mat.alloc(CONTEXT, 0, len(columns) + 1).add_zero_rows(len(rows))
     for number, (terms, constant) in enumerate(rows):
@@ -128,7 +131,9 @@ def linear_row(value: isl.PwAff) -> LinearRow | None:
 
 
 def rows_by_piece(value: isl.PwAff) -> list[tuple[isl.Set, LinearRow, int]]:
-    """Returns for each piece of { S[i] -> [(e)] } its domain, and a row and a divisor: there the value is row / divisor."""
+    """Returns (domain, row, divisor) for each piece of { S[i] -> [(e)] }: there e is row / divisor. A row is (coefficients,
+    constant).
+    """
     return [(where, *_aff_row(aff)) for where, aff in value.get_pieces()]
 
 
@@ -198,7 +203,7 @@ def _numerator(aff: isl.Aff, names: Sequence[str | int | Quotient]) -> tuple[dic
 
 
 def bounding(domain: isl.Set, directions: Sequence[Sequence[int]]) -> isl.Set:
-    """Returns a set { [i] } with only those of its constraints that are not constant along all the directions.
+    """Returns a set { [i] } with only those of its constraints that bound some direction: whose expression changes along it.
 
     Constraints with rounded quotients are kept, too.
 

@@ -138,7 +138,9 @@ def first_dimensions(domain: isl.Set, count: int) -> isl.Set:
 
 
 def rational_image(values: isl.MultiUnionPwAff, context: isl.Set) -> isl.Set:
-    """Returns a union of polyhedra that contains the image { [values...] } of { S[i] -> [values...] }, and perhaps more points.
+    """Returns a union of polyhedra that contains all values { [values...] } of { S[i] -> [values...] }.
+
+    It may have more points, since it is computed as if iterators were rational numbers and without the rounding of quotients.
 
     context: the parameter set to which the result is restricted
     """

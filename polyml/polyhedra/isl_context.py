@@ -108,8 +108,9 @@ def budget(operations: int, context: isl.Context = CONTEXT) -> Iterator[None]:
 
 
 def _settle(known: _Account | None, context: isl.Context, most: int) -> None:
-    """Subtracts from an account the operations that isl has used since its count was last reset.
+    """Subtracts from an account the operations that isl has used since its count was last reset, if the account is charged.
 
+    known: the account; None where there is none
     most: the limit that isl has now, 0 for none
     """
     if known is not None and known.charges and most:

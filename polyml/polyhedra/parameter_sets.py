@@ -13,10 +13,11 @@ _D = isl.dim_type
 
 
 def rows(value: isl.Set) -> list[tuple[bool, dict[str, int], int]] | None:
-    """Returns (whether it is an equality, coefficients, constant) of each constraint of a parameter set.
+    """Returns (is equality, coefficients, constant) of each constraint of a parameter set.
 
-    An inequality says that its sum is at least 0. The result is None where the set is a union of several conjunctions or has
-    existential variables.
+    The sum of coefficient * parameter, plus the constant, is 0 where it is an equality, else at least 0. The result is None where
+    the
+    set is a union of several conjunctions or has existential variables.
     """
     basics = value.coalesce().get_basic_sets()
     if len(basics) != 1 or basics[0].dim(_D.div) or value.dim(_D.set):
@@ -43,7 +44,7 @@ def fixed_parameters(region: isl.Set) -> dict[str, int]:
 
 
 def fixed_dimensions(region: isl.Set) -> int:
-    """Returns the number of equalities of the affine hull of a parameter set { : ... }."""
+    """Returns the number of independent equalities that hold in all of a parameter set { : ... }: 1 for { : N = M + 1 }."""
     return sum(constraint.is_equality() for constraint in region.affine_hull().get_constraints())
 
 

@@ -18,7 +18,7 @@ _SetOrMap = TypeVar("_SetOrMap", isl.Set, isl.Map)
 
 
 def fix(value: _Relation, sizes: Mapping[str, int]) -> _Relation:
-    """Returns the set or relation with its parameters fixed to the values in `sizes`; other names in it are ignored."""
+    """Returns the set or relation with its parameters fixed to the values in `sizes`, whose other names are ignored."""
     if isinstance(value, (isl.UnionSet, isl.UnionMap)):
         return value.intersect_params(sizes_set(tuple(sizes.items())))
     names = parameter_names(value)
@@ -94,9 +94,9 @@ def from_units(value: _SetOrMap, units: Mapping[str, int]) -> _SetOrMap:
 
 
 def _rescaled(value: _SetOrMap, units: Mapping[str, int], relation: Callable[[str, str, int], str]) -> _SetOrMap:
-    """Returns the value with each parameter that has a unit replaced by a new one, which then gets the old one's name.
+    """Returns the value with another parameter of the same name in place of each parameter that has a unit.
 
-    relation: makes the equation between both, as text, from (old name, new name, unit)
+    relation: makes the equation between the old and the new one, as text, from (old name, temporary name of the new one, unit)
     """
     for name in [n for n in parameter_names(value) if units.get(n, 1) > 1]:
         other = f"{name}_"

@@ -47,7 +47,10 @@ def _coordinates(point: isl.Point, dims: int) -> tuple[int, ...]:
 
 
 def _labeller(space: isl.Space) -> Callable[[tuple[int, ...]], Any]:  # Any: as in `points`
-    """Returns a function from the coordinates of an element to the element as `points` returns it, with the names of its tuples."""
+    """Returns a function from the coordinates of an element to the element with the names of its tuples, as `points` returns it.
+
+    It maps (1, 2) to ("S", (1, 2)) in a set, and (1, 2, 3) to (("S", (1, 2)), ("A", (3,))) in a wrapped relation.
+    """
     names = tuple_names(space)
     if len(names) == 1:
         return lambda c: (names[0], c)
@@ -78,7 +81,7 @@ class Witness:
 
 
 def witness(value: _Relation) -> Witness | None:
-    """Returns a smallest element of a set or relation, with the parameters' values for which it is in it; None where there is none.
+    """Returns a smallest element of a set or relation, and the smallest sizes at which it has one; None where it is always empty.
 
     The parameters are made as small as possible first, then the element lexicographically. Where there is no smallest one (the set
     is unbounded below), some element is returned.

@@ -39,7 +39,7 @@ def _number(value: isl.Val) -> int | Fraction:
 def member_iterators(band: isl.MultiUnionPwAff) -> list[dict[str, str | None]]:
     """Returns, for each member of a band, by statement the name of the iterator that the member equals up to a shift and a sign.
 
-    The name is None where the member is no such function of one iterator.
+    The name is None where the member is no such function of one iterator: { S[i, j] -> [j + 1, i + j] } gives "j", then None.
     """
     found = []
     for k in range(band.dim(_D.set)):
@@ -83,9 +83,9 @@ def has_division(value: isl.UnionPwAff) -> bool:
 
 
 def before_rounding(value: isl.UnionPwAff) -> tuple[isl.UnionPwAff, ...]:
-    """Returns the expressions e, f, ... whose quotients { S[i] -> [(c + t*floor(e/d) + t*floor(f/d))] } adds up, without rounding.
+    """Returns the expressions e, f, ... of a sum of quotients { S[i] -> [(c + t*floor(e/d) + t*floor(f/d))] }.
 
-    From one instance to another the value does not decrease where none of them decreases. c, which has parameters alone, t > 0 and
+    From one instance to another the sum does not decrease where none of them decreases. c, which has parameters alone, t > 0 and
     d have to be the same for all instances; for any other value the result is ().
 
     >>> before_rounding(isl.UnionPwAff("{ S[i] -> [(4*floor((i + 1)/4))] }"))
@@ -112,7 +112,7 @@ def before_rounding(value: isl.UnionPwAff) -> tuple[isl.UnionPwAff, ...]:
 
 
 def _whole(where: isl.Set | None, quotient: isl.Aff, divisor: isl.Val) -> isl.UnionPwAff:
-    """Returns { S[i] -> [(divisor * quotient)] : where }; without the condition where it is None."""
+    """Returns { S[i] -> [(divisor * quotient)] } for the instances in `where`, or for all instances where that is None."""
     value = quotient.scale_val(divisor)
     return isl.UnionPwAff.from_pw_aff(value.to_pw_aff() if where is None else isl.PwAff.alloc(where, value))
 
@@ -189,9 +189,9 @@ def union_of_functions(functions: Sequence[isl.PwMultiAff]) -> isl.UnionPwMultiA
 
 
 def inverse_of_shifts(domain: isl.Set, shifted: Mapping[int, isl.PwAff]) -> isl.PwMultiAff:
-    """Returns { S[i, j'] -> S[i, j] : j' = e(i, j) }, which gives the old coordinates of instances by the new ones.
+    """Returns the function from the new coordinates of instances to the old ones, { S[i, j'] -> S[i, j] : j' = e(i, j) }.
 
-    shifted: by dimension the expression e, in which that dimension has the coefficient 1, and which uses no later dimensions
+    shifted: by position of a dimension its new value e, such as i + j for j: with the coefficient 1, and without later dimensions
     """
     forth = isl.Map.universe(domain.get_space().map_from_set())
     for dim in range(domain.dim(_D.set)):

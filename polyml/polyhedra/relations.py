@@ -46,9 +46,9 @@ def differ(pairs: isl.Map, dim: int) -> bool:
 
 
 def has_no_pair(pairs_: isl.UnionMap, order: Callable[[isl.Space], isl.Map]) -> bool:
-    """Returns whether no pair of the relations { [t] -> [t'] } is in a given order.
+    """Returns whether no pair t -> t' of the relations { [t] -> [t'] } is in a given order.
 
-    order: makes the order of a space's points, as isl.Map.lex_gt does
+    order: from a space to the relation of all pairs in this order, such as isl.Map.lex_gt: t comes after t'
     """
     return all(piece.intersect(order(piece.get_space().domain())).is_empty() for piece in pieces(pairs_))
 
@@ -59,12 +59,14 @@ def flat(relation: isl.Map) -> isl.Set:
 
 
 def last_of(writes: Sequence[tuple[isl.Map, int]], name: str, iterators: Sequence[str]) -> tuple[isl.Set, list[isl.PwAff]] | None:
-    """Returns the elements { name[iterators] } that are written, and the lexicographically last outer iteration that writes each.
+    """Returns the elements that are written, as { name[iterators] }, and for each the last values of the outer loops that write it.
 
-    The iteration is a list of expressions { name[iterators] -> [(e)] }, one for each outer dimension. The result is None where an
-    expression is piecewise.
+    The values are a list of expressions { name[iterators] -> [(e)] }, one for each outer loop, lexicographically last. The result
+    is
+    None where an expression is piecewise.
 
-    writes: pairs (relation { S[i] -> A[e] }, number of outer dimensions); these dimensions are the same loops in all of them
+    writes: pairs (relation { S[i] -> A[e] }, how many of its first iterators are the outer loops, which are the same in all of
+        them)
     """
     outermost = [
         written.project_out(_D.in_, depth, written.dim(_D.in_) - depth).reset_tuple_id(_D.in_).reverse()
@@ -115,9 +117,10 @@ def last_before(uses: isl.Map, others: isl.Map) -> isl.Map:
 
 
 def preceded(uses: isl.Map, others: isl.Map, depth: int) -> isl.Set:
-    """Returns the times of `uses` before which `others` has the same value at some time with the same first `depth` coordinates.
+    """Returns the times of `uses` that come after a time at which `others` has the same value, both with equal first coordinates.
 
     uses, others: { [time] -> A[value] }; times are compared lexicographically
+    depth: how many first coordinates have to be equal
     """
     pairs = uses.apply_range(others.reverse())
     return pairs.intersect(equal_first(pairs, depth)).intersect(isl.Map.lex_gt(uses.domain().get_space())).domain().coalesce()
@@ -159,7 +162,11 @@ def within_bounds(domain: isl.Set, values: Sequence[isl.PwAff], bounds: Sequence
 
 
 def separate_bounds(domain: isl.Set, values: Sequence[isl.PwAff]) -> tuple[isl.Set, isl.Set]:
-    """Returns { S[i] } without its constraints on the values { S[i] -> [(v)] }, and the set { [v, ...] } of these values."""
+    """Returns two sets that say together what { S[i] } says: what does not follow from the values { S[i] -> [(v)] }, and these
+    values.
+
+    The first is { S[i] } without its constraints on the values; the second is the set { [v, ...] } that they take.
+    """
     onto_values = relation(domain.get_space(), "v", values)
     inside = domain.apply(onto_values)
     return domain.gist(onto_values.intersect_range(inside).domain()), inside.reset_tuple_id()

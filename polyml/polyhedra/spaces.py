@@ -17,7 +17,7 @@ _Function = TypeVar("_Function", isl.Aff, isl.PwAff, isl.Map)
 
 
 class _InSpace(Protocol):
-    """An _InSpace is an isl object that lives in a space."""
+    """An _InSpace is any isl object with a space, which tells its parameters, tuples and dimensions."""
 
     def get_space(self) -> isl.Space: ...
 

@@ -38,11 +38,12 @@ def count_tiles(domain: isl.Set, sizes: Mapping[int, int]) -> int:
 
 
 def in_whole_tiles(domain: isl.Set, dim: int, step: int, origin: str = "0") -> isl.Set:
-    """Returns the points whose whole tile along dimension `dim` satisfies the constraints between it and the other dimensions.
+    """Returns the points whose whole tile along dimension `dim` satisfies the constraints that relate `dim` to other dimensions.
 
-    Constraints on the dimension alone do not count.
+    The tile of a point are the points that differ from it in that dimension alone and are in the same block of `step` values. A
+    constraint on that dimension alone may cut it.
 
-    step, origin: the tiles begin at `origin` plus multiples of `step`
+    step, origin: the blocks begin at `origin` plus multiples of `step`
 
     >>> in_whole_tiles(isl.Set("{ S[i, k] : 0 <= k < i < 9 }"), 0, 4)
     Set("{ S[i, k] : i <= 8 and 0 <= k < i and 4*floor((i)/4) > k }")

@@ -109,8 +109,8 @@ def by_first_difference(pairs: isl.Map) -> Iterator[tuple[int, isl.Map]]:
 def hyperplane_sides(value: isl.Set, depth: int, only_hyperplanes: bool) -> Iterator[tuple[isl.Set, ...]]:
     """Yields, for each constraint of a set on dimensions from `depth` on, the parts into which it cuts the space.
 
-    An equality gives three parts: below, on and above its hyperplane. An inequality gives two, outside and inside its half space,
-    unless `only_hyperplanes`.
+    An equality gives three parts: below, on and above its hyperplane. An inequality gives two, outside and inside its half space;
+    it is left out if `only_hyperplanes`.
     """
     for basic in value.get_basic_sets():
         for constraint in basic.get_constraints():
@@ -124,9 +124,9 @@ def hyperplane_sides(value: isl.Set, depth: int, only_hyperplanes: bool) -> Iter
 
 
 def joined(value: isl.Set) -> isl.Set:
-    """Returns the set coalesced; unchanged where coalescing makes new constraints on several dimensions.
+    """Returns the set with conjunctions joined where isl can (coalesced), unless that makes new constraints on several dimensions.
 
-    Coalescing does so for a cross of two boxes.
+    Then the set is returned unchanged; an example is a cross of two boxes.
     """
     whole = value.coalesce()
     return value if _slanted(whole) > _slanted(value) else whole

@@ -18,10 +18,10 @@ from typing import Union
 
 @dataclass(frozen=True)
 class Affine:
-    """An affine expression is a constant plus a sum of atoms with coefficients.
+    """An Affine is a quasi-affine expression: a constant plus a sum of atoms with coefficients.
 
     constant: the integer that is added.
-    terms: ((atom, coefficient), ...), sorted by the atom's text, no coefficient zero.
+    terms: ((atom, nonzero coefficient), ...), sorted by the atom's text; an atom is a name, a FloorDiv, an Extremum or a Choice.
     """
 
     constant: int = 0
@@ -66,7 +66,7 @@ class Affine:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """The names of all iterators and parameters in the expression, also of those inside atoms."""
+        """Returns the names of all iterators and parameters in the expression, also of those inside atoms."""
         found: set[str] = set()
         for atom, _ in self.terms:
             found |= {atom} if isinstance(atom, str) else atom.names
@@ -148,8 +148,8 @@ class FloorDiv:
 class Extremum:
     """The least ("min") or greatest ("max") of two or more operands.
 
-    as_written: the operands keep the order and the nesting of the source, which isl's pieces follow; else they are flattened and
-        sorted by their texts, so that equal extrema are equal values.
+    as_written: whether the operands keep the order and the nesting of the source, so that isl makes the same pieces of them; else
+        they are flattened and sorted by their texts, so that equal extrema are equal values.
     """
 
     op: str
@@ -286,7 +286,7 @@ def product(a: Affine, b: Affine) -> Affine | None:
 
 
 def floor_div(operand: Affine, divisor: int) -> Affine:
-    """Returns floor(operand / divisor), for a negative divisor too, as Python does. Terms that divide exactly leave the division."""
+    """Returns floor(operand / divisor), as Python's `//`, with terms that are multiples of the divisor outside the FloorDiv."""
     if divisor == 1:
         return operand
     if divisor < 0:
@@ -305,7 +305,7 @@ def modulo(operand: Affine, divisor: int) -> Affine:
 
 
 def extremum(op: str, values: Iterable[Affine], as_written: bool = False) -> Affine:
-    """Returns the minimum or maximum, in which operands that differ by a constant are one. as_written: see Extremum."""
+    """Returns the minimum or maximum of values; of those that differ by a constant only one is kept. as_written: see Extremum."""
     flat = [*values] if as_written else [inner for e in values for inner in operands(op, e)]
     best: dict[tuple, int] = {}
     pick = min if op == "min" else max
@@ -318,7 +318,7 @@ def extremum(op: str, values: Iterable[Affine], as_written: bool = False) -> Aff
 
 
 def operands(op: str, value: Affine) -> tuple[Affine, ...]:
-    """Returns the operands of a value that is one min or max, whichever `op` names, else the value alone."""
+    """Returns the operands of a value that is one Extremum with this `op`, "min" or "max", else the value alone."""
     if value.constant == 0 and len(value.terms) == 1 and value.terms[0][1] == 1:
         top = value.terms[0][0]
         if isinstance(top, Extremum) and top.op == op:
@@ -327,7 +327,7 @@ def operands(op: str, value: Affine) -> tuple[Affine, ...]:
 
 
 def choice(condition: Condition, then: Affine, orelse: Affine) -> Affine:
-    """Returns `then if condition else orelse`, or the one of the two that is known to be the value."""
+    """Returns `then if condition else orelse`, or one of the two where they are equal or the condition is always or never true."""
     if then == orelse or condition == TRUE:
         return then
     return orelse if condition == FALSE else of_atom(Choice(condition, then, orelse))
@@ -348,7 +348,7 @@ def zero(value: Affine) -> Condition:
 
 
 def _by_cases(value: Affine, op: str) -> Condition | None:
-    """Returns the condition `value op 0` without the first min, max or choice in the value; None where it has none."""
+    """Returns `value op 0` as conditions on the cases of the value's first min, max or choice; None where it has none."""
     test = zero if op == "==" else non_negative
     for index, (atom, c) in enumerate(value.terms):
         if not isinstance(atom, (Extremum, Choice)):

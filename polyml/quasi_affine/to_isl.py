@@ -41,7 +41,7 @@ def to_aff(value: Affine, frame: Frame) -> isl.Aff | None:
 
 
 def _linear_terms(value: Affine) -> list[tuple[str, int]]:
-    """Returns the terms whose atoms are names, with their coefficients."""
+    """Returns (name, coefficient) of each term that is a name times a number, without the quotients, extrema and choices."""
     return [(atom, coefficient) for atom, coefficient in value.terms if isinstance(atom, str)]
 
 

@@ -54,9 +54,7 @@ def kind_of(status: os.stat_result) -> str:
 
 
 def fault_of(status: os.stat_result) -> str:
-    """Returns how other users than this one and root decide what is in a file or folder, as the end of a sentence.
-
-    "" is returned where they do not.
+    """Returns why users other than this one and root can change a file or folder, as the end of a sentence; "" where they cannot.
 
     status: of the file or folder
     """
@@ -68,9 +66,9 @@ def fault_of(status: os.stat_result) -> str:
 
 
 def _all(descriptor: int, path: str | os.PathLike, expected_bytes: int, limit_bytes: int) -> bytes:
-    """Returns the bytes of an open file up to its end, wherever that is by then. Raises UnsuitableFile for more than the limit.
+    """Returns the bytes of an open file up to its end. Raises UnsuitableFile for more bytes than the limit.
 
-    The end moves if the file changes meanwhile or the system makes it up.
+    These may be more or fewer than its status says: it may be written meanwhile, or be one that the system makes up, as in /proc.
 
     path: the file's name, for the message
     expected_bytes: the size that the file's status has.

@@ -31,8 +31,8 @@ class Definition:
 def definition_of(function: FunctionType) -> Definition:
     """Returns the definition of a function, as it stands in its file now; it may be another function's, since files change.
 
-    A definition ends before the first line as far to the left as its own first one before which Python finds the text to be whole.
-    (`inspect.getsource` looks for the end with patterns that take 8 ms to make.)
+    It ends at the first line after which Python can parse it, and after which a line follows that is not indented more than its
+    first one. (`inspect.getsource` looks for the end with patterns that take 8 ms to make.)
     Raises OSError or TypeError where there is no text to be had.
     """
     lines, before = inspect.findsource(function)
@@ -54,7 +54,7 @@ def definition_of(function: FunctionType) -> Definition:
 
 
 def code_text(code: CodeType) -> str:
-    """Returns the bytecode of a function as text that is the same in every process, without the places of its lines.
+    """Returns the bytecode of a function as text that is the same in every process; it has no line numbers.
 
     >>> code_text((lambda x: x + 1).__code__) == code_text((lambda x: x + 2).__code__)
     False
@@ -77,9 +77,9 @@ def _constant(value: object) -> str:
 
 
 def _ends(lines: Sequence[str]) -> Iterator[int]:
-    """Yields the numbers of lines after which a definition at the beginning of `lines` may end.
+    """Yields how many lines a definition at the beginning of `lines` may have, the smallest number first.
 
-    They are how many lines stand before each line as far to the left as the first one, and at last the number of all lines.
+    It may end before each later line that is not indented more than the first one, and at the end of `lines`.
     """
     margin = _indentation(lines[0])
     for number, line in enumerate(lines):

@@ -78,21 +78,21 @@ class Line:
 
     @property
     def token(self) -> Token:
-        """The token that is read next."""
+        """Returns the token that is read next, without reading it."""
         return self.tokens[self._next]
 
     def peek(self, count: int) -> Token:
-        """Returns the token `count` places behind the next one, or the end of the line, without reading it."""
+        """Returns the token that is read after `count` more, or the end of the line where there are fewer, without reading it."""
         return self.tokens[min(self._next + count, len(self.tokens) - 1)]
 
     @property
     def is_done(self) -> bool:
-        """Whether all tokens of the line have been read."""
+        """Returns whether all tokens of the line have been read."""
         return self.token.kind == "end"
 
     @property
     def text(self) -> str:
-        """The line as it stands in the file."""
+        """Returns the line as it stands in the file."""
         return self.source.line(self.number)
 
     def is_at(self, *words: str) -> bool:
@@ -205,15 +205,16 @@ class Line:
     def refused(self, message: str, notes: tuple[str, ...] = (), token: Token | None = None) -> TextError:
         """Returns an error with this message at the place of a token.
 
+        notes: further lines of the message
         token: the next one if none is given
         """
         return TextError(message, loc=self.loc(token), notes=notes)
 
 
 class Lines:
-    """A Lines is the lines of a text that have tokens, and reads them one after the other.
+    """A Lines is the lines of a text, without those that have no tokens, and reads them one after the other.
 
-    TextError is raised for a text that is no sequence of tokens.
+    TextError is raised where a character begins no token, and where a line or number is too long or nested too deeply.
 
     file: the name of the text in messages.
     """
@@ -225,12 +226,12 @@ class Lines:
 
     @property
     def is_done(self) -> bool:
-        """Whether all lines have been read."""
+        """Returns whether all lines have been read."""
         return self._next == len(self._lines)
 
     @property
     def indent(self) -> int:
-        """The number of spaces by which the next line is indented; -1 where there is none."""
+        """Returns the number of spaces by which the next line is indented; -1 where there is none."""
         return -1 if self.is_done else self._lines[self._next].indent
 
     def next(self, what: str, indent: int | None = None) -> Line:
@@ -263,7 +264,7 @@ class Lines:
             yield self.next("a line", indent)
 
     def split(self, word: str) -> Lines:
-        """Removes the lines from the first one that begins with a word and is not indented to the last, and returns them."""
+        """Removes all lines from the first one on that is not indented and begins with `word`, and returns them."""
         place = next((n for n, line in enumerate(self._lines) if not line.indent and line.is_at(word)), len(self._lines))
         rest = copy(self)
         self._lines, rest._lines, rest._next = self._lines[:place], self._lines[place:], 0
@@ -301,21 +302,23 @@ class Lines:
 
 
 def head(kind: str, number: int) -> str:
-    """Returns the first line of a text of polyml: what it is a text of, such as "kernel", and the number of its format."""
+    """Returns the first line of a text that polyml writes: "polyml kernel, format 2" for the kind "kernel" and the format 2."""
     return f"polyml {kind}, format {number}"
 
 
 def kind_of(text: str) -> str:
-    """Returns what a text is of by its first line, "kernel", "scop", "program" or "schedule"; "" where it is no text of polyml."""
+    """Returns what polyml wrote in a text, as its first line says: "kernel", "scop", "program" or "schedule"; "" for any other
+    text.
+    """
     found = re.match(r"polyml (\w+), format ", text)
     return found.group(1) if found else ""
 
 
 def opened(text: str, file: str, kind: str, number: int) -> Lines:
-    """Returns the lines after the first one of a text of polyml. Raises TextError for one of another kind or format.
+    """Returns the lines after the first one of a text that polyml wrote. Raises TextError for one of another kind or format.
 
     file: the name of the text in messages
-    kind, number: what it has to be a text of, such as "kernel", and the number of its format
+    kind, number: the kind that it has to be, such as "kernel", and the number of its format
     """
     lines, wanted = Lines(text, file), head(kind, number)
     if lines.is_done or lines.source.lines[0].rstrip() != wanted:

@@ -52,9 +52,10 @@ def rooflines_svg(given: Sequence[tuple[str, Roofline]]) -> str:
 
 
 def tiles_svg(report: ReportValues) -> str:
-    """Returns an SVG picture of misses per instance over the lines of a tile, both logarithmic; "" where there are no tiles.
+    """Returns an SVG picture: misses per instance over how many cache lines a tile uses, both logarithmic; "" where there are no
+    tiles.
 
-    For each level a curve has the least estimate of all tiles of about so many lines, and dots are the tiles that were simulated.
+    Each cache level has a curve, the least estimate among tiles of about so many lines; dots are the tiles that were simulated.
     """
     found = report.tiles
     if not found.candidates or not found.instances:
@@ -79,11 +80,11 @@ def tiles_svg(report: ReportValues) -> str:
 
 
 def _least(found: Tiles, number: int) -> list[tuple[float, float]]:
-    """Returns the points (lines, misses per instance) of a level's curve: the least estimate among tiles of about so many lines.
+    """Returns the points (cache lines of a tile, misses per instance) of the curve of one cache level.
 
-    There is a point for each doubling of a tile's lines.
+    There is a point for each doubling of the lines: the tile with the least estimated misses among those in between.
 
-    number: the level's position.
+    number: the level's position, from 0.
     """
     best: dict[int, tuple[float, float]] = {}
     for each in found.candidates:

@@ -140,7 +140,7 @@ def report(
     or would overlap.
 
     arguments: those of the call, by name.
-    where: the kernel and its place, as the first line has them.
+    where: the kernel's name, file and line, as the first line of the report shows them.
     setup: the caches to simulate.
     tile: sizes of tiles of the source's loops, which are another variant; (): none.
     """
@@ -175,7 +175,7 @@ def report(
 def _reuse(
     source: FormReport, sizes: Mapping[str, int], places: Mapping[str, Placed], levels: tuple[CacheLevel, ...]
 ) -> tuple[Reuses | None, tuple[Advice, ...]]:
-    """Returns the reuse in the source's order, and advice on references whose misses are conflicts for the most part.
+    """Returns the reuse of lines in the source's order, and advice on references of whose misses in a level most are conflicts.
 
     The reuse is None where data decide which elements are used.
     """
@@ -202,9 +202,11 @@ def _are_conflicts(counts: Counts, level: int) -> bool:
 
 
 def rates(levels: Sequence[CacheLevel], machine: Cpu, threads: int) -> Rates | None:
-    """Returns the costs of misses by which times are predicted; None where a bandwidth or the clock is not known.
+    """Returns the time of a miss of each cache level, the clock and the length of vectors, by which the times of tiles are
+    predicted.
 
-    A miss of a level takes as long as a line at the bandwidth of the next level.
+    A miss of a level takes as long as a line at the bandwidth of the next level. None is returned where a bandwidth or the clock is
+    not known.
     """
     places = [*(f"L{level.level}" for level in levels[1:]), "memory"]
     read, clock = [machine.read(place, threads) for place in places], machine.frequency_hz.of(threads, machine.parts)
@@ -231,7 +233,10 @@ class _Subject:
 
 
 def _form_report(form: Form, on: _Subject) -> FormReport:
-    """Returns the report on a variant: its simulated misses, roofline and predicted time; where it cannot be simulated, why."""
+    """Returns the report on a variant: its simulated misses, roofline and predicted time, or why it cannot be simulated.
+
+    on: the sizes, machine and caches
+    """
     setup = on.setup
     try:
         found = misses(form, on.sizes, setup.levels, setup.threads, setup.coherent, setup.addresses)
@@ -243,10 +248,12 @@ def _form_report(form: Form, on: _Subject) -> FormReport:
 
 
 def _excess(form: Form, found: Misses, sizes: Mapping[str, int], least: LowerBound) -> Iterator[float]:
-    """Yields for each level the bytes that the variant fetches into it, in times the least that any order must fetch.
+    """Yields for each level the bytes that the variant fetches into it, divided by the least that any order of the instances must
+    fetch.
 
-    The least is the lower bound on loads together with the lines of arrays that are only written, each of which is fetched once;
-    and at least all lines that are used.
+    The least is a lower bound on loads, plus the lines of arrays that are only written, each of which is fetched once; and not less
+    than
+    all different lines that are used.
     """
     smallest = min((a.element.size_bytes for a in form.scop.arrays.values() if a.shape), default=1)
     read = {reference.array for reference in found.counts if not reference.is_write}

@@ -112,14 +112,17 @@ def _reuse(report: ReportValues) -> Iterator[str | Table]:
 
 @dataclass(frozen=True)
 class _ReuseRow:
-    """A row of the table of reuse: a reference with one of its classes of uses, or with the problem why it has none."""
+    """A row of the table of reuse: a reference, with some of its uses or with the problem why nothing is known of them.
+
+    each: uses of lines that one reference used last, and that one loop carries.
+    """
 
     reference: ArrayReference
     each: ReuseClass | None
     problem: str = ""
 
     def of(self, cell: Callable[[ReuseClass], str]) -> str:
-        """Returns what `cell` makes of the row's class of uses, a cell's text; "" where the row has no class."""
+        """Returns the text that `cell` makes of the row's uses; "" where nothing is known of them."""
         return "" if self.each is None else cell(self.each)
 
 
@@ -167,7 +170,7 @@ def _strides(each: Lanes) -> str:
 
 
 def _share(level: CacheLevel) -> Column[tuple[IterationFootprints, Footprint]]:
-    """Returns the column that says which part of a cache level each footprint takes."""
+    """Returns the column of the table of footprints that says what fraction of a cache level each one fills."""
     return Column(f"of L{level.level}", lambda row: _percent(row[1].share(level)))
 
 
@@ -228,7 +231,10 @@ def _sizes(sizes: Sequence[int]) -> str:
 
 
 def tiling(found: Tiles, sizes: Sequence[int]) -> str:
-    """Returns the steps of a schedule script that make tiles of these sizes, as text."""
+    """Returns the schedule script, as text, that tiles the source's loops with tiles of these sizes.
+
+    sizes: of each nest from its outermost loop on
+    """
     steps = (f".tile({dict(zip(nest, sizes))})" for nest in found.nests)
     return f'k.schedule("source", ...){"".join(steps)}'
 

@@ -92,7 +92,10 @@ def report(call: KernelCall, arguments: Mapping[str, object], where: str, machin
 
 @dataclass(frozen=True)
 class _TriedVariant:
-    """A variant of the kernel, and the error where none of its loops may go to threads; refused: None where some may."""
+    """A variant of the kernel that was mapped to a GPU, if possible.
+
+    refused: the error where none of its loops may go to threads; None where some may.
+    """
 
     form: GpuVariant
     refused: IllegalSchedule | None = None
@@ -103,7 +106,7 @@ class _GpuReportSetting:
     """The values that all variants of a report have in common.
 
     block: threads of a block that the user chose; (): none.
-    known: launches by the key of their nest, which variants may share; added to.
+    known: by a key that tells a nest of loops from others, its launches; filled as nests are mapped, so that equal ones share them.
     """
 
     problem: Problem

@@ -105,7 +105,10 @@ def _occupancy(each: Launches) -> str:
 
 
 def _access_columns(each: Launches) -> Sequence[Column[MappedAccess]]:
-    """Returns the columns of the table of loads and stores. Loads from shared memory have wavefronts in place of sectors."""
+    """Returns the columns of the table of loads and stores.
+
+    Loads from global memory have a number of sectors; those from shared memory have instead the passes through its banks.
+    """
     return (
         Column("load or store", lambda access: access.use.text, is_left=True),
         Column("", lambda access: "store" if access.use.is_write else "load", is_left=True),
@@ -155,7 +158,9 @@ _COPY_COLUMNS: Sequence[Column[StagedCopy]] = (
 
 
 def padding_advice(each: Launches, copy: StagedCopy) -> str:
-    """Returns a line on the wavefronts that padding of a copy's rows saves; "" where the rows have no padding."""
+    """Returns a line on how many passes through the banks of shared memory the padding of a copy's rows saves; "" where it has
+    none.
+    """
     buffer = copy.buffer
     if not buffer.padding:
         return ""

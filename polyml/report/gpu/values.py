@@ -29,7 +29,7 @@ class GpuVariant:
 
     @property
     def seconds(self) -> float | None:
-        """Returns the predicted time of all launches, without what a launch itself takes; None where some time is not known."""
+        """Returns the predicted time of all launches, without the overhead of starting them; None where some time is not known."""
         times = [each.roofline.seconds for each in self.launches]
         known = [seconds for seconds in times if seconds is not None]
         return None if len(known) < len(times) or self.problem else sum(known)
@@ -42,7 +42,10 @@ class GpuVariant:
 
 
 def _summed(each: Iterator[Sequence[Roof]]) -> tuple[Roof, ...]:
-    """Returns the roofs of all launches, with those of one place (a memory, a type of operations) added up."""
+    """Returns one roof for each memory and each type of operations: the sum over all launches.
+
+    each: the roofs of each launch
+    """
     found: dict[str, Roof] = {}
     for roof in (roof for roofs in each for roof in roofs):
         if roof.place in found:

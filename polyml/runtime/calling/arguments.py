@@ -25,10 +25,10 @@ _OVERLAP_WORK = 10_000  # candidate solutions np.shares_memory may try before th
 
 @dataclass(frozen=True)
 class CallArgument:
-    """A CallArgument is what a call passes for one parameter, made an exact array or number.
+    """A CallArgument is what a call passes for one parameter, made an array or number of no subclass.
 
     original: what the caller passed.
-    value: an exact ndarray of native byte order, or an exact number.
+    value: a numpy.ndarray itself, of native byte order, or a number; no instance of a class derived from these.
     type: its type in the language.
     layout: "C", "F" or "A" for an array, else "".
     copied: whether the value does not share the original's memory.
@@ -48,9 +48,9 @@ def shapes(given: Sequence[CallArgument]) -> dict[str, tuple[int, ...]]:
 
 
 def argument(name: str, original: object) -> CallArgument:
-    """Returns what a call passes for the parameter `name`, made an exact array or number.
+    """Returns what a call passes for the parameter `name`, made a numpy.ndarray or number of no subclass.
 
-    Raises PolymlTypeError or PolymlOverflowError if the language has no such values.
+    Raises PolymlTypeError for a value that the language does not have, PolymlOverflowError for an int that needs more than 64 bits.
     """
     if _is_number(name, original):
         value = _number(name, original)
@@ -143,7 +143,10 @@ def _is_number(name: str, original: object) -> bool:
 
 
 def _number(name: str, original: object) -> object:
-    """Returns a number as an exact Python number, or as a NumPy scalar of one of the language's own types."""
+    """Returns a Python number without a subclass, or a NumPy scalar whose type the language has.
+
+    Raises PolymlOverflowError for an int that needs more than 64 bits.
+    """
     if isinstance(original, np.generic):
         plain = BY_NUMPY_NAME.get(original.dtype.name)
         return numpy_dtype(plain).type(original) if plain else original
@@ -165,7 +168,7 @@ def _short(value: int) -> str:
 
 
 def _read(name: str, original: object) -> tuple[np.ndarray, bool]:
-    """Returns what a caller passed as an exact ndarray, and whether that is a copy.
+    """Returns (array, whether it is a copy) for an object of another class than numpy.ndarray.
 
     Raises PolymlTypeError for what is no array, also where looking at the object raises another error, and PolymlMemoryError.
     """
@@ -217,9 +220,10 @@ def _converted(name: str, original: object, convert) -> np.ndarray:
 
 
 def _mapped(name: str, original: object, array: np.ndarray) -> np.ndarray:
-    """Returns the array itself.
+    """Returns `array` unchanged. Raises PolymlTypeError if this process cannot have memory where the array says that its elements
+    are.
 
-    original: the object that it was made of. Raises PolymlTypeError if its memory cannot be where the object says.
+    original: the object that the array was made of, for the message.
     """
     problem = foreign_arrays.missing_memory(array)
     if problem:

@@ -54,7 +54,7 @@ class CaptureGuard:
 
 
 def receivers(artifact: Artifact) -> tuple[DType, ...]:
-    """Returns the types of the numbers that the kernel returns, in the order in which it stores them."""
+    """Returns the types of the numbers, not arrays, that the kernel returns, in the order in which it stores them."""
     return tuple(r.dtype for r in artifact.results if isinstance(r, ScalarResult))
 
 
@@ -66,7 +66,10 @@ def slot_count(artifact: Artifact) -> int:
 
 
 def pairs(artifact: Artifact) -> tuple[tuple[int, int], ...]:
-    """Returns the pairs of positions of array arguments, one of them written, whose memory must be disjoint."""
+    """Returns (i, j), i < j, for each two array arguments that must not share memory, since the kernel writes one of them.
+
+    i, j: their positions among the kernel's arguments
+    """
     arrays = [i for i, t in enumerate(artifact.types) if isinstance(t, ArrayType)]
     written = {i for i in arrays if artifact.params[i] in artifact.written}
     return tuple((i, j) for i in arrays for j in arrays if i < j and (i in written or j in written))

@@ -44,9 +44,9 @@ def failure(artifact: Artifact, status: int, arguments: Mapping[str, object]) ->
 
 
 def sizes(artifact: Artifact, arguments: Mapping[str, object]) -> dict[str, int]:
-    """Returns the values of the artifact's parameters in a call.
+    """Returns {name: value} in a call for the artifact's parameters, such as the sizes of arrays.
 
-    arguments: those of the call, by parameter name.
+    arguments: those of the call, by the name of the function's parameter.
     """
     return {p.name: call_interface.value(p, arguments) for p in artifact.parameters}
 

@@ -26,8 +26,8 @@ def bind(
 
     threads: at least 1.
     guards: captured names that make a call a MISS when they change.
-    check_overlap: whether written arrays are tested for shared memory; not where the artifact is made for it or the caller knows
-        better.
+    check_overlap: whether a call is a MISS where a written array shares memory with another argument. It is False for an artifact
+        that is made for such arguments, and where the caller knows that there are none.
     """
     finish_preparation()
     make = native_entry.native_entry if native_entry.works_for(artifact.types) else python_entry

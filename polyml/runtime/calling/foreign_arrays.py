@@ -16,7 +16,7 @@ _MS_ASYNC = 1  # a flag of msync(2): since Linux 2.6.19 it writes nothing, but i
 def missing_memory(array: np.ndarray) -> str:
     """Returns why an array's elements cannot be where it says, as a sentence; "" if this process has memory there.
 
-    That something is mapped there does not make it the array's: only what cannot be true is found.
+    With "" the array may still be wrong: the memory may belong to something else.
     """
     low, high = bounds(array)
     if low == high:

@@ -26,7 +26,7 @@ class Captures:
 
     guards: what each call compares.
     content: the values as text, the same in every process.
-    portable: whether the content says all there is to say of them, so that a compiled kernel may be kept on disk.
+    portable: whether equal contents mean equal values in every process, so that a compiled kernel may be kept on disk.
     """
 
     guards: tuple[CaptureGuard, ...]
@@ -43,9 +43,9 @@ def captures(function: FunctionType) -> Captures:
 
 
 def of_itself(function: FunctionType) -> tuple[CaptureGuard, ...]:
-    """Returns the guards of names in a function's own text, without those of the functions that it calls.
+    """Returns the guards of the names that a function's own code mentions, without those of the functions that it calls.
 
-    They are enough where plain Python runs the function, which looks the others up itself.
+    They are enough where plain Python runs the function, which looks up the names in the called functions at each call.
     """
     cells, names = function.__closure__ or (), function.__code__.co_names
     own = {*map(id, cells)}
@@ -53,7 +53,9 @@ def of_itself(function: FunctionType) -> tuple[CaptureGuard, ...]:
 
 
 def _collect(function: FunctionType, guards: list[CaptureGuard], lines: list[str], seen: set[FunctionType]) -> bool:
-    """Adds guards and lines of text for what a function takes from outside, and returns whether the lines say all of it.
+    """Adds guards and lines of text for what a function takes from outside.
+
+    Returns whether the lines determine all these values in every process.
 
     seen: the functions that are described already.
     """
@@ -76,7 +78,7 @@ def _collect(function: FunctionType, guards: list[CaptureGuard], lines: list[str
 def _described(name: str, value: object, guards: list[CaptureGuard], lines: list[str], seen: set[FunctionType]) -> bool:
     """Adds a line of text for a value, and guards and lines for what it takes from outside if it is a function.
 
-    Returns whether the lines say all of it.
+    Returns whether the lines determine the value in every process; else its line has an address of this one.
 
     name: what the line calls the value
     seen: the functions that are described already.

@@ -68,7 +68,7 @@ def prepare() -> None:
 
 
 def works_for(types: Sequence[ArgType]) -> bool:
-    """Returns whether the native entry works here, for arguments of these types."""
+    """Returns whether the native entry can be used in this interpreter, with this NumPy, for arguments of these types."""
     numbers = (t for t in types if not isinstance(t, ArrayType) and not t.dtype.weak)
     return works() and all(_number_as_expected(number_type(t.dtype)) for t in numbers)
 
@@ -82,7 +82,10 @@ def works() -> bool:
 
 
 def _argument_records(artifact: Artifact, check_overlap: bool) -> list[list[int]]:
-    """Returns nine numbers for each argument, result array and returned number, by which entry.ll checks what a call passes."""
+    """Returns the argument records that entry.ll checks a call by: nine numbers each, as its head describes them.
+
+    There is one for each argument, then for each result array, then for each returned number.
+    """
     layouts = iter(artifact.layouts)
     own = _WRITTEN if check_overlap else _WRITTEN_ANYHOW
     records = []
@@ -126,7 +129,10 @@ def _method() -> _MethodDef:
 
 @cache
 def _functions():
-    """Returns CPython's PyCFunction_NewEx(method, self, module) as a callable; `module` is a reference that the function keeps."""
+    """Returns CPython's PyCFunction_NewEx(method, self, module), which makes a Python function of a C function, as a callable.
+
+    The function keeps `self` and `module` alive.
+    """
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.py_object)
     return new

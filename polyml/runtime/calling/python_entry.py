@@ -79,7 +79,9 @@ def _fits(value: int) -> bool:
 
 
 def _words(value: object) -> list[int]:
-    """Returns the 64-bit words as which a kernel takes an argument: for an array its address, sizes and strides."""
+    """Returns the 64-bit words as which a kernel takes an argument: for an array its address, sizes and strides, else the number's
+    bits.
+    """
     if isinstance(value, np.ndarray):
         strides = [s if n > 1 else value.itemsize for n, s in zip(value.shape, value.strides)]
         return [value.__array_interface__["data"][0], *value.shape, *strides]

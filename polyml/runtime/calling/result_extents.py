@@ -38,7 +38,7 @@ def rewritten(extent: str, names: Mapping[str, str]) -> str:
 
 
 def _written(node: ast.expr, names: Mapping[str, str]) -> str:
-    """Returns the text of an expression with new names for the parameters.
+    """Returns the text of an expression of an extent with new names for the parameters.
 
     Raises LookupError or ValueError for an expression that no extent has.
     """

@@ -27,9 +27,11 @@ _ALIGNED_BYTES, _IMPOSSIBLE_BYTES = 1 << 12, 1 << 46
 
 
 def with_results(artifact: Artifact, entry: Entry) -> Entry:
-    """Returns an entry that takes the kernel's arguments alone, allocates its results for `entry`, and returns them.
+    """Returns an entry that takes the kernel's arguments alone, allocates its results for `entry`, and returns what the kernel
+    returns.
 
-    It returns MISS too where the arguments do not even tell the shapes of the results, or memory is short: `allocator` says why.
+    The new entry returns MISS too where the shapes of the results cannot be computed from the arguments or there is no memory for
+    them.
     """
     if not artifact.results:
         return entry
@@ -50,7 +52,8 @@ def allocator(artifact: Artifact) -> Callable[..., tuple[np.ndarray, ...]]:
     """Returns a function of a call's arguments that allocates the result arrays, and arrays of one element for returned numbers.
 
     The function raises MemoryError or ValueError for impossible sizes, and other errors where an argument is not what the artifact
-    takes. It is made as text, of which nothing is the artifact's: positions stand for names, and extents are written anew.
+    takes. It is compiled from text, in which numbered names stand for the artifact's own and extents are as `rewritten` returns
+    them.
     Raises ValueError for texts of the artifact that are no extents.
     """
     return _allocator(artifact.params, artifact.parameters, artifact.result_arrays, receivers(artifact))
@@ -107,7 +110,7 @@ def _value(parameter: Parameter, params: tuple[str, ...], values: list[str]) -> 
 
 
 def _selector(artifact: Artifact) -> Callable[[tuple, tuple], object]:
-    """Returns a function of a call's arguments and of what `allocator` made, which returns what the kernel returns."""
+    """Returns a function that picks a kernel's return value out of two tuples: the call's arguments, and what `allocator` made."""
     fresh = [r.name for r in artifact.result_arrays]
     numbers = (f"fresh[{number}]" for number in count(len(fresh)))
     parts, types = [], {"_complex": complex}

@@ -40,7 +40,7 @@ class GpuCode:
 
     @property
     def written(self) -> tuple[str, ...]:
-        """The names of the kernel's arguments that its launches write."""
+        """Returns the names of the kernel's arguments that its launches write."""
         arrays = self.program.scop.arrays
         names = {name for signature in self.source.signatures.values() for name, is_written in signature.arrays if is_written}
         return tuple({arrays[name].source_name or name for name in names if arrays[name].role is Role.ARGUMENT})
@@ -151,7 +151,7 @@ def _padded(numbers: list[int]) -> tuple[int, ...]:
 
 
 def _parts(blocks: tuple[int, ...], most: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Yields (first block, numbers of blocks) of launches that together run a grid.
+    """Yields (first block, numbers of blocks), each along all axes, of launches that together run a grid that is too large for one.
 
     blocks: how many blocks the grid has along each axis
     most: how many blocks one launch may have along each axis

@@ -40,9 +40,9 @@ class Assembler:
 
     Other threads begin with each text when it is added, and the thread that asks for the objects makes what is left.
 
-    After an error in the block what nobody began is left alone, and no thread is at work behind it. Modules end here, since
-    those that are left to the garbage collector may be ended after their contexts. All that needs Python's lock is done by the
-    thread that adds, which seldom gives it away: the others call LLVM alone.
+    After `objects`, or an error in the block, no thread is at work and the LLVM modules are freed: the garbage collector might free
+    them
+    after their contexts. Only the thread that adds texts needs Python's lock; the others just call LLVM.
 
     others: how many other threads there may be.
     cpu, features, level: as for `assemble`.
@@ -141,10 +141,10 @@ def _parsed(text: str, context=None):
 
 
 class _ObjectModule:
-    """An _ObjectModule is an LLVM text in a context of its own, and its object code.
+    """An _ObjectModule is an LLVM text in a context of its own, and the object code that is made of it.
 
-    The code is made as by `machine.emit_object`, in two steps, the first without llvmlite's lock, which lets one thread into LLVM
-    at a time. LLVM itself asks only that a context and a machine are used by one thread at a time.
+    In place of `machine.emit_object`, which holds llvmlite's lock so that one thread at a time is in LLVM, `emit` works without the
+    lock. LLVM itself asks only that a context and a machine are used by one thread at a time.
     """
 
     def __init__(self, text: str):
@@ -207,7 +207,7 @@ def _new_machine(cpu: str, features: str, level: int):
 
 @cache
 class _idle_machines:  # noqa: N801 (used as a function, cached by its arguments)
-    """An _idle_machines holds LLVM's target machines of one kind that no thread uses.
+    """An _idle_machines holds LLVM's target machines for one CPU, its features and a level, that no thread uses, to be used again.
 
     To make a target machine takes as long as the code of a small function.
     """

@@ -35,7 +35,7 @@ class Unsupported(Exception):
 
 @dataclass(frozen=True)
 class _Section:
-    """A _Section is a part of an object, as its header describes it.
+    """A _Section is a section of an ELF object.
 
     data: the whole object.
     name, kind, flags, offset, size, link, info, align: as the section's header has them.
@@ -56,7 +56,8 @@ class _Section:
 class _Symbol:
     """A _Symbol is a name that an object defines or needs.
 
-    section: the number of its section among those of all objects, or one of the reserved numbers.
+    section: the number of the section that defines it, counted over all objects; 0 where none does, or another reserved number of
+        ELF.
     value: its offset in the section.
     is_global: whether other objects may use it.
     """
@@ -106,10 +107,10 @@ class Image:
         self._memory.make_executable(_table_end(relocations, code_bytes))
 
     def _reached(self, symbol: _Symbol, base: int, places: dict[int, int], resolve: Callable[[str], int]) -> int:
-        """Returns the address of a symbol: where an object defines it, or where `resolve` finds it.
+        """Returns the address of a symbol, whether one of the objects defines it or `resolve` finds it.
 
         base: the address of the image
-        places: the offset of each loaded section in the image
+        places: by number of a loaded section, its offset in the image
         """
         if symbol.section != _UNDEFINED:
             return _address(symbol, base, places)
@@ -158,7 +159,9 @@ def _up(value: int, multiple: int) -> int:
 
 
 def _together(objects: Sequence[bytes]) -> tuple[list[_Section], list[_Symbol], list[_Relocation]]:
-    """Returns the sections, symbols and relocations of all objects, numbered over all of them."""
+    """Returns the sections, symbols and relocations of all objects in three lists; numbers of sections and symbols are places in
+    these.
+    """
     sections: list[_Section] = []
     symbols: list[_Symbol] = []
     relocations: list[_Relocation] = []
@@ -206,9 +209,10 @@ def _loaded(section: _Section) -> bool:
 
 
 def _places(sections: list[_Section], relocations: list[_Relocation]) -> tuple[dict[int, int], int, int]:
-    """Returns the offset of every loaded section in the image, the end of the read-only sections, and the size of the image.
+    """Returns ({number of a loaded section: its offset}, the offset of the table of stubs, the size of the image).
 
-    The image is code, then the table of stubs, then writable data.
+    The image is read-only sections, then the table of stubs, through which symbols are reached, then writable data on pages of its
+    own.
     """
     if any(s.flags & _TLS for s in sections):
         raise Unsupported("thread-local data")
@@ -226,7 +230,7 @@ def _places(sections: list[_Section], relocations: list[_Relocation]) -> tuple[d
 
 
 def _table_end(relocations: list[_Relocation], code_bytes: int) -> int:
-    """Returns the offset at which the table of stubs ends, which has room for one stub per symbol with a relocation.
+    """Returns the offset at which the table of stubs ends. It has room for a stub for each symbol that a relocation refers to.
 
     A stub jumps to its symbol, and also holds the symbol's address.
 
@@ -250,9 +254,10 @@ def _address(symbol: _Symbol, base: int, places: dict[int, int]) -> int:
 def _relocate(
     memory: _CodeMemory, relocations: list[_Relocation], addresses: list[int], places: dict[int, int], code_bytes: int
 ) -> None:
-    """Writes the bytes of every relocation into memory, and the stubs through which they reach symbols.
+    """Writes the bytes of every relocation into memory, and the stubs, through which some of them reach their symbols.
 
-    They are S + A or S + A - P, with a stub's place for S where the symbol is called or loaded through a table.
+    The bytes are S + A or S + A - P, as the ABI says: the symbol's address, the addend and the place of the bytes. For S stands the
+    address of a stub where the symbol is called, or that of the address in the stub where it is loaded through a table.
 
     addresses: of the symbols, by number
     places: the offset of each loaded section
@@ -273,8 +278,9 @@ def _relocate(
 def _patch(kind: int, value: int, place: int) -> bytes:
     """Returns the bytes that a relocation writes. Raises Unsupported for another kind, and for a distance of more than 2 GiB.
 
-    kind: its number in the ABI
-    value, place: the address that it refers to, and the address where its bytes stand
+    kind: the relocation's number in the x86-64 ABI
+    value: the address, with the addend, that it refers to
+    place: the address where its bytes stand
     """
     try:
         if kind == _R_64:

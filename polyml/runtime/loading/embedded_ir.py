@@ -11,12 +11,12 @@ from polyml.runtime.storage.disk_cache import open_cache
 
 
 def loaded(name: str, text: str, *symbols: str) -> link.Code:
-    """Returns the code of an LLVM text in memory, for any CPU of this architecture, from the disk cache or compiled.
+    """Loads code of an LLVM text into memory, and returns it: from the cache on disk, or compiled for any CPU of this architecture.
 
     Code in the cache that cannot be loaded is made again.
 
-    name: of the code, in the cache.
-    symbols: those that will be asked for.
+    name: what the cache calls the code.
+    symbols: those of which `Code.address` will be asked.
     """
     cache = open_cache(config.resolve())
     key = f"code-{name}-{os.uname().sysname}-{os.uname().machine}-{hashlib.sha256(text.encode()).hexdigest()}"

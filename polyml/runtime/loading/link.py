@@ -28,7 +28,7 @@ class Code(Protocol):
 def link(objects: Sequence[bytes], symbols: tuple[str, ...], resolve: Callable[[str], int]) -> Code:
     """Loads objects into memory, linked with one another and with what `resolve` finds outside, and returns the code.
 
-    symbols: those that will be asked for.
+    symbols: those of which `Code.address` will be asked.
     resolve: returns the address of a symbol that no object defines; it raises CompileError where there is none.
     """
     if sys.platform == "linux":
@@ -59,7 +59,7 @@ def libraries() -> tuple[ctypes.CDLL, ...]:
 
 
 class Linked:
-    """A Linked is object code that LLVM's JIT linker has linked, a `Code`."""
+    """A Linked is object code in memory, a `Code`, where LLVM's JIT linker did the linking instead of polyml's own loader."""
 
     def __init__(self, objects: Sequence[bytes], symbols: tuple[str, ...], resolve: Callable[[str], int]):
         libraries()  # into the process, where the linker looks

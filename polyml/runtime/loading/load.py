@@ -8,9 +8,9 @@ from polyml.runtime.loading.link import MEMORY, PARALLEL, Code, link, of_librari
 
 
 def load(objects: Sequence[bytes], *symbols: str) -> Code:
-    """Loads objects into memory, linked with one another and with the runtime and libraries, and returns the code.
+    """Loads objects into memory, linked with one another and with the functions that `resolve` finds, and returns the code.
 
-    symbols: those that will be asked for.
+    symbols: those of which `Code.address` will be asked.
     Raises CompileError where an external symbol cannot be found.
     """
     return link(objects, symbols, resolve)

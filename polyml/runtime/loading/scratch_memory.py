@@ -15,7 +15,10 @@ def _code() -> link.Code:
 
 
 def address(symbol: str) -> int:
-    """Returns the address of the runtime's `ptr polyml_acquire(i64 bytes)` or `void polyml_release(ptr)`, by its name."""
+    """Returns the address of one of two functions that compiled code calls for scratch memory, by its name.
+
+    They are `ptr polyml_acquire(i64 bytes)` and `void polyml_release(ptr)`.
+    """
     return _code().address(symbol)
 
 

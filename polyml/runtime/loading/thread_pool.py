@@ -19,10 +19,10 @@ _RELAX = {"x86_64": _PAUSE, "amd64": _PAUSE, "aarch64": _YIELD, "arm64": _YIELD}
 
 
 class Pool:
-    """A Pool is the threads that run parallel loops, as native code that compiled loops call.
+    """A Pool holds the threads that run parallel loops. It is native code, which compiled loops call at an address.
 
-    parallel_address: the address of `void polyml_parallel(ptr fn, ptr env, i64 shares, i64 threads)`, which runs `void fn(ptr env,
-        i64 share, i64 shares)` once per share.
+    parallel_address: the address of `void polyml_parallel(ptr fn, ptr env, i64 shares, i64 threads)`. This calls `void fn(ptr env,
+        i64 share, i64 shares)` for each share from 0 to shares - 1, on up to `threads` threads, and waits for all of them.
     """
 
     def __init__(self):
@@ -39,7 +39,7 @@ class Pool:
 
     @property
     def started(self) -> int:
-        """How many threads the pool runs besides those that call it."""
+        """Returns how many threads the pool has started, besides those that call it."""
         return self._started()
 
     def reset(self) -> None:
@@ -47,13 +47,18 @@ class Pool:
         self._reset(self._spins, self._cores, signal.SIG_SETMASK)
 
     def run(self, fn_address: int, env_address: int, shares: int, threads: int) -> None:
-        """Calls polyml_parallel from Python: runs the function once per share, on up to `threads` threads, and waits for them."""
+        """Calls polyml_parallel from Python: calls a function once per share, on up to `threads` threads, and waits for them.
+
+        fn_address, env_address: the function, and what it gets as its first argument
+        """
         self._function(link.PARALLEL, None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(
             fn_address, env_address, shares, threads
         )
 
     def _spins_before_sleep(self) -> int:
-        """Returns how many turns of a thread's waiting loop take _SPIN_SECONDS on this machine, which it measures."""
+        """Measures and returns how often a waiting thread looks for work in _SPIN_SECONDS on this machine, after which it
+        sleeps.
+        """
         spin = self._function("polyml_pool_spin", None, ctypes.c_int64)
         seconds = min(_timed(spin, _TIMED_SPINS) for _ in range(3))
         return max(1, int(_SPIN_SECONDS * _TIMED_SPINS / seconds))

@@ -23,18 +23,19 @@ T = TypeVar("T")
 class CheckRecord:
     """A CheckRecord is a test at a kernel's entry, a `model.core.scop.Check`, with its isl objects as text.
 
-    Status k of a kernel names checks[k - 1] of its artifact.
+    A kernel that returns the status k > 0 failed at checks[k - 1] of its artifact.
 
-    kind: "bounds", "shape", "range", "limit" or "usual".
+    kind: "bounds" (of an index), "shape" (a negative extent), "range" (an int that does not fit its element type), "limit" (an
+        integer argument too large to compute with), or "usual" (the code is not for such calls, but other code is).
     what: the access or the size that is tested, as messages have it.
     violated: { : N > M }, the parameters for which the test fails.
     instances: [N, M] -> { S[i] : ... }, the instances at fault.
     iterators: the names of the loops around them.
-    may: whether plain Python decides where the test fails.
-    dim: the dimension of a bounds check.
+    may: whether a call for which the test fails runs as plain Python, which may find no error; else it raises one.
+    dim: the array's dimension of which a bounds check is.
     subscript: { S[i] -> [(i + 1)] }, the index; None where the check is not of bounds.
     size: { S[i] -> [(N)] } or { [(N)] }, the size that the index has to be below.
-    loc: the place, whose Source holds the one line that the message shows.
+    loc: the place in the source; its Source holds just the line that the message shows.
     """
 
     kind: str
@@ -68,12 +69,12 @@ class Artifact:
     """An Artifact is a compiled kernel as data: its machine code, and what its caller and its messages need.
 
     name: the function's name.
-    params, types: the kernel's parameters and their types, in the order of the call.
+    params, types: the names and types of the function's parameters, in the order of the call.
     layouts: of each array argument, "C", "F" or "A".
     entry: the symbol of `i64 entry(ptr slots)` in the object code.
     object_code: relocatable objects, which are linked with one another.
     checks: the tests at entry.
-    parameters: where the sizes and numbers that the code depends on come from.
+    parameters: the sizes and other integers of a call that the code and tests depend on, each with the argument that has it.
     results: what the call returns, in order.
     result_is_tuple: whether it returns a tuple.
     result_arrays: the arrays that the caller allocates, in the order of their slots.
@@ -81,7 +82,7 @@ class Artifact:
     aliased: whether it is made for arguments that overlap.
     notes: lines for explain().
     sized: whether other sizes need other code.
-    relations: how sizes have to be related.
+    relations: relations between sizes, such as N = M + 1, that have to hold.
     """
 
     name: str
@@ -224,9 +225,9 @@ def _to_json(artifact: Artifact) -> dict:
 
 
 def _from_json(head: dict, object_code: tuple[bytes, ...]) -> Artifact:
-    """Returns the artifact of its JSON data and its code.
+    """Returns the artifact that has this data, as JSON has it, and this object code.
 
-    Raises an error where a value has not its type: what a file says of itself is not believed.
+    Raises an error where a value is not of its type: the data may come from a damaged file.
     """
     return Artifact(
         name=_text(head["name"]),

@@ -67,7 +67,7 @@ def content_key(function: FunctionType, inputs: CodeInputs) -> str | None:
 def sized_key(name: str, sizes: Sizes | None) -> str:
     """Returns the name in the cache of the code for some sizes; `name` itself for the code for all sizes.
 
-    Code for sizes with the same limits has the same name, since it may be used for either.
+    Sizes between the same limits have the same name, since the code made for one of them may be used for all of them.
 
     name: that of `content_key`
     sizes: None for all sizes
@@ -76,7 +76,7 @@ def sized_key(name: str, sizes: Sizes | None) -> str:
 
 
 def names(name: str, sizes: Sizes | None) -> tuple[str, ...]:
-    """Returns the names in the cache under which code that runs for some sizes may be kept, the likelier one first.
+    """Returns the names in the cache under which code for these sizes may be found, in the order in which to look.
 
     name: that of `content_key`
     sizes: None for all sizes
@@ -126,9 +126,9 @@ def _files(folder: str) -> list[str]:
 
 
 def _version(package: str) -> str:
-    """Returns a text that tells the version of an installed package; "missing" for one that is not there.
+    """Returns the version of an installed package, as the name of its .dist-info folder; "missing" for a package that is not there.
 
-    It is read from the name of the package's .dist-info folder, since importlib.metadata takes 20 ms to import.
+    (importlib.metadata takes 20 ms to import.)
     """
     spec = find_spec(package)
     if spec is None or not spec.origin:

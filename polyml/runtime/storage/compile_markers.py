@@ -24,9 +24,9 @@ LASTS_SECONDS = 86_400
 def working(cache: Cache | None, kernel: str | None, form: int) -> Iterator[None]:
     """Keeps a file on disk, while a `with` block runs, that says that this process is compiling a kernel.
 
-    cache: where it is kept; None: nowhere.
-    kernel: the name of the kernel's entry in the cache; None: there is no marker.
-    form: the number of the form of the kernel that is being made, 0 for the best one; later forms are simpler to compile.
+    cache: where the file is kept; None: there is none.
+    kernel: the name of the kernel's entry in the cache; None: there is no file.
+    form: which form of the kernel is being made, from 0, the best one; each later one is simpler to compile.
     """
     if cache is None or kernel is None:
         yield
