@@ -32,7 +32,7 @@ def requests(
     """Returns the requests for global memory of each of several accesses, summed up over all warps.
 
     points: { T[t] }, the values of the loops at which the accesses are made, without parameters.
-    addresses: of each access, in pieces.
+    addresses: the byte address of each access, as pieces (points where it is so, linear row, divisor of the row).
     block: the block of threads that makes the accesses.
     most: how many warps are examined; of more, a sample is taken.
     """
@@ -45,7 +45,10 @@ def requests(
 
 
 def _counted(points: isl.Set, addresses: Sequence[Sequence[Piece]], block: AccessBlock, most: int) -> list[Requests]:
-    """Returns the requests of each access, summed up; where there are too many warps, scaled up from some values of one loop."""
+    """Returns the requests of each access, summed up over all warps; arguments as in `requests`.
+
+    Where there are too many warps, those at some values of one loop are examined, and their sums scaled up.
+    """
     parts = list(parts_of_points(points, addresses))
     if not parts:
         element_bytes, sector_bytes, _ = block.grains
@@ -65,9 +68,9 @@ def _counted(points: isl.Set, addresses: Sequence[Sequence[Piece]], block: Acces
 
 
 def _sum(some: Sequence[Requests], scale: float, accuracy: str) -> Requests:
-    """Returns the sum of some requests, scaled up.
+    """Returns the sum of requests, each number multiplied by `scale`.
 
-    accuracy: that of the sum; "": as of the requests.
+    accuracy: the accuracy of the sum, in words; with "" it is that of the summands.
     """
 
     def total(numbers: Iterable[int]) -> int:

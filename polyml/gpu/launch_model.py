@@ -26,7 +26,11 @@ SAVED = 2  # by what factor there are fewer sectors where shared memory pays
 
 
 def launches_of(mapping: MappedKernel, accesses: tuple[MappedAccess, ...], copies: tuple[StagedCopy, ...]) -> Launches:
-    """Returns the launches of a mapping with these accesses and copies: registers, occupancy, sectors, and the predicted time."""
+    """Returns the launches of a mapping, with the registers, occupancy, sectors and predicted time that follow from its accesses.
+
+    accesses: the loads and stores of a thread, from and to global or shared memory.
+    copies: the copies of parts of arrays to shared memory, from which some accesses read.
+    """
     kernel, machine, threads = mapping.kernel, mapping.kernel.machine, mapping.threads
     taken = registers(kernel.uses, kernel.depth, len(copies), machine, mapping.items)
     held = occupancy(machine, threads.count, taken, sum(copy.buffer.size_bytes for copy in copies))
@@ -39,17 +43,20 @@ def launches_of(mapping: MappedKernel, accesses: tuple[MappedAccess, ...], copie
 
 
 def _is_for_all(use: ThreadAccess, dim: int) -> bool:
-    """Returns whether the access is a load of the same element in all iterations of the loop of this number around a thread."""
+    """Returns whether the access is a load that reads the same element in all iterations of the loop at position `dim` around a
+    thread.
+    """
     return not use.is_write and len(use.address) == 1 and use.step(dim) == 0
 
 
 @dataclass(frozen=True)
 class MappedKernel:
-    """A kernel whose loops are mapped to blocks of threads, and what the mapping's warps request of memory.
+    """A MappedKernel is a CUDA kernel whose loops are mapped to blocks of threads; it counts what the mapping's warps request of
+    memory.
 
     mapped: the loops divided among blocks and threads.
-    threads: of a block.
-    most: how many warps are examined for each access.
+    threads: the threads of one block.
+    most: how many warps are examined one by one for each access; of more, a sample is taken.
     """
 
     kernel: CudaKernel
@@ -72,13 +79,15 @@ class MappedKernel:
 
     @cached_property
     def _dims(self) -> tuple[int, ...]:
-        """Returns for each axis the number of its loop among the loops around a thread."""
+        """Returns, for each axis of the blocks, the position of its loop among the loops of the host and the grid, outermost
+        first.
+        """
         names = [around.name for around in self.kernel.nest.grid]
         return tuple(len(self.kernel.nest.host) + names.index(axis.loop.name) for axis in self.mapped.axes)
 
     @property
     def _sizes(self) -> dict[int, int]:
-        """Returns how many iterations of a loop a block has, by the number of the loop."""
+        """Returns position of a loop among those of the host and the grid -> how many of its iterations one block has."""
         return {dim: axis.extent for dim, axis in zip(self._dims, self.mapped.axes)}
 
     @property
@@ -87,7 +96,10 @@ class MappedKernel:
 
     @property
     def items(self) -> dict[int, int]:
-        """Returns how many iterations of a loop a thread has, by the number of the loop; without loops of which it has one."""
+        """Returns position of a loop among those of the host and the grid -> how many of its iterations one thread runs.
+
+        Loops of which a thread runs one iteration are left out.
+        """
         return {dim: axis.items for dim, axis in zip(self._dims, self.mapped.axes) if axis.items > 1}
 
     @cached_property
@@ -123,7 +135,10 @@ class MappedKernel:
 
     @cached_property
     def work(self) -> tuple[int, int, dict[str, int]]:
-        """Returns the number of warps that run statements, of their threads that do, and of operations by type."""
+        """Returns how many warps run statements, how many of their threads do, and how many operations they run, by type.
+
+        Warps and threads are counted anew for every statement, and for every iteration of a thread's own loops.
+        """
         warps = lanes = 0
         amounts: dict[str, int] = {}
         for when, operations in self.kernel.times:
@@ -134,11 +149,12 @@ class MappedKernel:
         return warps, lanes, amounts
 
     def staged(self, tile: int) -> tuple[tuple[MappedAccess, ...], tuple[StagedCopy, ...]]:
-        """Returns the accesses with some of them from shared memory, and the copies to it, as far as these pay.
+        """Returns the loads and stores of a thread, where some loads read copies in shared memory, and these copies.
 
-        A copy pays where it at least halves the sectors that its loads request.
+        An array's part is copied where that at least halves the sectors that its loads request, and a block's shared memory can
+        hold it.
 
-        tile: iterations of a thread's outermost loop for which a copy is made.
+        tile: for how many iterations of a thread's outermost loop one copy has the elements.
         """
         machine, kernel = self.kernel.machine, self.kernel
         by_use = {id(access.use): access for access in self.accesses}
@@ -160,12 +176,18 @@ class MappedKernel:
         return tuple(by_use.values()), tuple(copies)
 
     def _loads(self, buffer: Buffer, some: Sequence[ThreadAccess]) -> float:
-        """Returns how many wavefronts a request that reads the buffer takes, as the mean over some loads."""
+        """Returns how many wavefronts (passes through the banks) a request that reads the buffer takes, in the mean over the loads
+        `some`.
+        """
         return sum(shared_memory.loads(buffer, use, self.mapped, self.threads, self.kernel.machine) for use in some) / len(some)
 
     def sectors(self, accesses: Sequence[MappedAccess], copies: Sequence[StagedCopy], held: Occupancy) -> tuple[int, bool]:
-        """Returns how many sectors are requested of the L2, and whether the L1 is taken to hold what blocks load again.
+        """Returns how many sectors are requested of the L2, and whether the L1 is assumed to keep what a block's threads load
+        again.
 
+        It is where it has room for what the blocks of a multiprocessor load in one iteration of a thread's outermost loop.
+
+        accesses, copies: the loads and stores of a thread, and the copies in shared memory that some loads read.
         held: the blocks that a multiprocessor holds.
         """
         machine, kernel = self.kernel.machine, self.kernel
@@ -184,7 +206,9 @@ class MappedKernel:
         return min(requested - stored, once * self.blocks) + stored + copied, True
 
     def _middle_block(self) -> tuple[tuple[int, int], ...]:
-        """Returns for each loop around a thread its first and last value in a block in the middle of the grid."""
+        """Returns, for each loop of the host and the grid, the first and the last value that it has in a block in the middle of the
+        grid.
+        """
         sizes = self._sizes
         ends = []
         for dim, (value, _) in enumerate(self.kernel.middle):
@@ -193,7 +217,11 @@ class MappedKernel:
         return tuple(ends)
 
     def _one_iteration(self, loads: Sequence[ThreadAccess]) -> tuple[tuple[int, int], ...]:
-        """Returns the value in the middle of the thread's outermost loop as a range ((v, v),); () where there is no such loop."""
+        """Returns ((v, v),), v being the value in the middle of those that the outermost loop inside a thread has; () where it has
+        none.
+
+        loads: the loads in the loop, whose values it is that count.
+        """
         depth = self.kernel.depth
         ends = [value_range(use.points, depth) for use in loads if len(use.loops) > depth]
         if not ends:

@@ -30,7 +30,7 @@ def multiprocessors(found: Launches) -> int:
 def roofline(found: Launches, amounts: Mapping[str, int]) -> Roofline:
     """Returns the roofline of a mapping's launches: operations, traffic of each memory, and latency, with the time that each takes.
 
-    amounts: their operations by type.
+    amounts: type of operations -> how many of them the launches run.
     """
     machine = found.kernel.machine
     used = multiprocessors(found)
@@ -93,7 +93,10 @@ def _peak(machine: Gpu, kind: str, used: int) -> Figure | None:
 
 
 def _passes(found: Launches) -> int:
-    """Returns the sum of the lines that requests for global memory touch and of the wavefronts of shared memory."""
+    """Returns how many passes through the L1, which is the shared memory too, all requests take.
+
+    They are one for each line of global memory that a request touches, and one for each wavefront of shared memory.
+    """
     direct = sum(access.requests.lines for access in found.accesses if access.copy is None)
     loads = sum(access.requests.requests * access.wavefronts for access in found.accesses if access.copy is not None)
     copies = sum(copy.requests.lines + copy.requests.requests * copy.stores for copy in found.copies)

@@ -26,10 +26,11 @@ from polyml.schedule.gpu.mapping import LaunchNest, Mapped
 
 @dataclass(frozen=True)
 class CudaKernel:
-    """A CUDA kernel is a nest of loops with all that its mappings to threads have in common.
+    """A CudaKernel is a nest of loops at given sizes, with what does not depend on how its loops are mapped to blocks and threads.
 
     uses: the loads and stores of a thread.
-    times: for each statement { T[host, grid, inside] }, the values of the loops at which it runs, and its operations by type.
+    times: for each statement, the values { T[host, grid, inside] } that the host's, the grid's and a thread's own loops have where
+        it runs, and its operations by type.
     places: the arrays' addresses and strides.
     """
 
@@ -41,9 +42,9 @@ class CudaKernel:
 
     @staticmethod
     def of(nest: LaunchNest, scop: Scop, sizes: Mapping[str, int], places: Mapping[str, Placed], machine: Gpu) -> CudaKernel:
-        """Returns the kernel of a nest, at values of all parameters.
+        """Returns the CudaKernel of a nest of loops for given sizes.
 
-        sizes: these values.
+        sizes: the values of all parameters of the SCoP, by name.
         places: the arrays' addresses and strides.
         """
         times = tuple((points(nest, run, sizes), dict(of_value(scop.statements[run.statement].value))) for run in nest.runs())
@@ -56,7 +57,9 @@ class CudaKernel:
 
     @cached_property
     def around(self) -> isl.Set:
-        """Returns { T[host, grid] }, the values that the loops around a thread have, for all threads."""
+        """Returns { T[host, grid] }, the values that the loops of the host and of the grid, which are around a thread, have in all
+        threads.
+        """
         return reduce(isl.Set.union, (polyhedra.outer(when, self.depth) for when, _ in self.times)).coalesce()
 
     @cached_property
@@ -67,7 +70,9 @@ class CudaKernel:
 
     @cached_property
     def groups(self) -> tuple[tuple[ThreadAccess, ...], ...]:
-        """Returns the loads and stores in groups that are made at the same values of loops, of elements of one size."""
+        """Returns the loads and stores in groups of those that are made at the same values of loops, and access elements of the
+        same size.
+        """
         found: list[list[ThreadAccess]] = []
         for use in self.uses.uses:
             same = (g for g in found if g[0].element_bytes == use.element_bytes and g[0].points.plain_is_equal(use.points))
@@ -80,9 +85,9 @@ class CudaKernel:
 
     @cached_property
     def middle(self) -> tuple[tuple[int, int], ...]:
-        """Returns the value in the middle of each loop around a thread, as a range (v, v).
+        """Returns (v, v) for each loop of the host and the grid, v being the value in the middle of those that the loop has.
 
-        It is in the middle of the values that the loop has where the loops around it have their middle values.
+        Where an inner loop's bounds depend on outer loops, these have their middle values.
         """
         found: list[tuple[int, int]] = []
         rest = self.around
@@ -108,9 +113,10 @@ class CudaKernel:
         return whole if one <= self.machine.l2_bytes else one * self.launches
 
     def sectors(self, some: Sequence[ThreadAccess], bounds: Sequence[tuple[int, int]]) -> int | None:
-        """Returns how many sectors some loads and stores access, each counted once; None where there are too many to count.
+        """Returns how many sectors some loads and stores access at some values of loops, each counted once; None: there are too
+        many.
 
-        bounds: first and last value of each of the first loops.
+        bounds: first and last value of each of the outermost loops, from the outside; loops further inside have all their values.
         """
         try:
             return self._sectors(some, bounds)
@@ -118,10 +124,7 @@ class CudaKernel:
             return None
 
     def _sectors(self, some: Sequence[ThreadAccess], bounds: Sequence[tuple[int, int]]) -> int:
-        """Returns how many sectors some loads and stores access, each counted once. Raises CannotCount where there are too many.
-
-        bounds: first and last value of each of the first loops.
-        """
+        """Returns what `sectors` does. Raises CannotCount where there are too many sectors to count."""
         found: dict[tuple[str, bool], isl.Set] = {}
         for use in some:
             when = use.points
@@ -137,12 +140,13 @@ class CudaKernel:
 
 @dataclass(frozen=True)
 class StagedCopy:
-    """A copy of a part of an array to shared memory.
+    """A StagedCopy is the copy of a part of an array to shared memory.
 
-    requests: those for global memory that the copy makes.
-    stores: wavefronts of a request that stores to shared memory, in the mean.
+    buffer: where in shared memory the part is copied to.
+    requests: the requests for global memory that the copy makes.
+    stores: wavefronts (passes through the banks) of a request that stores to shared memory, in the mean.
     loads: wavefronts of a request that loads from shared memory, in the mean.
-    unpadded: the same as `loads` if rows had no padding.
+    unpadded: what `loads` would be if rows had no padding.
     """
 
     buffer: Buffer
@@ -154,12 +158,13 @@ class StagedCopy:
 
 @dataclass(frozen=True)
 class MappedAccess:
-    """A load or store of a thread in a mapping.
+    """A MappedAccess is a load or store of a thread in a mapping.
 
-    step: bytes from one thread to the next along x; None where their number varies.
-    requests: those for global memory, if it is not from shared memory.
-    copy: the number of the copy in shared memory that it reads instead; None: it reads none.
-    wavefronts: passes through the banks of a request that reads the copy, in the mean.
+    step: bytes from the element of one thread to that of the next along axis x; None where that varies.
+    requests: the requests that it makes for global memory if it reads no copy.
+    copy: the position, among the launch's copies, of the one in shared memory that it reads in place of global memory; None: of
+        none.
+    wavefronts: how many passes through the banks a request that reads the copy takes, in the mean.
     """
 
     use: ThreadAccess
@@ -173,12 +178,12 @@ class MappedAccess:
 class Launches:
     """The launches of a kernel in one mapping: the resources that they take, the data that they move, and their predicted time.
 
-    grid: blocks along each axis, of the largest launch at most.
-    blocks: those of all launches that have something to do.
-    registers: those of a thread.
+    grid: how many blocks the largest launch has along each axis.
+    blocks: how many blocks of all launches have something to do.
+    registers: how many registers a thread takes.
     lanes: the share of the warps' threads that do something, in the mean.
-    sectors: those that are requested of the L2.
-    is_filtered: whether the L1 is taken to hold what blocks access again.
+    sectors: how many sectors are requested of the L2.
+    is_filtered: whether the L1 is assumed to keep what a block's threads access again, so that the L2 is asked for it once.
     """
 
     kernel: CudaKernel = field(repr=False)

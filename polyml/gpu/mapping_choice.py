@@ -49,9 +49,11 @@ def choose(kernel: CudaKernel, block: Sequence[int] = ()) -> Launches:
 
 
 def _several(kernel: CudaKernel, order: Sequence[int]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Yields pairs of threads of a block and iterations of a thread along each axis, for threads with several iterations.
+    """Yields mappings to try in which a thread has several iterations: pairs (threads of a block, iterations of a thread) along
+    each axis.
 
-    Nothing is yielded where that saves no loads: where no load in a thread's own loop is the same along one of the first axes.
+    Nothing is yielded where that saves no loads: where each load inside a thread's own loop reads other elements along x, and along
+    y.
 
     order: positions of the grid's loops, that of axis x first.
     """
@@ -63,7 +65,8 @@ def _several(kernel: CudaKernel, order: Sequence[int]) -> Iterator[tuple[tuple[i
 
 
 def _tried(mapping: MappedKernel) -> Iterator[Launches]:
-    """Yields the launches of a mapping without shared memory, and with the copies that pay for tiles of each size.
+    """Yields the launches of a mapping: without shared memory, and, for each size of tiles, with the copies to shared memory that
+    pay.
 
     Launches whose blocks no multiprocessor can hold are left out.
     """

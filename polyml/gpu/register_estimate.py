@@ -23,9 +23,9 @@ RULE = (
 def registers(uses: ThreadAccesses, depth: int, copies: int, machine: Gpu, items: Mapping[int, int] = MappingProxyType({})) -> int:
     """Returns an estimate of the registers of a thread, in the units in which a warp gets them.
 
-    depth: how many loops are not a thread's own.
+    depth: how many loops of the host and the grid are around a thread; those further inside are its own.
     copies: how many buffers are in shared memory.
-    items: dimension -> iterations of a thread, for which elements are held and loaded together.
+    items: position of a loop -> how many of its iterations a thread runs together, with registers for the elements of each.
     """
     arrays = {use.array for use in uses.uses}
     loops = {name for use in uses.uses for name in (*use.loops[depth:], *use.held)}
@@ -40,9 +40,9 @@ def registers(uses: ThreadAccesses, depth: int, copies: int, machine: Gpu, items
 
 
 def _different(use: ThreadAccess, items: Mapping[int, int]) -> int:
-    """Returns how many different elements a load or store accesses in the iterations of a thread that run together.
+    """Returns how many different elements a load or store accesses in the iterations that a thread runs together.
 
-    items: dimension -> iterations of a thread.
+    items: position of a loop -> how many of its iterations a thread runs together.
     """
     return prod(count for dim, count in items.items() if use.step(dim) != 0)
 

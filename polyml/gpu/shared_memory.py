@@ -33,12 +33,12 @@ Rows = tuple[LinearRow, ...]  # of a use, one for each dimension of the array
 
 @dataclass(frozen=True)
 class Buffer:
-    """A buffer is a box of an array's elements in shared memory.
+    """A Buffer is a box of an array's elements that a block of threads copies to shared memory.
 
-    loop, tile: it holds what `tile` iterations of this loop access.
-    shape: its elements along each dimension.
-    uses, rows: the loads that read it, and the subscripts of each.
-    first: the least subscripts of the loads, where the value of every loop is 0.
+    loop, tile: it holds what `tile` iterations of `loop`, a thread's outermost loop, access.
+    shape: how many elements it has along each dimension of the array.
+    uses, rows: the loads that read it, and for each its subscripts as linear rows (coefficients of loops by position, constant).
+    first: the least subscripts in it, for the block and the tile whose loops begin at 0.
     padding: unused elements at the end of each row.
     """
 
@@ -68,10 +68,13 @@ class Buffer:
 
 
 def buffers(mapped: Mapped, uses: Sequence[ThreadAccess], tile: int) -> tuple[Buffer, ...]:
-    """Returns a buffer for each group of loads whose elements move alike from block to block, of arrays that the launch only reads.
+    """Returns the buffers for loads of arrays that the launch only reads, one for each group whose elements move alike with the
+    loops.
+
+    Loads of a group have subscripts with the same coefficients of the loops around a thread and of its outermost loop.
 
     uses: the loads and stores of a thread.
-    tile: iterations of the threads' outermost loop for which a buffer holds the elements.
+    tile: for how many iterations of the thread's outermost loop a buffer holds the elements.
     """
     depth = len(mapped.nest.host) + len(mapped.nest.grid)
     written = {use.array for use in uses if use.is_write}
@@ -85,7 +88,7 @@ def buffers(mapped: Mapped, uses: Sequence[ThreadAccess], tile: int) -> tuple[Bu
 
 
 def _rows(use: ThreadAccess) -> Rows | None:
-    """Returns the subscripts of a load, as linear rows; None where one has several pieces or a quotient."""
+    """Returns a load's subscripts as linear rows, one for each dimension of the array; None where one of them is not linear."""
     found: list[LinearRow] = []
     for value in polyhedra.subscripts_of(use.elements):
         row = polyhedra.linear_row(value)
@@ -96,9 +99,11 @@ def _rows(use: ThreadAccess) -> Rows | None:
 
 
 def _buffer(mapped: Mapped, group: Sequence[tuple[ThreadAccess, Rows]], tile: int, depth: int) -> Buffer:
-    """Returns the buffer of a group of loads, each with its subscripts.
+    """Returns the buffer of a group of loads: the smallest box with all elements that they read in a block and a tile.
 
-    depth: how many loops are around a thread.
+    group: each load with its subscripts as linear rows.
+    tile: for how many iterations of the thread's outermost loop the buffer holds the elements.
+    depth: how many loops of the host and the grid are around a thread.
     """
     shape, first = [], []
     for dim in range(len(group[0][1])):
@@ -111,10 +116,11 @@ def _buffer(mapped: Mapped, group: Sequence[tuple[ThreadAccess, Rows]], tile: in
 
 
 def _ends(mapped: Mapped, use: ThreadAccess, row: LinearRow, tile: int, depth: int) -> tuple[int, int]:
-    """Returns the least and the greatest value of a load's subscript in the block and the tile that begin at 0.
+    """Returns the least and the greatest value that a subscript of a load has in a block and a tile, both of which begin at 0.
 
-    row: the subscript.
-    depth: how many loops are around a thread.
+    row: the subscript as a linear row.
+    tile: how many iterations of the thread's outermost loop are a tile.
+    depth: how many loops of the host and the grid are around a thread.
     """
     terms, low = row
     high = low
@@ -128,12 +134,14 @@ def _ends(mapped: Mapped, use: ThreadAccess, row: LinearRow, tile: int, depth: i
 
 
 def _extent(mapped: Mapped, loop: str) -> int:
-    """Returns how many iterations of a loop around a thread one block has."""
+    """Returns how many iterations one block has of a loop of the host or the grid."""
     return next((axis.extent for axis in mapped.axes if axis.loop.name == loop), 1)
 
 
 def copied(buffer: Buffer, mapped: Mapped, threads: Threads, place: Placed, copies: int, machine: Gpu) -> Requests:
-    """Returns the requests for global memory of `copies` copies of a buffer, with the sectors that whole boxes have in the mean.
+    """Returns the requests for global memory that `copies` copies of an array's part to the buffer make together.
+
+    Each is counted as a whole box, with the mean of the sectors that it has at the places in a line where boxes begin.
 
     place: the array's address and strides.
     """
@@ -162,9 +170,11 @@ def copied(buffer: Buffer, mapped: Mapped, threads: Threads, place: Placed, copi
 
 
 def _copy(buffer: Buffer, strides: Sequence[int], width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the addresses of the buffer's elements one after the other, and which lanes access one, both [request, lane].
+    """Returns the addresses that lanes access as a block copies the buffer, and which lanes have an element, both [request, lane].
 
-    strides: of the array or the buffer, in bytes.
+    Addresses are in bytes from the box's first element; the lanes take the elements one after the other.
+
+    strides: the strides, in bytes, of the array that is read or of the buffer that is written.
     width: threads of a warp.
     """
     numbers = np.arange(-(-buffer.elements // width) * width)
@@ -177,15 +187,18 @@ def _copy(buffer: Buffer, strides: Sequence[int], width: int) -> tuple[np.ndarra
 
 
 def stores(buffer: Buffer, machine: Gpu) -> float:
-    """Returns how many wavefronts a request takes that stores a warp's part of the copy to the buffer, in the mean."""
+    """Returns how many wavefronts (passes through the banks) a warp's request takes that stores to the buffer in a copy, in the
+    mean.
+    """
     addresses, takes_part = _copy(buffer, buffer.strides, machine.threads_per_warp)
     return float(bank_conflicts.wavefronts(addresses, takes_part, buffer.element_bytes, machine).mean())
 
 
 def loads(buffer: Buffer, use: ThreadAccess, mapped: Mapped, threads: Threads, machine: Gpu) -> float:
-    """Returns how many wavefronts a request takes that reads the buffer for a load, in the mean of a block's whole warps.
+    """Returns how many wavefronts (passes through the banks) a warp's request takes that reads the buffer for a load.
 
-    Elements smaller than a word may begin anywhere in one; the position that takes most wavefronts is counted.
+    It is the mean over the warps of a block. A request may begin anywhere in a bank's word: the byte with most wavefronts is
+    counted.
     """
     rows = buffer.rows[buffer.uses.index(use)]
     steps = {

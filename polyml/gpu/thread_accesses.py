@@ -30,15 +30,15 @@ Piece = tuple[isl.Set, LinearRow, int]  # where, and there the byte address: a r
 
 @dataclass(frozen=True)
 class ThreadAccess:
-    """One load or store of a thread.
+    """A ThreadAccess is one load or store of a thread.
 
     text: the access as messages have it.
-    loops: the loops around it, those of host and grid first.
-    held: loops inside those around, over which a register holds the element.
-    points: { T[t] }, the values of the loops at which it is made.
-    elements: { T[t] -> A[e] }.
-    address: in bytes, in pieces.
-    outermost: the values of the thread's own outermost loop around it; None where there is none.
+    loops: the names of the loops around it, outermost first: those of the host, of the grid, and inside the thread.
+    held: the names of loops further inside, over which a register holds the element.
+    points: { T[t] }, the values t of `loops` at which it is made.
+    elements: { T[t] -> A[e] }, the element that it accesses at each point.
+    address: the byte address of the element, as pieces (points where it is so, linear row, divisor of the row).
+    outermost: the values of the outermost loop inside the thread; None where the access is in none.
     """
 
     array: str
@@ -53,18 +53,21 @@ class ThreadAccess:
     outermost: isl.UnionPwAff | None
 
     def step(self, dim: int) -> int | None:
-        """Returns by how many bytes an iteration of the loop of this number moves the access; None where that varies."""
+        """Returns by how many bytes an iteration of the loop at position `dim` of `loops` moves the access; None where that
+        varies.
+        """
         steps = {_step(row, dim) if divisor == 1 else None for _, row, divisor in self.address}
         return steps.pop() if len(steps) == 1 else None
 
 
 @dataclass(frozen=True)
 class ThreadAccesses:
-    """The loads and stores of a nest's threads.
+    """A ThreadAccesses has the loads and stores of the threads of a nest of loops.
 
     uses: the loads and stores.
-    throughout: array -> bytes of its element that a register holds throughout.
-    gathers: arrays whose elements are chosen by data, which are not among the loads.
+    throughout: array -> bytes of its element, for arrays of which each thread holds its only element in a register from start to
+        end.
+    gathers: arrays that are read at indices which are data themselves; these loads are not among `uses`.
     """
 
     uses: tuple[ThreadAccess, ...]
@@ -82,28 +85,34 @@ def uses(nest: LaunchNest, scop: Scop, sizes: Mapping[str, int], places: Mapping
 
 
 def points(nest: LaunchNest, run: ThreadStatement, sizes: Mapping[str, int]) -> isl.Set:
-    """Returns { T[host, grid, inside] }, the values of the loops at which a statement runs, in the order from outside inwards."""
+    """Returns { T[host, grid, inside] }, the values of the host's, the grid's and a thread's own loops at which a statement
+    runs.
+    """
     return _when(nest, run, sizes).range()
 
 
 def _when(nest: LaunchNest, run: ThreadStatement, sizes: Mapping[str, int]) -> isl.Map:
-    """Returns { S[i] -> T[host, grid, inside] }, the values of the loops at which each instance of a statement runs."""
+    """Returns { S[i] -> T[host, grid, inside] }: for each instance of a statement the values of the host's, grid's and thread's own
+    loops.
+    """
     values = [polyhedra.expressions(loop.values)[run.statement] for loop in (*nest.host, *nest.grid, *run.inside)]
     found = polyhedra.relation(run.instances.get_space(), TIME, values).intersect_domain(run.instances)
     return polyhedra.at_sizes(found, sizes)
 
 
 def _step(row: LinearRow, dim: int) -> int | None:
-    """Returns the coefficient of a dimension in a row; None where a quotient depends on the dimension too."""
+    """Returns the coefficient of a dimension in a linear row; None where a quotient in the row depends on the dimension too."""
     terms, _ = row
     return None if any(polyhedra.is_in(name, dim) for name in terms if name != dim) else terms.get(dim, 0)
 
 
 @dataclass(frozen=True)
 class _StatementAccess:
-    """An access of a statement in a thread.
+    """A _StatementAccess is an access of a statement in a thread.
 
-    elements: { T[host, grid, inside] -> A[e] }.
+    run: the statement, with the thread's own loops around it.
+    elements: { T[host, grid, inside] -> A[e] }, the element accessed at values of the host's, the grid's and the thread's own
+        loops.
     """
 
     run: ThreadStatement
@@ -117,7 +126,7 @@ class _StatementAccess:
 
 
 class _ThreadAccessFinder:
-    """The search for the loads and stores of a nest's threads, which `read` returns; arguments as in `uses`."""
+    """A _ThreadAccessFinder finds the loads and stores of a nest's threads, which `read` returns; arguments as in `uses`."""
 
     def __init__(self, nest: LaunchNest, scop: Scop, sizes: Mapping[str, int], places: Mapping[str, Placed]):
         self._nest, self._scop, self._sizes, self._places = nest, scop, sizes, places
@@ -150,17 +159,20 @@ class _ThreadAccessFinder:
         return ThreadAccesses(tuple(found), throughout, tuple(dict.fromkeys(gathers)))
 
     def _of_threads(self, mine: list[_StatementAccess]) -> isl.Map | None:
-        """Returns { T[host, grid] -> A[e] } where each thread accesses one element in a launch; None where some access several.
+        """Returns { T[host, grid] -> A[e] }, the only element of an array that the thread at these loop values accesses; None: some
+        access more.
 
-        mine: the accesses to one array.
+        mine: the accesses to the array.
         """
         found = reduce(isl.Map.union, (polyhedra.outer_of(each.elements, self._depth) for each in mine)).coalesce()
         return found if found.is_single_valued() else None
 
     def _held_throughout(self, mine: list[_StatementAccess], whole: isl.Map) -> Iterator[ThreadAccess]:
-        """Yields the load and the store of an array of which each thread holds its one element in a register.
+        """Yields the load before and the store behind all else a thread does, for an array whose only element it holds in a
+        register.
 
-        The load comes before the first access, unless that is a store; the store comes behind the last one.
+        There is no load where the thread stores the element first, and no access at all to an array that is not in memory, or is
+        local to this nest and stored first.
 
         mine: the accesses to the array.
         whole: { T[host, grid] -> A[e] }, the element of each thread.
@@ -182,15 +194,19 @@ class _ThreadAccessFinder:
                 yield self._use(each, whole.intersect_domain(when).coalesce(), is_write, (), held)
 
     def _threads_of(self, elements: isl.Map) -> isl.Set:
-        """Returns the threads { T[host, grid] } that access some of the elements { T[t] -> A[e] }."""
+        """Returns the threads { T[host, grid] } that access any element, given as the loops' values around them.
+
+        elements: { T[t] -> A[e] }, the elements accessed at values of all loops.
+        """
         return polyhedra.outer_of(elements, self._depth).domain()
 
     def _not_stored_before(self, load: _StatementAccess, others: list[_StatementAccess]) -> isl.Set:
-        """Returns the threads { T[host, grid] } in which an instance of the load may come before any of some stores.
+        """Returns the threads { T[host, grid] } in which the load may read an element that no store of the same thread is sure to
+        precede.
 
-        These are the threads with an iteration of the loops around load and store in which the store does not run.
+        A store is sure to precede it where it runs in every iteration of the loops around both in which the load runs.
 
-        others: accesses before the load in the text, of which the stores count.
+        others: accesses before the load in the text, of which only stores count.
         """
         left = self._threads_of(load.elements)
         for store in others:
@@ -211,6 +227,8 @@ class _ThreadAccessFinder:
     def _each(self, mine: list[_StatementAccess]) -> Iterator[ThreadAccess]:
         """Yields the loads and stores of an array of which a thread accesses several elements; equal ones are yielded once.
 
+        A load of an array that is only read is made outside of inner loops in which its element stays the same.
+
         mine: the accesses to the array.
         """
         is_written = any(each.is_write for each in mine)
@@ -230,10 +248,11 @@ class _ThreadAccessFinder:
     def _use(
         self, each: _StatementAccess, elements: isl.Map, is_write: bool, inside: tuple[SurroundingLoop, ...], held: tuple[str, ...]
     ) -> ThreadAccess:
-        """Returns a load or store of elements { T[t] -> A[e] }.
+        """Returns the load or store that an access of a statement becomes.
 
+        elements: { T[t] -> A[e] }, the element that is accessed at each value of the loops around.
         inside: the thread's own loops around it.
-        held: loops inside those, over which a register holds the element.
+        held: the names of loops further inside, over which a register holds the element.
         """
         place = self._places[each.access.array]
         loops = tuple(loop.name for loop in (*self._nest.host, *self._nest.grid, *inside))
@@ -255,11 +274,13 @@ def _is_same(use: ThreadAccess, other: ThreadAccess) -> bool:
 
 @dataclass(frozen=True)
 class PointsPart:
-    """A convex part of some points { T[t] }, with the addresses that accesses have there.
+    """A PointsPart is a convex part of a set of points { T[t] }, with the addresses that accesses have there.
 
-    zero: rows that are 0 in the part.
-    least: rows that are at least 0.
-    addresses: of each access, in bytes.
+    All are linear rows: coefficients by dimension, and a constant.
+
+    zero: rows whose value is 0 at the points of the part.
+    least: rows whose value is at least 0 there.
+    addresses: the byte address of each access.
     """
 
     zero: list[LinearRow]
@@ -281,7 +302,8 @@ def value_range(points: isl.Set, dim: int) -> tuple[int, int]:
 def parts_of_points(points: isl.Set, addresses: Sequence[Sequence[Piece]]) -> Iterator[PointsPart]:
     """Yields disjoint convex parts of the points { T[t] }, with the addresses of accesses in each.
 
-    addresses: one access' address of any number of pieces, or those of several accesses of one piece each.
+    addresses: of one access in any number of pieces (points where it is so, linear row, divisor of the row), or of several accesses
+        in one piece each.
     """
     regions = [points.intersect(where) for where, _, _ in addresses[0]] if len(addresses[0]) > 1 else [points]
     for number, region in enumerate(regions):
@@ -292,13 +314,13 @@ def parts_of_points(points: isl.Set, addresses: Sequence[Sequence[Piece]]) -> It
 
 
 def _integer_rows(part: isl.Set) -> tuple[list[LinearRow], list[LinearRow]]:
-    """Returns the rows that are 0, and those that are at least 0, in the points of a convex part without parameters."""
+    """Returns the linear rows that are 0, and those that are at least 0, at the points of a convex part without parameters."""
     found = polyhedra.integer_rows(part)
     assert found is not None, "disjoint parts are conjunctions"
     return found
 
 
 def _row(row: LinearRow, divisor: int) -> LinearRow:
-    """Returns the row over a divisor, rounded down, as a row of one quotient."""
+    """Returns floor(row / divisor) as a linear row, which then has this quotient as its only term."""
     terms, constant = row
     return row if divisor == 1 else ({Quotient(frozenset(terms.items()), constant, divisor): 1}, 0)
