@@ -17,7 +17,7 @@ from polyml.runtime.storage.size_classes import Sizes, sizes_of
 
 
 class Inspected(KernelFunction):
-    """The part of `Kernel` that shows what a function is compiled to, stage by stage."""
+    """The part of `Kernel` whose methods return what each stage of the compiler makes of the function."""
 
     def lower(self, *args_or_types):
         """Compiles the function and returns what every stage made, as a `pipeline.compile.Compiled`. The disk cache is not used.
@@ -159,9 +159,10 @@ class Inspected(KernelFunction):
         return tuple(kind for kind, _ in pairs), tuple(layout for _, layout in pairs if layout), sizes
 
     def _of_these(self, args_or_types: tuple, make: Callable[[tuple[ArgType, ...], tuple[str, ...], Sizes | None], object]):
-        """Returns what `make(types, layouts, sizes)` returns for arguments or types as `lower` takes them.
+        """Returns what `make(types, layouts, sizes)` returns. The arguments or types, of which it gets the types, are given as for
+        `lower`.
 
-        Where the function is affine for known sizes and numbers only, `types` has those of the arguments in it.
+        Where the function can be compiled only for given sizes and values of ints, `types` includes those of the arguments.
         """
         types, layouts, sizes = self._signature(args_or_types)
         try:

@@ -81,11 +81,13 @@ class LeftToPython(KernelFunction):
         self, args: Sequence[object], kwargs: Mapping[str, object], problem: PolymlError, kinds: Sequence[object] | None = None, decided: bool = True,
         about: frozenset[str] | None = None,
     ):  # fmt: skip
-        """Runs the function as Python, in which loops that can be compiled are, and returns its result. Warns once for each reason.
+        """Runs the function as Python, except for loops in it that can be compiled, and returns its result. Warns once for each
+        reason.
 
         problem: why the call is not compiled as a whole.
-        kinds: the arguments, where later calls with such arguments run as plain Python for the same reason; else None.
-        decided: whether the source and the types are the reason, not this call's data, so that `fallback="error"` raises the
+        kinds: the arguments, if later calls with arguments of the same classes and element types are to run as plain Python at
+            once; else None.
+        decided: whether the source and the types are the reason, not this call's data; if so, `fallback="error"` raises the
             problem.
         about: the parameters whose arguments are the reason; None: no argument is.
         """

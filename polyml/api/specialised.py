@@ -52,7 +52,7 @@ class Specialised(KernelFunction):
 
     @property
     def signatures(self) -> tuple[str, ...]:
-        """Returns the argument types and layouts for which there is code so far, as texts.
+        """Returns a text for each combination of argument types and layouts for which there is code so far.
 
         >>> import numpy as np, polyml
         >>> @polyml.kernel
@@ -185,7 +185,9 @@ class Specialised(KernelFunction):
             simpler_forms.made(compiled, options, failed, compile_markers.ended_in(marked, place.name))
 
     def _bundle(self, wanted: Request, problem: PolymlError) -> str:
-        """Writes a file that repeats a failure of the compiler, and returns its path; "" where it cannot be written."""
+        """Writes a file that repeats a failure of the compiler to the cache folder, and returns its path; "" where it cannot be
+        written.
+        """
         from polyml.bundles import failure, folder
 
         tried = failure.FailedCompilation(

@@ -200,7 +200,9 @@ def first_line(path: str | os.PathLike) -> str:
 
 
 def dtype_of(name: str) -> np.dtype:
-    """Returns the dtype of a name. Raises TypeError for one that NumPy and ml_dtypes do not know, or that is no type of numbers."""
+    """Returns NumPy's dtype with a name. Raises TypeError for a name that NumPy and ml_dtypes do not know, or whose values are no
+    numbers.
+    """
     if name == "bfloat16":
         import ml_dtypes
 

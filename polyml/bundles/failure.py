@@ -37,7 +37,7 @@ class FailedCompilation:
 
 
 def of_failure(tried: FailedCompilation, problem: PolymlError) -> Bundle:
-    """Returns the bundle that repeats a failed compilation.
+    """Returns a bundle: what is needed to repeat a failed compilation, as one file.
 
     problem: the error that the compiler raised.
     Raises OSError, TypeError or SyntaxError where the function's text cannot be found.

@@ -14,9 +14,7 @@ KEPT = 20  # the newest
 
 
 def keep_failure(cache: Cache | None, tried: FailedCompilation, problem: PolymlError) -> str:
-    """Writes the bundle of a failed compilation to the cache folder. Returns the file's path; "" where it cannot be made or
-    written.
-    """
+    """Writes a file that repeats a failed compilation to the cache folder. Returns its path; "" where it cannot be made or written."""
     try:
         return "" if cache is None else keep(cache, of_failure(tried, problem))
     except (OSError, TypeError, ValueError, SyntaxError, RecursionError):

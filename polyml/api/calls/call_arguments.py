@@ -18,7 +18,7 @@ def types_of(given: tuple[CallArgument, ...]) -> tuple[tuple[ArgType, ...], tupl
 
 
 def exact_types(given: tuple[CallArgument, ...]) -> tuple[ArgType, ...]:
-    """Returns the types of the arguments with the sizes of arrays and the values of ints as constants in them."""
+    """Returns the types of the arguments, in which the type of an array includes its sizes and that of an int its value."""
     return tuple(with_sizes(a.type, a.value) for a in given)
 
 

@@ -97,14 +97,14 @@ class Kinds:
             self.settled[place] = plain
 
     def forget(self) -> None:
-        """Forgets which plain calls to run, because the function that they run has changed."""
+        """Empties the record of which plain calls to run at once, because the function that they run has changed."""
         self.settled.clear()
 
 
 def refusals(function: FunctionType) -> Refusals:
     """Returns the statements of a function that cannot be compiled whatever its arguments are.
 
-    Where the function as a whole cannot be, there are no statements, and `whole` is set.
+    Where the function as a whole cannot be compiled, the result has no statements, and its field `whole` is True.
     """
     from polyml.frontend.parsing.parse import refused
     from polyml.frontend.parsing.refusals import NO_REFUSALS
@@ -142,9 +142,10 @@ def is_exact(value: object) -> bool:
 
 
 def left_to_python(given: Sequence[CallArgument]) -> PolymlTypeError | None:
-    """Returns the error for the first list, tuple or instance of a class derived from NumPy's array; None where there is none.
+    """Returns the error for the first argument that is a list, a tuple or an instance of a class derived from NumPy's array; None
+    where none is.
 
-    A call with such an argument runs as plain Python, since its operators mean something else than those of an array.
+    A call with such an argument runs as plain Python, since operators on it do not mean what they mean for NumPy's array.
     """
     for argument in given:
         kind = type(argument.original)

@@ -51,7 +51,9 @@ class Amount:
 
     @cached_property
     def shown(self) -> Count | None:
-        """Returns the formula in disjoint cases, within the context; None where there is no formula."""
+        """Returns the formula as cases that exclude each other, simplified by what the context says; None where there is no
+        formula.
+        """
         if self.count is None:
             return None
         try:
@@ -213,7 +215,7 @@ class Measure:
 
     @property
     def _steps(self) -> int:
-        """Returns the number of steps that one count may take."""
+        """Returns how many steps one count may take: as many as fit into `seconds` at a fixed rate."""
         return int(self.seconds * STEPS_PER_SECOND)
 
     def _limited(self) -> AbstractContextManager[None]:

@@ -117,10 +117,10 @@ def compulsory(
 
 @dataclass(frozen=True)
 class _KernelPart:
-    """A _KernelPart is one iteration of some loops, or the whole kernel.
+    """A _KernelPart is one iteration of some loops around each other, or the whole kernel, whose footprints are counted.
 
-    loops: their names in the schedule tree.
-    names: the parameters that stand for their iterators.
+    loops: the names of the loops, the outermost first; () for the whole kernel.
+    names: for each of them, the parameter that stands for its iterator.
     instances: [names] -> { S[i] }, those that run in the iteration.
     """
 

@@ -163,7 +163,7 @@ class _ReuseSearch:
 
     @cached_property
     def values(self) -> dict[str, int]:
-        """Returns the given sizes, counted in their units."""
+        """Returns {size: its value divided by its unit}, since in formulas a size stands for this quotient."""
         return counted(self.accesses.sizes, self.units)
 
     def found(self, least: Mapping[str, int], in_the_middle: bool = False) -> dict[ArrayReference, ReferenceReuse]:

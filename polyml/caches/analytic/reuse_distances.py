@@ -89,7 +89,7 @@ class ReuseDistances:
         return MissFormula(self.cold, tuple(found), self.units)
 
     def counted(self, sizes: Mapping[str, int]) -> dict[str, int]:
-        """Returns sizes as multiples of their units. Raises ValueError for one that is no multiple."""
+        """Returns sizes divided by their units. Raises ValueError for a size that is no multiple of its unit."""
         return counted(sizes, self.units)
 
 
@@ -124,8 +124,8 @@ class Finder:
     """A Finder computes the reuse distances of references, one after the other.
 
     all_uses: the uses of all references.
-    deadline: when to give up, a time of `time.monotonic`; it can be set later. Then CannotCount is raised.
-    units: the numbers in whose multiples sizes are counted in the uses.
+    deadline: when to give up with CannotCount, a time of `time.monotonic`; it can be set later.
+    units: by size, a number that it is a multiple of; in the uses the size stands for the quotient.
     """
 
     def __init__(self, all_uses: Sequence[LineUses], deadline: float, units: Mapping[str, int]):

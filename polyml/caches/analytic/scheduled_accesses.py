@@ -14,12 +14,13 @@ from polyml.model.core.scop import Scop
 
 @dataclass(frozen=True)
 class ScheduledAccesses:
-    """ScheduledAccesses are references of a SCoP in the order of a schedule, with sizes and addresses.
+    """ScheduledAccesses are the references to arrays in a SCoP, together with what decides which cache lines they use when: the
+    schedule, the sizes and the addresses.
 
     schedule: { S[i] -> [time] }, as a tree of loops and sequences.
     sizes: the values of parameters; those that are left out stay symbolic.
-    places: the addresses of the arrays; None where some of the arrays' sizes stay symbolic. Then lines are counted as if whatever
-        a symbolic size separates, such as rows, began on a line.
+    places: the addresses of the arrays; None where sizes of arrays stay symbolic. Then each part of an array that lies at a
+        multiple of a symbolic size, such as a row, is taken to begin on a line.
     """
 
     scop: Scop
@@ -33,8 +34,8 @@ class ScheduledAccesses:
 class SizeFacts:
     """SizeFacts hold what is known of the sizes that stay symbolic.
 
-    context: { : constraints }; None for none.
-    units: by size, the number that it is known to be a multiple of; formulas count the size in this unit.
+    context: { : constraints on sizes }; None for none.
+    units: by size, a number that it is a multiple of; in formulas the size stands for the quotient.
     """
 
     context: isl.Set | None = None

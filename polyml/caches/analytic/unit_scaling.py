@@ -15,7 +15,7 @@ from polyml.model.counting.quasi_polynomial import Atom, Poly, floor
 
 
 def counted(sizes: Mapping[str, int], units: Mapping[str, int]) -> dict[str, int]:
-    """Returns the sizes counted in their units; one without a unit stays as it is.
+    """Returns each size divided by its unit; one without a unit stays as it is.
 
     >>> counted({"N": 32, "M": 5}, {"N": 8})
     {'N': 4, 'M': 5}
@@ -63,5 +63,5 @@ def _atom(atom: Atom, values: Mapping[str, Poly]) -> Poly:
 
 
 def count_in_sizes(count: Count, units: Mapping[str, int]) -> Count:
-    """Returns a count over sizes that are counted in units as a count over the sizes themselves, both regions and values."""
+    """Returns a count whose names stand for sizes divided by their units as a count over the sizes themselves."""
     return Count(tuple((polyhedra.from_units(region, units), in_sizes(value, units)) for region, value in count.pieces))

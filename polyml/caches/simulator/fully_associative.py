@@ -29,11 +29,13 @@ class FullyAssociative(SimulatedLevel):
 
     @property
     def size_bytes(self) -> int:
-        """Returns how many bytes one cache takes in the simulator's state: a node for each line of memory, and node 0."""
+        """Returns how many bytes one cache takes in the simulator's state: a node for each line of memory, and one where the list
+        begins.
+        """
         return state_header.rounded(NODE_BYTES * (self.lines + 1))
 
     def address(self, fn: FunctionBuilder, line: str, instance: str = "") -> str:
-        """Emits code for the address of a line's node in the list."""
+        """Emits code for the address of the node that stands for a line; the node is in the list if the cache holds the line."""
         return fn.emit(f"getelementptr [{NODE_BYTES} x i8], ptr {self.begin(fn, instance)}, i64 {fn.emit(f'add i64 {line}, 1')}")
 
     def look(self, fn: FunctionBuilder, line: str, instance: str = "") -> Lookup:
@@ -57,7 +59,9 @@ class FullyAssociative(SimulatedLevel):
         _set(fn, found.address, _WORD, fn.emit(f"and i32 {found.words}, -2"))
 
     def is_newest(self, fn: FunctionBuilder, line: str, dirty: bool) -> str:
-        """Emits code that tells whether the line is the first of the list, and dirty where `dirty` is True."""
+        """Emits code that tells whether a line is the first of the list, which is the last used one, and, if `dirty` is True, also
+        dirty.
+        """
         begin = self.begin(fn)
         number = fn.emit(f"trunc i64 {fn.emit(f'add i64 {line}, 1')} to i32")
         same = fn.emit(f"icmp eq i32 {_get(fn, begin, _NEXT)}, {number}")
@@ -74,7 +78,9 @@ class FullyAssociative(SimulatedLevel):
         _set(fn, found.address, _WORD, fn.emit(f"or i32 {found.words}, {dirty}"))
 
     def put(self, fn: FunctionBuilder, address: str, word: str) -> str:
-        """Emits code that puts a line in front; a full list loses its last line, whose word is returned, else 0."""
+        """Emits code that puts a line in front of the list. If the cache is full, the last line is removed. Returns the value of
+        the removed line's word (2 * (line + 1), plus 1 where it is dirty), or of 0.
+        """
         begin = self.begin(fn)
         length = _get(fn, begin, _WORD)
         full, room, on = fn.block("full"), fn.block("room"), fn.block("on")

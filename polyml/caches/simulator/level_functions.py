@@ -85,7 +85,7 @@ class _LevelFunctions:
         return all(getattr(self.sets.level, name) == value for name, value in wanted.items())
 
     def units(self) -> Iterator[Unit]:
-        """Yields the LLVM functions that the level needs."""
+        """Yields those of the functions `touch_k`, `written_k`, ... of level k that are called in this hierarchy."""
         layout, number = self.layout, self.number
         yield self._unit("touch", "i32", "ptr %count, i64 %line, i32 %write", self._touch)
         if number:
@@ -235,17 +235,17 @@ class _LevelFunctions:
         return fn.emit(f"udiv i64 {thread}, {theirs.sharing}"), fn.emit(f"select i1 {fewer}, i64 {last}, i64 {theirs.instances}")
 
     def _pass_on(self, fn: FunctionBuilder, line: str) -> None:
-        """Emits that a dirty line is written to the next level, and counted as sent on."""
+        """Emits code that writes a dirty line to the next level, and counts that this level wrote a line of its array."""
         self._count_written(fn, line)
         if not self.is_last:
             fn.emit(f"call fastcc i32 @written_{self.number + 1}(ptr %state, ptr %count, i64 {line})")
 
     def _count_written(self, fn: FunctionBuilder, line: str) -> None:
-        """Emits that a line that is sent on is counted for the line's array, whichever access evicts it."""
+        """Emits code that counts, for the array that a line belongs to, that this level wrote the line to the next one."""
         count_written(fn, self.layout, self.number, line)
 
     def _written(self, fn: FunctionBuilder) -> None:
-        """Emits the body of `written_k`: a dirty line, or a write, comes from the level above."""
+        """Emits the body of `written_k`: level k gets a dirty line, or a write, from the level above."""
         found = self.sets.look(fn, "%line")
         hit, miss = fn.block("hit"), fn.block("miss")
         fn.branch(found.hit, hit, miss)

@@ -20,13 +20,13 @@ LARGEST_LINE = 2**30  # no line has this number, or a greater one
 
 @dataclass(frozen=True)
 class Lookup:
-    """A Lookup is the result of looking for a line in a cache, as names of LLVM values.
+    """A Lookup is the result of looking for a line in a cache. Its fields are names of LLVM values.
 
-    address: where the set begins, or the line's node in a fully associative cache.
-    words: the content of the set or of the node: for each line in it, a 32-bit word with the line's number and a dirty bit.
-    same: which ways have the line (<n x i1>).
+    address: the address of the line's set, or of its node in a fully associative cache.
+    words: the content of the set or node: for each line in it a 32-bit word, 2 * (line + 1), plus 1 where the line is dirty.
+    same: for each way of the set, whether it has the line (<n x i1>).
     hit: whether the cache has the line.
-    instance: the cache's number, "" for the one of the thread whose access is made.
+    instance: the cache's number; "" for the cache of the thread whose access is made.
     """
 
     address: str
@@ -60,7 +60,7 @@ class SimulatedLevel(ABC):
         """Returns how many bytes one cache takes in the simulator's state."""
 
     def begin(self, fn: FunctionBuilder, instance: str = "") -> str:
-        """Emits code for the address of a cache.
+        """Emits code for the address at which a cache of the level begins in the simulator's state.
 
         instance: the cache's number; by default that of the thread whose access is made.
         """
@@ -91,7 +91,9 @@ class SimulatedLevel(ABC):
 
     @abstractmethod
     def is_newest(self, fn: FunctionBuilder, line: str, dirty: bool) -> str:
-        """Emits code that tells whether a use of the line changes nothing: it is the newest, and dirty where `dirty` is True."""
+        """Emits code that tells whether a use of the line would change nothing: it is the last used one, and, if `dirty` is True,
+        also dirty.
+        """
 
     @abstractmethod
     def use(self, fn: FunctionBuilder, found: Lookup, dirty: str) -> None:
@@ -143,7 +145,7 @@ class SetAssociative(SimulatedLevel):
 
     @property
     def stride(self) -> int:
-        """Returns the bytes from one set to the next in the state."""
+        """Returns the distance in bytes of two consecutive sets in the simulator's state."""
         return 4 * self.ways
 
     @property
@@ -218,7 +220,9 @@ class Lru(SetAssociative):
     """
 
     def is_newest(self, fn: FunctionBuilder, line: str, dirty: bool) -> str:
-        """Emits code that tells whether the line is the first of its set, and dirty where `dirty` is True."""
+        """Emits code that tells whether the line is the first of its set, which is the last used one, and, if `dirty` is True, also
+        dirty.
+        """
         return _is_word(fn, fn.emit(f"load i32, ptr {self.address(fn, line)}, align 4"), line, dirty)
 
     def use(self, fn: FunctionBuilder, found: Lookup, dirty: str) -> None:
@@ -245,7 +249,7 @@ class Lru(SetAssociative):
         self._store(fn, found.address, fn.emit(f"select {self.mask} {lanes}, {self.type} {moved}, {self.type} {found.words}"))
 
     def _first(self, fn: FunctionBuilder, found: Lookup) -> str:
-        """Emits code for the way that has a line that was found, as an integer with this one bit set."""
+        """Emits code for an integer with one bit for each way of the set, of which only that of the way with the line is 1."""
         return self._bits(fn, found.same)
 
     def _behind(self, fn: FunctionBuilder, newest: str, words: str) -> str:
@@ -268,7 +272,7 @@ class Plru(SetAssociative):
         return 4 * self.ways + 8
 
     def is_newest(self, fn: FunctionBuilder, line: str, dirty: bool) -> str:
-        """Emits code that tells whether the line is the last one used in its set, and dirty where `dirty` is True."""
+        """Emits code that tells whether the line is the last used one of its set, and, if `dirty` is True, also dirty."""
         return _is_word(fn, fn.emit(f"load i32, ptr {self._last(fn, self.address(fn, line))}, align 4"), line, dirty)
 
     def use(self, fn: FunctionBuilder, found: Lookup, dirty: str) -> None:
@@ -282,9 +286,10 @@ class Plru(SetAssociative):
         fn.do(f"store i32 {fn.emit(f'or i32 {self.word(fn, found)}, {dirty}')}, ptr {self._last(fn, found.address)}, align 4")
 
     def put(self, fn: FunctionBuilder, address: str, word: str) -> str:
-        """Emits code that puts a line into a free way, else into the way that the tree leads to, and turns the tree away from it.
+        """Emits code that puts a line into a free way, or else into the way to which the tree's bits lead, and then sets these to
+        lead elsewhere.
 
-        It returns the word of the line that was in this way, 0 for none.
+        Returns the name of the value of the word that was in this way, 0 for none.
         """
         words = self.words(fn, address)
         free = fn.emit(f"icmp eq {self.type} {words}, zeroinitializer")
@@ -341,7 +346,7 @@ class Plru(SetAssociative):
         return fn.emit(f"{'zext' if self.ways < 32 else 'trunc'} i{self.ways} {number} to i32")
 
     def _led_to(self, fn: FunctionBuilder, address: str) -> str:
-        """Emits code for the number of the way that a set's tree leads to. address: of the set."""
+        """Emits code for the number of the way to which the bits of a set's tree lead. address: the set's address."""
         tree, node = self._tree(fn, address), "1"
         for _ in range(self.ways.bit_length() - 1):
             side = fn.emit(f"and i32 {fn.emit(f'lshr i32 {tree}, {node}')}, 1")
@@ -349,7 +354,9 @@ class Plru(SetAssociative):
         return fn.emit(f"sub i32 {node}, {self.ways}")
 
     def _turn(self, fn: FunctionBuilder, address: str, way: str) -> None:
-        """Emits code that turns the tree of a set away from a way. address: of the set. way: the way's number."""
+        """Emits code that sets the bits of a set's tree so that they lead away from a way. address: the set's address. way: the
+        way's number.
+        """
         tree, found = self._tree(fn, address), []
         for table in ("path", "away"):
             place = fn.emit(f"getelementptr i32, ptr @plru_{table}_{self.ways}, i32 {way}")

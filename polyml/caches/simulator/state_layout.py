@@ -61,11 +61,13 @@ class StateLayout:
         return 1 + len(self.levels) + level
 
     def fully_associative(self, level: int) -> int:
-        """Returns the index, among a reference's counters, of that of misses in a fully associative cache of the level's size."""
+        """Returns the index, among a reference's counters, of the one for misses in a fully associative cache of the level's size."""
         return 1 + 2 * len(self.levels) + level
 
     def invalidated(self, level: int) -> int:
-        """Returns the index, among a reference's counters, of that of misses of lines that other threads' writes invalidated."""
+        """Returns the index, among a reference's counters, of the one for misses of lines that a write of another thread had
+        removed.
+        """
         return 1 + 3 * len(self.levels) + level
 
     @property
@@ -125,7 +127,9 @@ class StateLayout:
 
     @cached_property
     def capacities(self) -> dict[int, tuple[int, ...]]:
-        """Returns the capacities whose misses the stack of lines counts, in lines, ascending, each with the levels that have it."""
+        """Returns {capacity in lines: the numbers of the levels with it}, ascending, for those levels whose fully associative
+        misses are counted by the stack of lines in the order of their last use.
+        """
         found: dict[int, tuple[int, ...]] = {}
         for number in self.stacked:
             lines = self.levels[number].lines

@@ -261,10 +261,10 @@ def _is_shared(node: Node) -> bool:
 
 @dataclass(frozen=True)
 class _ReferenceUse:
-    """A _ReferenceUse is an access for which code is to be emitted: a reference with the element that it accesses.
+    """A _ReferenceUse is an access, by a reference in an instance, for which code is to be emitted.
 
     number: the reference's number in the order of `references`.
-    subscripts: those of the element, in the variables of the loops around.
+    subscripts: the subscripts of the element, as expressions in the variables of the loops around.
     """
 
     number: int

@@ -54,14 +54,14 @@ class AccessWatcher(Protocol):
 
 @dataclass(frozen=True)
 class _Loaded:
-    """A _Loaded is a step of an expression: the value that the statement's read number `read` gets."""
+    """A _Loaded is a step in the computation of an expression: it takes the value that read number `read` of the statement found."""
 
     read: int
 
 
 @dataclass(frozen=True)
 class _AffineInteger:
-    """An _AffineInteger is a step of an expression: an integer computed from the iterators by compiled code."""
+    """An _AffineInteger is a step in the computation of an expression: an integer that compiled code computes from the iterators."""
 
     code: CodeType
     dtype: str
@@ -69,9 +69,9 @@ class _AffineInteger:
 
 @dataclass(frozen=True)
 class _Operation:
-    """An _Operation is a step of an expression: an operation on what earlier steps computed.
+    """An _Operation is a step in the computation of an expression: it applies an operation to the values of earlier steps.
 
-    key: what identifies the operation.
+    key: what tells the operation from others.
     operands: the positions of the steps that compute its operands.
     """
 
@@ -254,7 +254,7 @@ def _sides(value: Value, operator: str) -> tuple[tuple[Value, ...], str]:
 
 
 def _summands(value: Value, sign: str) -> Iterator[tuple[str, Value]]:
-    """Yields the values that a value adds up, each with its sign. sign: that of the value itself."""
+    """Yields (sign, value) pairs that add up to the given value, which has the sign `sign` itself: a - b is ("+", a) and ("-", b)."""
     if not (isinstance(value, syntax.Binary) and value.op in ("+", "-")):
         yield sign, value
         return

@@ -90,7 +90,7 @@ class Row:
 
     @property
     def ok(self) -> bool:
-        """Returns whether the kernel ran and its result is right."""
+        """Returns whether the kernel ran, and each element of its result is as near to the reference as its bound asks for."""
         return not self.failure and self.bound_ratio is not None and self.bound_ratio <= 1.0
 
     @property
@@ -106,9 +106,8 @@ class Runner:
         self.call, self.fresh, self.used = call, arguments, copy.deepcopy(dict(arguments))
 
     def run(self) -> tuple[float, Mapping[str, object]]:
-        """Calls the function once and returns (seconds, values).
-
-        values: {output: value} where the function returns a dict, as references do; else {argument: value after the call}.
+        """Calls the function once and returns (seconds, values): {output: value} where the function returns a dict, as a reference
+        computation does, and else {argument: value after the call}.
         """
         for name, value in self.used.items():
             if isinstance(value, np.ndarray):

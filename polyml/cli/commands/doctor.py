@@ -22,11 +22,11 @@ _OPENMP = re.compile(r"/(lib(?:gomp|iomp5|omp5?)(?:-[^/]*)?\.(?:so|dylib)[^/]*)$
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """A diagnosis is one line of what `polyml doctor` prints.
+    """A diagnosis is one line of what `polyml doctor` prints about the installation.
 
     name, text: the two columns of the line.
     data: the same content for --json.
-    ok: whether all is well; if not, the line is red and the exit status is 1.
+    ok: whether all is well; if not, the line is red and the command's exit status is 1.
     """
 
     name: str

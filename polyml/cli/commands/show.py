@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
 
 def show(spec: CallSpec, stage: str, settings: Mapping[str, object], as_json: bool, full: bool) -> None:
-    """Prints what a stage of the compiler makes of a kernel, or its text for GPUs. Guessed types are printed on standard error.
+    """Prints what a stage of the compiler makes of a kernel, or its code for a GPU. Where the types of arguments were guessed, that
+    is printed on standard error.
 
     stage: a name of `config.STAGES`, "opencl" or "cuda".
-    full: whether the text is complete, so that `show_from` can read it.
+    full: whether the text has all that `show_from` needs to read it back.
     """
     from polyml.api import kernel
 
