@@ -259,8 +259,8 @@ class KernelEmitter(Body):
 
 
 def is_short(program: Program, node: Loop) -> bool:
-    """Returns whether the loop is divided into more chunks than there are threads, since an extra chunk costs little: chunks are
-    equal (`Loop.last`), loops inside are nested at most two deep, and no chunk needs memory of its own.
+    """Returns whether the loop counts as short, and so is divided into more chunks than there are threads: chunks are equal
+    (`Loop.last`), loops inside are nested at most two deep, and no chunk needs memory of its own.
     """
     if not node.last or node.private or sum(isinstance(n, Loop) for n in _longest_path(node.body)) > SHORT_DEPTH:
         return False

@@ -27,7 +27,7 @@ class InstanceEmitter(Protocol):
         """Emits an instance, for all iterations that the jams around it run together (unroll-and-jam)."""
 
     def enter(self, jam: Jam) -> None:
-        """Emits what has to come before the nodes in a Jam (iterations that run together); it is called right before they are
+        """Emits what has to come before the nodes in a Jam, whose iterations run together; it is called right before they are
         emitted.
         """
 

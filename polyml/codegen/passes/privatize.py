@@ -75,9 +75,10 @@ def _may_be_private(program: Program, name: str) -> bool:
 
 
 def _first(program: Program, tests: ConflictTest, name: str, loop: Loop, guards: tuple[Guard, ...]) -> Affine | None:
-    """Returns the least first index of the elements of the array that an iteration of the loop uses, if it is proved that their
-    first indices are within as many as the loop's step; else None.
+    """Returns an expression f such that an iteration of the loop is proved to access only elements of the array whose first index
+    is in f ... f + step - 1, where step is the loop's; None if none is found.
 
+    name: the array's.
     guards: the guards around the loop.
     """
     touches = list(_touches(program, name, loop.body, (*guards, loop)))

@@ -286,7 +286,9 @@ class _Vectorizer:
         return None
 
     def _with_remainders(self, model: CostModel, tiling: RegisterTiling) -> RegisterTiling:
-        """Returns the tiling in which iterations left over at a loop's end run together too, if sizes say how many there are."""
+        """Returns the tiling in which iterations left over at a loop's end run together too if sizes say how many, else the given
+        one.
+        """
         if not self._sizes or self._rare or tiling.lanes == 1 or tiling.unrolled:
             return tiling
         remainders = ((loop, model.remainder(loop, count)) for loop, count in tiling.jams)
@@ -344,7 +346,7 @@ def refused(loop: Loop, why: str) -> ScheduleError:
 
 
 def _order(chain: Sequence[Loop], made: Sequence[Node]) -> list[int]:
-    """Returns the positions of the chain's loops in their order, from the outermost inwards, in the nodes made from them."""
+    """Returns the positions of the chain's loops in the order, from the outermost inwards, that they have in the nodes `made`."""
     found: list[int] = []
     nodes = tuple(made)
     while nodes:
@@ -356,8 +358,8 @@ def _order(chain: Sequence[Loop], made: Sequence[Node]) -> list[int]:
 
 
 def _shares_rows(nest: LoopNest) -> bool:
-    """Returns whether several nodes of the body access an array along a loop inside them at places that depend on the nest's
-    iteration, as a row of its own. Distribution would move these accesses far apart in time.
+    """Returns whether several nodes of the body access a row of an array that belongs to one iteration of the nest: a subscript
+    depends on the nest's loops, and one on a loop in the body. Distribution would move these accesses far apart in time.
     """
     chain = {loop.var for loop in nest.chain}
     users: dict[str, set[int]] = {}

@@ -44,7 +44,7 @@ def negated(row: Row) -> Row:
 
 
 def without(row: Row, by: int, other: Row, factor: int) -> Row:
-    """Returns the linear expression by * row - factor * other, from which a caller's factors make a name vanish."""
+    """Returns the linear expression by * row - factor * other; callers choose the factors so that a name drops out."""
     return combined(row, by, other, -factor)
 
 

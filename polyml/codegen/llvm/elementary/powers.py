@@ -59,8 +59,8 @@ def _easy(fp: FloatOperations, base: SsaValue, exponent: float) -> SsaValue:
 
 
 def _general(fp: FloatOperations, base: SsaValue, exponent: SsaValue) -> SsaValue:
-    """Emits base**exponent for any exponent, and returns it. If the exponent is no constant, negative bases go to a branch with the
-    other rare operands; if it is one, they do not, since its sign and parity are known.
+    """Emits base**exponent for any exponent, and returns it. A negative base is computed in the branch for rare operands, unless
+    the exponent is a constant: then the code outside of that branch gives the result its sign.
     """
     size, varies = fp.absolute(base), exponent.ssa.startswith("%")
     result, usual = (_normal if fp.dtype == F64 else _normal_float32)(fp, base if varies else size, exponent)
@@ -87,7 +87,7 @@ def _signed(fp: FloatOperations, base: SsaValue, exponent: SsaValue, result: Ssa
 
 def _normal(fp: FloatOperations, size: SsaValue, exponent: SsaValue) -> tuple[SsaValue, SsaValue]:
     """Emits size**exponent of float64, and returns (the power, whether it is accurate). It is accurate if `size` is a positive
-    normal number and the power is far from overflow and underflow; otherwise `_special` computes it.
+    normal number and the power is far from overflow and underflow; callers take the result of `_special` where it is not.
     """
     high, low = _log2(fp, size)
     product, error = fp.exact_product(exponent, high)
@@ -159,7 +159,8 @@ def _log2(fp: FloatOperations, x: SsaValue, less: SsaValue | None = None) -> tup
 
 def _normal_float32(fp: FloatOperations, size: SsaValue, exponent: SsaValue) -> tuple[SsaValue, SsaValue]:
     """Emits size**exponent of float32, and returns (the power, whether it is accurate). It is accurate if `size` is a positive
-    normal number, |exponent| is below 2**20, and the power neither overflows nor underflows; otherwise `_special` computes it.
+    normal number, |exponent| is below 2**20, and the power neither overflows nor underflows; callers take the result of `_special`
+    where it is not.
 
     Only the logarithm and its product with the exponent are computed in float64.
     """

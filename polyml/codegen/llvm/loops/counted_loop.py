@@ -170,7 +170,10 @@ class _LoopEmitter:
     # -- an iteration --------------------------------------------------------------------------------------------
 
     def _enter(self, is_nest: bool) -> tuple[str, str]:
-        """Starts the loop's body, and returns the SSA names of the loop's variable in this iteration and in the next one."""
+        """Starts the loop's body, and returns the SSA names of the loop's variable in this iteration and in the next one.
+
+        is_nest: whether the loop has loops or guards inside.
+        """
         body, fn = self._body, self._fn
         fn.current = self._inner
         counter, following = fn.name(), fn.name()

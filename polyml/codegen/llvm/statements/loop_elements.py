@@ -296,8 +296,8 @@ def _overlapping(locations: Mapping[int, Location], lanes: int, step: int) -> Ov
 
 
 def _one_iteration_before(location: Location, loop: Loop) -> Location | None:
-    """Returns the location which the same access has one iteration earlier; None if the location, or its mask, makes that
-    meaningless: the location is the same in every iteration, or its mask is not.
+    """Returns the location that the same access has one iteration earlier; None if the location is the same in every iteration, or
+    its mask is not.
     """
     if not any(loop.var in e.names for e in location.subscripts) or location.last is not None and loop.var in location.last.names:
         return None

@@ -152,7 +152,7 @@ def _refused(loop: Loop, array: str, why: str) -> ScheduleError:
 
 
 def _reads(context: PackingContext, chain: tuple[Loop, ...], around: tuple[Enclosing, ...]) -> Iterator[list[tuple[int, TileRead]]]:
-    """Yields for each read below the chain the list of its (level, read with its box): the levels, from the outermost to the
+    """Yields for each read below the chain a list of pairs (level, the read with its box): the levels, from the outermost to the
     innermost, for which the elements that the read accesses in one run of the body of chain[level] form a box. Level -1 is before
     all loops.
 
@@ -188,7 +188,7 @@ def _candidate(context: PackingContext, read: TileRead, chain: tuple[Loop, ...],
 def _best(
     context: PackingContext, reads: Sequence[tuple[int, TileRead]], chain: tuple[Loop, ...], found: Mapping[tuple, _SharedCopy]
 ) -> tuple[TileRead, TileCopy] | None:
-    """Returns the best copy for a read, with the read and its box at the copy's level; None if no copy pays.
+    """Returns (a read with its box, the copy that is best for it), or None if no copy pays.
 
     The best one is the outermost copy that pays; but a smaller one further inside if threads share that copy, or the second cache
     does not hold it.

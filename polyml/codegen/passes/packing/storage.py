@@ -12,12 +12,12 @@ from polyml.quasi_affine.affine import Affine, variable
 
 
 def order(context: PackingContext, read: TileRead, chain: tuple[Loop, ...]) -> tuple[int, ...]:
-    """Returns the array's dimensions in the order in which a copy for the read stores them: outer loops' first, by the innermost
-    loop whose variable is in the dimension's subscript. Only the dimension along which the row runs that a register tile writes
-    (`_row`) is last, so that a vector is loaded at once.
+    """Returns the array's dimensions in the order in which a copy for the read stores them: by the depth of the innermost loop that
+    moves along each, outer ones first. But the dimension along which the written element moves with the vectors of a register tile
+    is the last, so that a vector of the copy is loaded at once.
 
-    If there is no such dimension, the last is the one whose elements are neighbours in the array, provided that its subscript has a
-    variable that the written element's also have, and register tiles take several of that loop's iterations.
+    If there is no such dimension, the last is the one whose elements are neighbours in the array, provided that the written element
+    moves along it too, by a loop of which register tiles take several iterations.
     """
     written, subscripts = context.written(read), context.subscripts(read)
     row = _row(context, read, written)

@@ -47,7 +47,8 @@ def reduced_shape(array: Elements, axes: Sequence[int], keep: bool) -> tuple[Ext
 
 
 def reduced_point(point: Point, axes: Sequence[int], keep: bool) -> Point:
-    """Returns the point of a reduction's result to which the element at `point` of the operand contributes.
+    """Returns the point (an index per dimension) of a reduction's result to which the element at `point` of the operand
+    contributes.
 
     axes: the axes that are reduced
     keep: whether they stay in the result, with size 1
@@ -56,7 +57,10 @@ def reduced_point(point: Point, axes: Sequence[int], keep: bool) -> Point:
 
 
 def with_axes(point: Point, axes: Sequence[int], index: Expr) -> Point:
-    """Returns a point with `index` inserted for each of the axes. axes: the inserted indices' positions in the result, ascending"""
+    """Returns a point (an index per dimension) with `index` inserted for each of the axes.
+
+    axes: the positions of the inserted indices in the result, in ascending order
+    """
     result = list(point)
     for axis in axes:
         result.insert(axis, index)
