@@ -304,7 +304,7 @@ def plus(row: Row, other: Row, factor: int) -> Row:
 
 
 def _joined(parts: Iterable[Split]) -> Split:
-    """Returns the (cases inside, cases outside) of several systems as one such pair."""
+    """Returns several pairs (cases in which something holds, cases in which it does not), joined into one such pair."""
     inside: list[System] = []
     outside: list[System] = []
     for its, others in parts:
